@@ -1,0 +1,60 @@
+import { parseArgs } from 'node:util'
+import { explainValue } from './explain.ts'
+import { differences, replaceDirectory } from './output.ts'
+import { contextOf, renderAll } from './render.ts'
+import { loadValuesFile } from './template/load-values.ts'
+
+const USAGE = `Usage: npm run synth [-- options]
+
+Renders the Kubernetes manifests and the Helm chart.
+
+  --values FILE     lay the values of a .ts, .yaml or .json file over the defaults; later files win
+  --release NAME    name of the release (default: platform)
+  --namespace NS    namespace of the release; the manifests themselves name none (default: default)
+  --out DIR         directory to replace (default: dist)
+  --check           write nothing; fail when the directory is not what would be written
+  --explain KEY     say what a value means, what it may be, and which templates use it
+  --help            this text
+`
+
+const OPTIONS = {
+  values: { type: 'string', multiple: true },
+  release: { type: 'string', default: 'platform' },
+  namespace: { type: 'string', default: 'default' },
+  out: { type: 'string' },
+  check: { type: 'boolean', default: false },
+  explain: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const
+
+/** Runs the command line and answers what to print. Everything is rendered before anything is written. */
+export async function run(
+  args: readonly string[],
+  { outDir }: { outDir: string },
+): Promise<string> {
+  const options = parse(args)
+  if (options.help) return USAGE
+  if (options.explain !== undefined) return explainValue(options.explain)
+  const overrides = await Promise.all((options.values ?? []).map(loadValuesFile))
+  const context = contextOf(overrides, { name: options.release, namespace: options.namespace })
+  const files = renderAll(context)
+  const out = options.out ?? outDir
+  if (options.check) return check(out, await differences(out, files))
+  await replaceDirectory(out, files)
+  return `${out}: ${files.size} files\n`
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values
+  } catch (thrown) {
+    throw new Error(`${thrown instanceof Error ? thrown.message : String(thrown)}\n\n${USAGE}`)
+  }
+}
+
+function check(out: string, found: readonly string[]): string {
+  if (found.length === 0) return `${out} is up to date\n`
+  throw new Error(
+    `${out} is stale; run npm run synth:\n${found.map((path) => `  - ${path}`).join('\n')}`,
+  )
+}

@@ -1,0 +1,104 @@
+import { k8s } from 'cdk8s-plus-28'
+import { Construct } from 'constructs'
+import type { CollectorEnv } from '../services/collector/env.ts'
+import { databaseEnv, waitForPostgres } from './kit/database.ts'
+import { dbProxySidecar } from './kit/db-proxy.ts'
+import { env, setWhen } from './kit/env.ts'
+import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
+import { nameOf } from './kit/names.ts'
+import { healthProbes } from './kit/probes.ts'
+import { initResources, resourcesOf } from './kit/resources.ts'
+import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
+import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
+import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
+import { any, digits, isSet, pick, text } from './template/operators.ts'
+import { values } from './values.ts'
+
+const { collector, postgres, envVars, secrets } = values
+
+/** Where web and worker send their traces, inside the cluster. */
+export const collectorUrl = text`http://${nameOf('collector')}:${collector.port}`
+
+/** The trace collector: stateless, with a PostgreSQL database of its own (SPEC 2.6, 4.6). */
+export class Collector extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    createServiceAccount(this, 'collector')
+    createService(this, 'collector', [
+      { name: 'http', port: collector.port, targetPort: k8s.IntOrString.fromString('http') },
+      {
+        name: 'metrics',
+        port: collector.metricsPort,
+        targetPort: k8s.IntOrString.fromString('metrics'),
+      },
+    ])
+    createDeployment(this, {
+      component: 'collector',
+      replicas: collector.replicaCount,
+      scheduling: collector,
+      annotations: {
+        'prometheus.io/scrape': 'true',
+        'prometheus.io/path': '/metrics',
+        'prometheus.io/port': digits(collector.metricsPort),
+        ...secretsChecksum('COLLECTOR_JWT_SECRET', 'COLLECTOR_JWT_SECRET_PREVIOUS', 'DB_PASSWORD'),
+      },
+      pod: {
+        imagePullSecrets: databasePodPullSecrets(collectorImage),
+        securityContext: podSecurity(PLATFORM_USER),
+        terminationGracePeriodSeconds: 30,
+        initContainers: [dbProxySidecar(), waitForPostgres(), migrate()],
+        containers: [receiver()],
+        volumes: [tmp.volume],
+      },
+    })
+  }
+}
+
+const tmp = scratch('/tmp')
+
+/** What the service and its migration both read. */
+const variables = {
+  ...databaseEnv(postgres.collectorDatabase),
+  LOG_LEVEL: envVars.LOG_LEVEL,
+  COLLECTOR_JWT_SECRET: fromSecret('COLLECTOR_JWT_SECRET'),
+}
+
+/** Brings the collector's database to the schema of this image, before each start. */
+const migrate = () => ({
+  name: 'migrate',
+  ...runs(collectorImage),
+  command: ['node', 'build/collector/main.js', 'migrate'],
+  env: env<CollectorEnv>({
+    ...variables,
+    COLLECTOR_CREATE_DATABASE: pick(postgres.enabled, 'true', 'false'),
+  }),
+  resources: initResources,
+  volumeMounts: [tmp.mount],
+  securityContext: containerSecurity(PLATFORM_USER),
+})
+
+const receiver = () => ({
+  name: 'collector',
+  ...runs(collectorImage),
+  command: ['node', 'build/collector/main.js'],
+  ports: [
+    { name: 'http', containerPort: collector.port },
+    { name: 'metrics', containerPort: collector.metricsPort },
+  ],
+  env: env<CollectorEnv>({
+    ...variables,
+    PORT: digits(collector.port),
+    METRICS_PORT: digits(collector.metricsPort),
+    STORAGE_TYPE: collector.config.storageType,
+    SINK_TYPE: collector.config.sinkType,
+    RETENTION_WEEKS: collector.config.retentionWeeks,
+    COLLECTOR_JWT_SECRET_PREVIOUS: setWhen(
+      any(isSet(secrets.COLLECTOR_JWT_SECRET_PREVIOUS), isSet(secrets.existingSecret)),
+      fromSecret('COLLECTOR_JWT_SECRET_PREVIOUS', { optional: true }),
+    ),
+  }),
+  ...healthProbes,
+  resources: resourcesOf(collector.resources),
+  volumeMounts: [tmp.mount],
+  securityContext: containerSecurity(PLATFORM_USER),
+})

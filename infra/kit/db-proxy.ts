@@ -1,0 +1,42 @@
+import type { k8s } from 'cdk8s-plus-28'
+import { text } from '../template/operators.ts'
+import { intOrString, when } from '../template/structure.ts'
+import { values } from '../values.ts'
+import { dbProxyImage, runs } from './image.ts'
+import { resourcesOf } from './resources.ts'
+import { containerSecurity, DB_PROXY_USER } from './security.ts'
+
+const { dbProxy, envVars } = values
+
+/**
+ * The sidecar that authenticates to a managed database. An init container that keeps running: as the first one it is up before
+ * the migrations need it, and it ends after the service does.
+ */
+export const dbProxySidecar = () =>
+  when<k8s.Container>(dbProxy.enabled, {
+    name: 'db-proxy',
+    ...runs(dbProxyImage),
+    restartPolicy: 'Always',
+    args: [
+      text`--port=${envVars.DB_PORT}`,
+      '--structured-logs',
+      '--exit-zero-on-sigterm',
+      '--health-check',
+      '--http-address=0.0.0.0',
+      // The proxy's own choice is 9090, where the collector serves its metrics.
+      text`--http-port=${dbProxy.healthPort}`,
+      when<string>(dbProxy.autoIamAuthn, '--auto-iam-authn'),
+      when<string>(dbProxy.privateIp, '--private-ip'),
+      dbProxy.instanceConnectionName,
+    ],
+    startupProbe: probe('/startup', { periodSeconds: 1, failureThreshold: 60 }),
+    livenessProbe: probe('/liveness', { periodSeconds: 10, failureThreshold: 3 }),
+    resources: resourcesOf(dbProxy.resources),
+    securityContext: containerSecurity(DB_PROXY_USER),
+  })
+
+const probe = (path: string, timing: k8s.Probe) => ({
+  httpGet: { path, port: intOrString(dbProxy.healthPort) },
+  timeoutSeconds: 5,
+  ...timing,
+})

@@ -1,0 +1,76 @@
+import type { k8s } from 'cdk8s-plus-28'
+import { isObject } from '../template/json.ts'
+import { not } from '../template/operators.ts'
+import type { Condition, In } from '../template/operators.ts'
+import { When, when } from '../template/structure.ts'
+import type { Templated } from '../template/structure.ts'
+
+/** Where a variable's value comes from. */
+export type Source = In<string> | Reference
+
+/** A value that Kubernetes looks up. */
+export interface Reference {
+  readonly valueFrom: Templated<k8s.EnvVarSource>
+}
+
+/** One source while a condition holds, another one otherwise. */
+interface Choice {
+  readonly condition: Condition
+  readonly yes: Source
+  readonly no: Source
+}
+
+/**
+ * The variables of a service. The service's own type decides: a variable that it needs and that is missing here does not
+ * compile, nor does one that it does not know. Only what it can do without may be conditional.
+ */
+export type VariablesOf<Env> = {
+  readonly [Name in keyof Env]:
+    | Source
+    | Choice
+    | (undefined extends Env[Name] ? When<Source> : never)
+}
+
+type EnvVars = readonly Templated<k8s.EnvVar>[]
+
+/** The `env` of a container that runs one of our services. */
+export function env<Env>(variables: NoInfer<VariablesOf<Env>>): EnvVars {
+  return [
+    ...Object.entries<Source | Choice | When<Source> | undefined>(variables).flatMap(
+      ([name, variable]) => (variable === undefined ? [] : entriesOf(name, variable)),
+    ),
+    // Name look-ups block one thread each; with Node's four, a slow DNS server would stall token verification.
+    { name: 'UV_THREADPOOL_SIZE', value: '16' },
+  ]
+}
+
+function entriesOf(name: string, variable: Source | Choice | When<Source>): EnvVars {
+  const entry = (source: Source) =>
+    isReference(source) ? { name, valueFrom: source.valueFrom } : { name, value: source }
+  if (variable instanceof When) return [when<k8s.EnvVar>(variable.condition, entry(variable.inner))]
+  if (!isChoice(variable)) return [entry(variable)]
+  const { condition, yes, no } = variable
+  return [when<k8s.EnvVar>(condition, entry(yes)), when<k8s.EnvVar>(not(condition), entry(no))]
+}
+
+const isReference = (source: Source): source is Reference =>
+  isObject(source) && 'valueFrom' in source
+
+const isChoice = (variable: Source | Choice): variable is Choice =>
+  isObject(variable) && 'condition' in variable
+
+/** One value while a condition holds, another one otherwise. */
+export const choose = (condition: Condition, yes: Source, no: Source): Choice => ({
+  condition,
+  yes,
+  no,
+})
+
+/** A variable that is set while a condition holds. */
+export const setWhen = (condition: Condition, source: Source): When<Source> =>
+  new When(condition, source)
+
+/** A field of the pod itself. */
+export const podField = (fieldPath: string): Reference => ({
+  valueFrom: { fieldRef: { fieldPath } },
+})

@@ -1,0 +1,59 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import type { Files } from './template/manifests.ts'
+
+const OURS = /^(\d\d-[a-z-]+\.yaml|chart)$/
+
+/** Replaces a directory by the given files. It is complete at any time: the files are written beside it and moved into place. */
+export async function replaceDirectory(directory: string, files: Files): Promise<void> {
+  const target = resolve(directory)
+  await refuseForeign(target)
+  const [fresh, former] = [`${target}.new-${process.pid}`, `${target}.old-${process.pid}`]
+  try {
+    for (const [path, content] of files) {
+      await mkdir(dirname(join(fresh, path)), { recursive: true })
+      await writeFile(join(fresh, path), content)
+    }
+    await rename(target, former).catch(ignoreMissing)
+    await rename(fresh, target)
+  } finally {
+    await Promise.all([fresh, former].map((path) => rm(path, { recursive: true, force: true })))
+  }
+}
+
+/** A directory with anything else in it was not written by us, and is not ours to replace. */
+async function refuseForeign(directory: string): Promise<void> {
+  const names = await readdir(directory).catch(ignoreMissing)
+  const foreign = names?.find((name) => !OURS.test(name))
+  if (foreign !== undefined) {
+    throw new Error(
+      `${relative('.', directory) || '.'} holds ${foreign}, which synth did not write; choose an empty directory with --out`,
+    )
+  }
+}
+
+function ignoreMissing(thrown: unknown): undefined {
+  if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined
+  throw thrown
+}
+
+/** The paths in which a directory differs from the given files. */
+export async function differences(directory: string, files: Files): Promise<readonly string[]> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(
+    ignoreMissing,
+  )
+  const present = (entries ?? [])
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(directory, join(entry.parentPath, entry.name)))
+  const paths = [...new Set([...files.keys(), ...present])].sort()
+  const states = await Promise.all(
+    paths.map(async (path) => {
+      const current = await readFile(join(directory, path), 'utf8').catch(ignoreMissing)
+      const wanted = files.get(path)
+      if (wanted === current) return []
+      if (wanted === undefined) return [`${path}: is not rendered any more`]
+      return [`${path}: ${current === undefined ? 'is missing' : 'differs'}`]
+    }),
+  )
+  return states.flat()
+}

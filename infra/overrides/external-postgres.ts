@@ -1,0 +1,15 @@
+import type { ValuesOverrides } from '../values.ts'
+
+/**
+ * A PostgreSQL server of your own. Before the install it must have both databases, with all privileges for the user, and the
+ * Secret must hold every key that `secrets` lists.
+ */
+export const externalPostgres = {
+  envVars: {
+    PLATFORM_BASE_URL: 'https://platform.example.com',
+    DB_HOST: 'postgres.example.com',
+    DB_SSLMODE: 'verify-full',
+  },
+  postgres: { enabled: false, collectorDatabase: 'collector' },
+  secrets: { existingSecret: 'platform-credentials' },
+} satisfies ValuesOverrides

@@ -1,0 +1,102 @@
+import { k8s } from 'cdk8s-plus-28'
+import { Construct } from 'constructs'
+import { postgresImage, pullSecretOf, runs } from './kit/image.ts'
+import { labels, selectorLabels } from './kit/labels.ts'
+import { nameOf } from './kit/names.ts'
+import { resourcesOf } from './kit/resources.ts'
+import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
+import { containerSecurity, podSecurity, POSTGRES_USER } from './kit/security.ts'
+import { createService, createServiceAccount, podDefaults, scratch } from './kit/workload.ts'
+import { create, quantity, whenSet } from './template/structure.ts'
+import { values } from './values.ts'
+
+const { postgres, envVars } = values
+const PORT = 5432
+
+/** PostgreSQL inside the cluster: one server with the main database; the collector adds its own (SPEC appendix 1). */
+export class Postgres extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    createServiceAccount(this, 'postgres')
+    createService(this, 'postgres', [
+      {
+        name: 'postgres',
+        port: envVars.DB_PORT,
+        targetPort: k8s.IntOrString.fromString('postgres'),
+      },
+    ])
+    create(this, k8s.KubeStatefulSet, {
+      metadata: { name: nameOf('postgres'), labels: labels('postgres') },
+      spec: {
+        replicas: 1,
+        serviceName: nameOf('postgres'),
+        selector: { matchLabels: selectorLabels('postgres') },
+        template: {
+          metadata: {
+            labels: selectorLabels('postgres'),
+            annotations: secretsChecksum('DB_PASSWORD'),
+          },
+          spec: {
+            ...podDefaults('postgres', postgres),
+            imagePullSecrets: pullSecretOf(postgresImage),
+            securityContext: podSecurity(POSTGRES_USER),
+            // Time for a fast shutdown with its checkpoint.
+            terminationGracePeriodSeconds: 120,
+            containers: [server()],
+            volumes: [sockets.volume, tmp.volume],
+          },
+        },
+        volumeClaimTemplates: [dataClaim()],
+      },
+    })
+  }
+}
+
+const sockets = scratch('/var/run/postgresql')
+const tmp = scratch('/tmp')
+
+const dataClaim = () => ({
+  metadata: { name: 'data' },
+  spec: {
+    accessModes: ['ReadWriteOnce'],
+    storageClassName: whenSet(postgres.storage.className),
+    resources: { requests: { storage: quantity(postgres.storage.size) } },
+  },
+})
+
+const server = () => ({
+  name: 'postgres',
+  ...runs(postgresImage),
+  ports: [{ name: 'postgres', containerPort: PORT }],
+  env: [
+    { name: 'POSTGRES_USER', value: envVars.DB_USER },
+    { name: 'POSTGRES_DB', value: envVars.DB_NAME },
+    { name: 'POSTGRES_PASSWORD', ...fromSecret('DB_PASSWORD') },
+  ],
+  startupProbe: { ...isReady, periodSeconds: 5, failureThreshold: 60 },
+  livenessProbe: { ...isReady, periodSeconds: 10, failureThreshold: 6 },
+  readinessProbe: { ...isReady, periodSeconds: 5, failureThreshold: 3 },
+  lifecycle: { postStart: { exec: { command: ['sh', '-c', SET_PASSWORD] } } },
+  resources: resourcesOf(postgres.resources),
+  volumeMounts: [
+    // The image of PostgreSQL 18 keeps its data in a directory per version below this one.
+    { name: 'data', mountPath: '/var/lib/postgresql' },
+    sockets.mount,
+    tmp.mount,
+  ],
+  securityContext: containerSecurity(POSTGRES_USER),
+})
+
+const isReady = {
+  exec: { command: ['sh', '-c', 'pg_isready -h 127.0.0.1 -U "$POSTGRES_USER" -d "$POSTGRES_DB"'] },
+  timeoutSeconds: 5,
+}
+
+// The image sets the password only when it creates the data directory; a password that changed later has to be set again.
+const SET_PASSWORD = `until pg_isready -q -h 127.0.0.1; do sleep 1; done
+psql -q -v ON_ERROR_STOP=1 -U "$POSTGRES_USER" -d "$POSTGRES_DB" <<'SQL'
+\\getenv role POSTGRES_USER
+\\getenv password POSTGRES_PASSWORD
+set password_encryption = 'scram-sha-256';
+alter role :"role" password :'password';
+SQL`

@@ -1,0 +1,59 @@
+import type { App } from 'cdk8s'
+import { chartMetadata, notes, readme } from './chart-texts.ts'
+import { PlatformChart } from './platform-chart.ts'
+import { rules } from './rules.ts'
+import { renderChart } from './template/chart.ts'
+import type { RenderedChart } from './template/chart.ts'
+import type { Context } from './template/expression.ts'
+import { manifestsOf, renderManifests } from './template/manifests.ts'
+import type { Files } from './template/manifests.ts'
+import { mergeOverrides } from './template/merge.ts'
+import { brokenRules } from './template/rules.ts'
+import { checkValues } from './template/validate.ts'
+import { ValuesError } from './template/values-error.ts'
+import { schema } from './values.ts'
+
+/** Where and under which name the platform is installed. */
+export interface Release {
+  readonly name: string
+  readonly namespace: string
+}
+
+const build = (app: App): PlatformChart => new PlatformChart(app)
+
+/** Lays overrides over the defaults, later ones over earlier ones. Raises `ValuesError` with every mistake. */
+export function contextOf(overrides: readonly unknown[], release: Release): Context {
+  const { values, mistakes } = checkValues(schema, mergeOverrides(overrides))
+  const context = {
+    Values: values,
+    Release: { Name: release.name, Namespace: release.namespace, Revision: 1 },
+    Chart: {
+      Name: chartMetadata.name,
+      Version: chartMetadata.version,
+      AppVersion: chartMetadata.appVersion,
+    },
+  }
+  const inDoubt = mistakes.map(({ path }) => path)
+  const all = [
+    ...mistakes.map(({ path, problem }) => `${path}: ${problem}`),
+    ...brokenRules(rules, context, inDoubt),
+  ]
+  if (all.length > 0) throw new ValuesError(all)
+  return context
+}
+
+/** Every object of the deployment. */
+export const platformManifests = (context: Context): readonly Readonly<Record<string, unknown>>[] =>
+  manifestsOf(build, context)
+
+/** The Helm chart; it is the same for all values. */
+export const platformChart = (): RenderedChart =>
+  renderChart({ metadata: chartMetadata, shape: schema, rules, build, notes, readme })
+
+/** Everything that `npm run synth` writes. */
+export function renderAll(context: Context): Files {
+  const chart = [...platformChart().files].map(
+    ([path, content]) => [`chart/${path}`, content] as const,
+  )
+  return new Map([...renderManifests(build, context), ...chart])
+}

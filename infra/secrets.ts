@@ -1,0 +1,69 @@
+import { k8s } from 'cdk8s-plus-28'
+import { Construct } from 'constructs'
+import type { Val } from './template/expression.ts'
+import { any, isSet, not } from './template/operators.ts'
+import { create, onlyWhen, spread, whenSet } from './template/structure.ts'
+import { labels } from './kit/labels.ts'
+import { overridesSecret, platformSecret } from './kit/secret-keys.ts'
+import { extraEnvVars } from './kit/workload.ts'
+import { values } from './values.ts'
+
+const { existingSecret, ...overrides } = values.secrets
+
+/** Argo CD must have these before the bootstrap Job runs. */
+export const beforeBootstrap = { 'argocd.argoproj.io/sync-wave': '-2' }
+
+/** What pods read: the platform's Secret, the operator's own values, and the operator's own variables. */
+export class Secrets extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    onlyWhen(not(isSet(existingSecret)), new PlatformSecret(this, 'platform'))
+    onlyWhen(any(...Object.values(overrides).map(isSet)), new Overrides(this, 'overrides'))
+    onlyWhen(isSet(values.extraEnvVars), new ExtraEnv(this, 'extra-env'))
+  }
+}
+
+/**
+ * An empty Secret that the bootstrap Job fills. Its keys stand in no manifest, so that neither an apply nor an upgrade nor a sync
+ * takes them away, and it outlives the release.
+ */
+class PlatformSecret extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    create(this, k8s.KubeSecret, {
+      metadata: {
+        name: platformSecret,
+        labels: labels('secrets'),
+        annotations: {
+          'helm.sh/resource-policy': 'keep',
+          'argocd.argoproj.io/sync-options': 'Prune=false',
+          ...beforeBootstrap,
+        },
+      },
+      type: 'Opaque',
+    })
+  }
+}
+
+/** Exactly the values that the operator sets. */
+class Overrides extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    const entries = Object.entries<Val<string>>(overrides)
+    create(this, k8s.KubeSecret, {
+      metadata: { name: overridesSecret, labels: labels('secrets'), annotations: beforeBootstrap },
+      type: 'Opaque',
+      stringData: Object.fromEntries(entries.map(([key, value]) => [key, whenSet(value)])),
+    })
+  }
+}
+
+class ExtraEnv extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    create(this, k8s.KubeConfigMap, {
+      metadata: { name: extraEnvVars.name, labels: labels('extra-env') },
+      data: spread(values.extraEnvVars),
+    })
+  }
+}

@@ -1,0 +1,128 @@
+import { referencesOf } from './expression.ts'
+import type { Expression } from './expression.ts'
+import { printGo, TOP } from './go.ts'
+import { Helpers } from './helpers.ts'
+import type { Files } from './manifests.ts'
+import { readObjects } from './objects.ts'
+import type { Build, ReadObject } from './objects.ts'
+import { rulesTemplate } from './rules.ts'
+import type { Rule } from './rules.ts'
+import { yamlScalar } from './scalar.ts'
+import { leavesOf } from './schema.ts'
+import type { Shape } from './schema.ts'
+import { TemplateReading } from './template-reading.ts'
+import { treeOf } from './tree.ts'
+import { valuesSchema, valuesYaml } from './values-files.ts'
+import { writeTemplate } from './writer.ts'
+
+/** What a chart says about itself. */
+export interface ChartMetadata {
+  readonly name: string
+  readonly description: string
+  readonly version: string
+  readonly appVersion: string
+  readonly kubeVersion: string
+}
+
+export interface ChartSource {
+  readonly metadata: ChartMetadata
+  readonly shape: Shape
+  readonly rules: readonly Rule[]
+  readonly build: Build
+  /** `NOTES.txt`, a template by hand. */
+  readonly notes: string
+  readonly readme: string
+}
+
+/** A Helm chart, and which templates use each value. */
+export interface RenderedChart {
+  readonly files: Files
+  readonly usedBy: ReadonlyMap<string, readonly string[]>
+}
+
+/** Renders the chart. A value that no template uses is an error: it would be a setting without effect. */
+export function renderChart({
+  metadata,
+  shape,
+  rules,
+  build,
+  notes,
+  readme,
+}: ChartSource): RenderedChart {
+  const helpers = new Helpers()
+  const usedBy = new Map<string, readonly string[]>()
+  const templates = readTemplates(build).map(({ object, write }) => {
+    const path = `templates/${object.component}/${object.name}.yaml`
+    const witness = (expression: Expression): void => {
+      helpers.add(expression)
+      for (const value of valuesIn(expression)) {
+        usedBy.set(value, [...new Set([...(usedBy.get(value) ?? []), path])])
+      }
+    }
+    return [path, write(witness)] as const
+  })
+  refuseUnused(shape, usedBy)
+  const files = new Map([
+    ['Chart.yaml', chartYaml(metadata)],
+    ['README.md', readme],
+    ['values.schema.json', `${JSON.stringify(valuesSchema(shape), null, 2)}\n`],
+    ['values.yaml', valuesYaml(shape)],
+    ['templates/NOTES.txt', notes],
+    ['templates/_helpers.tpl', helpers.template()],
+    ['templates/validate.yaml', rulesTemplate(rules)],
+    ...templates,
+  ])
+  return { files, usedBy }
+}
+
+interface Template {
+  readonly object: ReadObject
+  readonly write: (witness: (expression: Expression) => void) => string
+}
+
+function readTemplates(build: Build): readonly Template[] {
+  const reading = new TemplateReading()
+  const { objects } = readObjects(build, reading)
+  return objects.map((object) => {
+    const tree = treeOf(object.manifest, reading.marksOf(object.source))
+    return {
+      object,
+      write: (witness) => {
+        object.guards.forEach(witness)
+        return wrapped(object.guards, writeTemplate(tree, object.guards, witness))
+      },
+    }
+  })
+}
+
+function wrapped([guard, ...guards]: readonly Expression[], body: string): string {
+  if (!guard) return body
+  return `{{- if ${printGo(guard, TOP)} }}\n${wrapped(guards, body)}{{- end }}\n`
+}
+
+const valuesIn = (expression: Expression): readonly string[] =>
+  referencesOf(expression)
+    .filter(({ path }) => path[0] === 'Values')
+    .map(({ path }) => path.slice(1).join('.'))
+
+function refuseUnused(shape: Shape, usedBy: ReadonlyMap<string, unknown>): void {
+  const unused = leavesOf(shape).filter(({ path }) => !usedBy.has(path))
+  if (unused.length > 0) {
+    throw new Error(`values that no template uses: ${unused.map(({ path }) => path).join(', ')}`)
+  }
+}
+
+function chartYaml({ name, description, version, appVersion, kubeVersion }: ChartMetadata): string {
+  const fields = {
+    apiVersion: 'v2',
+    name,
+    description,
+    type: 'application',
+    version,
+    appVersion: JSON.stringify(appVersion),
+    kubeVersion: JSON.stringify(kubeVersion),
+  }
+  return Object.entries(fields)
+    .map(([key, value]) => `${key}: ${value.startsWith('"') ? value : yamlScalar(value)}\n`)
+    .join('')
+}

@@ -1,0 +1,108 @@
+import { FUNCTIONS, truthy } from './functions.ts'
+import type { FunctionName } from './functions.ts'
+import { isObject } from './json.ts'
+import type { Json, JsonObject } from './json.ts'
+
+export type Kind = 'string' | 'number' | 'boolean' | 'map' | 'list'
+
+/** A computation that both readings understand: evaluated for manifests, printed for the chart. */
+export type Expression =
+  | { readonly op: 'literal'; readonly value: Json }
+  | Reference
+  | { readonly op: 'item'; readonly key: string }
+  | { readonly op: 'call'; readonly fn: FunctionName; readonly args: readonly Expression[] }
+  | Helper
+  | { readonly op: 'labels'; readonly name: string; readonly entries: Entries }
+
+/** A place in what Helm hands to a template, such as `.Values.collector.port` or `.Release.Name`. */
+export interface Reference {
+  readonly op: 'reference'
+  readonly path: readonly string[]
+  readonly kind: Kind
+}
+
+/** An expression with a name of its own in `_helpers.tpl`. */
+interface Helper {
+  readonly op: 'helper'
+  readonly name: string
+  readonly body: Expression
+}
+
+type Entries = Readonly<Record<string, Expression>>
+
+/** What `.Values`, `.Release` and `.Chart` hold. */
+export type Context = JsonObject
+
+/**
+ * A value that is known only when the chart is installed. It is no string and no number, so comparing or concatenating it
+ * with JavaScript's operators does not compile; the operators of `operators.ts` do that in both readings.
+ */
+export class Val<out T> {
+  declare readonly valueType: T
+  readonly expression: Expression
+  readonly kind: Kind
+
+  constructor(expression: Expression, kind: Kind) {
+    this.expression = expression
+    this.kind = kind
+  }
+
+  [Symbol.toPrimitive](): never {
+    throw new Error('a symbolic value cannot become text here: use text`…`, pick() or when()')
+  }
+}
+
+/** The value of an expression under a context. */
+export function evaluate(expression: Expression, context: Context): Json {
+  switch (expression.op) {
+    case 'literal':
+      return expression.value
+    case 'reference':
+      return lookUp(context, expression.path)
+    case 'item':
+      throw new Error(`.${expression.key} has a value only inside a range`)
+    case 'call':
+      return FUNCTIONS[expression.fn](
+        ...expression.args.map((argument) => evaluate(argument, context)),
+      )
+    case 'helper':
+      return evaluate(expression.body, context)
+    case 'labels':
+      return Object.fromEntries(
+        Object.entries(expression.entries).map(([key, entry]) => [key, evaluate(entry, context)]),
+      )
+  }
+}
+
+/** Whether a condition holds under a context. */
+export const truthyIn = (condition: Expression, context: Context): boolean =>
+  truthy(evaluate(condition, context))
+
+function lookUp(context: Json, path: readonly string[]): Json {
+  const [key, ...rest] = path
+  if (key === undefined) return context
+  if (!isObject(context) || !(key in context))
+    throw new Error(`there is no value ${path.join('.')}`)
+  return lookUp(context[key] ?? null, rest)
+}
+
+/** Whether two expressions are the same computation. */
+export const same = (a: Expression, b: Expression): boolean =>
+  JSON.stringify(a) === JSON.stringify(b)
+
+/** Every reference inside an expression. */
+export function referencesOf(expression: Expression): readonly Reference[] {
+  switch (expression.op) {
+    case 'literal':
+    case 'item':
+      return []
+    case 'reference':
+      return [expression]
+    case 'call':
+      return expression.args.flatMap(referencesOf)
+    case 'helper':
+      return referencesOf(expression.body)
+    case 'labels':
+      return Object.values(expression.entries).flatMap(referencesOf)
+  }
+}

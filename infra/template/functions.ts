@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto'
+import { goJson, isObject } from './json.ts'
+import type { Json } from './json.ts'
+
+/** A function of Go templates and what it computes, so that both readings share one meaning. */
+type TemplateFunction = (...args: readonly Json[]) => Json
+
+/** Go's notion of truth: everything but `""`, `0`, `false`, null and empty collections. */
+export function truthy(value: Json | undefined): boolean {
+  if (Array.isArray(value)) return value.length > 0
+  return isObject(value) ? Object.keys(value).length > 0 : Boolean(value)
+}
+
+const define = (meaning: TemplateFunction): TemplateFunction => meaning
+
+/** A scalar as Go prints it with `%v`. */
+function print(value: Json | undefined): string {
+  if (value === undefined || value === null || typeof value === 'object') {
+    throw new Error(`${JSON.stringify(value)} cannot be printed as text`)
+  }
+  return String(value)
+}
+
+function printf(format: Json | undefined, ...args: readonly Json[]): string {
+  const rest = [...args]
+  return print(format).replace(/%[sv%]/g, (verb) => (verb === '%%' ? '%' : print(rest.shift())))
+}
+
+/** The last component of a path, as Go's `path.Base`. */
+function base(path: string): string {
+  if (path === '') return '.'
+  return path.split('/').filter(Boolean).at(-1) ?? '/'
+}
+
+export const FUNCTIONS = {
+  and: define((...args) => args.every(truthy)),
+  or: define((...args) => args.some(truthy)),
+  not: define((value) => !truthy(value)),
+  /** Truth of any value as a condition; Go templates test it themselves, so it prints as its argument. */
+  isSet: define((value) => truthy(value)),
+  eq: define((a, b) => a === b),
+  /** Sprig's order: the fallback first. */
+  default: define((fallback = null, value = null) => (truthy(value) ? value : fallback)),
+  ternary: define((yes = null, no = null, condition) => (truthy(condition) ? yes : no)),
+  printf: define(printf),
+  toString: define(print),
+  base: define((path) => base(print(path))),
+  trimSuffix: define((suffix, text) => {
+    const [end, whole] = [print(suffix), print(text)]
+    return whole.endsWith(end) ? whole.slice(0, whole.length - end.length) : whole
+  }),
+  regexMatch: define((pattern, text) => new RegExp(print(pattern), 'u').test(print(text))),
+  list: define((...items) => items),
+  toJson: define((value = null) => goJson(value)),
+  sha256sum: define((text) => createHash('sha256').update(print(text)).digest('hex')),
+  trunc: define((length, text) => print(text).slice(0, Number(length))),
+} satisfies Record<string, TemplateFunction>
+
+export type FunctionName = keyof typeof FUNCTIONS

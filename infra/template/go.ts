@@ -1,0 +1,130 @@
+import { same } from './expression.ts'
+import type { Expression, Val } from './expression.ts'
+import type { FunctionName } from './functions.ts'
+import { isPlain } from './scalar.ts'
+
+/** Where an expression is printed: inside `with` and `range` the dot is no longer the root. */
+export interface Scope {
+  readonly root: '' | '$'
+  /** What the dot stands for, inside `with`. */
+  readonly dot?: Expression
+  /** The guards that already hold here. */
+  readonly known?: readonly Expression[]
+}
+
+export const TOP: Scope = { root: '' }
+
+/** An expression as the inside of a Go template action. */
+export const printGo = (expression: Expression, scope: Scope): string =>
+  print(expression, scope).text
+
+interface Printed {
+  readonly text: string
+  /** Needs parentheses as an argument. */
+  readonly compound: boolean
+}
+
+const atom = (text: string): Printed => ({ text, compound: false })
+const compound = (text: string): Printed => ({ text, compound: true })
+
+function print(expression: Expression, scope: Scope): Printed {
+  if (scope.dot && same(expression, scope.dot)) return atom('.')
+  switch (expression.op) {
+    case 'literal':
+      return atom(JSON.stringify(expression.value))
+    case 'reference':
+      return atom(`${scope.root}.${expression.path.join('.')}`)
+    case 'item':
+      return atom(`.${expression.key}`)
+    case 'helper':
+    case 'labels':
+      return compound(`include ${JSON.stringify(expression.name)} ${scope.root || '.'}`)
+    case 'call':
+      return printCall(expression, scope)
+  }
+}
+
+type Call = Extract<Expression, { op: 'call' }>
+
+// Read best as a pipeline: {{ list … | toJson | sha256sum }}.
+const PIPED: ReadonlySet<FunctionName> = new Set([
+  'default',
+  'toJson',
+  'sha256sum',
+  'trunc',
+  'trimSuffix',
+])
+
+function printCall({ fn, args }: Call, scope: Scope): Printed {
+  const argument = (expression: Expression): string => {
+    const { text, compound: needsParentheses } = print(expression, scope)
+    return needsParentheses ? `(${text})` : text
+  }
+  const last = args.at(-1)
+  if (fn === 'isSet' && last) return print(last, scope)
+  if (fn === 'not' && last?.op === 'call' && last.fn === 'eq') {
+    return compound(print(last, scope).text.replace(/^eq /, 'ne '))
+  }
+  if (fn === 'ternary' && last) {
+    const [yes, no] = args.slice(0, 2).map(argument)
+    return compound(`ternary ${yes} ${no} ${asBoolean(last, argument(last))}`)
+  }
+  if (fn === 'eq')
+    return compound(`eq ${args.map((side) => comparable(side, argument(side))).join(' ')}`)
+  if (PIPED.has(fn) && last) {
+    const head = print(last, scope).text
+    return compound([head, '|', fn, ...args.slice(0, -1).map(argument)].join(' '))
+  }
+  return compound([fn, ...args.map(argument)].join(' '))
+}
+
+/** `ternary` wants a real boolean where `if` judges the truth of anything. */
+function asBoolean(condition: Expression, printed: string): string {
+  const isBoolean =
+    condition.op === 'reference'
+      ? condition.kind === 'boolean'
+      : condition.op === 'call' && ['not', 'eq', 'regexMatch'].includes(condition.fn)
+  return isBoolean ? printed : `(not (empty ${printed}))`
+}
+
+/** Numbers reach templates as float64 or int64, depending on where they were set. */
+const comparable = (side: Expression, printed: string): string =>
+  side.op === 'reference' && side.kind === 'number' ? `(int64 ${printed})` : printed
+
+/** A symbolic scalar as it stands behind a key: texts quoted, numbers and booleans bare. */
+export function printScalar({ expression, kind }: Val<unknown>, scope: Scope): string {
+  if (kind !== 'string') return `{{ ${printGo(expression, scope)} }}`
+  const inline = printInline(expression, scope)
+  if (inline !== undefined) return inline
+  const [inner] = expression.op === 'call' && expression.fn === 'toString' ? expression.args : []
+  return `{{ ${printGo(inner ?? expression, scope)} | quote }}`
+}
+
+/** {{ .Release.Name }}-collector: literal text around parts that cannot break it needs no printf. */
+function printInline(expression: Expression, scope: Scope): string | undefined {
+  if (expression.op !== 'call' || expression.fn !== 'printf') return undefined
+  const [format, ...args] = expression.args
+  if (format?.op !== 'literal' || !args.every(isHarmless)) return undefined
+  const { value } = format
+  if (typeof value !== 'string' || !/^[\w ./:@%+=,-]*$/.test(value)) return undefined
+  const fill = (part: (argument: Expression) => string): string => {
+    const rest = [...args]
+    return value.replace(/%[sv%]/g, (verb) => {
+      const [argument] = verb === '%%' ? [] : rest.splice(0, 1)
+      return argument ? part(argument) : '%'
+    })
+  }
+  const sample = fill((argument) => (isNumber(argument) ? '1' : 'x'))
+  const printed = fill((argument) => `{{ ${printGo(argument, scope)} }}`)
+  return isPlain(sample) && sample.length > args.length ? printed : `"${printed}"`
+}
+
+/** Parts that can only be letters, digits, dots and dashes. */
+function isHarmless(expression: Expression): boolean {
+  if (expression.op === 'reference')
+    return expression.kind === 'number' || expression.path[0] === 'Release'
+  return expression.op === 'call' && ['trunc', 'sha256sum'].includes(expression.fn)
+}
+
+const isNumber = (expression: Expression): boolean =>
+  expression.op === 'reference' && expression.kind === 'number'

@@ -1,0 +1,23 @@
+/** Plain data, as YAML and JSON know it. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject
+
+export interface JsonObject {
+  readonly [key: string]: Json
+}
+
+/** Whether a value is a map: neither null, a list, nor an instance of a class. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** JSON exactly as Go writes it: sorted keys, and `<`, `>`, `&` and the line separators escaped. */
+export function goJson(value: Json): string {
+  const escaped = (json: string): string =>
+    json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`
+  if (!isObject(value)) return escaped(JSON.stringify(value))
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${entries.map(([key, item]) => `${goJson(key)}:${goJson(item)}`).join(',')}}`
+}

@@ -1,0 +1,31 @@
+import { isSpread } from './structure.ts'
+
+// The order in which people write and read manifests; what is not listed follows in alphabetical order.
+const ORDER = `
+  apiVersion kind metadata type name namespace labels annotations immutable
+  replicas revisionHistoryLimit serviceName strategy backoffLimit activeDeadlineSeconds ttlSecondsAfterFinished
+  podSelector selector template maxSkew topologyKey whenUnsatisfiable
+  serviceAccountName automountServiceAccountToken enableServiceLinks imagePullSecrets priorityClassName
+  restartPolicy terminationGracePeriodSeconds nodeSelector tolerations affinity topologySpreadConstraints
+  initContainers containers image imagePullPolicy command args ports envFrom env
+  startupProbe livenessProbe readinessProbe lifecycle requests limits resources volumeMounts volumes
+  volumeClaimTemplates path port targetPort containerPort protocol exec httpGet tcpSocket
+  value valueFrom key apiGroups resourceNames verbs apiGroup roleRef subjects
+`
+  .trim()
+  .split(/\s+/)
+
+const RANK = new Map(ORDER.map((key, index) => [key, index]))
+const LAST = ORDER.length
+
+/** Sorts the keys of one map. A security context opens a pod but closes a container, which is the map with an image. */
+export function byReadingOrder(map: object): (a: string, b: string) => number {
+  const rank = (key: string): number => {
+    if (isSpread(key)) return LAST + 2
+    if (key === 'resources' && 'verbs' in map) return RANK.get('apiGroups') ?? LAST
+    if (key === 'securityContext')
+      return 'image' in map ? LAST + 1 : (RANK.get('nodeSelector') ?? LAST)
+    return RANK.get(key) ?? LAST
+  }
+  return (a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)
+}

@@ -1,0 +1,55 @@
+import { readFile } from 'node:fs/promises'
+import { extname, resolve } from 'node:path'
+import { isObject } from './json.ts'
+
+/** Reads a file of values: YAML, JSON, or a TypeScript module with one exported object. */
+export async function loadValuesFile(path: string): Promise<unknown> {
+  const source = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new Error(`cannot read ${path}`, { cause })
+  })
+  switch (extname(path)) {
+    case '.yaml':
+    case '.yml':
+    case '.json':
+      return parseYaml(path, source)
+    case '.ts':
+    case '.mts':
+    case '.js':
+    case '.mjs':
+      return importModule(path)
+    default:
+      throw new Error(`${path}: a file of values is .yaml, .json or .ts`)
+  }
+}
+
+// Loaded on demand: the default values need neither of these two packages.
+async function parseYaml(path: string, source: string): Promise<unknown> {
+  const { parseDocument } = await import('yaml')
+  const document = parseDocument(source)
+  const [error] = document.errors
+  if (error) throw new Error(`${path}: ${error.message}`)
+  return document.toJS() ?? {}
+}
+
+async function importModule(path: string): Promise<unknown> {
+  const { build } = await import('esbuild')
+  const { outputFiles } = await build({
+    entryPoints: [resolve(path)],
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    write: false,
+    logLevel: 'silent',
+  }).catch((cause: unknown) => {
+    throw new Error(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  })
+  const code = outputFiles[0]?.text ?? ''
+  const module: unknown = await import(`data:text/javascript,${encodeURIComponent(code)}`)
+  const [exported, ...others] =
+    typeof module === 'object' && module !== null ? Object.values(module) : []
+  if (!isObject(exported) || others.length > 0) {
+    throw new Error(`${path}: a module of values exports exactly one object`)
+  }
+  return exported
+}

@@ -1,0 +1,161 @@
+import { Val } from './expression.ts'
+import type { Expression, Kind } from './expression.ts'
+import type { FunctionName } from './functions.ts'
+import type { Field, Shape, ValuesOf } from './schema.ts'
+
+/** A value that is symbolic or already known. */
+export type In<T> = T | Val<T>
+
+/** Something that holds or does not, as Go templates judge truth. */
+export type Condition = Val<boolean>
+
+type Scalar = string | number | boolean
+
+const lift = (value: In<Scalar>): Expression =>
+  value instanceof Val ? value.expression : { op: 'literal', value }
+
+const call = <T>(fn: FunctionName, kind: Kind, args: readonly Expression[]): Val<T> =>
+  new Val<T>({ op: 'call', fn, args }, kind)
+
+/** Holds when the value is not empty. */
+export const isSet = (value: Val<unknown>): Condition =>
+  value.kind === 'boolean'
+    ? new Val<boolean>(value.expression, 'boolean')
+    : call('isSet', 'boolean', [value.expression])
+
+export const not = (condition: Condition): Condition =>
+  call('not', 'boolean', [condition.expression])
+
+export const all = (...conditions: readonly Condition[]): Condition => join('and', conditions)
+
+export const any = (...conditions: readonly Condition[]): Condition => join('or', conditions)
+
+function join(fn: 'and' | 'or', conditions: readonly Condition[]): Condition {
+  const distinct = conditions.map(lift).filter((one, index, every) => {
+    const text = JSON.stringify(one)
+    return every.findIndex((other) => JSON.stringify(other) === text) === index
+  })
+  const [only, ...others] = distinct
+  return only !== undefined && others.length === 0
+    ? new Val<boolean>(only, 'boolean')
+    : call(fn, 'boolean', distinct)
+}
+
+/** Equality of two texts or of two numbers. */
+export const equals = <T extends string | number>(a: Val<T>, b: In<NoInfer<T>>): Condition =>
+  call('eq', 'boolean', [lift(a), lift(b)])
+
+/** The value, or the fallback while it is empty. */
+export const orElse = (value: Val<string>, fallback: In<string>): Val<string> =>
+  call('default', 'string', [lift(fallback), value.expression])
+
+/** One of two texts. */
+export const pick = (condition: Condition, yes: In<string>, no: In<string>): Val<string> =>
+  call('ternary', 'string', [lift(yes), lift(no), condition.expression])
+
+/** A number as text. */
+export const digits = (value: Val<number>): Val<string> =>
+  call('toString', 'string', [value.expression])
+
+/** The last component of a path. */
+export const base = (path: Val<string>): Val<string> => call('base', 'string', [path.expression])
+
+/** A text without one suffix. */
+export const trimSuffix = (suffix: string, value: Val<string>): Val<string> =>
+  call('trimSuffix', 'string', [lift(suffix), value.expression])
+
+/** Whether a text matches a pattern; keep to what JavaScript and RE2 read alike. */
+export const matches = (pattern: string, value: Val<string>): Condition =>
+  call('regexMatch', 'boolean', [lift(pattern), value.expression])
+
+/** The SHA-256, in hexadecimal, of some values' JSON. */
+export const sha256 = (...values: readonly Val<unknown>[]): Val<string> => {
+  const items: Expression = {
+    op: 'call',
+    fn: 'list',
+    args: values.map(({ expression }) => expression),
+  }
+  return call('sha256sum', 'string', [{ op: 'call', fn: 'toJson', args: [items] }])
+}
+
+/** The first characters of a text. */
+export const shorten = (length: number, value: Val<string>): Val<string> =>
+  call('trunc', 'string', [lift(length), value.expression])
+
+/** A text with values in it: text`http://${name}:${port}`. */
+export function text(
+  parts: TemplateStringsArray,
+  ...values: readonly In<string | number>[]
+): Val<string> {
+  const format = parts
+    .map((part, index) => part.replaceAll('%', '%%') + verb(values[index]))
+    .join('')
+  return call('printf', 'string', [
+    { op: 'literal', value: format },
+    ...values.filter((value) => value instanceof Val).map(lift),
+  ])
+}
+
+function verb(value: In<string | number> | undefined): string {
+  if (value instanceof Val) return value.kind === 'string' ? '%s' : '%v'
+  return value === undefined ? '' : String(value).replaceAll('%', '%%')
+}
+
+/** Gives an expression a name in `_helpers.tpl`; templates then include it. */
+export const helper = <T>(name: string, value: Val<T>): Val<T> =>
+  new Val<T>({ op: 'helper', name, body: value.expression }, value.kind)
+
+/** A set of fixed entries that templates include by name. */
+export const labelSet = (
+  name: string,
+  entries: Readonly<Record<string, In<string>>>,
+): Val<Readonly<Record<string, string>>> => {
+  const lifted = Object.entries(entries).map(([key, value]) => [key, lift(value)] as const)
+  return new Val({ op: 'labels', name, entries: Object.fromEntries(lifted) }, 'map')
+}
+
+/** The values, leaf for leaf symbolic. */
+export type Symbolic<T> = T extends string
+  ? Val<string>
+  : T extends Scalar | readonly unknown[]
+    ? Val<T>
+    : string extends keyof T
+      ? Val<T>
+      : { readonly [K in keyof T]: Symbolic<T[K]> }
+
+/** Reads every value of a declaration as a reference to `.Values`. */
+export function symbolicValues<S extends Shape>(shape: S): Symbolic<ValuesOf<S>> {
+  return asSymbolic<ValuesOf<S>>(referTo(shape, ['Values']))
+}
+
+function referTo(shape: Shape, path: readonly string[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(shape).map(([key, field]) => [
+      key,
+      field.kind === 'group' ? referTo(field.shape, [...path, key]) : leaf(field, [...path, key]),
+    ]),
+  )
+}
+
+const leaf = (field: Field, path: readonly string[]): Val<unknown> =>
+  new Val({ op: 'reference', path, kind: kindOf(field) }, kindOf(field))
+
+export function kindOf(field: Field): Kind {
+  if (field.kind === 'integer') return 'number'
+  return field.kind === 'group' ? 'map' : field.kind
+}
+
+// `referTo` follows the declaration key by key, which is what `Symbolic<ValuesOf<S>>` says in types.
+const asSymbolic = <T>(references: Readonly<Record<string, unknown>>): Symbolic<T> =>
+  references as Symbolic<T>
+
+/** A value that Helm provides besides `.Values`. */
+export const builtIn = (
+  path: 'Release.Name' | 'Release.Namespace' | 'Chart.Version' | 'Chart.AppVersion',
+): Val<string> => new Val({ op: 'reference', path: path.split('.'), kind: 'string' }, 'string')
+
+/** The number of this release, which counts upgrades. */
+export const revision: Val<number> = new Val(
+  { op: 'reference', path: ['Release', 'Revision'], kind: 'number' },
+  'number',
+)

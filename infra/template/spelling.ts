@@ -1,0 +1,28 @@
+/** The name nearest to a misspelt one, if one is near enough to be meant. */
+export function closest(name: string, candidates: readonly string[]): string | undefined {
+  const reach = Math.max(1, Math.floor(name.length / 3))
+  const ranked = candidates
+    .map((candidate) => ({
+      candidate,
+      edits: distance(name.toLowerCase(), candidate.toLowerCase()),
+    }))
+    .sort((a, b) => a.edits - b.edits)
+  const [best] = ranked
+  return best !== undefined && best.edits <= reach ? best.candidate : undefined
+}
+
+/** Levenshtein's distance: single-letter edits that turn one word into the other. */
+function distance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (const [row, letter] of Array.from(from).entries()) {
+    const current = [row + 1]
+    for (const [column, other] of Array.from(to).entries()) {
+      const substituted = at(previous, column) + (letter === other ? 0 : 1)
+      current.push(Math.min(at(previous, column + 1) + 1, at(current, column) + 1, substituted))
+    }
+    previous = current
+  }
+  return at(previous, to.length)
+}
+
+const at = (row: readonly number[], column: number): number => row[column] ?? Infinity

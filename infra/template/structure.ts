@@ -1,0 +1,160 @@
+import type { ApiObject, GroupVersionKind } from 'cdk8s'
+import type { k8s } from 'cdk8s-plus-28'
+import type { Construct } from 'constructs'
+import { Val } from './expression.ts'
+import { isObject } from './json.ts'
+import { all, any, isSet } from './operators.ts'
+import type { Condition } from './operators.ts'
+
+/** A field or a list element that exists while a condition holds. */
+export class When<out T> {
+  readonly condition: Condition
+  readonly inner: T
+
+  constructor(condition: Condition, inner: T) {
+    this.condition = condition
+    this.inner = inner
+  }
+}
+
+/** A list element repeated over a list of values. */
+export class Each<out T> {
+  readonly over: Val<readonly object[]>
+  readonly element: (item: (key: string) => Val<string>) => T
+
+  constructor(over: Val<readonly object[]>, element: (item: (key: string) => Val<string>) => T) {
+    this.over = over
+    this.element = element
+  }
+}
+
+/** A symbolic number or text where Kubernetes takes either. */
+export class Either {
+  readonly value: Val<string | number>
+
+  constructor(value: Val<string | number>) {
+    this.value = value
+  }
+}
+
+export const when = <T>(condition: Condition, inner: Exactly<NoInfer<T>>): When<Exactly<T>> =>
+  new When(condition, inner)
+
+/** A field that exists while its value is not empty. */
+export const whenSet = <T>(value: Val<T>): When<Val<T>> => new When(isSet(value), value)
+
+/** One list element for each element of a list value; `item` reads the members of that element. */
+export const each = <T extends object, R>(
+  over: Val<readonly T[]>,
+  element: (item: (key: keyof T & string) => Val<string>) => Exactly<R>,
+): Each<Exactly<R>> => new Each(over, element)
+
+/** The entries of a symbolic map, poured among fixed ones: { fixed: 'x', ...spread(values.annotations) }. */
+export const spread = (
+  entries: Val<Readonly<Record<string, string>>>,
+): Record<string, Val<string>> => ({
+  [`${SPREAD}${JSON.stringify(entries.expression)}`]: entryOf(entries),
+})
+
+const SPREAD = '…'
+
+/** Whether a key carries a map of entries instead of one entry. */
+export const isSpread = (key: string): boolean => key.startsWith(SPREAD)
+
+// Only the resolvers look at what stands under a spread key, and they ask `isSpread` first.
+const entryOf = (entries: Val<Readonly<Record<string, string>>>): Val<string> =>
+  new Val(entries.expression, 'map')
+
+/** A port or a bound that Kubernetes accepts as a number or as text. */
+export const intOrString = (value: Val<number>): k8s.IntOrString =>
+  asOpaque<k8s.IntOrString>(new Either(value))
+
+export const quantity = (value: Val<string>): k8s.Quantity =>
+  asOpaque<k8s.Quantity>(new Either(value))
+
+// Both resolvers turn an `Either` into the `{ value }` that the L1 classes read from these two types.
+const asOpaque = <T>(either: Either): T => either as unknown as T
+
+type Opaque = k8s.IntOrString | k8s.Quantity | Date
+
+/** A Kubernetes type in which any leaf may be symbolic, and any field or list element conditional. */
+export type Templated<T> = Exactly<T> | When<Exactly<T>>
+
+export type Exactly<T> = T extends string
+  ? T | Val<string>
+  : T extends number
+    ? T | Val<number>
+    : T extends boolean
+      ? T | Val<boolean>
+      : T extends Opaque
+        ? T
+        : T extends readonly (infer U)[]
+          ? readonly (Templated<U> | Each<Exactly<U>>)[] | Val<readonly object[]>
+          : T extends object
+            ?
+                | { readonly [K in keyof T]: Templated<T[K]> }
+                | (string extends keyof T ? Val<T> : never)
+            : T
+
+interface KubeKind<P> {
+  readonly GVK: GroupVersionKind
+  new (scope: Construct, id: string, props: P): ApiObject
+}
+
+/** Adds one Kubernetes object, with symbolic values allowed anywhere in its properties; its id is its kind. */
+export function create<P>(
+  scope: Construct,
+  Kind: KubeKind<P>,
+  props: Templated<NoInfer<NonNullable<P>>>,
+): ApiObject {
+  return new Kind(scope, Kind.GVK.kind.toLowerCase(), asPlain<P>(props))
+}
+
+// The resolvers replace whatever is symbolic before the object is serialised.
+const asPlain = <P>(props: unknown): P => props as P
+
+const guards = new WeakMap<object, Condition>()
+
+/** Makes a whole construct, with all that is in it, conditional. */
+export function onlyWhen<C extends Construct>(condition: Condition, construct: C): C {
+  guards.set(construct, condition)
+  return construct
+}
+
+/** The conditions of a construct and of all that it is part of, outermost first. */
+export const guardsOf = (construct: Construct): readonly Condition[] =>
+  construct.node.scopes.flatMap((scope) => guards.get(scope) ?? [])
+
+/**
+ * The condition under which a node exists, or undefined when it always does. A list or map all of whose members are conditional
+ * exists while one of them does: Kubernetes takes `volumes:` without a volume for a mistake.
+ */
+export function existence(node: unknown): Condition | undefined {
+  if (node instanceof When) return allOf(node.condition, existence(node.inner))
+  if (node instanceof Each) return isSet(node.over)
+  if (Array.isArray(node)) return anyOf(node, existence)
+  if (!isObject(node)) return undefined
+  return anyOf(Object.entries(node), ([key, member]) => memberExistence(key, member))
+}
+
+function memberExistence(key: string, member: unknown): Condition | undefined {
+  if (isSpread(key) && member instanceof Val && member.expression.op !== 'labels')
+    return isSet(member)
+  return existence(member)
+}
+
+function anyOf<T>(
+  members: readonly T[],
+  existenceOf: (member: T) => Condition | undefined,
+): Condition | undefined {
+  const conditions: Condition[] = []
+  for (const member of members) {
+    const condition = existenceOf(member)
+    if (condition === undefined) return undefined
+    conditions.push(condition)
+  }
+  return conditions.length > 0 ? any(...conditions) : undefined
+}
+
+const allOf = (condition: Condition, inner: Condition | undefined): Condition =>
+  inner === undefined ? condition : all(condition, inner)

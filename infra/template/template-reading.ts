@@ -1,0 +1,85 @@
+import type { ApiObject, IResolver, ResolutionContext } from 'cdk8s'
+import { Val } from './expression.ts'
+import type { Expression } from './expression.ts'
+import type { Condition } from './operators.ts'
+import { Each, Either, existence, isSpread, When } from './structure.ts'
+
+/** What the chart has to know about one place of a manifest. */
+export interface Mark {
+  /** The place exists while all of these hold. */
+  readonly guards: readonly Expression[]
+  /** The value that is printed here. */
+  readonly value?: Val<unknown>
+  /** The list value over which the element here is repeated. */
+  readonly range?: Expression
+}
+
+/** The marks of one object, by path. */
+export type Marks = ReadonlyMap<string, Mark>
+
+/** Stands where a symbolic value will be printed; it never reaches a file. */
+export const PLACEHOLDER = '\u0000symbolic\u0000'
+
+/** The L1 classes change the case of a few acronyms (clusterIp to clusterIP), so paths are compared without case. */
+export const pathKey = (path: readonly string[]): string => path.join('\u0000').toLowerCase()
+
+// cdk8s resolves an object's metadata by itself, with paths that start inside it.
+const METADATA_KEYS = new Set(['name', 'namespace', 'labels', 'annotations'])
+
+/** Reads a construct tree as templates: the manifest keeps placeholders, and every symbolic place is marked by its path. */
+export class TemplateReading implements IResolver {
+  private readonly objects = new Map<ApiObject, Map<string, Mark>>()
+
+  marksOf(object: ApiObject): Marks {
+    return this.objects.get(object) ?? new Map()
+  }
+
+  resolve(resolution: ResolutionContext): void {
+    const node: unknown = resolution.value
+    const condition = ownCondition(node)
+    if (condition) this.guard(resolution, condition.expression)
+    if (node instanceof When) resolution.replaceValue(node.inner)
+    else if (node instanceof Val) resolution.replaceValue(this.stand(resolution, node))
+    else if (node instanceof Either) {
+      resolution.replaceValue({ value: this.stand(resolution, node.value) })
+    } else if (node instanceof Each) {
+      this.mark(resolution, { range: node.over.expression })
+      resolution.replaceValue(node.element((key) => new Val({ op: 'item', key }, 'string')))
+    }
+  }
+
+  private stand(resolution: ResolutionContext, value: Val<unknown>): unknown {
+    this.mark(resolution, { value })
+    if (isSpread(resolution.key.at(-1) ?? '')) return PLACEHOLDER
+    if (value.kind === 'list') return []
+    return value.kind === 'map' ? {} : PLACEHOLDER
+  }
+
+  private guard(resolution: ResolutionContext, guard: Expression): void {
+    const { guards = [] } = this.at(resolution) ?? {}
+    const known = guards.some((other) => JSON.stringify(other) === JSON.stringify(guard))
+    if (!known) this.mark(resolution, { guards: [...guards, guard] })
+  }
+
+  private at({ obj, key }: ResolutionContext): Mark | undefined {
+    return this.objects.get(obj)?.get(pathKey(fullPath(key)))
+  }
+
+  private mark(resolution: ResolutionContext, mark: Partial<Mark>): void {
+    const { obj, key } = resolution
+    const marks = this.objects.get(obj) ?? new Map<string, Mark>()
+    this.objects.set(
+      obj,
+      marks.set(pathKey(fullPath(key)), { guards: [], ...this.at(resolution), ...mark }),
+    )
+  }
+}
+
+/** What a node itself has to be guarded by: not what is inside a `when`, and not a range, which is nothing over nothing. */
+function ownCondition(node: unknown): Condition | undefined {
+  if (node instanceof Each) return undefined
+  return node instanceof When ? node.condition : existence(node)
+}
+
+const fullPath = ([first = '', ...rest]: readonly string[]): readonly string[] =>
+  METADATA_KEYS.has(first) ? ['metadata', first, ...rest] : [first, ...rest]

@@ -1,0 +1,99 @@
+import { same } from './expression.ts'
+import type { Expression, Val } from './expression.ts'
+import { isObject } from './json.ts'
+import { byReadingOrder } from './key-order.ts'
+import { isSpread } from './structure.ts'
+import { pathKey } from './template-reading.ts'
+import type { Mark, Marks } from './template-reading.ts'
+
+/** A manifest with what the chart knows about each place; without marks it is an ordinary manifest. */
+export type Tree =
+  | { readonly kind: 'scalar'; readonly value: string | number | boolean }
+  | { readonly kind: 'value'; readonly value: Val<unknown> }
+  | { readonly kind: 'map'; readonly entries: readonly Entry[] }
+  | { readonly kind: 'list'; readonly items: readonly Branch[] }
+
+export interface Branch {
+  readonly guards: readonly Expression[]
+  readonly range?: Expression
+  readonly tree: Tree
+}
+
+export interface Entry extends Branch {
+  readonly key: string
+}
+
+/** Joins a manifest with its marks. */
+export function treeOf(manifest: unknown, marks: Marks): Tree {
+  return subtree(manifest, marks, [])
+}
+
+function subtree(node: unknown, marks: Marks, path: readonly string[]): Tree {
+  const mark = marks.get(pathKey(path))
+  if (mark?.value) return { kind: 'value', value: mark.value }
+  if (Array.isArray(node)) {
+    return {
+      kind: 'list',
+      items: node.map((item, index) => branch(item, marks, [...path, `${index}`])),
+    }
+  }
+  if (isObject(node)) {
+    const keys = Object.keys(node).sort(byReadingOrder(node))
+    return {
+      kind: 'map',
+      entries: keys.map((key) => ({ key, ...branch(node[key], marks, [...path, key]) })),
+    }
+  }
+  if (typeof node === 'string' || typeof node === 'number' || typeof node === 'boolean') {
+    return { kind: 'scalar', value: node }
+  }
+  throw new Error(`${path.join('.')}: ${typeof node} has no place in a manifest`)
+}
+
+function branch(node: unknown, marks: Marks, path: readonly string[]): Branch {
+  const { guards = [], range }: Partial<Mark> = marks.get(pathKey(path)) ?? {}
+  return { guards, ...(range ? { range } : {}), tree: subtree(node, marks, path) }
+}
+
+/** Whether the tree prints this very value outside a range. */
+function prints(tree: Tree, value: Expression): boolean {
+  switch (tree.kind) {
+    case 'scalar':
+      return false
+    case 'value':
+      return same(tree.value.expression, value)
+    case 'map':
+      return tree.entries.some((entry) => prints(entry.tree, value))
+    case 'list':
+      return tree.items.some((item) => item.range === undefined && prints(item.tree, value))
+  }
+}
+
+export const isCollection = ({ kind }: Val<unknown>): boolean => kind === 'map' || kind === 'list'
+
+export const isEmpty = (tree: Tree): boolean =>
+  (tree.kind === 'map' && tree.entries.length === 0) ||
+  (tree.kind === 'list' && tree.items.length === 0)
+
+/** Puts an entry that is always there behind the dash of a list element. */
+export function leadFirst(tree: Tree): Tree {
+  if (tree.kind !== 'map') return tree
+  const lead = tree.entries.find(({ key, guards }) => guards.length === 0 && !isSpread(key))
+  if (!lead) throw new Error('an element of a list needs one unconditional field')
+  return { kind: 'map', entries: [lead, ...tree.entries.filter((entry) => entry !== lead)] }
+}
+
+/** What `with` can bind: the value that a guard tests, when the branch prints that very value. */
+export function binding(guard: Expression, { tree, range }: Branch): Expression | undefined {
+  if (guard.op !== 'call' || guard.fn !== 'isSet' || range) return undefined
+  const [tested] = guard.args
+  return tested && tested.op !== 'item' && prints(tree, tested) ? tested : undefined
+}
+
+/** Whether an element is there exactly when the one before it is not. */
+export function isOpposite(before: Branch | undefined, after: Branch): boolean {
+  const [guard, ...others] = after.guards
+  const [former, ...formerOthers] = before?.guards ?? []
+  if (!guard || !former || others.length + formerOthers.length > 0) return false
+  return guard.op === 'call' && guard.fn === 'not' && guard.args.some((arg) => same(arg, former))
+}

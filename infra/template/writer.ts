@@ -1,0 +1,156 @@
+import { same } from './expression.ts'
+import type { Expression, Val } from './expression.ts'
+import { printGo, printScalar, TOP } from './go.ts'
+import type { Scope } from './go.ts'
+import { literalBlock, yamlScalar } from './scalar.ts'
+import { isSpread } from './structure.ts'
+import { binding, isCollection, isEmpty, isOpposite, leadFirst } from './tree.ts'
+import type { Branch, Entry, Tree } from './tree.ts'
+
+/** Learns which expressions a template prints. */
+export type Witness = (expression: Expression) => void
+
+/** A tree without symbolic places as YAML. */
+export const writeManifest = (tree: Tree): string => write(new Writer(() => {}, false), tree, TOP)
+
+/** A tree as a template, where the given guards already hold. */
+export const writeTemplate = (
+  tree: Tree,
+  guards: readonly Expression[],
+  witness: Witness,
+): string => write(new Writer(witness, true), tree, { ...TOP, known: guards })
+
+const write = (writer: Writer, tree: Tree, scope: Scope): string =>
+  `${writer.block(tree, { depth: 0, scope }).join('\n')}\n`
+
+type Lines = readonly string[]
+
+interface Position {
+  readonly depth: number
+  readonly scope: Scope
+}
+
+const line = (depth: number, text: string): string => `${' '.repeat(depth)}${text}`
+const action = (depth: number, inside: string): string => line(depth, `{{- ${inside} }}`)
+
+class Writer {
+  private readonly witness: Witness
+  private readonly isTemplate: boolean
+
+  constructor(witness: Witness, isTemplate: boolean) {
+    this.witness = witness
+    this.isTemplate = isTemplate
+  }
+
+  /** The lines of a map or a list. */
+  block(tree: Tree, at: Position): Lines {
+    if (tree.kind === 'map') return tree.entries.flatMap((entry) => this.entry(entry, at))
+    if (tree.kind === 'list') return this.list(tree.items, at)
+    throw new Error('only a map or a list is a block')
+  }
+
+  private entry(entry: Entry, at: Position): Lines {
+    return this.guarded(entry, at, (inner) =>
+      isSpread(entry.key) && entry.tree.kind === 'value'
+        ? this.poured(entry.tree.value, inner)
+        : this.keyed(`${yamlScalar(entry.key)}:`, entry.tree, inner),
+    )
+  }
+
+  private keyed(key: string, tree: Tree, { depth, scope }: Position): Lines {
+    const inner = { depth: depth + 2, scope }
+    if (isEmpty(tree)) return [line(depth, `${key} ${tree.kind === 'list' ? '[]' : '{}'}`)]
+    if (tree.kind === 'value' && isCollection(tree.value)) {
+      return [line(depth, key), this.wholeValue(tree.value, inner)]
+    }
+    if (tree.kind === 'map' || tree.kind === 'list')
+      return [line(depth, key), ...this.block(tree, inner)]
+    return this.scalar(key, tree, { depth, scope })
+  }
+
+  private wholeValue({ expression }: Val<unknown>, { depth, scope }: Position): string {
+    return action(depth, `toYaml ${this.print(expression, scope)} | nindent ${depth}`)
+  }
+
+  /** The entries of a whole map, among the other entries of this depth. */
+  private poured({ expression }: Val<unknown>, { depth, scope }: Position): Lines {
+    const printed = this.print(expression, scope)
+    if (expression.op === 'labels') return [action(depth, `${printed} | nindent ${depth}`)]
+    // Not toYaml: it loses line breaks at the end of a text, and the whole map over a control character.
+    return [
+      action(depth, `range $key, $value := ${printed}`),
+      line(depth, '{{ $key | quote }}: {{ $value | quote }}'),
+      action(depth, 'end'),
+    ]
+  }
+
+  private list(items: readonly Branch[], at: Position): Lines {
+    const lines: string[] = []
+    for (const [index, item] of items.entries()) {
+      const own = this.guarded(item, at, (inner) => this.repeated(item, inner))
+      if (isOpposite(items[index - 1], item)) {
+        lines.splice(-1, 1, action(at.depth, 'else'), ...own.slice(1))
+      } else {
+        lines.push(...own)
+      }
+    }
+    return lines
+  }
+
+  private repeated(item: Branch, { depth, scope }: Position): Lines {
+    if (!item.range) return this.element(item.tree, { depth, scope })
+    const range = action(depth, `range ${this.print(item.range, scope)}`)
+    const inner: Scope = { root: '$', known: scope.known }
+    return [range, ...this.element(item.tree, { depth, scope: inner }), action(depth, 'end')]
+  }
+
+  private element(tree: Tree, { depth, scope }: Position): Lines {
+    if (tree.kind === 'scalar' || tree.kind === 'value')
+      return this.scalar('-', tree, { depth, scope })
+    if (isEmpty(tree)) return [line(depth, tree.kind === 'list' ? '- []' : '- {}')]
+    const [first = '', ...rest] = this.block(leadFirst(tree), { depth: depth + 2, scope })
+    return [line(depth, `- ${first.trimStart()}`), ...rest]
+  }
+
+  private guarded(branch: Branch, at: Position, body: (inner: Position) => Lines): Lines {
+    const { depth, scope } = at
+    const [guard, ...guards] = branch.guards
+    if (!guard) return body(at)
+    const known = scope.known ?? []
+    if (known.some((other) => same(other, guard)))
+      return this.guarded({ ...branch, guards }, at, body)
+    const bound = binding(guard, branch)
+    const inner: Scope = {
+      ...(bound ? { root: '$', dot: bound } : scope),
+      known: [...known, guard],
+    }
+    return [
+      action(depth, `${bound ? 'with' : 'if'} ${this.print(guard, scope)}`),
+      ...this.guarded({ ...branch, guards }, { depth, scope: inner }, body),
+      action(depth, 'end'),
+    ]
+  }
+
+  /** A scalar behind its key or its dash. */
+  private scalar(lead: string, tree: Tree, { depth, scope }: Position): Lines {
+    if (tree.kind === 'value') {
+      this.witness(tree.value.expression)
+      return [line(depth, `${lead} ${printScalar(tree.value, scope)}`)]
+    }
+    if (tree.kind !== 'scalar') throw new Error('not a scalar')
+    const script = literalBlock(tree.value)
+    if (script)
+      return [line(depth, `${lead} |-`), ...script.map((text) => line(depth + 2, text).trimEnd())]
+    return [line(depth, `${lead} ${this.literal(tree.value)}`)]
+  }
+
+  private literal(value: string | number | boolean): string {
+    const isAction = this.isTemplate && typeof value === 'string' && value.includes('{{')
+    return isAction ? `{{ ${JSON.stringify(value)} | quote }}` : yamlScalar(value)
+  }
+
+  private print(expression: Expression, scope: Scope): string {
+    this.witness(expression)
+    return printGo(expression, scope)
+  }
+}

@@ -1,0 +1,60 @@
+import { Construct } from 'constructs'
+import type { WorkerEnv } from '../services/worker/env.ts'
+import { collectorUrl } from './collector.ts'
+import { databaseEnv } from './kit/database.ts'
+import { env, setWhen } from './kit/env.ts'
+import { platformImage, runs } from './kit/image.ts'
+import { platformPod } from './kit/platform-pod.ts'
+import { databaseHealthProbes } from './kit/probes.ts'
+import { resourcesOf } from './kit/resources.ts'
+import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
+import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
+import { createDeployment, createServiceAccount, extraEnvVars, scratch } from './kit/workload.ts'
+import { builtIn, digits } from './template/operators.ts'
+import { values } from './values.ts'
+
+const { worker, collector, envVars } = values
+
+/** Runs the automations that the API starts. */
+export class Worker extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    createServiceAccount(this, 'worker')
+    createDeployment(this, {
+      component: 'worker',
+      replicas: worker.replicaCount,
+      scheduling: worker,
+      annotations: {
+        'prometheus.io/scrape': 'true',
+        'prometheus.io/path': '/metrics',
+        'prometheus.io/port': digits(worker.port),
+        ...secretsChecksum('SECRET_KEY_BASE', 'COLLECTOR_JWT_SECRET', 'DB_PASSWORD'),
+        ...extraEnvVars.checksum,
+      },
+      pod: { ...platformPod(), containers: [runner()], volumes: [tmp.volume] },
+    })
+  }
+}
+
+const tmp = scratch('/tmp')
+
+const runner = () => ({
+  name: 'worker',
+  ...runs(platformImage),
+  command: ['node', 'build/worker/main.js'],
+  ports: [{ name: 'http', containerPort: worker.port }],
+  envFrom: extraEnvVars.from,
+  env: env<WorkerEnv>({
+    ...databaseEnv(envVars.DB_NAME),
+    PORT: digits(worker.port),
+    LOG_LEVEL: envVars.LOG_LEVEL,
+    PLATFORM_VERSION: builtIn('Chart.AppVersion'),
+    SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
+    COLLECTOR_URL: setWhen(collector.enabled, collectorUrl),
+    COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
+  }),
+  ...databaseHealthProbes,
+  resources: resourcesOf(worker.resources),
+  volumeMounts: [tmp.mount],
+  securityContext: containerSecurity(PLATFORM_USER),
+})

@@ -1,0 +1,29 @@
+import * as v from 'valibot'
+import { databaseEnv } from '../shared/database.ts'
+import { flag, integer, logLevel, optional, text, word } from '../shared/env.ts'
+import type { EnvOf } from '../shared/env.ts'
+
+export const collectorEnv = v.object({
+  ...databaseEnv,
+  PORT: v.optional(integer(0, 65_535), '8080'),
+  METRICS_PORT: v.optional(integer(0, 65_535), '9090'),
+  HOST: v.optional(text(), '0.0.0.0'),
+  LOG_LEVEL: logLevel,
+  STORAGE_TYPE: v.optional(word(['postgres'] as const), 'postgres'),
+  SINK_TYPE: v.optional(word(['memory_batch'] as const), 'memory_batch'),
+  RETENTION_WEEKS: v.optional(integer(1, 5200), '13'),
+  COLLECTOR_JWT_SECRET: text(32),
+  /** Still accepted while emitters move to a new secret. */
+  COLLECTOR_JWT_SECRET_PREVIOUS: optional(text(32)),
+  /** `true` where the chart manages PostgreSQL: the migration creates the database when it is missing. */
+  COLLECTOR_CREATE_DATABASE: v.optional(flag(), 'false'),
+  /** Connections that write at the same time. */
+  COLLECTOR_WRITERS: v.optional(integer(1, 32), '2'),
+  /** Largest request body, before and after inflation. */
+  COLLECTOR_MAX_BODY_BYTES: v.optional(integer(1024, 1 << 30), String(64 << 20)),
+  /** Bytes of requests held at a time; 40 % of the memory limit when not set. */
+  COLLECTOR_MEMORY_BYTES: optional(integer(1 << 20, 2 ** 40)),
+})
+
+export type CollectorEnv = EnvOf<typeof collectorEnv>
+export type CollectorConfig = v.InferOutput<typeof collectorEnv>

@@ -1,0 +1,66 @@
+import type { Log } from '../shared/log.ts'
+
+export type Phase = 'starting' | 'running' | 'draining'
+
+export interface HealthReport {
+  readonly status: 'ok' | 'degraded' | 'starting' | 'draining'
+  readonly database: 'up' | 'down'
+  readonly queue_bytes: number
+  readonly oldest_unflushed_ms: number
+}
+
+type Why = Readonly<Record<string, string | undefined>>
+
+export interface Health {
+  phase(): Phase
+  enter(phase: Phase): void
+  databaseUp(): boolean
+  /** The outcome of a ping. */
+  notePing(ok: boolean, why?: Why): void
+  /** The outcome of a write: the database may answer and yet take nothing, as when its disk is full. */
+  noteWrite(ok: boolean, why?: Why): void
+  report(queue: { bytes: number; oldest: number | undefined }): HealthReport
+}
+
+/** Rows that wait this long for their commit mean trouble, even if the database answers. */
+const STALLED_MS = 5000
+
+/**
+ * What `GET /health` says (SPEC 4.6, 8). One endpoint serves the startup, liveness and readiness probes, so it fails
+ * only while starting and draining: to restart the collector because the database is away would cure nothing and lose
+ * the spans it holds.
+ */
+export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
+  let phase: Phase = 'starting'
+  const works = { ping: false, write: true }
+  const isUp = (): boolean => works.ping && works.write
+  const note = (what: keyof typeof works, ok: boolean, why: Why = {}): void => {
+    const before = isUp()
+    works[what] = ok
+    if (before && !isUp()) log.warn(why, 'the database is away; spans stay in memory')
+    if (!before && isUp()) log.info('the database takes spans')
+  }
+  return {
+    phase: () => phase,
+    enter(next) {
+      phase = next
+    },
+    databaseUp: isUp,
+    notePing: (ok, why) => note('ping', ok, why),
+    noteWrite: (ok, why) => note('write', ok, why),
+    report({ bytes, oldest }) {
+      const age = oldest === undefined ? 0 : Math.max(0, now() - oldest)
+      return {
+        status: statusOf(phase, isUp() && age < STALLED_MS),
+        database: isUp() ? 'up' : 'down',
+        queue_bytes: bytes,
+        oldest_unflushed_ms: age,
+      }
+    },
+  }
+}
+
+function statusOf(phase: Phase, isWell: boolean): HealthReport['status'] {
+  if (phase !== 'running') return phase
+  return isWell ? 'ok' : 'degraded'
+}

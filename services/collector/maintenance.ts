@@ -1,0 +1,90 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Database, DatabaseAddress } from '../shared/database.ts'
+import { openDatabasePing } from '../shared/database-ping.ts'
+import { toError } from '../shared/errors.ts'
+import type { Log } from '../shared/log.ts'
+import type { Health } from './health.ts'
+import type { CollectorMetrics } from './metrics.ts'
+import { openCopyConnection } from './storage/copy-connection.ts'
+import type { Partitions } from './storage/partitions.ts'
+import { dropExpired, partitionSizes, recordRetention } from './storage/retention.ts'
+
+export interface MaintenanceOptions {
+  readonly sql: Database
+  readonly address: DatabaseAddress
+  readonly partitions: Partitions
+  readonly health: Health
+  readonly metrics: CollectorMetrics
+  readonly log: Log
+  readonly now: () => number
+  readonly retentionWeeks: number
+  readonly signal: AbortSignal
+}
+
+const HOUR_MS = 3_600_000
+const AFTER_FAILURE_MS = 60_000
+const PING_MS = 1000
+
+/** Creates the partitions of the coming days and drops the expired ones, once. */
+export async function maintain(options: MaintenanceOptions): Promise<void> {
+  const { sql, log, now, retentionWeeks: weeks, metrics } = options
+  await recordRetention(sql, weeks)
+  await createDays(options)
+  const dropped = await dropExpired({ sql, log, now, weeks })
+  if (dropped) {
+    metrics.droppedPartitions.inc(dropped.length)
+    metrics.retentionSuccess.set(now() / 1000)
+  }
+  const sizes = await partitionSizes(sql)
+  metrics.partitions.set(sizes.length)
+  metrics.partitionBytes.reset()
+  for (const { name, bytes } of sizes) metrics.partitionBytes.set({ partition: name }, bytes)
+}
+
+async function createDays({ address, partitions }: MaintenanceOptions): Promise<void> {
+  const session = await openCopyConnection(address)
+  try {
+    await partitions.ensureAhead(session)
+  } finally {
+    session.close()
+  }
+}
+
+/** Runs `maintain` each hour, and sooner after a failure, until the signal. */
+export async function maintainHourly(options: MaintenanceOptions): Promise<void> {
+  while (await pause(options.signal, await pauseAfterRun(options)));
+}
+
+async function pauseAfterRun(options: MaintenanceOptions): Promise<number> {
+  try {
+    await maintain(options)
+    return HOUR_MS
+  } catch (thrown) {
+    options.log.error({ reason: toError(thrown).message }, 'maintenance failed')
+    return AFTER_FAILURE_MS
+  }
+}
+
+/** Keeps the health check's view of the database fresh while nothing is written, until the signal. */
+export async function watchDatabase(options: MaintenanceOptions): Promise<void> {
+  const database = openDatabasePing(options.address, { name: 'collector-ping' })
+  do {
+    try {
+      await database.ping()
+      options.health.notePing(true)
+    } catch (thrown) {
+      options.health.notePing(false, { reason: toError(thrown).message })
+    }
+  } while (await pause(options.signal, PING_MS))
+  await database.close()
+}
+
+/** False when the signal came first. */
+export async function pause(signal: AbortSignal, ms: number): Promise<boolean> {
+  try {
+    await delay(ms, undefined, { signal })
+    return true
+  } catch {
+    return false
+  }
+}

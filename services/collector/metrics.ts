@@ -1,0 +1,94 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+import type { Registry } from 'prom-client'
+
+/**
+ * What the collector counts. It balances: spans received = committed + duplicate + rejected + rows in the queue. A span
+ * that replaces an earlier one with an earlier end counts as committed.
+ */
+export interface CollectorMetrics {
+  readonly requests: Counter<'code' | 'encoding'>
+  readonly refused: Counter<'reason'>
+  readonly authFailures: Counter<'reason'>
+  readonly received: Counter
+  readonly committed: Counter
+  readonly duplicates: Counter
+  readonly rejected: Counter<'reason'>
+  readonly truncatedStrings: Counter
+  readonly duplicateKeys: Counter
+  readonly ackSeconds: Histogram
+  readonly flushSeconds: Histogram
+  readonly flushRows: Histogram
+  readonly flushRetries: Counter<'sqlstate_class'>
+  readonly lastCommit: Gauge
+  readonly migrationVersion: Gauge
+  readonly partitions: Gauge
+  readonly partitionBytes: Gauge<'partition'>
+  readonly retentionSuccess: Gauge
+  readonly droppedPartitions: Counter
+}
+
+const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const ROWS = [1, 8, 32, 128, 512, 1024, 2048, 4096, 8192, 16_384]
+
+export function createCollectorMetrics(registry: Registry): CollectorMetrics {
+  const registers = [registry]
+  const counter = <Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames: Label[] = [],
+  ): Counter<Label> => new Counter({ name: `collector_${name}`, help, labelNames, registers })
+  const gauge = <Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames: Label[] = [],
+  ): Gauge<Label> => new Gauge({ name: `collector_${name}`, help, labelNames, registers })
+  const histogram = (name: string, help: string, buckets: number[]): Histogram =>
+    new Histogram({ name: `collector_${name}`, help, buckets, registers })
+  return {
+    requests: counter('http_requests_total', 'Trace submissions answered.', ['code', 'encoding']),
+    refused: counter('requests_refused_total', 'Submissions turned away as a whole.', ['reason']),
+    authFailures: counter('auth_failures_total', 'Submissions without a valid token.', ['reason']),
+    received: counter('spans_received_total', 'Spans in submissions that could be read.'),
+    committed: counter('spans_committed_total', 'Spans written, or replaced by a later end.'),
+    duplicates: counter('spans_duplicate_total', 'Spans that were there already.'),
+    rejected: counter('spans_rejected_total', 'Spans refused one by one.', ['reason']),
+    truncatedStrings: counter('strings_truncated_total', 'Strings cut to the length limit.'),
+    duplicateKeys: counter('duplicate_attribute_keys_total', 'Attribute keys a span gave twice.'),
+    ackSeconds: histogram('ack_seconds', 'From the head of a submission to its 200.', SECONDS),
+    flushSeconds: histogram('flush_seconds', 'Writing one batch, with all retries.', SECONDS),
+    flushRows: histogram('flush_rows', 'Rows in a batch.', ROWS),
+    flushRetries: counter('flush_retries_total', 'Writes tried again.', ['sqlstate_class']),
+    lastCommit: gauge('last_commit_timestamp_seconds', 'When a batch was committed last.'),
+    migrationVersion: gauge('migration_version', 'The schema version of the database.'),
+    partitions: gauge('partitions', 'Daily partitions.'),
+    partitionBytes: gauge('partition_bytes', 'Size of a partition.', ['partition']),
+    retentionSuccess: gauge(
+      'retention_last_success_timestamp_seconds',
+      'When expired days were looked for last.',
+    ),
+    droppedPartitions: counter('retention_dropped_partitions_total', 'Days dropped.'),
+  }
+}
+
+/** What is read at each scrape. */
+export interface Observed {
+  readonly queueRows: () => number
+  readonly queueBytes: () => number
+  readonly capacityBytes: () => number
+  readonly oldestSeconds: () => number
+  readonly databaseUp: () => boolean
+}
+
+export function observe(registry: Registry, observed: Observed): void {
+  const gauge = (name: string, help: string, read: () => number): void => {
+    const collect = function (this: Gauge): void {
+      this.set(read())
+    }
+    void new Gauge({ name: `collector_${name}`, help, collect, registers: [registry] })
+  }
+  gauge('queue_rows', 'Rows that are not committed yet.', observed.queueRows)
+  gauge('queue_bytes', 'Bytes held by requests and rows.', observed.queueBytes)
+  gauge('queue_capacity_bytes', 'Bytes that may be held.', observed.capacityBytes)
+  gauge('oldest_unflushed_seconds', 'Age of the oldest uncommitted row.', observed.oldestSeconds)
+  gauge('db_up', '1 while the database answers.', () => Number(observed.databaseUp()))
+}

@@ -1,0 +1,49 @@
+import { bytesField, explicitVarintField, varintField } from './protobuf-writer.ts'
+
+/** The two encodings of OTLP/HTTP; a response uses that of its request. */
+export type Encoding = 'protobuf' | 'json'
+
+export const MEDIA_TYPE = { protobuf: 'application/x-protobuf', json: 'application/json' } as const
+
+const MAX_MESSAGE_CHARS = 1024
+
+/** An ExportTraceServiceResponse. With nothing refused `partial_success` is absent, as OTLP demands. */
+export function exportResponse(
+  encoding: Encoding,
+  refused: number,
+  message: string,
+): Buffer | string {
+  const text = message.slice(0, MAX_MESSAGE_CHARS)
+  if (encoding === 'json') {
+    const partialSuccess = { rejectedSpans: String(refused), errorMessage: text }
+    return refused === 0 ? '{}' : JSON.stringify({ partialSuccess })
+  }
+  if (refused === 0) return Buffer.alloc(0)
+  return bytesField(1, Buffer.concat([varintField(1, BigInt(refused)), bytesField(2, text)]))
+}
+
+const BAD_REQUEST_TYPE = 'type.googleapis.com/google.rpc.BadRequest'
+
+/** A google.rpc.Status; a bad request carries a `BadRequest` detail. `code` is a gRPC code. */
+export function statusBody(encoding: Encoding, code: number, message: string): Buffer | string {
+  const text = message.slice(0, MAX_MESSAGE_CHARS)
+  return encoding === 'json' ? jsonStatus(code, text) : protobufStatus(code, text)
+}
+
+const INVALID_ARGUMENT = 3
+
+function jsonStatus(code: number, message: string): string {
+  const details = [
+    { '@type': BAD_REQUEST_TYPE, fieldViolations: [{ field: 'body', description: message }] },
+  ]
+  return JSON.stringify(code === INVALID_ARGUMENT ? { code, message, details } : { code, message })
+}
+
+function protobufStatus(code: number, message: string): Buffer {
+  const status = [explicitVarintField(1, BigInt(code)), bytesField(2, message)]
+  if (code !== INVALID_ARGUMENT) return Buffer.concat(status)
+  const violation = Buffer.concat([bytesField(1, 'body'), bytesField(2, message)])
+  const badRequest = bytesField(1, violation)
+  const detail = Buffer.concat([bytesField(1, BAD_REQUEST_TYPE), bytesField(2, badRequest)])
+  return Buffer.concat([...status, bytesField(3, detail)])
+}

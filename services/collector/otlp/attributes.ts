@@ -1,0 +1,167 @@
+import { findPromotedKey, hashKey, isSameKey, PROMOTED_COUNT } from './attribute-keys.ts'
+import { beginField, endField, writeNull } from './copy-fields.ts'
+import { writeAscii } from './json-string.ts'
+import { writeComma, writeMember } from './json-value.ts'
+import { reserve } from './tape.ts'
+import type { Tape } from './tape.ts'
+
+/** Attributes beyond these are dropped and counted as such. */
+export const MAX_ATTRIBUTES = 1024
+/** Larger values go to the payload: the jsonb parser would spend most of its time on prompts nobody filters by. */
+const SMALL_VALUE_BYTES = 256
+
+const SLOTS = MAX_ATTRIBUTES * 2
+const ABSENT = 255
+const JSONB_VERSION = 1
+
+/** Where the attributes of the span at hand lie in the request. Made once and used for every span. */
+export interface AttributeIndex {
+  count: number
+  dropped: number
+  /** Keys given more than once; the last one counts. */
+  duplicates: number
+  /** `keyFrom` is -1 for an attribute whose key came again later. */
+  readonly keyFrom: Int32Array
+  readonly keyEnd: Int32Array
+  readonly valueFrom: Int32Array
+  readonly valueEnd: Int32Array
+  /** By hash of the key: `base` + the attribute's place. Lower values are left over from earlier spans. */
+  readonly slots: Int32Array
+  base: number
+  /** For each promoted column the best key seen (0 is best), and where its value lies. */
+  readonly rank: Uint8Array
+  readonly promotedFrom: Int32Array
+  readonly promotedEnd: Int32Array
+}
+
+export function createAttributeIndex(): AttributeIndex {
+  return {
+    count: 0,
+    dropped: 0,
+    duplicates: 0,
+    keyFrom: new Int32Array(MAX_ATTRIBUTES),
+    keyEnd: new Int32Array(MAX_ATTRIBUTES),
+    valueFrom: new Int32Array(MAX_ATTRIBUTES),
+    valueEnd: new Int32Array(MAX_ATTRIBUTES),
+    slots: new Int32Array(SLOTS),
+    base: MAX_ATTRIBUTES,
+    rank: new Uint8Array(PROMOTED_COUNT).fill(ABSENT),
+    promotedFrom: new Int32Array(PROMOTED_COUNT),
+    promotedEnd: new Int32Array(PROMOTED_COUNT),
+  }
+}
+
+const MAX_BASE = 2 ** 31 - 2 * MAX_ATTRIBUTES
+
+/** Forgets the last span's attributes. */
+export function clearAttributes(index: AttributeIndex): void {
+  index.count = 0
+  index.dropped = 0
+  index.duplicates = 0
+  index.rank.fill(ABSENT)
+  index.base += MAX_ATTRIBUTES
+  if (index.base < MAX_BASE) return
+  index.base = MAX_ATTRIBUTES
+  index.slots.fill(0)
+}
+
+/** Notes the attribute whose KeyValue was scanned last. */
+export function addAttribute(index: AttributeIndex, tape: Tape): void {
+  if (index.count === MAX_ATTRIBUTES) {
+    index.dropped++
+    return
+  }
+  const hash = hashKey(tape.srcView, tape.keyFrom, tape.keyEnd)
+  claimKey(index, tape, hash)
+  const place = index.count++
+  index.keyFrom[place] = tape.keyFrom
+  index.keyEnd[place] = tape.keyEnd
+  index.valueFrom[place] = tape.valueFrom
+  index.valueEnd[place] = tape.valueEnd
+  promote(index, tape, hash)
+}
+
+/** Takes the key's slot for the attribute at place `count`; an earlier attribute of the same key is struck out. */
+function claimKey(index: AttributeIndex, tape: Tape, hash: number): void {
+  const { slots, base } = index
+  let slot = hash % SLOTS
+  for (;;) {
+    const place = (slots[slot] ?? 0) - base
+    if (place < 0) break
+    if (isKeyAt(index, tape, place)) {
+      index.keyFrom[place] = -1
+      index.duplicates++
+      break
+    }
+    slot = (slot + 1) % SLOTS
+  }
+  slots[slot] = base + index.count
+}
+
+function isKeyAt(index: AttributeIndex, tape: Tape, place: number): boolean {
+  const from = index.keyFrom[place] ?? -1
+  const size = (index.keyEnd[place] ?? 0) - from
+  return from >= 0 && size === tape.keyEnd - tape.keyFrom && isSameKey(tape, tape.src, from)
+}
+
+function promote(index: AttributeIndex, tape: Tape, hash: number): void {
+  if (tape.valueFrom < 0) return
+  const key = findPromotedKey(tape, hash)
+  if (!key || key.rank > (index.rank[key.column] ?? ABSENT)) return
+  index.rank[key.column] = key.rank
+  index.promotedFrom[key.column] = tape.valueFrom
+  index.promotedEnd[key.column] = tape.valueEnd
+}
+
+export const isPromoted = (index: AttributeIndex, column: number): boolean =>
+  index.rank[column] !== ABSENT
+
+/** The two attribute columns: small values as jsonb, large ones as the text of a JSON object; null when there are none. */
+export function writeAttributeFields(tape: Tape, index: AttributeIndex): void {
+  const large = countLarge(index)
+  reserve(tape, 16)
+  if (index.count - index.duplicates - large === 0) writeNull(tape)
+  else {
+    const start = beginField(tape)
+    tape.outView.setInt8(tape.to++, JSONB_VERSION)
+    writeObject(tape, index, isSmall)
+    endField(tape, start)
+  }
+  reserve(tape, 8)
+  if (large === 0) return writeNull(tape)
+  const start = beginField(tape)
+  writeObject(tape, index, isLarge)
+  endField(tape, start)
+}
+
+type Choice = (index: AttributeIndex, place: number) => boolean
+
+const valueSize = (index: AttributeIndex, place: number): number =>
+  (index.valueEnd[place] ?? 0) - (index.valueFrom[place] ?? 0)
+
+const isSmall: Choice = (index, place) => valueSize(index, place) <= SMALL_VALUE_BYTES
+const isLarge: Choice = (index, place) => valueSize(index, place) > SMALL_VALUE_BYTES
+
+function countLarge(index: AttributeIndex): number {
+  let large = 0
+  for (let place = 0; place < index.count; place++) {
+    if ((index.keyFrom[place] ?? -1) >= 0 && isLarge(index, place)) large++
+  }
+  return large
+}
+
+function writeObject(tape: Tape, index: AttributeIndex, isChosen: Choice): void {
+  writeAscii(tape, '{')
+  let written = 0
+  for (let place = 0; place < index.count; place++) {
+    const keyFrom = index.keyFrom[place] ?? -1
+    if (keyFrom < 0 || !isChosen(index, place)) continue
+    if (written++ > 0) writeComma(tape)
+    tape.keyFrom = keyFrom
+    tape.keyEnd = index.keyEnd[place] ?? 0
+    tape.valueFrom = index.valueFrom[place] ?? -1
+    tape.valueEnd = index.valueEnd[place] ?? 0
+    writeMember(tape)
+  }
+  writeAscii(tape, '}')
+}

@@ -1,0 +1,105 @@
+import {
+  FIRST_NUMBER,
+  FIRST_TEXT,
+  isLlmOperation,
+  OPERATION,
+  PROMOTED_COUNT,
+} from './attribute-keys.ts'
+import { isPromoted } from './attributes.ts'
+import type { AttributeIndex } from './attributes.ts'
+import {
+  FIXED_FIELD_BYTES,
+  writeFloat8Field,
+  writeInt8Field,
+  writeNull,
+  writeTextField,
+} from './copy-fields.ts'
+import { readDouble, signedVarint } from './json-value.ts'
+import { readEnd, readVarint, reserve, skipField } from './tape.ts'
+import type { Tape } from './tape.ts'
+
+/** Longer texts stay among the attributes only: a column must fit an index entry. */
+const MAX_TEXT_BYTES = 512
+
+/** The token counts and the cost. */
+export function writePromotedNumbers(tape: Tape, index: AttributeIndex): void {
+  reserve(tape, FIRST_TEXT * FIXED_FIELD_BYTES)
+  for (let column = 0; column < FIRST_TEXT; column++) {
+    const value = isPromoted(index, column) ? readNumber(tape, index, column) : Number.NaN
+    if (column < FIRST_NUMBER) writeCount(tape, value)
+    else if (Number.isFinite(value)) writeFloat8Field(tape, value)
+    else writeNull(tape)
+  }
+}
+
+function writeCount(tape: Tape, value: number): void {
+  if (Number.isSafeInteger(value) && value >= 0) writeInt8Field(tape, value)
+  else writeNull(tape)
+}
+
+/** The model, agent, task, tool, crew and their like. */
+export function writePromotedTexts(tape: Tape, index: AttributeIndex): void {
+  for (let column = FIRST_TEXT; column < PROMOTED_COUNT; column++) {
+    reserve(tape, 4)
+    if (!isPromoted(index, column)) writeNull(tape)
+    else writePromotedText(tape, index, column)
+  }
+}
+
+/** True when the span is a call of a model, by its operation or span kind alone. */
+export function isLlmCall(tape: Tape, index: AttributeIndex): boolean {
+  if (!isPromoted(index, OPERATION)) return false
+  const end = findString(tape, index, OPERATION)
+  if (end < 0 || end - tape.at > 20) return false
+  return isLlmOperation(tape.src.toString('latin1', tape.at, end))
+}
+
+/** The end of the column's value when it is a string; the tape then stands at its first byte. -1 for other values. */
+function findString(tape: Tape, index: AttributeIndex, column: number): number {
+  const end = toValue(tape, index, column)
+  if (tape.at >= end) return -1
+  return readVarint(tape) === 0x0a ? readEnd(tape, end) : -1
+}
+
+function toValue(tape: Tape, index: AttributeIndex, column: number): number {
+  tape.at = index.promotedFrom[column] ?? 0
+  return index.promotedEnd[column] ?? 0
+}
+
+function writePromotedText(tape: Tape, index: AttributeIndex, column: number): void {
+  const end = findString(tape, index, column)
+  if (end >= 0 && end - tape.at <= MAX_TEXT_BYTES) return writeTextField(tape, tape.at, end)
+  const value = readNumber(tape, index, column)
+  if (end >= 0 || !Number.isSafeInteger(value)) return writeNull(tape)
+  writeDigits(tape, String(value))
+}
+
+function writeDigits(tape: Tape, digits: string): void {
+  reserve(tape, 4 + digits.length)
+  tape.outView.setInt32(tape.to, digits.length)
+  tape.to += 4 + tape.out.write(digits, tape.to + 4, 'latin1')
+}
+
+/** The column's value as a number: an int, a double, or a short string of one. NaN for anything else. */
+function readNumber(tape: Tape, index: AttributeIndex, column: number): number {
+  const end = toValue(tape, index, column)
+  if (tape.at >= end) return Number.NaN
+  const tag = readVarint(tape)
+  if (tag === 0x18) return readInt(tape)
+  if (tag === 0x21) return readDouble(tape, end)
+  if (tag === 0x0a) return parseNumber(tape, readEnd(tape, end))
+  skipField(tape, tag, end)
+  return Number.NaN
+}
+
+function readInt(tape: Tape): number {
+  const start = tape.at
+  const value = readVarint(tape)
+  if (value <= Number.MAX_SAFE_INTEGER) return value
+  return Number(signedVarint(tape.src, start, tape.at))
+}
+
+function parseNumber(tape: Tape, end: number): number {
+  const text = tape.src.toString('latin1', tape.at, Math.min(end, tape.at + 32))
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN
+}

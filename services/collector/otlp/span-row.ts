@@ -1,0 +1,160 @@
+import { writeAttributeFields } from './attributes.ts'
+import {
+  FIXED_FIELD_BYTES,
+  writeBoolField,
+  writeBytesField,
+  writeInt2Field,
+  writeInt8Halves,
+  writeNull,
+  writeOptionalInt8Field,
+  writeTextField,
+} from './copy-fields.ts'
+import { isZero, writeEvent, writeItemsField, writeLink } from './events-and-links.ts'
+import { isLlmCall, writePromotedNumbers, writePromotedTexts } from './promoted-fields.ts'
+import { SPAN_COLUMNS } from './span-columns.ts'
+import { scanSpan } from './span-scan.ts'
+import type { SpanScan } from './span-scan.ts'
+import { byteAt, reserve } from './tape.ts'
+import type { Tape } from './tape.ts'
+
+/** Why a single span is refused, while its neighbours are kept. */
+export type Refusal =
+  | 'invalid_trace_id'
+  | 'invalid_span_id'
+  | 'invalid_parent_span_id'
+  | 'invalid_kind'
+  | 'invalid_status'
+  | 'missing_start_time'
+  | 'too_old'
+  | 'too_far_in_future'
+  | 'too_deep'
+
+/** The spans of one request share these. */
+export interface SpanContext {
+  /** Start times outside are refused; microseconds since 2000, PostgreSQL's epoch. */
+  readonly oldest: number
+  readonly newest: number
+  /** The two halves of the int8 ids. */
+  resourceHigh: number
+  resourceLow: number
+  scopeHigh: number
+  scopeLow: number
+  /** The start of the row written last; microseconds since 2000. */
+  startTime: number
+}
+
+/** 1970 to 2000, in microseconds. */
+export const POSTGRES_EPOCH_US = 946_684_800_000_000
+const TWO_32 = 4_294_967_296
+const MAX_INT2 = 32_767
+
+/**
+ * Reads the Span message in [at, end) and appends its row. Answers why the span is refused, in which case nothing is
+ * appended, or undefined.
+ */
+export function writeSpanRow(
+  tape: Tape,
+  scan: SpanScan,
+  context: SpanContext & { end: number },
+): Refusal | undefined {
+  const start = tape.to
+  tape.depth = 0
+  tape.tooDeep = false
+  scanSpan(tape, scan, context.end)
+  const refusal = checkIds(tape, scan) ?? checkRanges(tape, scan, context)
+  if (refusal) return refusal
+  writeFixedFields(tape, scan, context)
+  writeVariableFields(tape, scan)
+  tape.at = context.end
+  if (!tape.tooDeep) return undefined
+  tape.to = start
+  return 'too_deep'
+}
+
+function checkIds({ src }: Tape, scan: SpanScan): Refusal | undefined {
+  if (scan.traceIdSize !== 16 || isZero(src, scan.traceIdFrom, 16)) return 'invalid_trace_id'
+  if (scan.spanIdSize !== 8 || isZero(src, scan.spanIdFrom, 8)) return 'invalid_span_id'
+  // No parent may be an empty id or, from some senders, one of zeros.
+  const hasParent = scan.parentSize !== 0
+  if (hasParent && scan.parentSize !== 8) return 'invalid_parent_span_id'
+  if (hasParent && isZero(src, scan.parentFrom, 8)) scan.parentSize = 0
+  return undefined
+}
+
+function checkRanges(tape: Tape, scan: SpanScan, context: SpanContext): Refusal | undefined {
+  if (scan.kind > MAX_INT2) return 'invalid_kind'
+  if (scan.status > MAX_INT2) return 'invalid_status'
+  if (scan.startAt < 0 || isZero(tape.src, scan.startAt, 8)) return 'missing_start_time'
+  const time = microseconds(tape.src, scan.startAt)
+  if (time < context.oldest) return 'too_old'
+  if (time > context.newest) return 'too_far_in_future'
+  context.startTime = time
+  return undefined
+}
+
+const low32 = (src: Buffer, at: number): number =>
+  (byteAt(src, at) | (byteAt(src, at + 1) << 8) | (byteAt(src, at + 2) << 16)) +
+  byteAt(src, at + 3) * 0x1000000
+
+/** A fixed64 of nanoseconds since 1970 as whole microseconds since 2000, exactly. */
+function microseconds(src: Buffer, at: number): number {
+  const high = low32(src, at + 4)
+  const thousands = Math.floor(high / 1000)
+  const rest = (high - thousands * 1000) * TWO_32 + low32(src, at)
+  return thousands * TWO_32 + Math.floor(rest / 1000) - POSTGRES_EPOCH_US
+}
+
+/** What the microseconds leave of a fixed64 of nanoseconds. */
+const nanosecondsLeft = (src: Buffer, at: number): number =>
+  ((low32(src, at + 4) % 1000) * TWO_32 + low32(src, at)) % 1000
+
+const FIXED_FIELDS = 12
+
+function writeFixedFields(tape: Tape, scan: SpanScan, context: SpanContext): void {
+  reserve(tape, 2 + 20 + FIXED_FIELDS * FIXED_FIELD_BYTES)
+  tape.outView.setInt16(tape.to, SPAN_COLUMNS.length)
+  tape.to += 2
+  writeBytesField(tape, scan.traceIdFrom, 16)
+  writeBytesField(tape, scan.spanIdFrom, 8)
+  writeInt8Halves(tape, Math.floor(context.startTime / TWO_32), context.startTime >>> 0)
+  writeDuration(tape, scan)
+  if (scan.parentSize === 0) writeNull(tape)
+  else writeBytesField(tape, scan.parentFrom, 8)
+  writeInt8Halves(tape, context.resourceHigh, context.resourceLow)
+  writeInt8Halves(tape, context.scopeHigh, context.scopeLow)
+  writeOptionalInt8Field(tape, scan.flags)
+  writeOptionalInt8Field(tape, scan.droppedAttributes + scan.attributes.dropped)
+  writeOptionalInt8Field(tape, scan.droppedEvents + scan.events.dropped)
+  writeOptionalInt8Field(tape, scan.droppedLinks + scan.links.dropped)
+}
+
+/** End minus start, modulo 2^64 so that even absurd ends come back unchanged; null without an end. */
+function writeDuration(tape: Tape, { startAt, endAt }: SpanScan): void {
+  if (endAt < 0 || isZero(tape.src, endAt, 8)) return writeNull(tape)
+  const low = low32(tape.src, endAt) - low32(tape.src, startAt)
+  const borrow = low < 0 ? 1 : 0
+  const high = low32(tape.src, endAt + 4) - low32(tape.src, startAt + 4) - borrow
+  writeInt8Halves(tape, high, low)
+}
+
+function writeVariableFields(tape: Tape, scan: SpanScan): void {
+  writePromotedNumbers(tape, scan.attributes)
+  reserve(tape, 4 * FIXED_FIELD_BYTES)
+  writeInt2Field(tape, nanosecondsLeft(tape.src, scan.startAt))
+  writeInt2Field(tape, scan.kind)
+  writeInt2Field(tape, scan.status)
+  writeBoolField(tape, isLlmCall(tape, scan.attributes))
+  writeTextField(tape, scan.nameFrom, scan.nameEnd)
+  writeOptionalText(tape, scan.messageFrom, scan.messageEnd)
+  writeOptionalText(tape, scan.stateFrom, scan.stateEnd)
+  writePromotedTexts(tape, scan.attributes)
+  writeAttributeFields(tape, scan.attributes)
+  writeItemsField(tape, scan.events, writeEvent)
+  writeItemsField(tape, scan.links, writeLink)
+}
+
+function writeOptionalText(tape: Tape, from: number, end: number): void {
+  if (end > from) return writeTextField(tape, from, end)
+  reserve(tape, 4)
+  writeNull(tape)
+}

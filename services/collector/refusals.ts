@@ -1,0 +1,33 @@
+import { AppError, toAppError } from '../shared/errors.ts'
+
+/** The ways in which a submission is turned away; `details.reason` is what the metrics count by. */
+export const unavailable = (reason: string, message: string): AppError =>
+  new AppError('unavailable', message, { details: { reason } })
+
+export const overBudget = (): AppError =>
+  unavailable('over_budget', 'The collector holds all it has memory for; try again.')
+
+export const tooLarge = (maxBytes: number): AppError =>
+  new AppError('payload_too_large', `The body may have ${maxBytes} bytes at the most.`)
+
+export const clientGone = (): AppError =>
+  new AppError('invalid_request', 'The connection ended before the body.', {
+    details: { reason: 'client_gone' },
+  })
+
+export const mediaType = (message: string): AppError =>
+  new AppError('unsupported_media_type', `${message}.`, { details: { reason: 'media_type' } })
+
+export const unauthorized = (): AppError =>
+  new AppError('invalid_token', 'A valid bearer token is required.', {
+    details: { reason: 'unauthorized' },
+    headers: { 'www-authenticate': 'Bearer realm="collector"' },
+  })
+
+/** Why a submission failed, for the metrics. */
+export function refusalReason(thrown: unknown): string {
+  const { code, details } = toAppError(thrown)
+  if (typeof details['reason'] === 'string') return details['reason']
+  if (code === 'payload_too_large') return 'too_large'
+  return code === 'invalid_request' ? 'bad_body' : 'internal'
+}

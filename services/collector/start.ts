@@ -1,0 +1,222 @@
+import type { Server } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { HttpBindings } from '@hono/node-server'
+import type { Registry } from 'prom-client'
+import { connectDatabase, databaseAddress } from '../shared/database.ts'
+import type { DatabaseAddress } from '../shared/database.ts'
+import { readEnv } from '../shared/env.ts'
+import type { EnvSource } from '../shared/env.ts'
+import { toError } from '../shared/errors.ts'
+import { createLog } from '../shared/log.ts'
+import type { Log } from '../shared/log.ts'
+import { createMetrics, metricsApp } from '../shared/metrics.ts'
+import { serve } from '../shared/serve.ts'
+import type { Service } from '../shared/serve.ts'
+import { createAdmission, defaultCapacity } from './admission.ts'
+import type { Admission } from './admission.ts'
+import { createApp } from './app.ts'
+import { createAuthorization } from './authorization.ts'
+import { createBufferPool } from './buffer-pool.ts'
+import type { BufferPool } from './buffer-pool.ts'
+import { collectorEnv } from './env.ts'
+import type { CollectorConfig } from './env.ts'
+import { createHealth } from './health.ts'
+import type { Health } from './health.ts'
+import { maintain, maintainHourly, pause, watchDatabase } from './maintenance.ts'
+import { createCollectorMetrics, observe } from './metrics.ts'
+import type { CollectorMetrics } from './metrics.ts'
+import { prepareSchema } from './schema.ts'
+import { createPartitions } from './storage/partitions.ts'
+import { createStorage } from './storage/storage.ts'
+import type { Storage } from './storage/storage.ts'
+
+export interface StartOptions {
+  readonly log?: Log
+  /** Milliseconds since 1970. @default Date.now */
+  readonly now?: () => number
+  /** How long a stopping collector still takes requests, while its Service forgets it. @default 5_000 */
+  readonly drainMs?: number
+  /** @default 8_000: within the ten seconds that exporters wait */
+  readonly ackTimeoutMs?: number
+}
+
+export interface Collector extends Service {
+  readonly metricsUrl: string
+  /** Resolves when the database is ready and submissions are taken. Stays pending while PostgreSQL is away. */
+  readonly ready: Promise<void>
+}
+
+const DRAIN_MS = 5000
+const ACK_TIMEOUT_MS = 8000
+const FLUSH_MS = 5000
+const RETRY_MS = 1000
+const CLOSE_MS = 2000
+/** A body, its inflated form and its rows must fit the budget together. */
+const COPIES_OF_A_BODY = 3
+/** An eighth of the budget may lie ready in buffers that are not in use. */
+const FREE_SHARE = 8
+
+/** Starts the trace collector: it answers `/health` at once, and takes submissions when the database is ready. */
+export async function start(source: EnvSource, options: StartOptions = {}): Promise<Collector> {
+  const parts = createParts(readEnv(collectorEnv, source), options)
+  const { config, log, registry, stopping, health } = parts
+  const metricsPort = { port: config.METRICS_PORT, host: config.HOST, log }
+  const metrics = await serve({ fetch: metricsApp(registry).fetch, ...metricsPort })
+  const service = await serveApp(parts).catch(async (error: unknown) => {
+    await metrics.stop()
+    throw error
+  })
+  const ready = prepare(parts)
+  return {
+    url: service.url,
+    metricsUrl: metrics.url,
+    ready: ready.then(() => {}),
+    async stop() {
+      health.enter('draining')
+      await delay(options.drainMs ?? DRAIN_MS)
+      await service.stop()
+      stopping.abort()
+      await ready
+      await parts.storage?.stop(FLUSH_MS)
+      await parts.close()
+      await metrics.stop()
+    },
+  }
+}
+
+interface Parts {
+  readonly config: CollectorConfig
+  readonly address: DatabaseAddress
+  readonly log: Log
+  readonly now: () => number
+  readonly registry: Registry
+  readonly metrics: CollectorMetrics
+  readonly health: Health
+  readonly admission: Admission
+  readonly pool: BufferPool
+  readonly ackTimeoutMs: number
+  /** Ends the background work. */
+  readonly stopping: AbortController
+  /** Absent until the database is ready. */
+  storage: Storage | undefined
+  close(): Promise<void>
+}
+
+function createParts(config: CollectorConfig, options: StartOptions): Parts {
+  const log = options.log ?? createLog({ name: 'collector', level: config.LOG_LEVEL })
+  const now = options.now ?? Date.now
+  const registry = createMetrics()
+  const capacity = config.COLLECTOR_MEMORY_BYTES ?? defaultCapacity()
+  const parts: Parts = {
+    config,
+    address: databaseAddress(config),
+    log,
+    now,
+    registry,
+    metrics: createCollectorMetrics(registry),
+    health: createHealth({ log, now }),
+    admission: createAdmission(capacity),
+    pool: createBufferPool(capacity / FREE_SHARE),
+    ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+    stopping: new AbortController(),
+    storage: undefined,
+    close: async () => {},
+  }
+  observeParts(parts)
+  return parts
+}
+
+function observeParts(parts: Parts): void {
+  const { registry, health, admission, now } = parts
+  observe(registry, {
+    queueRows: () => parts.storage?.commit.state().rows ?? 0,
+    queueBytes: () => admission.used(),
+    capacityBytes: () => admission.capacity,
+    oldestSeconds: () => {
+      const oldest = parts.storage?.commit.state().oldest
+      return oldest === undefined ? 0 : (now() - oldest) / 1000
+    },
+    databaseUp: () => health.databaseUp(),
+  })
+}
+
+function serveApp(parts: Parts): Promise<Service> {
+  const { config, log, now, health, metrics, admission, pool, ackTimeoutMs } = parts
+  const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
+  const app = createApp({
+    authorize: createAuthorization({ secrets: previous ? [secret, previous] : [secret], now }),
+    admission,
+    pool,
+    health,
+    metrics,
+    log,
+    ackTimeoutMs,
+    commit: () => parts.storage?.commit,
+    maxBodyBytes: largestBody(parts),
+    healthReport: () =>
+      health.report({ bytes: admission.used(), oldest: parts.storage?.commit.state().oldest }),
+  })
+  const port = { port: config.PORT, host: config.HOST }
+  return serve({
+    // The Node adapter hands in the raw request and response.
+    fetch: (request, env) => app.fetch(request, env as HttpBindings),
+    ...port,
+    log,
+    configure: keepContinueForApp,
+    discardUnreadBodies: true,
+  })
+}
+
+function largestBody({ config, admission, log }: Parts): number {
+  const fitting = Math.floor(admission.capacity / COPIES_OF_A_BODY)
+  if (fitting >= config.COLLECTOR_MAX_BODY_BYTES) return config.COLLECTOR_MAX_BODY_BYTES
+  log.warn({ max_body_bytes: fitting }, 'the memory limit lowers the largest body')
+  return fitting
+}
+
+/** Node would send "100 Continue" before anyone has looked at the token. */
+function keepContinueForApp(server: Server): void {
+  server.on('checkContinue', (request, response) => server.emit('request', request, response))
+}
+
+/** Makes the database ready, however long that takes, and opens the storage; ends early when the service stops. */
+async function prepare(parts: Parts): Promise<void> {
+  const { log, stopping } = parts
+  do {
+    try {
+      await openStorage(parts)
+      return
+    } catch (thrown) {
+      log.error({ reason: toError(thrown).message }, 'the database is not ready; trying again')
+    }
+  } while (await pause(stopping.signal, RETRY_MS))
+}
+
+async function openStorage(parts: Parts): Promise<void> {
+  const { config, address, log, now, metrics, health, stopping } = parts
+  const createDatabase = config.COLLECTOR_CREATE_DATABASE
+  const version = await prepareSchema({ address, createDatabase, timeoutMs: 0, log })
+  metrics.migrationVersion.set(version)
+  const sql = connectDatabase(address, { name: 'collector', max: 2 })
+  const partitions = createPartitions({ log, now })
+  const retentionWeeks = config.RETENTION_WEEKS
+  const common = { address, partitions, health, metrics, log, now, retentionWeeks }
+  const background = { ...common, sql, signal: stopping.signal }
+  try {
+    await maintain(background)
+  } catch (error) {
+    await sql.end({ timeout: 1 })
+    throw error
+  }
+  const { pool } = parts
+  parts.storage = createStorage({ ...common, pool, writers: config.COLLECTOR_WRITERS })
+  health.notePing(true)
+  if (health.phase() === 'starting') health.enter('running')
+  log.info({ version }, 'ready')
+  const running = [maintainHourly(background), watchDatabase(background)]
+  parts.close = async () => {
+    // A statement on a dead connection must not hold up the stop.
+    await Promise.race([Promise.all(running), delay(CLOSE_MS, undefined, { ref: false })])
+    await sql.end({ timeout: 1 })
+  }
+}

@@ -1,0 +1,111 @@
+import type { Database } from '../../shared/database.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Session } from './copy-connection.ts'
+
+/** Days since 1970 in UTC: each is one partition of `spans`. */
+export type Day = number
+
+const DAY_MS = 86_400_000
+/** Any two numbers: all replicas take the same locks. To drop may take long, and must not hold up creating. */
+const CREATE_LOCK = 7_310_452_118
+const DROP_LOCK = 7_310_452_119
+/** Days created before they are needed: more than one missed hourly run, and clocks that differ. */
+const DAYS_AHEAD = 3
+
+export const dayOf = (ms: number): Day => Math.floor(ms / DAY_MS)
+export const startOfDay = (day: Day): string => new Date(day * DAY_MS).toISOString()
+
+/** `spans_20261121` */
+export const partitionName = (day: Day): string =>
+  `spans_${startOfDay(day).slice(0, 10).replaceAll('-', '')}`
+
+/** The day of a partition, by its name; undefined for other tables. */
+export function partitionDay(name: string): Day | undefined {
+  const [, year, month, day] = /^spans_(\d{4})(\d\d)(\d\d)$/.exec(name) ?? []
+  return year ? dayOf(Date.UTC(Number(year), Number(month) - 1, Number(day))) : undefined
+}
+
+export interface Partitions {
+  /** Creates the partitions of these days that do not exist. */
+  ensure(session: Session, days: Iterable<Day>): Promise<void>
+  /** Creates those of the next days. */
+  ensureAhead(session: Session): Promise<void>
+  /** Forgets which exist, after the database said that one is missing. */
+  forget(): void
+}
+
+/**
+ * The daily partitions. There is no default partition: the database could then not detach one while spans arrive. Late
+ * spans get the partition of their day when they come.
+ */
+export function createPartitions({ log, now }: { log: Log; now: () => number }): Partitions {
+  const known = new Set<Day>()
+  const ensure = async (session: Session, days: Iterable<Day>): Promise<void> => {
+    for (const day of [...days].sort((a, b) => a - b)) {
+      if (known.has(day)) continue
+      const created = await createPartition(session, day)
+      if (created) log.info({ partition: partitionName(day) }, 'partition created')
+      known.add(day)
+    }
+  }
+  return {
+    ensure,
+    ensureAhead(session) {
+      const today = dayOf(now())
+      return ensure(
+        session,
+        Array.from({ length: DAYS_AHEAD + 2 }, (_, i) => today - 1 + i),
+      )
+    },
+    forget: () => known.clear(),
+  }
+}
+
+/**
+ * Creates the table first and attaches it then: unlike `create table … partition of`, that does not wait for the
+ * readers of the parent, and no one waits behind it. False when the partition was there.
+ */
+async function createPartition(session: Session, day: Day): Promise<boolean> {
+  const name = partitionName(day)
+  try {
+    await session.query(`
+      begin; set local lock_timeout = '2s';
+      select pg_advisory_xact_lock(${CREATE_LOCK})`)
+    const found = await session.query(`
+      select from pg_inherits
+      where inhparent = 'spans'::regclass and inhrelid = to_regclass('${name}')`)
+    if (found === 'SELECT 0') await session.query(attachStatements(name, day))
+    const outcome = await session.query('commit')
+    if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
+    return found === 'SELECT 0'
+  } catch (error) {
+    if (session.isOpen()) await session.query('rollback')
+    throw error
+  }
+}
+
+/** A table of that name that someone has detached is taken back with its rows. */
+const attachStatements = (name: string, day: Day): string => `
+  create table if not exists ${name} (like spans including storage including compression);
+  alter table spans attach partition ${name}
+    for values from ('${startOfDay(day)}') to ('${startOfDay(day + 1)}')`
+
+/** Runs the work on a session of its own while no other replica drops partitions; undefined when one does. */
+export async function withDropLock<Result>(
+  sql: Database,
+  work: (session: Database) => Promise<Result>,
+): Promise<Result | undefined> {
+  const session = await sql.reserve()
+  try {
+    const [row] = await session`select pg_try_advisory_lock(${DROP_LOCK}) as locked`
+    if (row?.['locked'] !== true) return undefined
+    try {
+      return await work(session)
+    } finally {
+      await session`select pg_advisory_unlock(${DROP_LOCK})`
+    }
+  } finally {
+    session.release()
+  }
+}

@@ -1,0 +1,93 @@
+import type { Database } from '../../shared/database.ts'
+import type { Log } from '../../shared/log.ts'
+import { dayOf, partitionDay, startOfDay, withDropLock } from './partitions.ts'
+import type { Day } from './partitions.ts'
+
+const WEEK_MS = 7 * 86_400_000
+/** A resource may be named by a span from the future, or by one that is still queued. */
+const IDENTITY_GRACE_DAYS = 3
+
+export interface RetentionOptions {
+  readonly sql: Database
+  readonly log: Log
+  readonly now: () => number
+  readonly weeks: number
+}
+
+/** Before this nothing is kept; milliseconds since 1970. */
+export const retentionCutoff = (now: number, weeks: number): number => now - weeks * WEEK_MS
+
+/** Writes down how long spans are kept, for the views that hide expired ones. */
+export async function recordRetention(sql: Database, weeks: number): Promise<void> {
+  await sql`
+    insert into retention (weeks) values (${weeks})
+    on conflict (only_row) do update set weeks = excluded.weeks
+    where retention.weeks <> excluded.weeks`
+}
+
+/**
+ * Drops the days whose every span has expired, and what only they needed (SPEC 2.6, 8). Answers the names of the
+ * dropped partitions; undefined when another replica is at it.
+ */
+export async function dropExpired(options: RetentionOptions): Promise<string[] | undefined> {
+  const { sql, log, now, weeks } = options
+  const oldestDay = dayOf(retentionCutoff(now(), weeks))
+  return withDropLock(sql, async (session) => {
+    const dropped: string[] = []
+    for (const partition of await listPartitions(session)) {
+      if (partition.day >= oldestDay) continue
+      await dropPartition(session, partition)
+      dropped.push(partition.name)
+      log.info({ partition: partition.name }, 'expired partition dropped')
+    }
+    await dropLeftovers(session, oldestDay)
+    return dropped
+  })
+}
+
+interface Partition {
+  readonly name: string
+  readonly day: Day
+  /** `attached`; `pending` when a detachment was interrupted; `detached` when only the drop is missing. */
+  readonly state: string
+}
+
+async function listPartitions(sql: Database): Promise<Partition[]> {
+  const rows = await sql<{ name: string; state: string }[]>`
+    select c.relname as name,
+      case when i.inhrelid is null then 'detached'
+        when i.inhdetachpending then 'pending'
+        else 'attached' end as state
+    from pg_class c
+    left join pg_inherits i on i.inhrelid = c.oid and i.inhparent = 'spans'::regclass
+    where c.relnamespace = (select relnamespace from pg_class where oid = 'spans'::regclass)
+      and c.relkind = 'r' and c.relname like 'spans\\_%'
+    order by c.relname`
+  return rows.flatMap(({ name, state }) => {
+    const day = partitionDay(name)
+    return day === undefined ? [] : [{ name, state, day }]
+  })
+}
+
+/** Detaching concurrently lets spans arrive and readers read all the while. */
+async function dropPartition(sql: Database, { name, state }: Partition): Promise<void> {
+  if (state === 'attached')
+    await sql.unsafe(`alter table spans detach partition ${name} concurrently`)
+  if (state === 'pending') await sql.unsafe(`alter table spans detach partition ${name} finalize`)
+  await sql.unsafe(`drop table if exists ${name}`)
+}
+
+async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
+  const before = startOfDay(oldestDay - IDENTITY_GRACE_DAYS)
+  await sql`delete from resources where last_seen < ${before}::timestamptz::date`
+  await sql`delete from scopes where last_seen < ${before}::timestamptz::date`
+  await sql`delete from span_rejects where received_at < ${before}::timestamptz`
+}
+
+/** Bytes of each attached partition with its indexes, for the metrics. */
+export async function partitionSizes(sql: Database): Promise<{ name: string; bytes: number }[]> {
+  return sql<{ name: string; bytes: number }[]>`
+    select inhrelid::regclass::text as name, pg_total_relation_size(inhrelid)::float8 as bytes
+    from pg_inherits where inhparent = 'spans'::regclass
+    order by inhrelid::regclass::text limit 1000`
+}

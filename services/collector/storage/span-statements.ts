@@ -1,0 +1,25 @@
+import { KEY_COLUMNS, SPAN_COLUMNS } from '../otlp/span-columns.ts'
+
+const columns = SPAN_COLUMNS.join(', ')
+const keys = KEY_COLUMNS.join(', ')
+const replaced = SPAN_COLUMNS.filter((column) => !KEY_COLUMNS.includes(column))
+const assignments = replaced.map((column) => `${column} = excluded.${column}`).join(', ')
+
+/** The fast way: straight into the table. It fails as a whole when one span is there already. */
+export const COPY_SPANS = `copy spans (${columns}) from stdin (format binary)`
+
+/** The careful way, in one transaction: begin, copy, merge, commit. The table lives in it, so no session has state. */
+export const BEGIN_MERGE = 'begin; create temp table incoming (like spans) on commit drop'
+export const COPY_INCOMING = `copy incoming (${columns}) from stdin (format binary)`
+
+/**
+ * Of spans with one identity the one that ends last stays; equal ones change nothing. The order keeps two replicas that
+ * merge the same spans from waiting for each other in a circle.
+ */
+export const MERGE_INCOMING = `
+  insert into spans (${columns})
+  select distinct on (${keys}) ${columns} from incoming
+  order by ${keys}, duration_ns desc nulls last, start_ns desc
+  on conflict (${keys}) do update set ${assignments}
+  where (spans.duration_ns is null and excluded.duration_ns is not null)
+    or (excluded.duration_ns, excluded.start_ns) > (spans.duration_ns, spans.start_ns)`

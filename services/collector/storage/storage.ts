@@ -1,0 +1,105 @@
+import type { DatabaseAddress } from '../../shared/database.ts'
+import type { Log } from '../../shared/log.ts'
+import type { BufferPool } from '../buffer-pool.ts'
+import type { Health } from '../health.ts'
+import type { CollectorMetrics } from '../metrics.ts'
+import { POSTGRES_EPOCH_US } from '../otlp/span-row.ts'
+import { createTranscoder } from '../otlp/transcode.ts'
+import type { Window } from '../otlp/transcode.ts'
+import { createGroupCommit } from './group-commit.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { createIdentityStore } from './identity-store.ts'
+import type { Partitions } from './partitions.ts'
+import { retentionCutoff } from './retention.ts'
+import { createWriter } from './writer.ts'
+import type { Writer, Written } from './writer.ts'
+
+export interface StorageOptions {
+  readonly address: DatabaseAddress
+  readonly partitions: Partitions
+  readonly pool: BufferPool
+  readonly health: Health
+  readonly metrics: CollectorMetrics
+  readonly log: Log
+  readonly now: () => number
+  readonly writers: number
+  readonly retentionWeeks: number
+}
+
+export interface Storage {
+  readonly commit: GroupCommit
+  /** Writes what is left, for `timeoutMs` at the most, and closes the connections. */
+  stop(timeoutMs: number): Promise<void>
+}
+
+const FUTURE_MS = 86_400_000
+
+/** The way from request bodies to committed rows. */
+export function createStorage(options: StorageOptions): Storage {
+  const { now, retentionWeeks, metrics, pool } = options
+  const stopping = new AbortController()
+  const writers = createWriters(options, stopping.signal)
+  const commit = createGroupCommit({
+    transcode: createTranscoder(),
+    pool,
+    writers,
+    now,
+    window: () => windowAt(now(), retentionWeeks),
+    onWritten: (written, facts) => countWritten(metrics, written, facts),
+  })
+  return {
+    commit,
+    async stop(timeoutMs) {
+      const timer = setTimeout(() => stopping.abort(), timeoutMs)
+      try {
+        await commit.drain()
+      } catch {
+        const { rows } = commit.state()
+        options.log.warn({ rows }, 'stopped with rows that were never acknowledged')
+      } finally {
+        clearTimeout(timer)
+        for (const writer of writers) writer.close()
+      }
+    },
+  }
+}
+
+/** Spans may start between the end of their retention and a day from now. */
+function windowAt(nowMs: number, weeks: number): Window {
+  return {
+    oldest: retentionCutoff(nowMs, weeks) * 1000 - POSTGRES_EPOCH_US,
+    newest: (nowMs + FUTURE_MS) * 1000 - POSTGRES_EPOCH_US,
+  }
+}
+
+function createWriters(options: StorageOptions, signal: AbortSignal): Writer[] {
+  const { address, partitions, health, metrics, log, now } = options
+  const shared = {
+    address,
+    partitions,
+    storeIdentities: createIdentityStore(now),
+    signal,
+    onCommit: () => health.noteWrite(true),
+    onFailure: (error: Error, sqlstate: string | undefined) => {
+      metrics.flushRetries.inc({ sqlstate_class: sqlstate?.slice(0, 2) ?? 'none' })
+      log.debug({ sqlstate, reason: error.message }, 'write failed; it will be tried again')
+      if (sqlstate?.startsWith('40') !== true) {
+        health.noteWrite(false, { sqlstate, reason: error.message })
+      }
+    },
+  }
+  return Array.from({ length: options.writers }, () => createWriter(shared))
+}
+
+function countWritten(
+  metrics: CollectorMetrics,
+  { committed, duplicates, rejected }: Written,
+  { rows, seconds }: { rows: number; seconds: number },
+): void {
+  metrics.committed.inc(committed)
+  metrics.duplicates.inc(duplicates)
+  metrics.rejected.inc({ reason: 'refused_by_database' }, rejected.length)
+  metrics.flushRows.observe(rows)
+  metrics.flushSeconds.observe(seconds)
+  metrics.lastCommit.setToCurrentTime()
+}

@@ -1,0 +1,75 @@
+import { AppError } from '../../shared/errors.ts'
+
+/** Messages of PostgreSQL's protocol version 3, as far as COPY needs them. */
+
+const PROTOCOL = 196_608
+const TLS_REQUEST = 80_877_103
+
+const text = (value: string): Buffer => Buffer.from(`${value}\0`)
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(value)
+  return bytes
+}
+
+function message(type: string, ...parts: Buffer[]): Buffer {
+  const body = Buffer.concat(parts)
+  return Buffer.concat([Buffer.from(type), int32(body.length + 4), body])
+}
+
+export function startupMessage(parameters: Readonly<Record<string, string>>): Buffer {
+  const pairs = Object.entries(parameters).map(([name, value]) => text(name + '\0' + value))
+  const body = Buffer.concat([int32(PROTOCOL), ...pairs, Buffer.alloc(1)])
+  return Buffer.concat([int32(body.length + 4), body])
+}
+
+export const tlsRequest = (): Buffer => Buffer.concat([int32(8), int32(TLS_REQUEST)])
+export const queryMessage = (statement: string): Buffer => message('Q', text(statement))
+export const passwordMessage = (password: string): Buffer => message('p', text(password))
+export const saslResponse = (response: string): Buffer => message('p', Buffer.from(response))
+export const terminateMessage = (): Buffer => message('X')
+export const copyDone = (): Buffer => message('c')
+
+export function saslInitialResponse(mechanism: string, response: string): Buffer {
+  return message('p', text(mechanism), int32(Buffer.byteLength(response)), Buffer.from(response))
+}
+
+/** The head of a CopyData message; `size` bytes of data follow it. */
+export const copyDataHead = (size: number): Buffer =>
+  Buffer.concat([Buffer.from('d'), int32(size + 4)])
+
+export interface ServerMessage {
+  readonly type: string
+  readonly body: Buffer
+}
+
+/** Cuts a byte stream into messages; `onMessage` gets each as soon as it is complete. */
+export function createSplitter(
+  onMessage: (message: ServerMessage) => void,
+): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0)
+  return (chunk) => {
+    let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    while (bytes.length >= 5) {
+      const end = bytes.readInt32BE(1) + 1
+      if (bytes.length < end) break
+      onMessage({ type: bytes.toString('latin1', 0, 1), body: bytes.subarray(5, end) })
+      bytes = bytes.subarray(end)
+    }
+    rest = bytes
+  }
+}
+
+/** An ErrorResponse as an error with `details.sqlstate`. The detail and context fields, which quote data, stay out. */
+export function serverError(body: Buffer): AppError {
+  const fields = new Map<string, string>()
+  for (const field of body.toString('utf8').split('\0')) {
+    if (field !== '') fields.set(field.slice(0, 1), field.slice(1))
+  }
+  const details = { sqlstate: fields.get('C') ?? 'XX000' }
+  return new AppError('unavailable', fields.get('M') ?? 'The database refused.', { details })
+}
+
+/** The command tag of a CommandComplete, such as `COPY 512`. */
+export const commandTag = (body: Buffer): string => body.toString('latin1', 0, body.length - 1)

@@ -1,0 +1,186 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { DatabaseAddress } from '../../shared/database.ts'
+import { AppError, toError } from '../../shared/errors.ts'
+import type { RowBuffer } from '../otlp/row-buffer.ts'
+import { openCopyConnection } from './copy-connection.ts'
+import type { CopyConnection } from './copy-connection.ts'
+import type { StoreIdentities } from './identity-store.ts'
+import { dayOf } from './partitions.ts'
+import type { Day, Partitions } from './partitions.ts'
+import { storeReject } from './reject-store.ts'
+import { createCopyStream, rowBytes, rowIds, sortedRows } from './sorted-rows.ts'
+import { BEGIN_MERGE, COPY_INCOMING, COPY_SPANS, MERGE_INCOMING } from './span-statements.ts'
+
+/** What became of a buffer of rows. */
+export interface Written {
+  committed: number
+  /** Were there already, or came twice. */
+  duplicates: number
+  readonly rejected: { readonly row: number; readonly sqlstate: string }[]
+}
+
+export interface Writer {
+  /** Resolves when every row is committed, a duplicate, or rejected; rejects only when `signal` aborts. */
+  write(buffer: RowBuffer, options: { isRepeat: boolean }): Promise<Written>
+  close(): void
+}
+
+export interface WriterOptions {
+  readonly address: DatabaseAddress
+  readonly partitions: Partitions
+  readonly storeIdentities: StoreIdentities
+  /** Ends the retries when the service stops. */
+  readonly signal: AbortSignal
+  readonly onCommit: () => void
+  /** A write failed; `sqlstate` is absent when the database did not answer. */
+  readonly onFailure: (error: Error, sqlstate: string | undefined) => void
+}
+
+/** Rows that are written, or fail, together. */
+interface Piece {
+  readonly rows: Uint32Array
+  /** `merge` after a conflict, or when an earlier attempt may have been committed. */
+  way: 'copy' | 'merge' | 'reject'
+  attempts: number
+  sqlstate: string
+  reason: string
+  knowsPartitions: boolean
+}
+
+const UNIX_TO_POSTGRES_EPOCH_MS = 946_684_800_000
+
+/** Writes buffers of rows over one connection of its own, whatever it takes. */
+export function createWriter(options: WriterOptions): Writer {
+  let connection: CopyConnection | undefined
+  const copyStream = createCopyStream()
+  const connect = async (): Promise<CopyConnection> => {
+    if (connection?.isOpen() !== true) connection = await openCopyConnection(options.address)
+    return connection
+  }
+  const store = async (buffer: RowBuffer, piece: Piece): Promise<number> => {
+    const open = await connect()
+    await options.partitions.ensure(open, daysOf(buffer, piece.rows))
+    await options.storeIdentities(open, buffer.identities)
+    const stream = copyStream(buffer, piece.rows)
+    return piece.way === 'copy' ? open.copy(COPY_SPANS, stream) : merge(open, stream)
+  }
+  return {
+    async write(buffer, { isRepeat }) {
+      const written: Written = { committed: 0, duplicates: 0, rejected: [] }
+      const pieces = [toPiece(sortedRows(buffer), isRepeat ? 'merge' : 'copy')]
+      for (let piece = pieces.pop(); piece; piece = pieces.pop()) {
+        options.signal.throwIfAborted()
+        try {
+          if (piece.way === 'reject')
+            await reject(buffer, piece, { written, session: await connect() })
+          else count(written, piece, await store(buffer, piece))
+          options.onCommit()
+        } catch (thrown) {
+          pieces.push(...(await react(piece, toError(thrown), options)))
+        }
+      }
+      return written
+    },
+    close: () => connection?.close(),
+  }
+}
+
+function toPiece(rows: Uint32Array, way: Piece['way']): Piece {
+  return { rows, way, attempts: 0, sqlstate: '', reason: '', knowsPartitions: true }
+}
+
+function count(written: Written, { rows }: Piece, stored: number): void {
+  written.committed += stored
+  written.duplicates += rows.length - stored
+}
+
+/** The days of the rows. */
+function daysOf(buffer: RowBuffer, rows: Uint32Array): Set<Day> {
+  const days = new Set<Day>()
+  for (const row of rows) {
+    days.add(dayOf((buffer.startTimes[row] ?? 0) / 1000 + UNIX_TO_POSTGRES_EPOCH_MS))
+  }
+  return days
+}
+
+async function merge(connection: CopyConnection, stream: readonly Buffer[]): Promise<number> {
+  try {
+    await connection.query(BEGIN_MERGE)
+    await connection.copy(COPY_INCOMING, stream)
+    const tag = await connection.query(MERGE_INCOMING)
+    const outcome = await connection.query('commit')
+    if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
+    return Number(/^INSERT 0 (\d+)$/.exec(tag)?.[1] ?? 0)
+  } catch (error) {
+    if (connection.isOpen()) await connection.query('rollback')
+    throw error
+  }
+}
+
+async function reject(
+  buffer: RowBuffer,
+  { rows, sqlstate, reason }: Piece,
+  { written, session }: { written: Written; session: CopyConnection },
+): Promise<void> {
+  for (const row of rows) {
+    const ids = rowIds(buffer, row)
+    await storeReject(session, { ...ids, sqlstate, reason, rowBytes: rowBytes(buffer, row) })
+    written.rejected.push({ row, sqlstate })
+  }
+}
+
+type Reaction = 'merge' | 'isolate' | 'retry'
+
+/** SQLSTATE classes that are the fault of the data; 23505, a key that exists, is not. */
+const DATA_CLASSES = new Set(['22', '23', '54'])
+
+function reactionTo(sqlstate: string | undefined): Reaction {
+  if (sqlstate === undefined) return 'retry'
+  const kind = sqlstate.slice(0, 2)
+  if (sqlstate === '23505' || kind === '40') return 'merge'
+  return DATA_CLASSES.has(kind) ? 'isolate' : 'retry'
+}
+
+/** What to write next after a failure: the piece again, or its halves until the bad row stands alone. */
+async function react(piece: Piece, error: Error, options: WriterOptions): Promise<Piece[]> {
+  const sqlstate = stateOf(error)
+  const reaction = reactionTo(sqlstate)
+  if (reaction === 'isolate') return isolate(piece, { sqlstate: sqlstate ?? '', error }, options)
+  const isFirstConflict = sqlstate === '23505' && piece.way === 'copy'
+  if (piece.way === 'copy') piece.way = 'merge'
+  if (isFirstConflict) return [piece]
+  options.onFailure(error, sqlstate)
+  await backOff(piece.attempts++, options.signal)
+  return [piece]
+}
+
+function isolate(
+  piece: Piece,
+  { sqlstate, error }: { sqlstate: string; error: Error },
+  { partitions }: WriterOptions,
+): Piece[] {
+  // Also the code of a row without a partition: one may have been dropped since.
+  if (sqlstate === '23514' && piece.knowsPartitions) {
+    partitions.forget()
+    piece.knowsPartitions = false
+    return [piece]
+  }
+  const half = piece.rows.length >> 1
+  if (half === 0) return [{ ...piece, way: 'reject', sqlstate, reason: error.message }]
+  const halves = [piece.rows.subarray(half), piece.rows.subarray(0, half)]
+  return halves.map((rows) => ({ ...toPiece(rows, piece.way), knowsPartitions: false }))
+}
+
+function stateOf(error: Error): string | undefined {
+  const sqlstate = error instanceof AppError ? error.details['sqlstate'] : undefined
+  return typeof sqlstate === 'string' ? sqlstate : undefined
+}
+
+const FIRST_BACKOFF_MS = 50
+const LAST_BACKOFF_MS = 2000
+
+async function backOff(attempts: number, signal: AbortSignal): Promise<void> {
+  const longest = Math.min(FIRST_BACKOFF_MS * 2 ** attempts, LAST_BACKOFF_MS)
+  // Between half and all of it, so that replicas do not come back together.
+  await delay(longest * (0.5 + Math.random() / 2), undefined, { signal })
+}

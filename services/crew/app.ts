@@ -1,0 +1,144 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { Hono } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import * as v from 'valibot'
+import { requiredInputs } from '../platform/crew-definition.ts'
+import type { CrewDefinition } from '../platform/crew-definition.ts'
+import { HEARTBEAT_MS, kickoffRequest } from '../platform/crew-protocol.ts'
+import type { KickoffRequest } from '../platform/crew-protocol.ts'
+import { AppError } from '../shared/errors.ts'
+import { requestLog } from '../shared/log.ts'
+import type { Log, RequestVariables } from '../shared/log.ts'
+import { problemResponse } from '../shared/problem.ts'
+import { streamEvents } from './event-stream.ts'
+import type { Llm } from './llm.ts'
+import { runCrew } from './run-crew.ts'
+
+/** Four times what the automation API takes, so that this is never the limit a caller meets first. */
+const BODY_BYTES_MAX = 1_048_576
+/** Runs at the same time; more are told to come back. */
+const RUNS_MAX = 100
+
+export interface CrewDeps {
+  readonly definition: CrewDefinition
+  readonly llm: Llm
+  /** What a caller of `/kickoff` has to present. */
+  readonly token: string
+  readonly log: Log
+  /** Whether the process is stopping: `/health` then answers 503, and no run starts. */
+  readonly isDraining?: () => boolean
+  /** @default 5000 */
+  readonly heartbeatMs?: number
+}
+
+type Env = { Variables: RequestVariables }
+
+/** The HTTP surface of one crew: `/health`, `/inputs`, and `/kickoff`, which streams a run as lines of JSON. */
+export function createApp(deps: CrewDeps): Hono<Env> {
+  const { definition, log, isDraining = () => false } = deps
+  const app = new Hono<Env>()
+  app.use(requestLog(log))
+  app.get('/health', (c) => {
+    c.header('cache-control', 'no-store')
+    return isDraining() ? c.json({ status: 'fail' }, 503) : c.json({ status: 'ok' })
+  })
+  app.get('/inputs', (c) => c.json({ inputs: requiredInputs(definition) }))
+  app.post('/kickoff', requireToken(deps.token), requireJson, limitBody, kickoffHandler(deps))
+  app.notFound((c) =>
+    problemResponse(new AppError('not_found', 'There is nothing here.'), c.get('requestId')),
+  )
+  app.onError((error, c) => {
+    if (!(error instanceof AppError)) log.error({ err: error }, 'request failed')
+    return problemResponse(error, c.get('requestId'))
+  })
+  return app
+}
+
+function kickoffHandler(deps: CrewDeps) {
+  const { definition, llm, log, isDraining = () => false, heartbeatMs = HEARTBEAT_MS } = deps
+  let runs = 0
+  return async function kickoff(c: Context<Env>): Promise<Response> {
+    const request = await readKickoff(c, definition)
+    if (isDraining() || runs >= RUNS_MAX) {
+      const why = isDraining() ? 'This crew is stopping.' : `${RUNS_MAX} runs are going on.`
+      const headers = { 'retry-after': '1' }
+      throw new AppError('unavailable', `${why} Try again soon.`, { headers })
+    }
+    runs += 1
+    const { kickoff_id } = request
+    c.get('wide')['kickoff_id'] = kickoff_id
+    const body = streamEvents({
+      run: (signal) => runCrew({ definition, llm }, request.inputs, signal),
+      heartbeatMs,
+      onEnd: (end) => {
+        runs -= 1
+        log.info({ kickoff_id, ...end }, 'run ended')
+      },
+    })
+    return new Response(body, {
+      headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' },
+    })
+  }
+}
+
+async function readKickoff(c: Context, definition: CrewDefinition): Promise<KickoffRequest> {
+  const request = parseKickoff(await c.req.text())
+  const missing = requiredInputs(definition).filter((name) => !Object.hasOwn(request.inputs, name))
+  if (missing.length > 0) {
+    throw new AppError('unprocessable', `Inputs are missing: ${missing.join(', ')}.`, {
+      details: { missing_inputs: missing },
+    })
+  }
+  return request
+}
+
+function parseKickoff(body: string): KickoffRequest {
+  let json: unknown
+  try {
+    json = JSON.parse(body)
+  } catch {
+    throw new AppError('invalid_request', 'The body is not valid JSON.')
+  }
+  const result = v.safeParse(kickoffRequest, json)
+  if (result.success) return result.output
+  const problems = result.issues.map(
+    (issue) => `${v.getDotPath(issue) ?? 'body'}: ${issue.message}`,
+  )
+  throw new AppError('unprocessable', `The kickoff is not valid: ${problems.join('; ')}`, {
+    details: { problems },
+  })
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+function requireToken(token: string): MiddlewareHandler {
+  const expected = digest(token)
+  return async function checkToken(c, next) {
+    const [, given = ''] = /^Bearer ([^\s,]+)$/i.exec(c.req.header('authorization') ?? '') ?? []
+    if (!timingSafeEqual(digest(given), expected)) {
+      throw new AppError('invalid_token', 'A valid crew token is required.', {
+        headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+      })
+    }
+    await next()
+  }
+}
+
+const requireJson: MiddlewareHandler = async (c, next) => {
+  const [mediaType = ''] = (c.req.header('content-type') ?? '').split(';')
+  if (mediaType.trim().toLowerCase() !== 'application/json') {
+    throw new AppError('unsupported_media_type', 'Send the kickoff as application/json.')
+  }
+  await next()
+}
+
+const limitBody = bodyLimit({
+  maxSize: BODY_BYTES_MAX,
+  onError: () => {
+    throw new AppError('payload_too_large', `The body is larger than ${BODY_BYTES_MAX} bytes.`, {
+      // The rest of the body is not read: nothing else can come over this connection.
+      headers: { connection: 'close' },
+    })
+  },
+})

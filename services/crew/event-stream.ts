@@ -1,0 +1,63 @@
+import type { CrewEvent } from '../platform/crew-protocol.ts'
+import { toError } from '../shared/errors.ts'
+
+export interface EventStreamOptions {
+  /** Starts the run; the signal aborts when the reader goes away. */
+  readonly run: (signal: AbortSignal) => AsyncIterable<CrewEvent>
+  readonly heartbeatMs: number
+  /** Called once, however the run ends. */
+  readonly onEnd: (end: RunEnd) => void
+}
+
+export interface RunEnd {
+  /** How the run ended: with the last event's kind, or because the reader went away. */
+  readonly outcome: string
+  readonly duration_ms: number
+  readonly error?: string
+}
+
+/** The events of a run as lines of JSON, with a heartbeat line whenever the reader waits. */
+export function streamEvents(options: EventStreamOptions): ReadableStream<Uint8Array> {
+  const { run, heartbeatMs } = options
+  const gone = new AbortController()
+  const started = performance.now()
+  const end = (outcome: string, error?: string): void =>
+    options.onEnd({ outcome, duration_ms: Math.round(performance.now() - started), error })
+  return new ReadableStream({
+    async start(controller) {
+      const timer = setInterval(() => beat(controller), heartbeatMs)
+      let outcome = 'abandoned'
+      let error: string | undefined
+      try {
+        for await (const event of run(gone.signal)) {
+          controller.enqueue(toLine(event))
+          outcome = event.type
+          if (event.type === 'failed') error = event.error.code
+        }
+      } catch (thrown) {
+        outcome = gone.signal.aborted ? 'abandoned' : 'failed'
+        error = gone.signal.aborted ? undefined : (toError(thrown).stack ?? 'unknown')
+        if (!gone.signal.aborted) controller.enqueue(toLine(unforeseen()))
+      } finally {
+        if (!gone.signal.aborted) controller.close()
+        clearInterval(timer)
+        end(outcome, error)
+      }
+    },
+    cancel: () => gone.abort(new Error('The reader of this run went away.')),
+  })
+}
+
+function beat(controller: ReadableStreamDefaultController<Uint8Array>): void {
+  // A reader that does not read needs no more lines.
+  if ((controller.desiredSize ?? 0) <= 0) return
+  controller.enqueue(toLine({ type: 'heartbeat', at: new Date().toISOString() }))
+}
+
+function unforeseen(): CrewEvent {
+  const message = 'Something went wrong inside the crew; its log has the details.'
+  return { type: 'failed', at: new Date().toISOString(), error: { code: 'internal', message } }
+}
+
+const encoder = new TextEncoder()
+const toLine = (event: CrewEvent): Uint8Array => encoder.encode(`${JSON.stringify(event)}\n`)

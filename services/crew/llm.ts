@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { CrewFailure, CrewMessage } from '../platform/crew-protocol.ts'
+import { deadline } from '../shared/deadline.ts'
+import { AppError, toError } from '../shared/errors.ts'
+import { readCompletion, readRefusal } from './llm-answer.ts'
+import type { Completion } from './llm-answer.ts'
+import { providerOf } from './llm-provider.ts'
+import { postJson } from './post-json.ts'
+import type { PostResult } from './post-json.ts'
+
+const RESPONSE_BYTES_MAX = 2_097_152
+const ATTEMPTS_MAX = 4
+const BACKOFF_MAX_MS = 8000
+/** A provider that asks for more patience than this is taken at its word: the call fails. */
+const RETRY_AFTER_MAX_MS = 30_000
+
+export interface LlmOptions {
+  /** With the version path: `https://host/v1`. */
+  readonly baseUrl: string
+  readonly apiKey?: string
+  /** For each HTTP request. */
+  readonly timeoutMs: number
+  /** The first wait before a retry; it doubles each time. @default 500 */
+  readonly backoffMs?: number
+}
+
+export interface LlmCall {
+  readonly model: string
+  readonly temperature?: number
+  readonly max_tokens?: number
+  readonly messages: readonly CrewMessage[]
+}
+
+export type LlmResult = { readonly attempts: number } & (
+  | ({ readonly ok: true } & Completion)
+  | { readonly ok: false; readonly failure: CrewFailure }
+)
+
+export interface Llm {
+  /** As `gen_ai.provider.name`. */
+  readonly provider: string
+  readonly address: string
+  readonly port: number
+  /** Raises only the reason of an aborted signal; every failure of the model is a result. */
+  complete(call: LlmCall, signal: AbortSignal): Promise<LlmResult>
+}
+
+type Attempt =
+  | ({ readonly ok: true } & Completion)
+  | { readonly ok: false; readonly failure: CrewFailure; readonly retry: Retry }
+/** Not at all, after our own backoff, or after as many milliseconds as the provider asks for. */
+type Retry = 'never' | 'backoff' | number
+
+/** A client of an OpenAI-compatible `chat/completions`: a deadline per request, retries where they may help. */
+export function createLlm(options: LlmOptions): Llm {
+  const { hostname, port, protocol } = new URL(options.baseUrl)
+  const { backoffMs = 500 } = options
+  return {
+    provider: providerOf(hostname),
+    address: hostname,
+    port: Number(port || (protocol === 'https:' ? 443 : 80)),
+    async complete(call, signal) {
+      for (let attempts = 1; ; attempts += 1) {
+        const result = await attempt(options, call, signal)
+        if (result.ok) return { ...result, attempts }
+        const { failure, retry } = result
+        const waitMs = retry === 'backoff' ? backoff(backoffMs, attempts) : retry
+        if (waitMs === 'never' || waitMs > RETRY_AFTER_MAX_MS || attempts === ATTEMPTS_MAX) {
+          return { ok: false, failure: withAttempts(failure, attempts), attempts }
+        }
+        await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+      }
+    },
+  }
+}
+
+const backoff = (firstMs: number, attempts: number): number =>
+  Math.min(firstMs * 2 ** (attempts - 1), BACKOFF_MAX_MS) * (0.5 + Math.random() / 2)
+
+function withAttempts({ code, message }: CrewFailure, attempts: number): CrewFailure {
+  return { code, message: attempts === 1 ? message : `${message} (${attempts} attempts)` }
+}
+
+async function attempt(options: LlmOptions, call: LlmCall, signal: AbortSignal): Promise<Attempt> {
+  const { baseUrl, apiKey, timeoutMs } = options
+  const url = new URL(`${baseUrl}/chat/completions`)
+  try {
+    const answer = await deadline({ name: url.host, timeoutMs, signal }, (stop) =>
+      postJson({
+        url,
+        headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
+        body: JSON.stringify(requestBody(url, call)),
+        responseBytesMax: RESPONSE_BYTES_MAX,
+        signal: stop,
+      }),
+    )
+    return judge(url, answer, apiKey)
+  } catch (thrown) {
+    signal.throwIfAborted()
+    return unanswered(url, toError(thrown))
+  }
+}
+
+/** OpenAI's own endpoint has renamed the limit and refuses the old name for newer models; the others know the old one. */
+function requestBody({ hostname }: URL, { max_tokens, ...call }: LlmCall) {
+  if (max_tokens === undefined) return call
+  return hostname === 'api.openai.com'
+    ? { ...call, max_completion_tokens: max_tokens }
+    : { ...call, max_tokens }
+}
+
+function unanswered({ host }: URL, error: Error): Attempt {
+  if (error instanceof AppError && error.code === 'timeout') {
+    // Not again: it may be working on the first request still.
+    const message = `The model at ${error.message} Raise LLM_TIMEOUT_SECONDS if it needs longer.`
+    return { ok: false, retry: 'never', failure: { code: 'llm_timeout', message } }
+  }
+  const reason = 'code' in error ? String(error.code) : error.message
+  const message = `The model at ${host} can not be reached: ${reason}. Check OPENAI_BASE_URL and the network.`
+  return { ok: false, retry: 'backoff', failure: { code: 'llm_unreachable', message } }
+}
+
+function judge({ host }: URL, { status, body, retryAfter }: PostResult, key?: string): Attempt {
+  if (status < 200 || status > 299) {
+    const said = readRefusal(body ?? '', key)
+    const message = `The model at ${host} refused the call with HTTP ${status}${said}`
+    const retry = status === 429 || status >= 500 ? retryAfterMs(retryAfter) : 'never'
+    return { ok: false, retry, failure: { code: 'llm_rejected', message } }
+  }
+  const completion =
+    body === undefined ? `more than ${RESPONSE_BYTES_MAX} bytes` : readCompletion(body)
+  if (typeof completion === 'object') return { ok: true, ...completion }
+  const message = `The model at ${host} answered with ${completion}.`
+  return { ok: false, retry: 'never', failure: { code: 'llm_invalid_response', message } }
+}
+
+/** `Retry-After` (RFC 9110 section 10.2.3) is a number of seconds or a date. */
+function retryAfterMs(header: string | undefined): Retry {
+  if (header === undefined) return 'backoff'
+  const ms = /^\d+(\.\d+)?$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
+  return Number.isFinite(ms) ? Math.max(ms, 0) : 'backoff'
+}

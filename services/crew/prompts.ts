@@ -1,0 +1,43 @@
+import { fillIn } from '../platform/crew-definition.ts'
+import type { Agent, Task } from '../platform/crew-definition.ts'
+import type { CrewMessage } from '../platform/crew-protocol.ts'
+
+type Inputs = Readonly<Record<string, unknown>>
+
+/** What an earlier task of the same run has put out. */
+export interface TaskOutput {
+  readonly task: string
+  readonly role: string
+  readonly output: string
+}
+
+export interface Assignment {
+  readonly agent: Agent
+  readonly task: Task
+  readonly inputs: Inputs
+  readonly context: readonly TaskOutput[]
+}
+
+/** The conversation that asks an agent to do a task. Outputs of earlier tasks go in as they are: they are no templates. */
+export function promptFor({ agent, task, inputs, context }: Assignment): CrewMessage[] {
+  const fill = (template: string): string => fillIn(template, inputs)
+  const system = [
+    `You are ${fill(agent.role)}.`,
+    ...(agent.backstory === undefined ? [] : [fill(agent.backstory)]),
+    `Your goal: ${fill(agent.goal)}`,
+  ]
+  const user = [
+    `Task: ${fill(task.description)}`,
+    `Expected output: ${fill(task.expected_output)}`,
+    ...(context.length === 0 ? [] : [`Context from earlier tasks:\n\n${showContext(context)}`]),
+    'Answer with the output of the task only.',
+  ]
+  return [
+    { role: 'system', content: system.join('\n') },
+    { role: 'user', content: user.join('\n\n') },
+  ]
+}
+
+function showContext(context: readonly TaskOutput[]): string {
+  return context.map(({ task, role, output }) => `## ${task} (${role})\n${output}`).join('\n\n')
+}

@@ -1,0 +1,41 @@
+import { readEnv } from '../shared/env.ts'
+import type { EnvSource } from '../shared/env.ts'
+import { createLog } from '../shared/log.ts'
+import type { Log } from '../shared/log.ts'
+import { serve } from '../shared/serve.ts'
+import type { Service } from '../shared/serve.ts'
+import { createApp } from './app.ts'
+import { crewEnv } from './env.ts'
+import { createLlm } from './llm.ts'
+import { readDefinition } from './read-definition.ts'
+
+/** Runs that are in the middle when the pod stops get this long to end; the process is ended after 25 s. */
+const DRAIN_MS = 20_000
+
+/** Starts the runtime of one crew. Raises `invalid_configuration`. */
+export async function start(source: EnvSource, options: { log?: Log } = {}): Promise<Service> {
+  const env = readEnv(crewEnv, source)
+  const log = options.log ?? createLog({ name: 'crew', level: env.LOG_LEVEL })
+  const definition = await readDefinition({
+    json: env.CREW_DEFINITION,
+    file: env.CREW_DEFINITION_FILE,
+  })
+  const llm = createLlm({
+    baseUrl: env.OPENAI_BASE_URL,
+    apiKey: env.OPENAI_API_KEY,
+    timeoutMs: env.LLM_TIMEOUT_SECONDS * 1000,
+  })
+  let draining = false
+  const isDraining = (): boolean => draining
+  const app = createApp({ definition, llm, token: env.CREW_TOKEN, log, isDraining })
+  return serve({
+    fetch: app.fetch,
+    port: env.PORT,
+    host: env.HOST,
+    log,
+    drainMs: DRAIN_MS,
+    onDrain: () => {
+      draining = true
+    },
+  })
+}

@@ -1,0 +1,190 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import manifest from '../package.json' with { type: 'json' }
+import { start as startCollector } from './collector/start.ts'
+import { start as startCrew } from './crew/start.ts'
+import { startModel } from './local/model.ts'
+import { readOptions, USAGE } from './local/options.ts'
+import type { LocalOptions } from './local/options.ts'
+import { createOwner, hasOwnModel, openPlatformDatabase, startDatabases } from './local/platform.ts'
+import type { Owner } from './local/platform.ts'
+import { readSecrets, writeSecrets } from './local/secrets.ts'
+import type { LocalSecrets } from './local/secrets.ts'
+import { ADMIN_EMAIL, bringOnline, seed } from './local/seed.ts'
+import type { Seeded } from './local/seed.ts'
+import { describeSummary } from './local/summary.ts'
+import type { Examples, Summary } from './local/summary.ts'
+import { crewToken } from './shared/crew-token.ts'
+import type { Database } from './shared/database.ts'
+import type { EnvSource } from './shared/env.ts'
+import { createLog } from './shared/log.ts'
+import type { Log } from './shared/log.ts'
+import { explain, stopOnSignal } from './shared/run.ts'
+import { start as startWeb } from './web/start.ts'
+import { start as startWorker } from './worker/start.ts'
+
+const { version: VERSION } = manifest
+const HOST = '127.0.0.1'
+const API_PREFIX = 'platform'
+
+interface Context {
+  readonly owner: Owner
+  readonly portBase: number
+  readonly secrets: LocalSecrets
+  readonly logOf: (name: string) => Log
+}
+
+async function startPlatform(
+  options: LocalOptions,
+  source: EnvSource,
+  owner: Owner,
+): Promise<[Summary, Examples]> {
+  const { directory, portBase } = options
+  await mkdir(directory, { recursive: true })
+  const destination = pino.destination({
+    dest: join(directory, 'platform.log'),
+    append: false,
+    sync: false,
+  })
+  const logOf = (name: string) =>
+    createLog({ name, level: source.LOG_LEVEL ?? 'info', destination })
+  const secrets = await readSecrets(directory)
+  const databases = await startDatabases(owner, { directory, port: portBase + 9 })
+  const sql = await openPlatformDatabase(owner, databases.platformUrl, logOf('local'))
+  const seeded = await seed(sql, secrets)
+  await writeSecrets(directory, { ...secrets, staticToken: seeded.staticToken })
+  const context: Context = { owner, portBase, secrets, logOf }
+  const collector = await startTraceCollector(context, databases.collectorUrl)
+  const [kickoffId] = await Promise.all([
+    startCrews(context, { sql, seeded, source }),
+    startWorkers(context, databases.platformUrl, collector.url),
+    collector.ready,
+  ])
+  const web = await startWebServer(context, databases.platformUrl, collector.url)
+  const [first] = seeded.crews
+  const summary = {
+    web_url: web.url,
+    collector_url: collector.url,
+    metrics_url: collector.metricsUrl,
+    oauth_url: null,
+    api_prefix: API_PREFIX,
+    automation_id: first?.deployment.automationId ?? '',
+    static_token: seeded.staticToken,
+    debug_token: secrets.debugToken,
+    collector_jwt_secret: secrets.collectorJwtSecret,
+    admin_email: ADMIN_EMAIL,
+    admin_password: secrets.adminPassword,
+    database_url: databases.platformUrl,
+    collector_database_url: databases.collectorUrl,
+  }
+  return [summary, { inputs: first?.sample.inputs ?? {}, kickoffId }]
+}
+
+function startTraceCollector({ owner, portBase, secrets, logOf }: Context, databaseUrl: string) {
+  const env = {
+    HOST,
+    PORT: String(portBase + 1),
+    METRICS_PORT: String(portBase + 2),
+    DATABASE_URL: databaseUrl,
+    COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
+  }
+  return owner.own(startCollector(env, { log: logOf('collector'), drainMs: 0 }))
+}
+
+function startWorkers(
+  { owner, portBase, secrets, logOf }: Context,
+  databaseUrl: string,
+  collectorUrl: string,
+) {
+  const env = {
+    HOST,
+    PORT: String(portBase + 3),
+    DATABASE_URL: databaseUrl,
+    PLATFORM_VERSION: VERSION,
+    SECRET_KEY_BASE: secrets.secretKeyBase,
+    COLLECTOR_URL: collectorUrl,
+    COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
+  }
+  return owner.own(startWorker(env, { log: logOf('worker') }))
+}
+
+function startWebServer(
+  { owner, portBase, secrets, logOf }: Context,
+  databaseUrl: string,
+  collectorUrl: string,
+) {
+  const env = {
+    HOST,
+    PORT: String(portBase),
+    DATABASE_URL: databaseUrl,
+    PLATFORM_SELF_HOSTED: 'true',
+    PLATFORM_PROVIDER: 'local',
+    PLATFORM_VERSION: VERSION,
+    PLATFORM_BASE_URL: `http://${HOST}:${portBase}`,
+    PLATFORM_API_PREFIX: API_PREFIX,
+    PLATFORM_DEBUG_TOKEN: secrets.debugToken,
+    SECRET_KEY_BASE: secrets.secretKeyBase,
+    COLLECTOR_URL: collectorUrl,
+    COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
+  }
+  return owner.own(startWeb(env, { log: logOf('web'), lingerMs: 0 }))
+}
+
+interface Crews {
+  readonly sql: Database
+  readonly seeded: Seeded
+  readonly source: EnvSource
+}
+
+/** Starts the sample crews, each as a pod of its own would run it. Returns the newest run of the first one. */
+async function startCrews(context: Context, { sql, seeded, source }: Crews): Promise<string> {
+  const { owner, portBase, secrets, logOf } = context
+  const model = await modelEnv(context, source)
+  const runs = seeded.crews.map(async (crew, index) => {
+    const { automationId, slug, projectVersionId } = crew.deployment
+    const env = {
+      ...model,
+      HOST,
+      PORT: String(portBase + 5 + index),
+      CREW_DEFINITION: JSON.stringify(crew.sample.definition),
+      CREW_TOKEN: crewToken(secrets.secretKeyBase, automationId),
+    }
+    const log = logOf('crew').child({ crew: slug, project_version: projectVersionId })
+    const { url } = await owner.own(startCrew(env, { log }))
+    return bringOnline(sql, crew, url)
+  })
+  const [first = ''] = await Promise.all(runs)
+  return first
+}
+
+async function modelEnv({ owner, portBase, logOf }: Context, source: EnvSource) {
+  const { OPENAI_API_KEY, OPENAI_BASE_URL } = source
+  if (hasOwnModel(source)) return { OPENAI_API_KEY, OPENAI_BASE_URL }
+  const model = await owner.own(startModel({ port: portBase + 8, log: logOf('model') }))
+  return { OPENAI_BASE_URL: `${model.url}/v1` }
+}
+
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2))
+  if (options.help) return void process.stdout.write(USAGE)
+  const owner = createOwner()
+  stopOnSignal(owner)
+  try {
+    const started = performance.now()
+    process.stderr.write(`Starting the platform on ${options.directory} …\n`)
+    const [summary, examples] = await startPlatform(options, process.env, owner)
+    process.stderr.write(`Ready after ${((performance.now() - started) / 1000).toFixed(1)} s.\n`)
+    process.stdout.write(
+      options.json ? `${JSON.stringify(summary)}\n` : describeSummary(summary, examples),
+    )
+  } catch (thrown) {
+    await owner.stop()
+    throw thrown
+  }
+}
+
+await main().catch((thrown: unknown) => {
+  process.stderr.write(`${explain(thrown)}\n`)
+  process.exit(1)
+})

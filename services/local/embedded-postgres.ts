@@ -1,0 +1,152 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { AppError, toError } from '../shared/errors.ts'
+import { findPostgresBinaries, serverOwner } from './postgres-binaries.ts'
+import { endOrphan, prepareDataDirectory } from './postgres-data.ts'
+
+export interface EmbeddedPostgresOptions {
+  /** The data directory; made on first use. */
+  readonly directory: string
+  readonly port: number
+  /** Extra server settings: `{ fsync: 'off' }`. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+export interface EmbeddedPostgres {
+  readonly pid: number
+  /** The `postgres` database, as superuser. */
+  readonly url: string
+  /** Resolves when the server ends, for whatever reason. */
+  readonly exited: Promise<unknown>
+  /** A fast shutdown: sessions are cut, nothing that was committed is lost. */
+  stop(): Promise<void>
+}
+
+const INITDB =
+  '-U postgres --auth=trust -E UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8 --no-instructions'
+const START_TIMEOUT_MS = 30_000
+const spawnOptions = { ...serverOwner, cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' } }
+
+/**
+ * Runs a real PostgreSQL out of an npm package, for development and tests; the data survive a stop.
+ * Raises `invalid_configuration` for a platform without binaries, a port in use, a second server on the same data, or
+ * data that PostgreSQL can not read.
+ */
+export async function startEmbeddedPostgres(
+  options: EmbeddedPostgresOptions,
+): Promise<EmbeddedPostgres> {
+  const { port } = options
+  const binaries = join(await findPostgresBinaries(), 'bin')
+  const directory = await prepareDataDirectory(options.directory)
+  await endOrphan(directory)
+  if (!(await exists(join(directory, 'PG_VERSION')))) await initialize(binaries, directory)
+  const server = spawn(join(binaries, 'postgres'), serverArguments(directory, options), {
+    ...spawnOptions,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    // Ctrl-C in a terminal reaches every process of the foreground group; the services stop first, then this one.
+    detached: true,
+  })
+  const exited = once(server, 'exit')
+  // However this process ends, short of a SIGKILL, the server ends with it.
+  const end = (): void => void server.kill('SIGINT')
+  process.once('exit', end)
+  server.once('exit', () => process.off('exit', end))
+  await untilReady(server, { directory, port })
+  return {
+    pid: server.pid ?? 0,
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    exited,
+    async stop() {
+      end()
+      await exited
+    },
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+function serverArguments(
+  directory: string,
+  { port, settings = {} }: EmbeddedPostgresOptions,
+): string[] {
+  const all = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    // Works where /dev/shm is missing or tiny, as in containers.
+    dynamic_shared_memory_type: 'mmap',
+    shared_buffers: '64MB',
+    max_connections: '200',
+    ...settings,
+  }
+  const flags = Object.entries(all).flatMap(([key, value]) => ['-c', `${key}=${value}`])
+  return ['-D', directory, '-p', String(port), ...flags]
+}
+
+async function initialize(binaries: string, directory: string): Promise<void> {
+  const initdb = spawn(join(binaries, 'initdb'), ['-D', directory, ...INITDB.split(' ')], {
+    ...spawnOptions,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const output = collect(initdb)
+  const [code] = await once(initdb, 'exit')
+  if (code === 0) return
+  throw new AppError(
+    'invalid_configuration',
+    `PostgreSQL could not make its data directory ${directory}: ${output.text().trim()}`,
+  )
+}
+
+function collect(child: ChildProcess): { text: () => string } {
+  let text = ''
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    text = (text + chunk).slice(-20_000)
+  })
+  return { text: () => text }
+}
+
+interface Place {
+  readonly directory: string
+  readonly port: number
+}
+
+async function untilReady(server: ChildProcess, place: Place): Promise<void> {
+  const output = collect(server)
+  const ready = new Promise<void>((done, fail) => {
+    const timer = setTimeout(() => fail(new Error('it took too long')), START_TIMEOUT_MS)
+    server.stderr?.on('data', () => {
+      if (!output.text().includes('ready to accept connections')) return
+      clearTimeout(timer)
+      done()
+    })
+    server.once('error', fail)
+    server.once('exit', () => {
+      clearTimeout(timer)
+      fail(new Error(startFailure(output.text(), place)))
+    })
+  })
+  try {
+    await ready
+  } catch (cause) {
+    server.kill('SIGKILL')
+    const message = `PostgreSQL did not start: ${toError(cause).message}`
+    throw new AppError('invalid_configuration', message, { cause })
+  }
+}
+
+function startFailure(output: string, { directory, port }: Place): string {
+  if (/could not bind|Address already in use/.test(output)) {
+    return `port ${port} is in use by another program. Stop that program, or choose other ports with --port-base.`
+  }
+  if (/lock file .* already exists/.test(output)) {
+    return `another server runs on ${directory}. Stop that copy of the platform, or choose another directory with --data.`
+  }
+  const reasons = output.split('\n').filter((line) => /FATAL|PANIC|HINT|ERROR/.test(line))
+  return `the data in ${directory} can not be used. Move the directory away to begin anew, or choose another with --data.\n${reasons.slice(-4).join('\n') || output.trim()}`
+}

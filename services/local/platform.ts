@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { connectDatabase, parseAddress } from '../shared/database.ts'
+import type { Database } from '../shared/database.ts'
+import type { EnvSource } from '../shared/env.ts'
+import type { Log } from '../shared/log.ts'
+import { migrate } from '../shared/migrate.ts'
+import { startEmbeddedPostgres } from './embedded-postgres.ts'
+
+/** Whatever has to be stopped again. */
+export interface Stoppable {
+  stop(): Promise<void>
+}
+
+/** Keeps what was started, and stops it in reverse order, once. */
+export interface Owner extends Stoppable {
+  own<Started extends Stoppable>(started: Promise<Started>): Promise<Started>
+}
+
+export function createOwner(): Owner {
+  const owned: Stoppable[] = []
+  return {
+    async own(starting) {
+      const started = await starting
+      owned.push(started)
+      return started
+    },
+    async stop() {
+      for (let next = owned.pop(); next; next = owned.pop()) await next.stop()
+    },
+  }
+}
+
+export interface Databases {
+  readonly platformUrl: string
+  readonly collectorUrl: string
+}
+
+/** Starts PostgreSQL on the data directory, with an empty database for the collector beside the main one. */
+export async function startDatabases(
+  owner: Owner,
+  { directory, port }: { directory: string; port: number },
+): Promise<Databases> {
+  const server = await owner.own(
+    startEmbeddedPostgres({ directory: join(directory, 'postgres'), port }),
+  )
+  const urls = {
+    platformUrl: databaseUrl(server.url, 'platform'),
+    collectorUrl: databaseUrl(server.url, 'collector'),
+  }
+  const admin = postgres(server.url, { max: 1, onnotice: () => {} })
+  const existing = await admin<{ datname: string }[]>`select datname from pg_database`
+  const names = new Set(existing.map(({ datname }) => datname))
+  for (const name of ['platform', 'collector']) {
+    if (!names.has(name)) await admin.unsafe(`create database ${name}`)
+  }
+  await admin.end({ timeout: 5 })
+  return urls
+}
+
+function databaseUrl(serverUrl: string, name: string): string {
+  return serverUrl.replace(/\/postgres$/, `/${name}`)
+}
+
+/** Brings the main database to this version's schema and opens it. */
+export async function openPlatformDatabase(owner: Owner, url: string, log: Log): Promise<Database> {
+  const sql = connectDatabase(parseAddress(url), { name: 'local', max: 2 })
+  await owner.own(Promise.resolve({ stop: () => sql.end({ timeout: 5 }) }))
+  await migrate(sql, new URL('../platform/migrations/', import.meta.url), log)
+  return sql
+}
+
+/** Whether a model of the user's own is configured; else the built-in one serves. */
+export function hasOwnModel({ OPENAI_API_KEY, OPENAI_BASE_URL }: EnvSource): boolean {
+  return Boolean(OPENAI_API_KEY ?? OPENAI_BASE_URL)
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { AppError } from '../shared/errors.ts'
+
+const schema = v.object({
+  secretKeyBase: v.pipe(v.string(), v.minLength(32)),
+  debugToken: v.pipe(v.string(), v.minLength(32)),
+  collectorJwtSecret: v.pipe(v.string(), v.minLength(32)),
+  adminPassword: v.pipe(v.string(), v.minLength(12)),
+  /** Issued when the database is seeded; the database itself holds only its hash. */
+  staticToken: v.optional(v.string()),
+})
+
+/** What a cluster keeps in the platform Secret; here in a file that only its owner reads. */
+export type LocalSecrets = v.InferOutput<typeof schema>
+
+const fileIn = (directory: string): string => join(directory, 'secrets.json')
+
+/** Reads the secrets of a data directory; makes them on first use. Raises `invalid_configuration` for a damaged file. */
+export async function readSecrets(directory: string): Promise<LocalSecrets> {
+  const file = fileIn(directory)
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  if (text === undefined) return writeSecrets(directory, newSecrets())
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), text)
+  if (result.success) return result.output
+  throw new AppError(
+    'invalid_configuration',
+    `${file} is damaged. Move the directory ${directory} away to begin anew, or choose another with --data.`,
+  )
+}
+
+/** Writes the secrets, readable by their owner only. */
+export async function writeSecrets(
+  directory: string,
+  secrets: LocalSecrets,
+): Promise<LocalSecrets> {
+  await mkdir(directory, { recursive: true })
+  await writeFile(fileIn(directory), `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 })
+  return secrets
+}
+
+function newSecrets(): LocalSecrets {
+  return {
+    secretKeyBase: randomBytes(64).toString('hex'),
+    debugToken: randomBytes(32).toString('hex'),
+    collectorJwtSecret: randomBytes(32).toString('hex'),
+    adminPassword: randomBytes(12).toString('base64url'),
+  }
+}

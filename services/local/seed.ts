@@ -1,0 +1,88 @@
+import { ensureDeployment, markOnline } from '../platform/deployments.ts'
+import type { Deployment } from '../platform/deployments.ts'
+import { kickoff, listExecutions } from '../platform/executions.ts'
+import { ensureOrganization } from '../platform/organizations.ts'
+import { hashPassword } from '../platform/passwords.ts'
+import { ensureProject, findPublishedVersion, publishVersion } from '../platform/projects.ts'
+import { issueStaticToken, listStaticTokens } from '../platform/static-tokens.ts'
+import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
+import type { Database } from '../shared/database.ts'
+import { sampleCrews } from './sample-crews.ts'
+import type { SampleCrew } from './sample-crews.ts'
+import type { LocalSecrets } from './secrets.ts'
+
+export const ADMIN_EMAIL = 'admin@example.com'
+const TOKEN_NAME = 'npm start'
+
+export interface Seeded {
+  readonly organizationId: number
+  readonly crews: readonly { readonly sample: SampleCrew; readonly deployment: Deployment }[]
+  readonly staticToken: string
+}
+
+/** Fills an empty database with an organization, its administrator and two sample crews. What is there stays as it is. */
+export async function seed(sql: Database, secrets: LocalSecrets): Promise<Seeded> {
+  const { id: organizationId } = await ensureOrganization(sql, { name: 'Acme' })
+  await seedAdministrator(sql, { organizationId, password: secrets.adminPassword })
+  const crews = []
+  for (const sample of sampleCrews) {
+    crews.push({ sample, deployment: await seedCrew(sql, organizationId, sample) })
+  }
+  return { organizationId, crews, staticToken: await seedToken(sql, organizationId, secrets) }
+}
+
+async function seedAdministrator(
+  sql: Database,
+  { organizationId, password }: { organizationId: number; password: string },
+): Promise<void> {
+  if (await findCredentials(sql, ADMIN_EMAIL)) return
+  const passwordHash = await hashPassword(password)
+  const id = await ensureUser(sql, {
+    organizationId,
+    email: ADMIN_EMAIL,
+    name: 'Admin',
+    passwordHash,
+  })
+  await grantRole(sql, id, 'platform-admin')
+}
+
+async function seedCrew(
+  sql: Database,
+  organizationId: number,
+  sample: SampleCrew,
+): Promise<Deployment> {
+  const { name, slug, definition } = sample
+  const projectId = await ensureProject(sql, { organizationId, name })
+  const version =
+    (await findPublishedVersion(sql, projectId)) ??
+    (await publishVersion(sql, projectId, definition))
+  const crew = { organizationId, projectVersionId: version.id, name, slug, appId: `crew-${slug}` }
+  return ensureDeployment(sql, crew)
+}
+
+async function seedToken(
+  sql: Database,
+  organizationId: number,
+  { staticToken }: LocalSecrets,
+): Promise<string> {
+  const live = await listStaticTokens(sql, { id: 0, organizationId })
+  const known = live.some(({ lastFour }) => staticToken?.endsWith(lastFour))
+  if (staticToken && known) return staticToken
+  return issueStaticToken(sql, {
+    organizationId,
+    deploymentId: null,
+    name: TOKEN_NAME,
+    createdBy: null,
+  })
+}
+
+/** Records where a crew listens, and gives it a first run, so that the dashboard has something to show. Returns the newest run. */
+export async function bringOnline(
+  sql: Database,
+  { sample, deployment }: Seeded['crews'][number],
+  url: string,
+): Promise<string> {
+  await markOnline(sql, deployment.id, url)
+  const [newest] = await listExecutions(sql, deployment.id, 1)
+  return newest?.id ?? kickoff(sql, { deploymentId: deployment.id, inputs: sample.inputs })
+}

@@ -1,0 +1,50 @@
+/** Everything a person or a script needs to use a platform that runs on this machine; null for what does not exist. */
+export interface Summary {
+  readonly web_url: string
+  readonly collector_url: string
+  readonly metrics_url: string
+  readonly oauth_url: string | null
+  readonly api_prefix: string
+  readonly automation_id: string
+  readonly static_token: string
+  readonly debug_token: string
+  readonly collector_jwt_secret: string
+  readonly admin_email: string
+  readonly admin_password: string
+  readonly database_url: string
+  readonly collector_database_url: string
+}
+
+export interface Examples {
+  /** Inputs that the automation takes. */
+  readonly inputs: Readonly<Record<string, string>>
+  /** A run that exists. */
+  readonly kickoffId: string
+}
+
+/** What `npm start` prints for people. */
+export function describeSummary(summary: Summary, { inputs, kickoffId }: Examples): string {
+  const api = `${summary.web_url}/${summary.api_prefix}/api/v1/crew/${summary.automation_id}`
+  const authorization = `-H 'Authorization: Bearer ${summary.static_token}'`
+  const body = JSON.stringify({ inputs }).replaceAll("'", String.raw`'\''`)
+  return `
+The platform runs.
+
+  Web          ${summary.web_url}
+  Sign in      ${summary.admin_email}  ${summary.admin_password}
+  Debug token  ${summary.debug_token}
+  Collector    ${summary.collector_url}  (metrics: ${summary.metrics_url}/metrics)
+  Database     ${summary.database_url}
+  Traces       ${summary.collector_database_url}
+
+Start a run:
+
+  curl -sS -X POST ${api}/kickoff ${authorization} -H 'Content-Type: application/json' -d '${body}'
+
+See how a run went:
+
+  curl -sS ${api}/status/${kickoffId} ${authorization}
+
+Ctrl-C stops everything; the data stay.
+`
+}

@@ -1,0 +1,55 @@
+import type { Queryable } from '../shared/database.ts'
+import type { Deployment } from './deployments.ts'
+import type { ExecutionStatus } from './executions.ts'
+
+/** An automation with what it did of late. */
+export interface AutomationActivity extends Pick<
+  Deployment,
+  'automationId' | 'name' | 'slug' | 'status' | 'statusReason'
+> {
+  readonly executionsLastWeek: number
+  readonly lastStatus: ExecutionStatus | null
+  readonly lastQueuedAt: Date | null
+}
+
+/** The automations of an organization by name, each with its last run and the runs of the last seven days. */
+export async function listAutomationActivity(
+  sql: Queryable,
+  organizationId: number,
+): Promise<AutomationActivity[]> {
+  return sql<AutomationActivity[]>`
+    select d.automation_id, d.name, d.slug, d.status, d.status_reason,
+      (select count(*)::int from executions e
+        where e.deployment_id = d.id and e.queued_at > now() - interval '7 days') as executions_last_week,
+      newest.status as last_status, newest.queued_at as last_queued_at
+    from deployments d left join lateral (
+      select status, queued_at from executions e
+      where e.deployment_id = d.id order by queued_at desc limit 1) newest on true
+    where d.organization_id = ${organizationId} order by d.name, d.id limit 500`
+}
+
+export interface HourOfExecutions {
+  readonly hour: Date
+  readonly completed: number
+  readonly failed: number
+  /** Queued or running. */
+  readonly open: number
+}
+
+/** The runs that an organization started in each of the last 24 hours, oldest hour first; the current one is the last. */
+export async function countExecutionsByHour(
+  sql: Queryable,
+  organizationId: number,
+): Promise<HourOfExecutions[]> {
+  return sql<HourOfExecutions[]>`
+    select hour,
+      count(e.id) filter (where e.status = 'completed')::int as completed,
+      count(e.id) filter (where e.status in ('error', 'stopped'))::int as failed,
+      count(e.id) filter (where e.status in ('queued', 'running'))::int as open
+    from generate_series(
+        date_trunc('hour', now()) - interval '23 hours', date_trunc('hour', now()), interval '1 hour') hour
+      left join (executions e join deployments d
+          on d.id = e.deployment_id and d.organization_id = ${organizationId})
+        on e.queued_at >= hour and e.queued_at < hour + interval '1 hour'
+    group by hour order by hour`
+}

@@ -1,0 +1,95 @@
+import * as v from 'valibot'
+import { AppError } from '../shared/errors.ts'
+
+const name = v.pipe(
+  v.string(),
+  v.regex(
+    /^[A-Za-z][\w-]{0,63}$/,
+    'must start with a letter and hold letters, digits, _ and - only',
+  ),
+)
+const prose = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(20_000))
+
+const llm = v.strictObject({
+  model: v.pipe(v.string(), v.minLength(1)),
+  temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
+  max_tokens: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+})
+
+const agent = v.strictObject({
+  key: name,
+  role: prose,
+  goal: prose,
+  backstory: v.optional(prose),
+  /** @default the crew's own `llm` */
+  llm: v.optional(llm),
+})
+
+const task = v.strictObject({
+  key: name,
+  description: prose,
+  expected_output: prose,
+  /** The key of the agent that does it. */
+  agent: name,
+})
+
+const crew = v.strictObject({
+  name: prose,
+  llm,
+  agents: v.pipe(v.array(agent), v.minLength(1), v.maxLength(100)),
+  tasks: v.pipe(v.array(task), v.minLength(1), v.maxLength(100)),
+})
+
+/** What a project version holds: agents, and tasks that run one after the other. Texts may hold `{input}` places. */
+export type CrewDefinition = v.InferOutput<typeof crew>
+export type Agent = CrewDefinition['agents'][number]
+export type Task = CrewDefinition['tasks'][number]
+
+const crewDefinition = v.pipe(
+  crew,
+  v.check(hasUniqueKeys, 'agents and tasks need unique keys'),
+  v.check(namesKnownAgents, 'every task names an agent of this crew'),
+)
+
+/** Parses a project version. Raises `unprocessable` that names every bad place. */
+export function parseCrewDefinition(input: unknown): CrewDefinition {
+  const result = v.safeParse(crewDefinition, input)
+  if (result.success) return result.output
+  const problems = result.issues.map(
+    (issue) => `${v.getDotPath(issue) ?? 'definition'}: ${issue.message}`,
+  )
+  throw new AppError('unprocessable', `The crew definition is not valid: ${problems.join('; ')}`, {
+    details: { problems },
+  })
+}
+
+function hasUniqueKeys({ agents, tasks }: CrewDefinition): boolean {
+  return [agents, tasks].every((list) => new Set(list.map(({ key }) => key)).size === list.length)
+}
+
+function namesKnownAgents({ agents, tasks }: CrewDefinition): boolean {
+  const known = new Set(agents.map(({ key }) => key))
+  return tasks.every((each) => known.has(each.agent))
+}
+
+const PLACE = /\{([A-Za-z_]\w{0,63})\}/g
+
+/** The inputs that the texts of a crew ask for, in order of first use. */
+export function requiredInputs({ agents, tasks }: CrewDefinition): string[] {
+  const texts = [
+    ...agents.flatMap(({ role, goal, backstory = '' }) => [role, goal, backstory]),
+    ...tasks.flatMap(({ description, expected_output }) => [description, expected_output]),
+  ]
+  return [...new Set(texts.flatMap((each) => [...each.matchAll(PLACE)].map(([, key = '']) => key)))]
+}
+
+/** Fills the `{input}` places of a text; a place without an input stays as it is. */
+export function fillIn(template: string, inputs: Readonly<Record<string, unknown>>): string {
+  return template.replace(PLACE, (place, key: string) =>
+    Object.hasOwn(inputs, key) ? show(inputs[key]) : place,
+  )
+}
+
+function show(input: unknown): string {
+  return typeof input === 'string' ? input : JSON.stringify(input)
+}

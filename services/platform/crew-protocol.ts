@@ -1,0 +1,99 @@
+import * as v from 'valibot'
+
+/** A crew writes a heartbeat this often while it runs, so that a slow model can be told from a dead connection. */
+export const HEARTBEAT_MS = 5000
+/** What a message of a conversation keeps in an event; the model gets all of it. */
+const MESSAGE_CHARACTERS_MAX = 65_536
+
+// PostgreSQL stores neither NUL nor half a surrogate pair, and a model may write both.
+const prose = v.pipe(
+  v.string(),
+  v.transform((text) => text.replace(/\p{Surrogate}|\0/gu, '\ufffd')),
+)
+const time = v.pipe(v.string(), v.isoTimestamp())
+const count = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+const failure = v.object({ code: prose, message: prose })
+const message = v.object({ role: prose, content: prose })
+const usage = v.object({ input_tokens: count, output_tokens: count })
+
+/** One call of a model, with its retries: what was sent, what came back or why nothing did. */
+const llmCall = v.object({
+  type: v.literal('llm_call'),
+  task: prose,
+  agent: prose,
+  request_model: prose,
+  provider: prose,
+  server_address: prose,
+  server_port: count,
+  messages_in: v.array(message),
+  messages_out: v.array(message),
+  started_at: time,
+  ended_at: time,
+  /** HTTP requests made, the first one included. */
+  attempts: count,
+  response_model: v.optional(prose),
+  response_id: v.optional(prose),
+  finish_reason: v.optional(prose),
+  input_tokens: v.optional(count),
+  output_tokens: v.optional(count),
+  error: v.optional(failure),
+})
+
+const crewEvent = v.variant('type', [
+  v.object({ type: v.literal('crew_started'), at: time, crew: prose }),
+  v.object({
+    type: v.literal('task_started'),
+    at: time,
+    task: prose,
+    agent: prose,
+    agent_role: prose,
+    description: prose,
+  }),
+  llmCall,
+  v.object({
+    type: v.literal('task_completed'),
+    at: time,
+    task: prose,
+    agent: prose,
+    output: prose,
+  }),
+  v.object({ type: v.literal('crew_completed'), at: time, output: prose, usage }),
+  v.object({ type: v.literal('failed'), at: time, error: failure }),
+  v.object({ type: v.literal('heartbeat'), at: time }),
+])
+
+/** One line that a crew writes about a run. `crew_completed` or `failed` is the last one. */
+export type CrewEvent = v.InferOutput<typeof crewEvent>
+export type LlmCallEvent = Extract<CrewEvent, { type: 'llm_call' }>
+export type CrewFailure = v.InferOutput<typeof failure>
+export type CrewMessage = v.InferOutput<typeof message>
+
+/** What a worker posts to a crew's `/kickoff`. */
+export const kickoffRequest = v.strictObject({
+  kickoff_id: v.pipe(v.string(), v.uuid('must be a UUID')),
+  inputs: v.record(v.string(), v.unknown()),
+})
+export type KickoffRequest = v.InferOutput<typeof kickoffRequest>
+
+/**
+ * Reads one line of a crew's answer. A kind of event that this version does not know is `undefined`.
+ * Raises a `SyntaxError` or valibot's error for a line that is no event.
+ */
+export function parseCrewEvent(line: string): CrewEvent | undefined {
+  const json: unknown = JSON.parse(line)
+  const result = v.safeParse(crewEvent, json)
+  if (result.success) return result.output
+  const known: readonly string[] = crewEvent.options.map(({ entries }) => entries.type.literal)
+  const { type } = v.parse(v.object({ type: v.string() }), json)
+  if (!known.includes(type)) return undefined
+  throw new v.ValiError(result.issues)
+}
+
+/** A message as events carry it: its beginning, and how much was left out. */
+export function excerpt(text: string): string {
+  const left = text.length - MESSAGE_CHARACTERS_MAX
+  return left <= 0
+    ? text
+    : `${text.slice(0, MESSAGE_CHARACTERS_MAX)} … (${left} more characters were left out)`
+}

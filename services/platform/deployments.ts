@@ -1,0 +1,102 @@
+import type { Queryable } from '../shared/database.ts'
+import type { CrewDefinition } from './crew-definition.ts'
+
+export const DEPLOYMENT_STATUSES = [
+  'Crew is Provisioning',
+  'Crew is Online',
+  'Crew is Offline',
+  'Crew has Failed',
+] as const
+export type DeploymentStatus = (typeof DEPLOYMENT_STATUSES)[number]
+
+/** A deployed crew; to its callers it is an automation, named by `automationId` (a UUID). */
+export interface Deployment {
+  readonly id: number
+  readonly automationId: string
+  readonly organizationId: number
+  readonly projectVersionId: number
+  readonly name: string
+  readonly slug: string
+  readonly appId: string
+  readonly status: DeploymentStatus
+  readonly statusReason: string | null
+  readonly url: string | null
+  readonly oauthClientId: string | null
+}
+
+export interface NewDeployment {
+  readonly organizationId: number
+  readonly projectVersionId: number
+  readonly name: string
+  readonly slug: string
+  readonly appId: string
+}
+
+const columns = (sql: Queryable) => sql`
+  id, automation_id, organization_id, project_version_id, name, slug, app_id,
+  status, status_reason, url, oauth_client_id`
+
+/** Creates a deployment, or moves the one of that slug to the given version and name. Its automation id never changes. */
+export async function ensureDeployment(
+  sql: Queryable,
+  deployment: NewDeployment,
+): Promise<Deployment> {
+  const [found] = await sql<[Deployment]>`
+    insert into deployments ${sql({ ...deployment })}
+    on conflict (slug) do update set
+      project_version_id = excluded.project_version_id, name = excluded.name, updated_at = now()
+    returning ${columns(sql)}`
+  return found
+}
+
+/** Records that a crew is reachable at `url` (`Crew is Online`). */
+export async function markOnline(sql: Queryable, id: number, url: string): Promise<void> {
+  await sql`
+    update deployments set status = 'Crew is Online', status_reason = null, url = ${url}, updated_at = now()
+    where id = ${id}`
+}
+
+/** Records that a crew can not be reached, and why. */
+export async function markDown(
+  sql: Queryable,
+  id: number,
+  { status, reason }: { status: Exclude<DeploymentStatus, 'Crew is Online'>; reason: string },
+): Promise<void> {
+  await sql`
+    update deployments set status = ${status}, status_reason = ${reason}, updated_at = now()
+    where id = ${id}`
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Whether a text is a UUID, as automation ids and kickoff ids are. */
+export const isUuid = (text: string): boolean => UUID.test(text)
+
+export async function findAutomation(
+  sql: Queryable,
+  automationId: string,
+): Promise<Deployment | undefined> {
+  if (!isUuid(automationId)) return undefined
+  const [found] = await sql<Deployment[]>`
+    select ${columns(sql)} from deployments where automation_id = ${automationId}`
+  return found
+}
+
+/** The definition that a deployment runs. */
+export async function getDefinition(
+  sql: Queryable,
+  { projectVersionId }: Deployment,
+): Promise<CrewDefinition> {
+  const [found] = await sql<[{ definition: CrewDefinition }]>`
+    select definition from project_versions where id = ${projectVersionId}`
+  return found.definition
+}
+
+export async function listDeployments(
+  sql: Queryable,
+  organizationId: number,
+): Promise<Deployment[]> {
+  return sql<Deployment[]>`
+    select ${columns(sql)} from deployments
+    where organization_id = ${organizationId} order by name, id limit 500`
+}

@@ -1,0 +1,176 @@
+import type { Queryable } from '../shared/database.ts'
+import type { CrewDefinition } from './crew-definition.ts'
+import type { Failure, Inputs, Usage } from './executions.ts'
+
+/** How long a worker owns a run without a heartbeat. */
+export const LEASE_SECONDS = 30
+/** A run whose workers died this often is given up: it may be what kills them. */
+export const ATTEMPTS_MAX = 3
+
+/** A run that a worker owns for as long as it renews the lease. */
+export interface LeasedExecution {
+  readonly id: string
+  readonly leaseId: string
+  readonly attempt: number
+  readonly inputs: Inputs
+  readonly queuedAt: Date
+  readonly automationId: string
+  readonly deploymentId: number
+  readonly deploymentName: string
+  readonly slug: string
+  readonly organizationId: number
+  readonly url: string | null
+  readonly definition: CrewDefinition
+}
+
+/** What proves that a worker still owns a run. */
+export type Lease = Pick<LeasedExecution, 'id' | 'leaseId'>
+
+/**
+ * Takes up to `limit` runs: queued ones, and those whose worker stopped renewing the lease. Two workers never take
+ * the same one.
+ */
+export async function takeExecutions(sql: Queryable, limit: number): Promise<LeasedExecution[]> {
+  return sql<LeasedExecution[]>`
+    with due as (
+      select id from executions
+      where (status = 'queued' and available_at <= now())
+         or (status = 'running' and lease_expires_at < now() and attempt < ${ATTEMPTS_MAX})
+      order by available_at limit ${limit}
+      for update skip locked),
+    taken as (
+      update executions e set status = 'running', attempt = attempt + 1, lease_id = gen_random_uuid(),
+        lease_expires_at = now() + make_interval(secs => ${LEASE_SECONDS}),
+        started_at = coalesce(started_at, now())
+      from due where e.id = due.id
+      returning e.id, e.lease_id, e.attempt, e.inputs, e.queued_at, e.deployment_id)
+    select t.id, t.lease_id, t.attempt, t.inputs, t.queued_at, t.deployment_id, d.automation_id,
+      d.name as deployment_name, d.slug, d.organization_id, d.url, v.definition
+    from taken t join deployments d on d.id = t.deployment_id
+      join project_versions v on v.id = d.project_version_id
+    order by t.queued_at`
+}
+
+/** Ends the runs whose workers died too often. Returns how many. */
+export async function giveUpLostExecutions(sql: Queryable): Promise<number> {
+  const failure: Failure = {
+    code: 'worker_lost',
+    message: `The worker that ran this was lost ${ATTEMPTS_MAX} times. Look at the workers' logs, then start it again.`,
+  }
+  const lost = await sql`
+    update executions set status = 'error', error = ${sql.json({ ...failure })}, finished_at = now(),
+      lease_id = null, lease_expires_at = null
+    where status = 'running' and lease_expires_at < now() and attempt >= ${ATTEMPTS_MAX} returning id`
+  return lost.length
+}
+
+/** Renews a lease. Answers false when the run is no longer this worker's: it was stopped, or another took it up. */
+export async function renewLease(sql: Queryable, { id, leaseId }: Lease): Promise<boolean> {
+  const renewed = await sql`
+    update executions set lease_expires_at = now() + make_interval(secs => ${LEASE_SECONDS})
+    where id = ${id} and lease_id = ${leaseId} returning id`
+  return renewed.length > 0
+}
+
+/**
+ * Gives a run back to the queue, due after `delaySeconds`; the attempt does not count, and what it told is forgotten.
+ * For a worker that drains.
+ */
+export async function releaseExecution(
+  sql: Queryable,
+  { id, leaseId }: Lease,
+  delaySeconds = 0,
+): Promise<boolean> {
+  const released = await sql`
+    with released as (
+      update executions set status = 'queued', lease_id = null, lease_expires_at = null,
+        attempt = attempt - 1, available_at = now() + make_interval(secs => ${delaySeconds})
+      where id = ${id} and lease_id = ${leaseId} returning id, attempt + 1 as released_attempt),
+    forgotten as (
+      delete from execution_events ev using released r
+      where ev.execution_id = r.id and ev.attempt = r.released_attempt)
+    select id from released`
+  return released.length > 0
+}
+
+/** Gives a run back to the queue for its next attempt, due after `delaySeconds`. For a run that broke in the middle. */
+export async function retryExecution(
+  sql: Queryable,
+  { id, leaseId }: Lease,
+  delaySeconds: number,
+): Promise<boolean> {
+  const queued = await sql`
+    update executions set status = 'queued', lease_id = null, lease_expires_at = null,
+      available_at = now() + make_interval(secs => ${delaySeconds})
+    where id = ${id} and lease_id = ${leaseId} returning id`
+  return queued.length > 0
+}
+
+export interface QueueSize {
+  /** Runs that are due now. */
+  readonly due: number
+  /** How long the first of them has waited; 0 when there is none. */
+  readonly oldestSeconds: number
+}
+
+/** How much waits for a worker. */
+export async function measureQueue(sql: Queryable): Promise<QueueSize> {
+  const [size] = await sql<[QueueSize]>`
+    select count(*)::int as due,
+      coalesce(extract(epoch from now() - min(available_at)), 0)::float8 as oldest_seconds
+    from executions where status = 'queued' and available_at <= now()`
+  return size
+}
+
+export interface ProgressEvent {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+/** Appends one progress event of a run, if the worker still owns it; the same position twice is one event. */
+export async function recordEvent(
+  sql: Queryable,
+  lease: Lease,
+  { position, event }: { position: number; event: ProgressEvent },
+): Promise<void> {
+  await sql`
+    insert into execution_events (execution_id, attempt, position, event)
+    select id, attempt, ${position}, ${JSON.stringify(event)}::text::jsonb from executions
+    where id = ${lease.id} and lease_id = ${lease.leaseId}
+    on conflict do nothing`
+}
+
+/** The events of a run's last attempt, in order. */
+export async function listEvents(sql: Queryable, executionId: string): Promise<ProgressEvent[]> {
+  const rows = await sql<{ event: ProgressEvent }[]>`
+    select event from execution_events ev join executions e on e.id = ev.execution_id
+    where ev.execution_id = ${executionId} and ev.attempt = e.attempt
+    order by position limit 10000`
+  return rows.map(({ event }) => event)
+}
+
+/** Stores the result of a run, once: answers false when the run is no longer this worker's. */
+export async function completeExecution(
+  sql: Queryable,
+  { id, leaseId }: Lease,
+  { output, usage }: { output: string; usage: Usage },
+): Promise<boolean> {
+  const completed = await sql`
+    update executions set status = 'completed', output = ${output}, usage = ${sql.json({ ...usage })},
+      finished_at = now(), lease_id = null, lease_expires_at = null
+    where id = ${id} and lease_id = ${leaseId} returning id`
+  return completed.length > 0
+}
+
+/** Ends a run with an error, once: answers false when the run is no longer this worker's. */
+export async function failExecution(
+  sql: Queryable,
+  { id, leaseId }: Lease,
+  failure: Failure,
+): Promise<boolean> {
+  const failed = await sql`
+    update executions set status = 'error', error = ${sql.json({ ...failure })},
+      finished_at = now(), lease_id = null, lease_expires_at = null
+    where id = ${id} and lease_id = ${leaseId} returning id`
+  return failed.length > 0
+}

@@ -1,0 +1,29 @@
+import type { Queryable } from '../shared/database.ts'
+
+export interface Organization {
+  readonly id: number
+  readonly name: string
+  /** The platform's own organization, which holds the Assistant and the Runner; there is one at the most. */
+  readonly internal: boolean
+}
+
+/** Creates an organization, or returns the one of that name. */
+export async function ensureOrganization(
+  sql: Queryable,
+  { name, internal = false }: { name: string; internal?: boolean },
+): Promise<Organization> {
+  await sql`insert into organizations ${sql({ name, internal })} on conflict do nothing`
+  const [found] = internal
+    ? await sql<[Organization]>`select id, name, internal from organizations where internal`
+    : await sql<[Organization]>`select id, name, internal from organizations where name = ${name}`
+  return found
+}
+
+export async function findOrganization(
+  sql: Queryable,
+  id: number,
+): Promise<Organization | undefined> {
+  const [found] = await sql<Organization[]>`
+    select id, name, internal from organizations where id = ${id}`
+  return found
+}

@@ -1,0 +1,63 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Queryable } from '../shared/database.ts'
+import type { User } from './users.ts'
+
+/** A session ends after 12 hours, or after 2 hours without a request. */
+const LIFETIME = '12 hours'
+const IDLE = '2 hours'
+
+export interface Session {
+  readonly user: User
+  readonly organization: string
+  /** Every form of this session carries it back. */
+  readonly csrfToken: string
+}
+
+const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+/** Opens a session and returns its token, which only the cookie holds. Always a new one: an id is never taken over (fixation). */
+export async function createSession(sql: Queryable, userId: number): Promise<string> {
+  const token = randomBytes(32).toString('base64url')
+  const csrfToken = randomBytes(32).toString('base64url')
+  await sql`
+    insert into sessions (token_hash, user_id, csrf_token, expires_at)
+    values (${hashOf(token)}, ${userId}, ${csrfToken}, now() + ${LIFETIME}::interval)`
+  return token
+}
+
+interface SessionRow {
+  userId: number
+  organizationId: number
+  email: string
+  name: string
+  roles: User['roles']
+  organization: string
+  csrfToken: string
+}
+
+/** The live session of a token, with its user and the roles the user has now; marks it as used. */
+export async function findSession(sql: Queryable, token: string): Promise<Session | undefined> {
+  const [row] = await sql<SessionRow[]>`
+    with live as (
+      update sessions set last_seen_at = now()
+      where token_hash = ${hashOf(token)}
+        and expires_at > now() and last_seen_at > now() - ${IDLE}::interval
+      returning user_id, csrf_token)
+    select live.user_id, live.csrf_token, u.organization_id, u.email, u.name,
+      o.name as organization,
+      array(select role from user_roles r where r.user_id = u.id order by role) as roles
+    from live join users u on u.id = live.user_id join organizations o on o.id = u.organization_id`
+  if (!row) return undefined
+  const { userId: id, organizationId, email, name, roles, organization, csrfToken } = row
+  return { user: { id, organizationId, email, name, roles }, organization, csrfToken }
+}
+
+export async function deleteSession(sql: Queryable, token: string): Promise<void> {
+  await sql`delete from sessions where token_hash = ${hashOf(token)}`
+}
+
+/** Removes what is over; a sign-in is a good moment. */
+export async function deleteExpiredSessions(sql: Queryable): Promise<void> {
+  await sql`
+    delete from sessions where expires_at <= now() or last_seen_at <= now() - ${IDLE}::interval`
+}

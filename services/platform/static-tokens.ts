@@ -1,0 +1,73 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Queryable } from '../shared/database.ts'
+
+/** Tells a static token from a JWT at first sight, and lets secret scanners find one that leaked. */
+const PREFIX = 'pat_'
+
+export interface StaticToken {
+  readonly id: number
+  readonly name: string
+  readonly lastFour: string
+  /** null: the token is good for every automation of the organization. */
+  readonly deploymentId: number | null
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | null
+}
+
+export interface NewStaticToken {
+  readonly organizationId: number
+  readonly deploymentId: number | null
+  readonly name: string
+  readonly createdBy: number | null
+}
+
+const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+/** Whether a bearer token has the shape of a static one. Shape decides the kind; the kinds never fall through. */
+export const isStaticToken = (token: string): boolean => /^pat_[A-Za-z0-9_-]{43}$/.test(token)
+
+/** Issues a token of 256 random bits. The return value is the only time it is seen: the database keeps its SHA-256. */
+export async function issueStaticToken(sql: Queryable, token: NewStaticToken): Promise<string> {
+  const secret = PREFIX + randomBytes(32).toString('base64url')
+  const row = { ...token, tokenHash: hashOf(secret), lastFour: secret.slice(-4) }
+  await sql`insert into static_tokens ${sql(row)}`
+  return secret
+}
+
+/** Whether the token may call the deployment; marks it as used, at most once a minute. */
+export async function acceptStaticToken(
+  sql: Queryable,
+  token: string,
+  deployment: { id: number; organizationId: number },
+): Promise<boolean> {
+  const [found] = await sql<{ id: number; stale: boolean }[]>`
+    select id, coalesce(last_used_at < now() - interval '1 minute', true) as stale from static_tokens
+    where token_hash = ${hashOf(token)} and revoked_at is null
+      and organization_id = ${deployment.organizationId}
+      and (deployment_id is null or deployment_id = ${deployment.id})`
+  if (found?.stale) await sql`update static_tokens set last_used_at = now() where id = ${found.id}`
+  return found !== undefined
+}
+
+/** The live tokens that may call a deployment, newest first. */
+export async function listStaticTokens(
+  sql: Queryable,
+  { id, organizationId }: { id: number; organizationId: number },
+): Promise<StaticToken[]> {
+  return sql<StaticToken[]>`
+    select id, name, last_four, deployment_id, created_at, last_used_at from static_tokens
+    where organization_id = ${organizationId} and (deployment_id is null or deployment_id = ${id})
+      and revoked_at is null
+    order by created_at desc, id desc limit 500`
+}
+
+/** Revokes a token of the organization at once. Answers false when there is no such live token. */
+export async function revokeStaticToken(
+  sql: Queryable,
+  { id, organizationId }: { id: number; organizationId: number },
+): Promise<boolean> {
+  const revoked = await sql`
+    update static_tokens set revoked_at = now()
+    where id = ${id} and organization_id = ${organizationId} and revoked_at is null returning id`
+  return revoked.length > 0
+}

@@ -1,0 +1,146 @@
+import { connect as connectSocket } from 'node:net'
+import postgres from 'postgres'
+import * as v from 'valibot'
+import { integer, optional, text, word } from './env.ts'
+import { AppError } from './errors.ts'
+
+export type Database = postgres.Sql
+export type Transaction = postgres.TransactionSql
+/** A connection pool or an open transaction: what the verbs of `platform/` take. */
+export type Queryable = Database | Transaction
+
+/** As libpq's `sslmode`: `require` encrypts, `verify-full` also checks the server's certificate and name. */
+const SSL_MODES = ['disable', 'require', 'verify-full'] as const
+type SslMode = (typeof SSL_MODES)[number]
+
+/** `DATABASE_URL`, or its parts; an empty password is valid, for a proxy that logs in with IAM tokens (SPEC appendix 5). */
+export const databaseEnv = {
+  DATABASE_URL: optional(v.pipe(v.string(), v.check(isPostgresUrl, 'must be a postgres:// URL'))),
+  DB_HOST: optional(text()),
+  DB_PORT: v.optional(integer(1, 65_535), '5432'),
+  DB_NAME: optional(text()),
+  DB_USER: optional(text()),
+  DB_PASSWORD: v.optional(v.string(), ''),
+  DB_SSLMODE: v.optional(word(SSL_MODES), 'disable'),
+}
+
+export interface DatabaseAddress {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+  readonly password: string
+  readonly sslMode: SslMode
+}
+
+type DatabaseEnv = v.InferOutput<v.ObjectSchema<typeof databaseEnv, undefined>>
+
+/** Where the database is. Raises `invalid_configuration` when neither the URL nor its parts are complete. */
+export function databaseAddress(env: DatabaseEnv): DatabaseAddress {
+  if (env.DATABASE_URL) return parseAddress(env.DATABASE_URL)
+  const missing = (['DB_HOST', 'DB_NAME', 'DB_USER'] as const).filter((name) => !env[name])
+  if (missing.length > 0) {
+    throw new AppError(
+      'invalid_configuration',
+      `The database is not configured: set DATABASE_URL, or ${missing.join(', ')}.`,
+      { details: { variables: missing } },
+    )
+  }
+  return {
+    host: env.DB_HOST ?? '',
+    port: env.DB_PORT,
+    database: env.DB_NAME ?? '',
+    user: env.DB_USER ?? '',
+    password: env.DB_PASSWORD,
+    sslMode: env.DB_SSLMODE,
+  }
+}
+
+/** The parts of a postgres:// URL; an empty password stays empty. */
+export function parseAddress(url: string): DatabaseAddress {
+  const { hostname, port, pathname, username, password, searchParams } = new URL(url)
+  return {
+    host: decodeURIComponent(hostname).replace(/^\[|\]$/g, ''),
+    port: Number(port || 5432),
+    database: decodeURIComponent(pathname.slice(1)) || decodeURIComponent(username),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    sslMode: SSL_MODES.find((mode) => mode === searchParams.get('sslmode')) ?? 'disable',
+  }
+}
+
+function isPostgresUrl(value: string): boolean {
+  return /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)
+}
+
+/** The address as a URL that `DATABASE_URL` accepts. */
+export function addressUrl(address: DatabaseAddress): string {
+  const url = new URL('postgres://host')
+  url.hostname = address.host.includes(':') ? `[${address.host}]` : address.host
+  url.port = String(address.port)
+  url.username = encodeURIComponent(address.user)
+  url.password = encodeURIComponent(address.password)
+  url.pathname = encodeURIComponent(address.database)
+  if (address.sslMode !== 'disable') url.searchParams.set('sslmode', address.sslMode)
+  return url.href
+}
+
+export interface ConnectOptions {
+  /** Shown in `pg_stat_activity`. */
+  readonly name: string
+  /** Connections at the most. @default 10 */
+  readonly max?: number
+  /** The server ends a statement after this. @default 30_000 */
+  readonly statementTimeoutMs?: number
+  /** @default 10_000 */
+  readonly connectTimeoutMs?: number
+}
+
+/** A connection pool; connects on first use and again by itself after the server was away. Columns arrive in camelCase. */
+export function connectDatabase(address: DatabaseAddress, options: ConnectOptions): Database {
+  const { sslMode, ...login } = address
+  const { name, max = 10, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000 } = options
+  const settings = {
+    ...login,
+    ssl: sslMode === 'disable' ? false : { rejectUnauthorized: sslMode === 'verify-full' },
+    max,
+    connect_timeout: connectTimeoutMs / 1000,
+    idle_timeout: 60,
+    onnotice: () => {},
+    transform: { column: { from: postgres.toCamel, to: postgres.fromCamel }, undefined: null },
+    connection: { application_name: name, statement_timeout: statementTimeoutMs },
+    socket: openSocket,
+  }
+  return postgres(settings)
+}
+
+// postgres.js leaves Nagle's algorithm on, which costs ~40 ms on each COPY. The socket is handed over while it still
+// connects: a factory that waits and then rejects would leave its pool slot waiting for ever.
+function openSocket({ host, port }: { host: string[]; port: number[] }) {
+  const [first = '127.0.0.1'] = host
+  const socket = connectSocket({
+    host: first,
+    port: port[0] ?? 5432,
+    noDelay: true,
+    keepAlive: true,
+  })
+  // postgres.js reads `host` for the TLS server name.
+  return Object.assign(socket, { host: first })
+}
+
+/** The SQLSTATE of a failed statement, if the server gave one. */
+export function sqlState(thrown: unknown): string | undefined {
+  return thrown instanceof postgres.PostgresError ? thrown.code : undefined
+}
+
+/** Connection exceptions, a server that shuts down or starts, one without a free connection. */
+const AWAY_STATES = /^(08...|57P0[123]|53300)$/
+const AWAY_CODES =
+  /^(CONNECT|CONNECTION)_[A-Z]+$|^(ECONN|EHOST|ENET)[A-Z]+$|^(ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE)$/
+
+/** Whether a statement failed because the database could not be reached: the same one may succeed later. */
+export function isDatabaseAway(thrown: unknown): boolean {
+  const state = sqlState(thrown)
+  if (state !== undefined) return AWAY_STATES.test(state)
+  return thrown instanceof Error && 'code' in thrown && AWAY_CODES.test(String(thrown.code))
+}

@@ -1,0 +1,35 @@
+import { AppError } from './errors.ts'
+
+export interface Deadline {
+  /** What is called, for the message: `collector health`. */
+  readonly name: string
+  readonly timeoutMs: number
+  /** Ends the call early, such as when the process drains. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Runs an outgoing call with a deadline: its signal aborts at `timeoutMs`, and the caller is answered then even when
+ * the call ignores the signal. Raises `timeout`; an abort by the caller's own signal rejects with that signal's reason.
+ */
+export async function deadline<Result>(
+  { name, timeoutMs, signal }: Deadline,
+  call: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const expired = new AbortController()
+  const error = new AppError('timeout', `${name} did not answer within ${timeoutMs} ms.`)
+  const timer = setTimeout(() => expired.abort(error), timeoutMs)
+  const stop = signal ? AbortSignal.any([signal, expired.signal]) : expired.signal
+  try {
+    stop.throwIfAborted()
+    return await Promise.race([call(stop), rejectOn(stop)])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function rejectOn(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  })
+}

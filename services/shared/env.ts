@@ -1,0 +1,101 @@
+import * as v from 'valibot'
+import { AppError } from './errors.ts'
+
+/** Environment variables as a process receives them. */
+export type EnvSource = Readonly<Record<string, string | undefined>>
+
+type EnvSchema = v.ObjectSchema<v.ObjectEntries, undefined>
+
+/** What a manifest must (required keys) and may (optional keys) set for a service. */
+export type EnvOf<Schema extends EnvSchema> = v.InferInput<Schema>
+
+/**
+ * Reads a service's environment once, at start.
+ * Raises `invalid_configuration` that lists every bad variable at once; values of secrets are never shown.
+ */
+export function readEnv<Schema extends EnvSchema>(
+  schema: Schema,
+  source: EnvSource,
+): v.InferOutput<Schema> {
+  const result = v.safeParse(schema, source)
+  if (result.success) return result.output
+  const problems = result.issues.map((issue) => `  - ${describe(issue, source)}`)
+  throw new AppError(
+    'invalid_configuration',
+    `The environment is not valid:\n${problems.join('\n')}`,
+    { details: { variables: result.issues.map(nameOf) } },
+  )
+}
+
+const nameOf = (issue: v.BaseIssue<unknown>): string => v.getDotPath(issue) ?? ''
+const isSecret = (name: string): boolean => /SECRET|PASSWORD|TOKEN|KEY|DATABASE_URL/.test(name)
+
+function describe(issue: v.BaseIssue<unknown>, source: EnvSource): string {
+  const name = nameOf(issue)
+  const given = source[name]
+  if (given === undefined) return `${name} is required and not set`
+  const shown = isSecret(name) ? `${given.length} characters` : JSON.stringify(given)
+  return `${name} ${issue.message} (given: ${shown})`
+}
+
+/** A whole number between `min` and `max`, written in digits. */
+export const integer = (min: number, max: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,15}$/, `must be a whole number between ${min} and ${max}`),
+    v.transform(Number),
+    v.minValue(min, `must be between ${min} and ${max}`),
+    v.maxValue(max, `must be between ${min} and ${max}`),
+  )
+
+/** `true` or `false`. */
+export const flag = () =>
+  v.pipe(
+    v.picklist(['true', 'false'], 'must be "true" or "false"'),
+    v.transform((text) => text === 'true'),
+  )
+
+/** One of the given words. */
+export const word = <const Words extends readonly string[]>(words: Words) =>
+  v.picklist(words, `must be one of ${words.join(', ')}`)
+
+/** A non-empty text of at least `minLength` characters. */
+export const text = (minLength = 1) =>
+  v.pipe(
+    v.string(),
+    v.minLength(
+      minLength,
+      minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
+    ),
+  )
+
+/** An absolute http(s) URL, without a trailing slash. */
+export const httpUrl = () =>
+  v.pipe(
+    v.string(),
+    v.check(isHttpUrl, 'must be an absolute http:// or https:// URL'),
+    v.transform((url) => url.replace(/\/+$/, '')),
+  )
+
+function isHttpUrl(value: string): boolean {
+  return /^https?:\/\//.test(value) && URL.canParse(value)
+}
+
+/** Optional; an empty string counts as not set, as Kubernetes manifests write it. */
+export const optional = <Schema extends v.BaseSchema<unknown, unknown, v.BaseIssue<unknown>>>(
+  schema: Schema,
+) =>
+  v.optional(
+    v.union([
+      v.pipe(
+        v.literal(''),
+        v.transform((): undefined => undefined),
+      ),
+      schema,
+    ]),
+  )
+
+export const logLevel = v.optional(
+  word(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const),
+  'info',
+)

@@ -1,0 +1,19 @@
+import { Hono } from 'hono'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+
+/** A registry of one service's metrics, with those of the Node process in it. */
+export function createMetrics(): Registry {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return registry
+}
+
+/** `GET /metrics` in the Prometheus text format (SPEC 4.6). */
+export function metricsApp(registry: Registry): Hono {
+  const app = new Hono()
+  app.get('/metrics', async () => {
+    const body = await registry.metrics()
+    return new Response(body, { headers: { 'content-type': registry.contentType } })
+  })
+  return app
+}

@@ -1,0 +1,49 @@
+import type { EnvSource } from './env.ts'
+import { toError } from './errors.ts'
+import type { Service } from './serve.ts'
+
+/** How long a stop may take before the process ends anyway; less than the pods' grace period of 30 s. */
+const STOP_MS = 25_000
+
+/** Runs one service as a process: starts it, stops it on SIGTERM or SIGINT within a bound, exits 1 when it cannot start. */
+export async function run(
+  start: (source: EnvSource) => Promise<Service>,
+  source: EnvSource,
+): Promise<void> {
+  try {
+    stopOnSignal(await start(source))
+  } catch (thrown) {
+    process.stderr.write(`${explain(thrown)}\n`)
+    process.exit(1)
+  }
+}
+
+/** A failure for people: the message of a known error, the stack of an unknown one. */
+export function explain(thrown: unknown): string {
+  const error = toError(thrown)
+  return error.name === 'AppError' ? error.message : (error.stack ?? error.message)
+}
+
+/** A terminal and a parent process may both pass one Ctrl-C on; what comes this soon is the same one. */
+const SAME_SIGNAL_MS = 500
+
+/** Ties a service to the process: the first signal stops it, a second one ends the process at once. */
+export function stopOnSignal(service: Pick<Service, 'stop'>): void {
+  let stoppingSince: number | undefined
+  const stop = (): void => {
+    const now = performance.now()
+    if (stoppingSince !== undefined && now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
+    if (stoppingSince !== undefined) return
+    stoppingSince = now
+    setTimeout(() => process.exit(1), STOP_MS).unref()
+    service.stop().then(
+      () => process.exit(0),
+      (thrown: unknown) => {
+        process.stderr.write(`${explain(thrown)}\n`)
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}

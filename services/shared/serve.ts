@@ -1,0 +1,112 @@
+import type { AddressInfo, Socket } from 'node:net'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createAdaptorServer } from '@hono/node-server'
+import { AppError, toError } from './errors.ts'
+import type { Log } from './log.ts'
+
+/** What every `start` returns: where it listens, and how to stop it. */
+export interface Service {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+export interface ServeOptions {
+  readonly fetch: (request: Request, env: unknown) => Response | Promise<Response>
+  /** 0 lets the system choose. */
+  readonly port: number
+  /** @default '0.0.0.0' */
+  readonly host?: string
+  readonly log: Log
+  /** How long a stopping service still takes requests, while its Kubernetes Service forgets it. @default 0 */
+  readonly lingerMs?: number
+  /** How long open requests may take to finish when the service stops. @default 10_000 */
+  readonly drainMs?: number
+  /**
+   * Reads and drops the rest of a body that the handler did not read, so that its sender gets to see the answer;
+   * otherwise the connection is cut half a second after it. @default false
+   */
+  readonly discardUnreadBodies?: boolean
+  /** Sees the server before it listens, for what Node offers only there, such as `checkContinue`. */
+  readonly configure?: (server: Server) => void
+  /** Runs at the start of a stop, before the listener closes. */
+  readonly onDrain?: () => void
+}
+
+/** Listens, and resolves when connections are accepted. Raises `invalid_configuration` when the port cannot be had. */
+export async function serve(options: ServeOptions): Promise<Service> {
+  const { fetch, port, host = '0.0.0.0', log } = options
+  const server = createAdaptorServer({
+    fetch,
+    // Node itself discards them, until `requestTimeout`.
+    autoCleanupIncoming: options.discardUnreadBodies !== true,
+  }) as Server
+  // Longer than the 5 s between two exports of an OpenTelemetry SDK: no reset race on each export.
+  server.keepAliveTimeout = 75_000
+  server.headersTimeout = 80_000
+  server.requestTimeout = 30_000
+  options.configure?.(server)
+  const closeUnused = trackUnused(server)
+  await listen(server, port, host)
+  const { port: bound } = server.address() as AddressInfo
+  log.info({ port: bound }, 'listening')
+  return {
+    url: `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${bound}`,
+    stop: () => drain({ server, closeUnused }, options),
+  }
+}
+
+/** Node counts a connection that never sent a request as busy: a client that connects ahead would hold up each stop. */
+function trackUnused(server: Server): () => void {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  return function closeUnused() {
+    for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+  }
+}
+
+async function listen(server: Server, port: number, host: string): Promise<void> {
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (thrown) {
+    const cause = toError(thrown)
+    const why =
+      'code' in cause && cause.code === 'EADDRINUSE'
+        ? 'is in use by another program'
+        : `cannot be opened (${cause.message})`
+    throw new AppError(
+      'invalid_configuration',
+      `Port ${port} on ${host} ${why}. Stop that program or choose another port.`,
+      { cause },
+    )
+  }
+}
+
+/** Stops accepting, lets open requests end, and cuts what is left after `drainMs`. */
+async function drain(
+  { server, closeUnused }: { server: Server; closeUnused: () => void },
+  { lingerMs = 0, drainMs = 10_000, onDrain, log }: ServeOptions,
+): Promise<void> {
+  onDrain?.()
+  if (lingerMs > 0) await delay(lingerMs)
+  if (!server.listening) return
+  const closed = once(server, 'close')
+  server.close()
+  // A kept-alive connection becomes idle when its last answer is out, and would hold the stop for 75 s more.
+  const sweep = setInterval(() => {
+    server.closeIdleConnections()
+    closeUnused()
+  }, 20)
+  const cut = setTimeout(() => {
+    log.warn({ drain_ms: drainMs }, 'requests still open after the drain time; closing them')
+    server.closeAllConnections()
+  }, drainMs)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(cut)
+}

@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { connectDatabase, sqlState } from './database.ts'
+import type { DatabaseAddress } from './database.ts'
+import { AppError, toError } from './errors.ts'
+import type { Log } from './log.ts'
+
+const RETRY_MS = 1000
+/** SQLSTATEs that waiting does not cure: a wrong password, a database that does not exist. */
+const HOPELESS = new Set(['28P01', '28000', '3D000'])
+
+/**
+ * Waits until PostgreSQL answers `select 1`, trying every second, and logs why it does not.
+ * Raises `unavailable` after `timeoutMs`, and at once where waiting would not help.
+ */
+export async function waitForDatabase(
+  address: DatabaseAddress,
+  { timeoutMs, log }: { timeoutMs: number; log: Log },
+): Promise<void> {
+  const { host, port, database } = address
+  const giveUpAt = Date.now() + timeoutMs
+  for (;;) {
+    const failure = await ping(address)
+    if (!failure) return
+    const why = `PostgreSQL at ${host}:${port}/${database} does not answer: ${failure.message}`
+    if (Date.now() >= giveUpAt || HOPELESS.has(sqlState(failure) ?? '')) {
+      throw new AppError('unavailable', why, { cause: failure })
+    }
+    log.warn(`${why}; trying again`)
+    await delay(RETRY_MS)
+  }
+}
+
+async function ping(address: DatabaseAddress): Promise<Error | undefined> {
+  const sql = connectDatabase(address, { name: 'wait', max: 1, connectTimeoutMs: 3000 })
+  try {
+    await sql`select 1`
+    return undefined
+  } catch (thrown) {
+    return toError(thrown)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}

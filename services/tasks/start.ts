@@ -1,0 +1,59 @@
+import { databaseAddress } from '../shared/database.ts'
+import { readEnv } from '../shared/env.ts'
+import type { EnvSource } from '../shared/env.ts'
+import { AppError } from '../shared/errors.ts'
+import { createKubernetes, inClusterAddress } from '../shared/kubernetes.ts'
+import { createLog } from '../shared/log.ts'
+import { bootstrapSecrets } from './bootstrap-secrets.ts'
+import { bootstrapEnv, tasksEnv } from './env.ts'
+import { migratePlatform } from './migrate.ts'
+
+interface Task {
+  readonly summary: string
+  run(source: EnvSource): Promise<void>
+}
+
+const TASKS: Readonly<Record<string, Task>> = {
+  migrate: {
+    summary: 'wait for PostgreSQL and bring the main database to the schema of this version',
+    async run(source) {
+      const env = readEnv(tasksEnv, source)
+      await migratePlatform(
+        databaseAddress(env),
+        createLog({ name: 'tasks', level: env.LOG_LEVEL }),
+      )
+    },
+  },
+  'secrets:bootstrap': {
+    summary:
+      'give every key of the platform Secret a value (runs in the cluster, as a Job of the chart)',
+    async run(source) {
+      const config = readEnv(bootstrapEnv, source)
+      const address = inClusterAddress(source)
+      if (!address) {
+        throw new AppError(
+          'invalid_configuration',
+          'This task runs in a Kubernetes pod: KUBERNETES_SERVICE_HOST is not set.',
+        )
+      }
+      const log = createLog({ name: 'tasks', level: config.LOG_LEVEL })
+      await bootstrapSecrets(createKubernetes(address), config, log)
+    },
+  },
+}
+
+/** The list of tasks, for `--help`. */
+export function usage(): string {
+  const width = Math.max(...Object.keys(TASKS).map((name) => name.length))
+  const lines = Object.entries(TASKS).map(
+    ([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`,
+  )
+  return `Usage: npm run task -- <task>\n\nTasks, each safe to run again:\n${lines.join('\n')}\n`
+}
+
+/** Runs one task to its end. Raises `invalid_request` for a name that is not in the list. */
+export async function runTask(name: string, source: EnvSource): Promise<void> {
+  const task = Object.hasOwn(TASKS, name) ? TASKS[name] : undefined
+  if (!task) throw new AppError('invalid_request', `There is no task "${name}".\n\n${usage()}`)
+  await task.run(source)
+}

@@ -1,0 +1,31 @@
+import { Hono } from 'hono'
+import { requestLog } from '../shared/log.ts'
+import type { WebApp, WebDeps } from './context.ts'
+import { assetRoutes } from './routes/assets.ts'
+import { automationApiRoutes } from './routes/automation-api.ts'
+import { automationRoutes } from './routes/automations.ts'
+import { dashboardRoutes } from './routes/dashboard.ts'
+import { answerError, answerNotFound } from './routes/errors.ts'
+import { executionRoutes } from './routes/executions.ts'
+import { healthRoutes } from './routes/health.ts'
+import { signInRoutes } from './routes/sign-in.ts'
+import { staticTokenRoutes } from './routes/static-tokens.ts'
+import { securityHeaders } from './security-headers.ts'
+
+/** The web service: every mount, in order. */
+export function createApp(deps: WebDeps): Hono<WebApp> {
+  const app = new Hono<WebApp>()
+  app.use(requestLog(deps.log))
+  app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))
+  app.notFound(answerNotFound)
+  app.onError(answerError(deps))
+  app.route('/', healthRoutes(deps))
+  app.route('/', assetRoutes())
+  app.route('/', automationApiRoutes(deps))
+  app.route('/', signInRoutes(deps))
+  app.route('/', dashboardRoutes(deps))
+  app.route('/', automationRoutes(deps))
+  app.route('/', staticTokenRoutes(deps))
+  app.route('/', executionRoutes(deps))
+  return app
+}

@@ -1,0 +1,13 @@
+import type { CookieOptions } from 'hono/utils/cookie'
+
+/** `__Host-` binds a cookie to this very host, and browsers take it over https only. */
+export function cookieNames(baseUrl: string): { session: string; signIn: string } {
+  const prefix = isHttps(baseUrl) ? '__Host-' : ''
+  return { session: `${prefix}platform_session`, signIn: `${prefix}platform_sign_in` }
+}
+
+export function cookieOptions(baseUrl: string): CookieOptions {
+  return { path: '/', httpOnly: true, sameSite: 'Lax', secure: isHttps(baseUrl) }
+}
+
+const isHttps = (url: string): boolean => url.startsWith('https:')

@@ -1,0 +1,59 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Context, MiddlewareHandler } from 'hono'
+import { AppError } from '../../shared/errors.ts'
+import type { SignedIn } from '../context.ts'
+import { mediaType, readBody } from '../request-body.ts'
+
+const FORM_BYTES_MAX = 256 * 1024
+
+/** The field that carries the CSRF token of a form. */
+export const CSRF_FIELD = 'csrf_token'
+
+/** Reads a posted form of this session into `form`. Raises `csrf_failed` unless one of our pages sent it. */
+export function requireForm(baseUrl: string): MiddlewareHandler<SignedIn> {
+  return async function checkForm(c, next) {
+    requireSameOrigin(c, baseUrl)
+    const form = await readForm(c.req.raw)
+    if (!isSame(form.get(CSRF_FIELD) ?? '', c.var.session.csrfToken)) throw formExpired()
+    c.set('form', form)
+    await next()
+  }
+}
+
+/** The fields of a form. Raises `unsupported_media_type` and `payload_too_large`. */
+export async function readForm(request: Request): Promise<URLSearchParams> {
+  if (mediaType(request) !== 'application/x-www-form-urlencoded') {
+    throw new AppError('unsupported_media_type', 'This page takes the form that it shows.')
+  }
+  return new URLSearchParams((await readBody(request, FORM_BYTES_MAX)).toString('utf8'))
+}
+
+/**
+ * Refuses a form that a page of another site sent (`csrf_failed`), by what the browser tells of its origin. A client
+ * that tells nothing is no browser and has no session that it was tricked into using; the token is checked all the same.
+ */
+export function requireSameOrigin(c: Context, baseUrl: string): void {
+  const site = c.req.header('sec-fetch-site')
+  const sameOrigin = site
+    ? site === 'same-origin' || site === 'none'
+    : isOwnOrigin(c.req.header('origin'), [c.req.header('host') ?? '', new URL(baseUrl).host])
+  if (!sameOrigin) throw formExpired()
+}
+
+function isOwnOrigin(origin: string | undefined, hosts: readonly string[]): boolean {
+  if (origin === undefined) return true
+  return URL.canParse(origin) && hosts.includes(new URL(origin).host)
+}
+
+/** Whether two secrets are equal, in a time that does not depend on them. */
+export function isSame(given: string, expected: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(given), digest(expected))
+}
+
+export function formExpired(): AppError {
+  return new AppError(
+    'csrf_failed',
+    'This form is no longer valid. Go back, reload the page and send it again.',
+  )
+}

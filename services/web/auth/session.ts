@@ -1,0 +1,30 @@
+import type { Context, MiddlewareHandler } from 'hono'
+import { getCookie } from 'hono/cookie'
+import { findSession } from '../../platform/sessions.ts'
+import type { Session } from '../../platform/sessions.ts'
+import type { SignedIn, WebDeps } from '../context.ts'
+import { cookieNames } from './cookies.ts'
+
+/** The live session of a request, if it has one. */
+export async function readSession(
+  c: Context,
+  { sql, config }: WebDeps,
+): Promise<Session | undefined> {
+  const token = getCookie(c, cookieNames(config.PLATFORM_BASE_URL).session)
+  return token ? findSession(sql, token) : undefined
+}
+
+/** Lets signed-in users pass; others go to the sign-in page, and from there back to the page they asked for. */
+export function requireSession(deps: WebDeps): MiddlewareHandler<SignedIn> {
+  return async function loadSession(c, next) {
+    const session = await readSession(c, deps)
+    if (!session) {
+      const { pathname, search } = new URL(c.req.url)
+      const back = c.req.method === 'GET' ? `?next=${encodeURIComponent(pathname + search)}` : ''
+      return c.redirect(`/sign-in${back}`, 303)
+    }
+    c.set('session', session)
+    c.var.wide['user_id'] = session.user.id
+    return next()
+  }
+}

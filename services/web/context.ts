@@ -1,0 +1,34 @@
+import type { HttpBindings } from '@hono/node-server'
+import type { Database } from '../shared/database.ts'
+import type { Log, RequestVariables } from '../shared/log.ts'
+import type { Deployment } from '../platform/deployments.ts'
+import type { Session } from '../platform/sessions.ts'
+import type { WebConfig } from './env.ts'
+
+/** What the routes need from outside. */
+export interface WebDeps {
+  readonly config: WebConfig
+  readonly sql: Database
+  /** Resolves when the database answers. */
+  readonly ping: () => Promise<void>
+  readonly isDraining: () => boolean
+  readonly log: Log
+}
+
+/** Every request. The bindings are absent when a test calls the app without a socket. */
+export interface WebApp {
+  Bindings: Partial<HttpBindings>
+  Variables: RequestVariables & { session?: Session }
+}
+
+/** A page behind a session; `form` holds the fields of a checked form. */
+export interface SignedIn {
+  Bindings: Partial<HttpBindings>
+  Variables: RequestVariables & { session: Session; form: URLSearchParams }
+}
+
+/** A call of the automation API whose bearer token was accepted for `automation`. */
+export interface AuthorizedCall {
+  Bindings: Partial<HttpBindings>
+  Variables: RequestVariables & { automation: Deployment }
+}

@@ -1,0 +1,37 @@
+import * as v from 'valibot'
+import { databaseEnv } from '../shared/database.ts'
+import { flag, httpUrl, integer, logLevel, optional, text, word } from '../shared/env.ts'
+import type { EnvOf } from '../shared/env.ts'
+
+/** Where the platform runs (SPEC 4.1): decides whether the diagnostic endpoint exists. */
+export const PROVIDERS = ['kubernetes', 'managed_kubernetes', 'serverless', 'local'] as const
+
+export const webEnv = v.object({
+  ...databaseEnv,
+  PORT: v.optional(integer(0, 65_535), '3000'),
+  HOST: v.optional(text(), '0.0.0.0'),
+  LOG_LEVEL: logLevel,
+  PLATFORM_SELF_HOSTED: v.optional(flag(), 'false'),
+  PLATFORM_PROVIDER: v.optional(word(PROVIDERS), 'kubernetes'),
+  PLATFORM_VERSION: text(),
+  PLATFORM_BASE_URL: httpUrl(),
+  PLATFORM_API_PREFIX: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(
+        /^[a-z0-9][a-z0-9_-]{0,62}$/,
+        'must be one path segment of lower-case letters, digits, - and _',
+      ),
+    ),
+    'platform',
+  ),
+  PLATFORM_DEBUG_TOKEN: optional(text()),
+  SECRET_KEY_BASE: text(32),
+  /** Proxies of ours in front of this service; only what they wrote into X-Forwarded-For is believed. */
+  TRUSTED_PROXIES: v.optional(integer(0, 10), '0'),
+  COLLECTOR_URL: optional(httpUrl()),
+  COLLECTOR_JWT_SECRET: optional(text(32)),
+})
+
+export type WebEnv = EnvOf<typeof webEnv>
+export type WebConfig = v.InferOutput<typeof webEnv>

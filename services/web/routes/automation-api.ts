@@ -1,0 +1,69 @@
+import { Hono } from 'hono'
+import type { Handler } from 'hono'
+import { requiredInputs } from '../../platform/crew-definition.ts'
+import { getDefinition } from '../../platform/deployments.ts'
+import { findExecution, kickoff } from '../../platform/executions.ts'
+import { listProgress } from '../../platform/progress.ts'
+import { AppError } from '../../shared/errors.ts'
+import { requireBearer } from '../auth/bearer.ts'
+import { staticBearer } from '../auth/static-bearer.ts'
+import { automationPath, automationUrl } from '../automation-urls.ts'
+import type { AuthorizedCall, WebDeps } from '../context.ts'
+import { readJson } from '../json-body.ts'
+import { isOver, statusDocument } from './execution-status.ts'
+import { readIdempotencyKey, readKickoff, requireInputs } from './kickoff-request.ts'
+
+const BODY_BYTES_MAX = 256 * 1024
+/** Enough to find the last task events among the calls of models. */
+const PROGRESS_EVENTS_READ = 200
+const RETRY_AFTER_SECONDS = '2'
+
+/** The automation API (SPEC 4.4): start a run, ask for its status, ask which inputs it needs. */
+export function automationApiRoutes({ config, sql }: WebDeps): Hono<AuthorizedCall> {
+  const routes = new Hono<AuthorizedCall>()
+  const path = automationPath(config, ':automationId')
+  const authenticate = requireBearer(sql, [staticBearer(sql)])
+
+  routes.use(`${path}/kickoff`, authenticate)
+  routes.post(`${path}/kickoff`, async (c) => {
+    const { automation, wide } = c.var
+    const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
+    const inputs = readKickoff(await readJson(c.req.raw, BODY_BYTES_MAX))
+    requireInputs(await getDefinition(sql, automation), inputs)
+    const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
+    wide['kickoff_id'] = id
+    const statusUrl = `${automationUrl(config, automation.automationId)}/status/${id}`
+    return c.json({ kickoff_id: id, status: 'queued', status_url: statusUrl }, 202, {
+      location: statusUrl,
+      'retry-after': RETRY_AFTER_SECONDS,
+    })
+  })
+  routes.all(`${path}/kickoff`, refuseMethod('POST'))
+
+  routes.use(`${path}/status/:kickoffId`, authenticate)
+  routes.get(`${path}/status/:kickoffId`, async (c) => {
+    const execution = await findExecution(sql, c.var.automation.id, c.req.param('kickoffId'))
+    if (!execution) throw new AppError('not_found', 'This automation has no such kickoff.')
+    const progress = await listProgress(sql, execution.id, PROGRESS_EVENTS_READ)
+    if (!isOver(execution)) c.header('retry-after', RETRY_AFTER_SECONDS)
+    return c.json(statusDocument(execution, progress))
+  })
+  routes.all(`${path}/status/:kickoffId`, refuseMethod('GET, HEAD'))
+
+  routes.use(`${path}/inputs`, authenticate)
+  routes.get(`${path}/inputs`, async (c) => {
+    return c.json({ inputs: requiredInputs(await getDefinition(sql, c.var.automation)) })
+  })
+  routes.all(`${path}/inputs`, refuseMethod('GET, HEAD'))
+
+  return routes
+}
+
+/** 405 comes after authentication: without a token these paths tell nothing but 401. */
+function refuseMethod(allow: string): Handler<AuthorizedCall> {
+  return function methodNotAllowed() {
+    throw new AppError('method_not_allowed', `This address takes ${allow} only.`, {
+      headers: { allow },
+    })
+  }
+}

@@ -1,0 +1,59 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { listAutomationActivity } from '../../platform/activity.ts'
+import { requiredInputs } from '../../platform/crew-definition.ts'
+import { getDefinition } from '../../platform/deployments.ts'
+import type { Deployment } from '../../platform/deployments.ts'
+import { listExecutions } from '../../platform/executions.ts'
+import { listStaticTokens } from '../../platform/static-tokens.ts'
+import { requireSession } from '../auth/session.ts'
+import { automationUrl } from '../automation-urls.ts'
+import type { SignedIn, WebDeps } from '../context.ts'
+import { getOwnAutomation } from '../own-automation.ts'
+import type { AutomationPage } from '../views/automation-page.ts'
+import { automationPage } from '../views/automation-page.ts'
+import { automationsPage } from '../views/automations-page.ts'
+import { noticeOf } from '../views/notices.ts'
+
+const EXECUTIONS_SHOWN = 10
+
+/** The list of automations, and the page of each. */
+export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+
+  routes.get('/automations', session, async (c) => {
+    const automations = await listAutomationActivity(sql, c.var.session.user.organizationId)
+    return c.html(automationsPage({ session: c.var.session, automations }))
+  })
+
+  routes.get('/automations/:automationId', session, async (c) => {
+    const page = await readAutomationPage(c, deps, await getOwnAutomation(c, sql))
+    return c.html(automationPage({ ...page, notice: noticeOf(c.req.query('notice')) }))
+  })
+
+  return routes
+}
+
+/** All that the page of an automation shows; forms that were refused show it again with the problem. */
+export async function readAutomationPage(
+  c: Context<SignedIn>,
+  { sql, config }: WebDeps,
+  automation: Deployment,
+): Promise<AutomationPage> {
+  const [definition, executions, tokens] = await Promise.all([
+    getDefinition(sql, automation),
+    listExecutions(sql, automation.id, EXECUTIONS_SHOWN),
+    listStaticTokens(sql, automation),
+  ])
+  return {
+    session: c.var.session,
+    automation,
+    definition,
+    inputs: requiredInputs(definition),
+    executions,
+    tokens,
+    apiUrl: automationUrl(config, automation.automationId),
+  }
+}

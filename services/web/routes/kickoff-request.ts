@@ -1,0 +1,45 @@
+import { requiredInputs } from '../../platform/crew-definition.ts'
+import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import type { Inputs } from '../../platform/executions.ts'
+import { AppError } from '../../shared/errors.ts'
+
+/** The inputs of a kickoff body, which is exactly `{"inputs": {…}}` (SPEC 4.4). Raises `unprocessable` naming a stray key. */
+export function readKickoff(body: unknown): Inputs {
+  if (!isObject(body)) {
+    throw new AppError('unprocessable', 'The body is a JSON object: {"inputs": {…}}.')
+  }
+  const strayKeys = Object.keys(body).filter((key) => key !== 'inputs')
+  if (strayKeys.length > 0) {
+    const shown = strayKeys.map((key) => JSON.stringify(key)).join(', ')
+    throw new AppError('unprocessable', `The body has one key, "inputs". Remove ${shown}.`, {
+      details: { stray_keys: strayKeys },
+    })
+  }
+  if (!isObject(body['inputs'])) {
+    throw new AppError('unprocessable', '"inputs" is an object with the inputs by name.')
+  }
+  return body['inputs']
+}
+
+/** Raises `unprocessable` with `details.missing_inputs` unless every input that the crew asks for is given. */
+export function requireInputs(definition: CrewDefinition, inputs: Inputs): void {
+  const missing = requiredInputs(definition).filter((name) => !Object.hasOwn(inputs, name))
+  if (missing.length > 0) {
+    throw new AppError('unprocessable', `These inputs are missing: ${missing.join(', ')}.`, {
+      details: { missing_inputs: missing },
+    })
+  }
+}
+
+/** An `Idempotency-Key` of 1 to 255 visible ASCII characters, if one is sent. Raises `invalid_request`. */
+export function readIdempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined || /^[\x21-\x7e]{1,255}$/.test(header)) return header
+  throw new AppError(
+    'invalid_request',
+    'An Idempotency-Key has 1 to 255 visible ASCII characters, without spaces.',
+  )
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,71 @@
+import { Hono } from 'hono'
+import { issueStaticToken, revokeStaticToken } from '../../platform/static-tokens.ts'
+import { AppError } from '../../shared/errors.ts'
+import { requireForm } from '../auth/forms.ts'
+import { requireSession } from '../auth/session.ts'
+import { automationUrl } from '../automation-urls.ts'
+import type { SignedIn, WebDeps } from '../context.ts'
+import { getOwnAutomation } from '../own-automation.ts'
+import { automationPage } from '../views/automation-page.ts'
+import { newTokenPage } from '../views/new-token-page.ts'
+import { readAutomationPage } from './automations.ts'
+
+const NAME_LENGTH_MAX = 100
+const ID_MAX = 2 ** 31 - 1
+
+/** Issuing and revoking static tokens (SPEC 5.2), for any member of the organization. */
+export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+
+  routes.post('/automations/:automationId/tokens', session, form, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const { user } = c.var.session
+    const name = (c.var.form.get('name') ?? '').trim()
+    const wide = c.var.form.get('scope') === 'organization'
+    const problem = problemOf(name)
+    if (problem) {
+      const page = await readAutomationPage(c, deps, automation)
+      return c.html(automationPage({ ...page, tokenForm: { name, problem } }), 422)
+    }
+    const token = await issueStaticToken(sql, {
+      organizationId: user.organizationId,
+      deploymentId: wide ? null : automation.id,
+      name,
+      createdBy: user.id,
+    })
+    Object.assign(c.var.wide, {
+      audit: 'static_token_issued',
+      automation_id: wide ? undefined : automation.automationId,
+      organization_id: user.organizationId,
+      last_four: token.slice(-4),
+    })
+    const apiUrl = automationUrl(config, automation.automationId)
+    return c.html(newTokenPage({ session: c.var.session, automation, token, name, wide, apiUrl }))
+  })
+
+  routes.post('/automations/:automationId/tokens/:tokenId/revoke', session, form, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const { organizationId } = automation
+    const id = Number(c.req.param('tokenId'))
+    const isId = Number.isInteger(id) && id > 0 && id <= ID_MAX
+    if (!isId || !(await revokeStaticToken(sql, { id, organizationId }))) {
+      throw new AppError(
+        'not_found',
+        'Your organization has no such token, or it was revoked before.',
+      )
+    }
+    Object.assign(c.var.wide, { audit: 'static_token_revoked', static_token_id: id })
+    return c.redirect(`/automations/${automation.automationId}?notice=token-revoked`, 303)
+  })
+
+  return routes
+}
+
+function problemOf(name: string): string | undefined {
+  if (name === '') return 'Give the token a name, such as that of the system that will use it.'
+  if (name.length > NAME_LENGTH_MAX) return `A name has at most ${NAME_LENGTH_MAX} characters.`
+  return /\p{Cc}/u.test(name) ? 'A name has no control characters.' : undefined
+}

@@ -1,0 +1,37 @@
+import type { MiddlewareHandler } from 'hono'
+
+const HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  // Not `no-referrer`: browsers would then send `Origin: null` with our own forms.
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+}
+
+const YEAR_SECONDS = 31_536_000
+
+/**
+ * The same headers on every answer of the service, whatever the path: a header that only some paths have would tell
+ * which hidden paths exist (SPEC 5.1). Nothing is cached unless its handler says so.
+ */
+export function securityHeaders(baseUrl: string): MiddlewareHandler {
+  const secure = baseUrl.startsWith('https:')
+  const headers = Object.entries({
+    ...HEADERS,
+    ...(secure ? { 'strict-transport-security': `max-age=${YEAR_SECONDS}` } : {}),
+  })
+  return async function addSecurityHeaders(c, next) {
+    await next()
+    for (const [name, value] of headers) c.res.headers.set(name, value)
+    if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store')
+  }
+}

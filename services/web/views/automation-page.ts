@@ -1,0 +1,120 @@
+import { html } from 'hono/html'
+import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import type { Deployment } from '../../platform/deployments.ts'
+import type { Execution } from '../../platform/executions.ts'
+import type { Session } from '../../platform/sessions.ts'
+import type { StaticToken } from '../../platform/static-tokens.ts'
+import { executionsTable } from './executions-table.ts'
+import { count } from './format.ts'
+import { kickoffCommand, statusCommand } from './commands.ts'
+import { page } from './layout.ts'
+import { copyable, deploymentPill, emptyState, noticeBox, problemBox } from './parts.ts'
+import type { Html } from './parts.ts'
+import { runSection } from './run-section.ts'
+import type { RunForm } from './run-section.ts'
+import { tokensSection } from './tokens-section.ts'
+import type { TokenForm } from './tokens-section.ts'
+
+export interface AutomationPage {
+  readonly session: Session
+  readonly automation: Deployment
+  readonly definition: CrewDefinition
+  readonly inputs: readonly string[]
+  readonly executions: readonly Execution[]
+  readonly tokens: readonly StaticToken[]
+  /** Where callers find its API. */
+  readonly apiUrl: string
+  readonly notice?: string | undefined
+  /** A form that was refused, with what was typed. */
+  readonly tokenForm?: TokenForm
+  readonly runForm?: RunForm
+}
+
+export function automationPage(view: AutomationPage): Html {
+  const { session, automation, notice, executions } = view
+  const { automationId, name, status, statusReason } = automation
+  const rows = executions.map((each) => ({ ...each, automationId }))
+  return page(
+    { title: name, session, current: '/automations' },
+    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/automations">Automations</a></nav>
+      <div class="page-head">
+        <h1>${name}</h1>
+        ${deploymentPill(status)}
+      </div>
+      ${noticeBox(notice)} ${problemBox(statusReason ?? undefined)}
+      <div class="columns side-first">
+        <div>
+          <section class="card flush" aria-labelledby="executions">
+            <div class="card-head"><h2 id="executions">Recent executions</h2></div>
+            ${
+              rows.length > 0
+                ? executionsTable('Recent executions', rows)
+                : emptyState(
+                    'pulse',
+                    'No executions yet',
+                    'Start one here, or call the API as shown below.',
+                  )
+            }
+          </section>
+          ${apiSection(view)} ${tokensSection({ ...view, form: view.tokenForm })}
+        </div>
+        <div>${runSection({ ...view, form: view.runForm })} ${detailsSection(view)}</div>
+      </div>`,
+  )
+}
+
+function apiSection({ inputs, apiUrl }: AutomationPage): Html {
+  return html`<section class="card" aria-labelledby="api">
+    <div class="card-head"><h2 id="api">Call it from your systems</h2></div>
+    <p class="hint">
+      Put a token of this automation into <code>TOKEN</code>. A click selects it all.
+    </p>
+    ${copyable('Command that starts an execution', kickoffCommand(apiUrl, inputs))}
+    <p class="hint">The answer holds a <code>kickoff_id</code>. This tells how it is doing:</p>
+    ${copyable('Command that asks for the status', statusCommand(apiUrl))}
+  </section>`
+}
+
+function detailsSection({ automation, definition, inputs }: AutomationPage): Html {
+  const { agents, tasks, llm } = definition
+  return html`<section class="card" aria-labelledby="details">
+    <div class="card-head"><h2 id="details">Details</h2></div>
+    <dl class="facts">
+      <dt>Automation ID</dt>
+      <dd class="mono select">${automation.automationId}</dd>
+      <dt>Slug</dt>
+      <dd class="mono">${automation.slug}</dd>
+      <dt>Inputs</dt>
+      <dd>
+        ${
+          inputs.length > 0
+            ? html`<ul class="chips">
+                ${inputs.map((name) => html`<li class="mono">${name}</li>`)}
+              </ul>`
+            : 'None'
+        }
+      </dd>
+      <dt>Model</dt>
+      <dd class="mono">${llm.model}</dd>
+      <dt>Crew</dt>
+      <dd>${count(agents.length)} agents, ${count(tasks.length)} tasks</dd>
+    </dl>
+    <details class="more">
+      <summary>Agents and tasks</summary>
+      <ol class="plan">
+        ${tasks.map(
+          (task) =>
+            html`<li>
+              <strong class="mono">${task.key}</strong>
+              <span class="sub">${roleOf(definition, task.agent)}</span>
+              <p>${task.description}</p>
+            </li>`,
+        )}
+      </ol>
+    </details>
+  </section>`
+}
+
+function roleOf({ agents }: CrewDefinition, key: string): string {
+  return agents.find((agent) => agent.key === key)?.role ?? key
+}

@@ -1,0 +1,21 @@
+/** A curl command that starts a run, with the token in the variable TOKEN. */
+export function kickoffCommand(apiUrl: string, inputs: readonly string[]): string {
+  const body = { inputs: Object.fromEntries(inputs.map((name) => [name, '…'])) }
+  return [
+    `curl ${quote(`${apiUrl}/kickoff`)} \\`,
+    '  -H "Authorization: Bearer $TOKEN" \\',
+    "  -H 'Content-Type: application/json' \\",
+    `  -d ${quote(JSON.stringify(body))}`,
+  ].join('\n')
+}
+
+/** A curl command that asks how a run is doing. */
+export const statusCommand = (apiUrl: string): string =>
+  `curl ${quote(`${apiUrl}/status/KICKOFF_ID`)} \\\n  -H "Authorization: Bearer $TOKEN"`
+
+/** A curl command that asks which inputs an automation needs, with the token in it. */
+export const inputsCommand = (apiUrl: string, token: string): string =>
+  `curl ${quote(`${apiUrl}/inputs`)} \\\n  -H ${quote(`Authorization: Bearer ${token}`)}`
+
+/** One word of a POSIX shell, whatever the text. */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

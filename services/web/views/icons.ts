@@ -1,0 +1,24 @@
+import { html, raw } from 'hono/html'
+import type { Html } from './parts.ts'
+
+const PATHS = {
+  dashboard: '<path d="M3 3h6v7H3zM11 3h6v4h-6zM11 9h6v8h-6zM3 12h6v5H3z"/>',
+  automations:
+    '<circle cx="10" cy="4.5" r="2"/><circle cx="4.5" cy="15" r="2"/><circle cx="15.5" cy="15" r="2"/><path d="M9 6.4 5.6 13M11 6.4l3.4 6.6M6.7 15h6.6"/>',
+  key: '<circle cx="6.5" cy="10" r="3.5"/><path d="M10 10h7.5M14.5 10v3M17.5 10v2"/>',
+  play: '<path d="M6 4.2v11.6L15.5 10z"/>',
+  pulse: '<path d="M2.5 10.5h3.2l2.3-6 4 11 2.3-5h3.2"/>',
+  signOut: '<path d="M8 3.5H4.5v13H8M12 6.5l3.5 3.5-3.5 3.5M15.5 10H8"/>',
+  chevron: '<path d="m8 5 5 5-5 5"/>',
+  alert: '<path d="M10 3.2 18 16.8H2zM10 8.2v4M10 14.3v.3"/>',
+  check: '<path d="m4 10.5 4 4 8-9"/>',
+} as const
+
+export type IconName = keyof typeof PATHS
+
+/** A line icon for the eye only; the text next to it says the same. */
+export function icon(name: IconName): Html {
+  return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true" focusable="false">
+    ${raw(PATHS[name])}
+  </svg>`
+}

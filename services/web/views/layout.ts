@@ -1,0 +1,97 @@
+import { html } from 'hono/html'
+import type { Session } from '../../platform/sessions.ts'
+import { icon as iconAsset, stylesheet } from './assets.ts'
+import { icon } from './icons.ts'
+import type { IconName } from './icons.ts'
+import { csrfField } from './parts.ts'
+import type { Html } from './parts.ts'
+
+export interface Frame {
+  readonly title: string
+  readonly session: Session
+  /** The entry of the navigation that this page belongs to. */
+  readonly current?: string
+  /** The browser asks again after so many seconds; for what changes by itself. */
+  readonly refreshSeconds?: number
+}
+
+const NAVIGATION: readonly { path: string; name: string; icon: IconName }[] = [
+  { path: '/', name: 'Dashboard', icon: 'dashboard' },
+  { path: '/automations', name: 'Automations', icon: 'automations' },
+]
+
+/** A page for signed-in users, with the navigation around it. */
+export function page(frame: Frame, body: Html): Html {
+  const { title, session, current, refreshSeconds } = frame
+  return shell(
+    { title, refreshSeconds },
+    html`<a class="skip" href="#main">Skip to content</a>
+      <div class="frame">
+        <header class="side">
+          <div class="side-inner">
+            <a class="brand" href="/">${mark()}<span>Crew Platform</span></a>
+            <nav aria-label="Main">
+              ${NAVIGATION.map(
+                (entry) =>
+                  html`<a
+                    href="${entry.path}"
+                    ${entry.path === current ? html`aria-current="page"` : ''}
+                    >${icon(entry.icon)}<span>${entry.name}</span></a
+                  >`,
+              )}
+            </nav>
+            ${account(session)}
+          </div>
+        </header>
+        <main id="main" tabindex="-1">${body}</main>
+      </div>`,
+  )
+}
+
+/** A page without navigation: one card in the middle. */
+export function plainPage(title: string, body: Html): Html {
+  return shell(
+    { title },
+    html`<main class="plain">
+      <div class="plain-brand">${mark()}<span>Crew Platform</span></div>
+      <div class="card">${body}</div>
+    </main>`,
+  )
+}
+
+function shell(head: { title: string; refreshSeconds?: number | undefined }, body: Html): Html {
+  const { title, refreshSeconds } = head
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        ${refreshSeconds ? html`<meta http-equiv="refresh" content="${refreshSeconds}" />` : ''}
+        <title>${title} · Crew Platform</title>
+        <link rel="stylesheet" href="${stylesheet.path}" />
+        <link rel="icon" type="image/svg+xml" href="${iconAsset.path}" />
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html>`
+}
+
+const mark = (): Html =>
+  html`<img class="mark" src="${iconAsset.path}" alt="" width="28" height="28" />`
+
+function account({ user, organization, csrfToken }: Session): Html {
+  return html`<div class="account">
+    <div class="account-names">
+      <span class="account-name">${user.name}</span>
+      <span class="account-organization">${organization}</span>
+    </div>
+    <form method="post" action="/sign-out">
+      ${csrfField(csrfToken)}
+      <button class="quiet-button" title="Sign out">
+        ${icon('signOut')}<span class="unseen">Sign out</span>
+      </button>
+    </form>
+  </div>`
+}

@@ -1,0 +1,10 @@
+const NOTICES = {
+  'token-revoked': 'The token is revoked. Calls with it are refused from now on.',
+  stopped: 'The execution is stopped.',
+  'over-already': 'The execution was over already.',
+} as const
+
+/** What a redirect tells: one of our own texts, never one from the address. */
+export function noticeOf(key: string | undefined): string | undefined {
+  return Object.entries(NOTICES).find(([each]) => each === key)?.[1]
+}

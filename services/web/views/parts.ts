@@ -1,0 +1,73 @@
+import { html } from 'hono/html'
+import type { DeploymentStatus } from '../../platform/deployments.ts'
+import type { Execution, ExecutionStatus } from '../../platform/executions.ts'
+import { CSRF_FIELD } from '../auth/forms.ts'
+import { absoluteTime, count, duration, relativeTime, sentence } from './format.ts'
+import { icon } from './icons.ts'
+import type { IconName } from './icons.ts'
+
+export type Html = ReturnType<typeof html>
+
+type Tone = 'good' | 'bad' | 'busy' | 'waiting' | 'idle'
+
+const EXECUTION_TONES = {
+  queued: 'waiting',
+  running: 'busy',
+  completed: 'good',
+  error: 'bad',
+  stopped: 'idle',
+} as const satisfies Record<ExecutionStatus, Tone>
+
+const DEPLOYMENT_TONES = {
+  'Crew is Provisioning': 'busy',
+  'Crew is Online': 'good',
+  'Crew is Offline': 'idle',
+  'Crew has Failed': 'bad',
+} as const satisfies Record<DeploymentStatus, Tone>
+
+export const executionPill = (status: ExecutionStatus): Html =>
+  pill(EXECUTION_TONES[status], status)
+
+export const deploymentPill = (status: DeploymentStatus): Html =>
+  pill(DEPLOYMENT_TONES[status], status.replace(/^Crew (is|has) /, ''))
+
+const pill = (tone: Tone, text: string): Html =>
+  html`<span class="pill ${tone}">${sentence(text)}</span>`
+
+/** A moment as people say it; pointing at it shows it exactly. */
+export const time = (date: Date): Html =>
+  html`<time datetime="${date.toISOString()}" title="${absoluteTime(date)}"
+    >${relativeTime(date)}</time
+  >`
+
+/** How long a run took, or takes so far. */
+export function ranFor({ startedAt, finishedAt }: Execution, now: Date = new Date()): string {
+  return startedAt ? duration((finishedAt ?? now).getTime() - startedAt.getTime()) : '–'
+}
+
+export const tokensOf = ({ usage }: Execution): string =>
+  usage ? count(usage.inputTokens + usage.outputTokens) : '–'
+
+/** What stands where a list would be. */
+export const emptyState = (name: IconName, title: string, text: Html | string): Html =>
+  html`<div class="empty">
+    <span class="empty-icon">${icon(name)}</span>
+    <p class="empty-title">${title}</p>
+    <p>${text}</p>
+  </div>`
+
+export const noticeBox = (text: string | undefined): Html | string =>
+  text ? html`<p class="notice good" role="status">${icon('check')}<span>${text}</span></p>` : ''
+
+export const problemBox = (text: string | undefined): Html | string =>
+  text ? html`<p class="notice bad" role="alert">${icon('alert')}<span>${text}</span></p>` : ''
+
+export const warningBox = (text: string): Html =>
+  html`<p class="notice waiting" role="status">${icon('alert')}<span>${text}</span></p>`
+
+export const csrfField = (token: string): Html =>
+  html`<input type="hidden" name="${CSRF_FIELD}" value="${token}" />`
+
+/** Text to copy: one click selects all of it. */
+export const copyable = (label: string, text: string): Html =>
+  html`<pre class="code copyable" tabindex="0" aria-label="${label}"><code>${text}</code></pre>`

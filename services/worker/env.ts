@@ -1,0 +1,28 @@
+import * as v from 'valibot'
+import { databaseEnv } from '../shared/database.ts'
+import { httpUrl, integer, logLevel, optional, text } from '../shared/env.ts'
+import type { EnvOf } from '../shared/env.ts'
+
+export const workerEnv = v.object({
+  ...databaseEnv,
+  /** Serves `/health` and `/metrics`. */
+  PORT: v.optional(integer(0, 65_535), '3001'),
+  HOST: v.optional(text(), '0.0.0.0'),
+  LOG_LEVEL: logLevel,
+  PLATFORM_VERSION: text(),
+  /** The crews' tokens are derived from it. */
+  SECRET_KEY_BASE: text(32),
+  /** Executions that one worker runs at a time. */
+  WORKER_CONCURRENCY: v.optional(integer(1, 1000), '10'),
+  /** How long a crew that does not answer is tried again before its run fails. */
+  CREW_PATIENCE_SECONDS: v.optional(integer(0, 600), '60'),
+  /** The longest that one run may take. */
+  EXECUTION_TIMEOUT_SECONDS: v.optional(integer(1, 86_400), '3600'),
+  /** How long runs may go on when the worker stops, before they go back to the queue; the process is ended after 25 s. */
+  DRAIN_SECONDS: v.optional(integer(0, 20), '15'),
+  COLLECTOR_URL: optional(httpUrl()),
+  /** Required with `COLLECTOR_URL`. */
+  COLLECTOR_JWT_SECRET: optional(text(32)),
+})
+
+export type WorkerEnv = EnvOf<typeof workerEnv>

@@ -1,0 +1,97 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+import type { Registry } from 'prom-client'
+import type { QueueSize } from '../platform/execution-queue.ts'
+import { OUTCOMES } from './run-execution.ts'
+import type { Outcome } from './run-execution.ts'
+import type { SpanCount } from './span-buffer.ts'
+
+const DURATION_BUCKETS = [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
+
+export interface WorkerMetrics {
+  readonly ended: (outcome: Outcome, seconds: number) => void
+  readonly crewAway: () => void
+  readonly spans: (count: SpanCount) => void
+}
+
+export interface MetricSources {
+  readonly running: () => number
+  /** Asked at each scrape. */
+  readonly queue: () => Promise<QueueSize>
+}
+
+/** The worker's own metrics, each from its first scrape on. */
+export function createWorkerMetrics(registry: Registry, sources: MetricSources): WorkerMetrics {
+  const registers = [registry]
+  const executions = new Counter({
+    name: 'worker_executions_total',
+    help: 'Executions that this worker let go of, by how: completed, error, retried, released, revoked.',
+    labelNames: ['outcome'] as const,
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'worker_execution_duration_seconds',
+    help: 'How long executions ran on this worker.',
+    labelNames: ['outcome'] as const,
+    buckets: DURATION_BUCKETS,
+    registers,
+  })
+  const away = new Counter({
+    name: 'worker_crew_away_total',
+    help: 'Times that a crew did not answer and was tried again.',
+    registers,
+  })
+  const spans = new Counter({
+    name: 'worker_spans_total',
+    help: 'Spans that were sent to the trace collector, or dropped because it did not take them.',
+    labelNames: ['fate'] as const,
+    registers,
+  })
+  for (const outcome of OUTCOMES) executions.inc({ outcome }, 0)
+  for (const fate of ['exported', 'dropped']) spans.inc({ fate }, 0)
+  registerGauges(registry, sources)
+  return {
+    ended(outcome, seconds) {
+      executions.inc({ outcome })
+      durations.observe({ outcome }, seconds)
+    },
+    crewAway: () => away.inc(),
+    spans: ({ fate, count }) => spans.inc({ fate }, count),
+  }
+}
+
+function registerGauges(registry: Registry, { running, queue }: MetricSources): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'worker_executions_running',
+    help: 'Executions that this worker runs now.',
+    registers,
+    collect() {
+      this.set(running())
+    },
+  })
+  const measure = shareWhilePending(() => queue().catch(() => UNKNOWN))
+  new Gauge({
+    name: 'worker_queue_due',
+    help: 'Executions of all automations that wait for a worker; NaN while the database is away.',
+    registers,
+    async collect() {
+      this.set((await measure()).due)
+    },
+  })
+  new Gauge({
+    name: 'worker_queue_oldest_seconds',
+    help: 'How long the first of them has waited; NaN while the database is away.',
+    registers,
+    async collect() {
+      this.set((await measure()).oldestSeconds)
+    },
+  })
+}
+
+const UNKNOWN: QueueSize = { due: Number.NaN, oldestSeconds: Number.NaN }
+
+/** The gauges of one scrape are collected at the same time: they share one statement. */
+function shareWhilePending<Result>(call: () => Promise<Result>): () => Promise<Result> {
+  let pending: Promise<Result> | undefined
+  return () => (pending ??= call().finally(() => (pending = undefined)))
+}

@@ -1,0 +1,53 @@
+export interface LineLimits {
+  /** The longest line, in characters; a longer one raises. */
+  readonly charactersMax: number
+  /** The longest silence between two pieces; a longer one raises. */
+  readonly silenceMs: number
+  /** Ends the reading, as if the stream had ended. */
+  readonly signal: AbortSignal
+}
+
+/** The non-empty lines of a stream of UTF-8 text. Leaving the loop early closes the stream. */
+export async function* readLines(
+  stream: ReadableStream<Uint8Array>,
+  { charactersMax, silenceMs, signal }: LineLimits,
+): AsyncGenerator<string> {
+  const reader = stream.getReader()
+  const decoder = new TextDecoder()
+  const cancel = (): void => void reader.cancel().catch(() => {})
+  signal.addEventListener('abort', cancel, { once: true })
+  let open = ''
+  try {
+    for (;;) {
+      const { done, value } = await within(silenceMs, reader.read())
+      const piece = decoder.decode(value, { stream: !done })
+      open += piece
+      if (piece.includes('\n')) {
+        const lines = open.split('\n')
+        open = lines.pop() ?? ''
+        yield* lines.filter((line) => line !== '')
+      }
+      if (open.length > charactersMax) {
+        throw new Error(`a line is longer than ${charactersMax} characters`)
+      }
+      if (done) break
+    }
+    if (open !== '') yield open
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    cancel()
+  }
+}
+
+async function within<Result>(silenceMs: number, read: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const silence = new Promise<never>((_, reject) => {
+    const error = new Error(`nothing was heard for ${silenceMs / 1000} s`)
+    timer = setTimeout(() => reject(error), silenceMs)
+  })
+  try {
+    return await Promise.race([read, silence])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,132 @@
+import type * as v from 'valibot'
+import { giveUpLostExecutions, measureQueue, takeExecutions } from '../platform/execution-queue.ts'
+import { connectDatabase, databaseAddress } from '../shared/database.ts'
+import type { Database } from '../shared/database.ts'
+import { openDatabasePing } from '../shared/database-ping.ts'
+import { deadline } from '../shared/deadline.ts'
+import { readEnv } from '../shared/env.ts'
+import type { EnvSource } from '../shared/env.ts'
+import { AppError } from '../shared/errors.ts'
+import { createLog } from '../shared/log.ts'
+import type { Log } from '../shared/log.ts'
+import { createMetrics } from '../shared/metrics.ts'
+import { serve } from '../shared/serve.ts'
+import type { Service } from '../shared/serve.ts'
+import { createApp } from './app.ts'
+import { workerEnv } from './env.ts'
+import { listenForWork } from './listen-for-work.ts'
+import { startLoop } from './loop.ts'
+import type { Loop } from './loop.ts'
+import { createWorkerMetrics } from './metrics.ts'
+import type { WorkerMetrics } from './metrics.ts'
+import { runExecution } from './run-execution.ts'
+import { noTracing } from './run-trace.ts'
+import type { Tracing } from './run-trace.ts'
+import type { SpanCount } from './span-buffer.ts'
+import { createTracing } from './tracing.ts'
+
+/** Every insert wakes the workers; looking by themselves finds what became due, and covers a lost notification. */
+const POLL_MS = 2000
+/** Longer than a look at the queue can take: its statements end after 30 s. */
+const STUCK_MS = 70_000
+const SCRAPE_MS = 2000
+const HTTP_DRAIN_MS = 1000
+
+type WorkerConfig = v.InferOutput<typeof workerEnv>
+
+/** Starts a worker. Raises `invalid_configuration`; a database that is away only makes `/health` fail until it is back. */
+export async function start(source: EnvSource, options: { log?: Log } = {}): Promise<Service> {
+  const config = readEnv(workerEnv, source)
+  const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
+  const address = databaseAddress(config)
+  const sql = connectDatabase(address, { name: 'worker' })
+  const database = openDatabasePing(address, { name: 'worker-ping' })
+  const registry = createMetrics()
+  let loop: Loop | undefined
+  const metrics = createWorkerMetrics(registry, {
+    running: () => loop?.running() ?? 0,
+    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
+  })
+  const tracing = openTracing(config, log, metrics.spans)
+  let draining = false
+  const app = createApp({
+    log,
+    registry,
+    isAlive: () => draining || (loop?.idleMs() ?? 0) < STUCK_MS,
+    async check() {
+      if (draining) throw new Error('draining')
+      await database.ping()
+    },
+  })
+  const { PORT: port, HOST: host } = config
+  const http = { fetch: app.fetch, port, host, log, drainMs: HTTP_DRAIN_MS }
+  const service = await serve(http).catch(async (thrown: unknown) => {
+    await Promise.all([tracing.stop(), database.close(), sql.end({ timeout: 5 })])
+    throw thrown
+  })
+  loop = startWork({ config, log, sql, tracing, metrics })
+  const stopListening = listenForWork(sql, { wake: loop.wake, log })
+  async function stop(): Promise<void> {
+    draining = true
+    stopListening()
+    await loop?.stop(config.DRAIN_SECONDS * 1000)
+    await tracing.stop()
+    await service.stop()
+    await Promise.all([database.close(), sql.end({ timeout: 1 })])
+  }
+  let stopped: Promise<void> | undefined
+  return { url: service.url, stop: () => (stopped ??= stop()) }
+}
+
+interface Work {
+  readonly config: WorkerConfig
+  readonly log: Log
+  readonly sql: Database
+  readonly tracing: Tracing
+  readonly metrics: WorkerMetrics
+}
+
+function startWork({ config, log, sql, tracing, metrics }: Work): Loop {
+  const deps = {
+    sql,
+    log,
+    tracing,
+    secretKeyBase: config.SECRET_KEY_BASE,
+    crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
+    executionTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
+    onCrewAway: metrics.crewAway,
+  }
+  return startLoop({
+    take: (limit) => takeExecutions(sql, limit),
+    giveUp: () => giveUpLostExecutions(sql),
+    async run(execution, drain) {
+      const started = performance.now()
+      const outcome = await runExecution(deps, execution, drain)
+      metrics.ended(outcome, (performance.now() - started) / 1000)
+    },
+    concurrency: config.WORKER_CONCURRENCY,
+    pollMs: POLL_MS,
+    log,
+  })
+}
+
+function openTracing(
+  { COLLECTOR_URL, COLLECTOR_JWT_SECRET, PLATFORM_VERSION }: WorkerConfig,
+  log: Log,
+  onSpans: (count: SpanCount) => void,
+): Tracing {
+  if (COLLECTOR_URL === undefined) return noTracing
+  if (COLLECTOR_JWT_SECRET === undefined) {
+    throw new AppError(
+      'invalid_configuration',
+      'COLLECTOR_URL is set and COLLECTOR_JWT_SECRET is not: the collector would refuse every trace. Set both, or neither.',
+    )
+  }
+  return createTracing({
+    collectorUrl: COLLECTOR_URL,
+    secret: COLLECTOR_JWT_SECRET,
+    version: PLATFORM_VERSION,
+    log,
+    onSpans,
+  })
+}

@@ -1,0 +1,120 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const root = new URL('..', import.meta.url).pathname
+
+function sources(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name))
+}
+
+interface Import {
+  readonly from: string
+  readonly to: string
+  readonly isTypeOnly: boolean
+}
+
+const IMPORT = /^(?:import|export) (type )?(?:[^'";]*? from )?'(\.[^']+)'/gms
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  return [...text.matchAll(IMPORT)].map(([, type, path = '']) => ({
+    from: file,
+    to: normalize(join(dirname(file), path)),
+    isTypeOnly: type !== undefined,
+  }))
+}
+
+const files = ['infra', 'services', 'test'].flatMap(sources)
+const imports = files.flatMap(importsOf)
+
+/** The room of a file: `services/web/auth/x.ts` is in `services/web`, `infra/kit/x.ts` in `infra`. */
+function roomOf(file: string): string {
+  const [top = '', second = ''] = file.split('/')
+  return top === 'services' ? `services/${second}` : top
+}
+
+const SERVICES = ['web', 'worker', 'oauth', 'crew', 'tasks'].map((name) => `services/${name}`)
+
+/** Which rooms a room may import, beside itself. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  infra: [],
+  'services/shared': [],
+  'services/platform': ['services/shared'],
+  'services/collector': ['services/shared'],
+  ...Object.fromEntries(SERVICES.map((room) => [room, ['services/shared', 'services/platform']])),
+  'services/local': ['services/shared', 'services/platform'],
+}
+
+describe('the architecture', () => {
+  it('lets every room import only what ARCHITECTURE.md allows', () => {
+    const wrong = imports.filter(({ from, to, isTypeOnly }) => {
+      const room = roomOf(from)
+      if (room === 'test' || from === 'services/local.ts' || room === roomOf(to)) return false
+      if (room === 'infra' && isTypeOnly && /^services\/\w+\/env\.ts$/.test(to)) return false
+      return to !== 'package.json' && !ALLOWED[room]?.includes(roomOf(to))
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it('lets local.ts take of a service nothing but its start', () => {
+    const taken = imports
+      .filter(
+        ({ from, to }) =>
+          from === 'services/local.ts' &&
+          /^services\/(web|worker|oauth|crew|tasks|collector)\//.test(to),
+      )
+      .map(({ to }) => to.split('/').at(-1))
+    expect(new Set(taken)).toEqual(new Set(['start.ts']))
+  })
+
+  it('keeps HTTP out of the domain', () => {
+    const text = sources('services/platform').map((file) => readFileSync(join(root, file), 'utf8'))
+    expect(text.filter((each) => /from '(hono|node:http)/.test(each))).toEqual([])
+  })
+
+  it('reads process.env only where a process begins', () => {
+    const readers = ['infra', 'services']
+      .flatMap(sources)
+      .filter((file) => /process\.env/.test(readFileSync(join(root, file), 'utf8')))
+    expect(readers.filter((file) => !/(^|\/)(main|local)\.ts$/.test(file))).toEqual([])
+  })
+
+  it('names only files that exist in README, ARCHITECTURE and AGENTS', () => {
+    const missing = ['README.md', 'ARCHITECTURE.md', 'AGENTS.md'].flatMap((document) => {
+      const text = readFileSync(join(root, document), 'utf8')
+      const named = [...text.matchAll(/`((?:infra|services|test|dist|docs)\/[\w./-]+?)\/?`/g)].map(
+        ([, path = '']) => path,
+      )
+      return named.filter((path) => !exists(path)).map((path) => `${document}: ${path}`)
+    })
+    expect(missing).toEqual([])
+  })
+
+  it('pins every dependency to one version', () => {
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(
+      readFileSync(join(root, 'package.json'), 'utf8'),
+    )
+    const versions = Object.values({ ...dependencies, ...devDependencies, ...optionalDependencies })
+    expect(
+      versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(String(version))),
+    ).toEqual([])
+  })
+
+  it('says in ARCHITECTURE.md why each runtime dependency is there', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+    expect(Object.keys(dependencies).filter((name) => !text.includes(`\`${name}\``))).toEqual([])
+  })
+})
+
+function exists(path: string): boolean {
+  try {
+    readdirSync(join(root, path))
+    return true
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === 'ENOTDIR'
+  }
+}

@@ -1,0 +1,303 @@
+import { describe, expect, it } from 'vitest'
+import type { ValuesOverrides } from '../../infra/values.ts'
+import { containersOf, find, manifests, podsOf } from './support/platform.ts'
+import type { Manifest } from './support/platform.ts'
+
+const collector = (overrides: ValuesOverrides = {}): Manifest =>
+  find(manifests(overrides), 'Deployment', 'collector')
+
+const container = (pod: Manifest, name: string): Manifest =>
+  containersOf(pod.spec.template).find((candidate) => candidate.name === name)
+
+const variable = (of: Manifest, name: string): Manifest =>
+  of.env.find((candidate: Manifest) => candidate.name === name)
+
+const main = (overrides: ValuesOverrides = {}): Manifest =>
+  container(collector(overrides), 'collector')
+
+/** Overrides for a PostgreSQL outside the cluster. */
+const EXTERNAL = {
+  postgres: { enabled: false },
+  envVars: { DB_HOST: 'db.example.com' },
+  secrets: { DB_PASSWORD: 'a password' },
+} satisfies ValuesOverrides
+
+const PROXY = {
+  postgres: { enabled: false },
+  dbProxy: { enabled: true, instanceConnectionName: 'project:region:instance' },
+} satisfies ValuesOverrides
+
+describe('the collector Deployment (2.6, 4.6, 5.4, 8)', () => {
+  it('has one replica, and as many as asked for', () => {
+    expect(collector().spec.replicas).toBe(1)
+    expect(collector({ collector: { replicaCount: 4 } }).spec.replicas).toBe(4)
+  })
+
+  it('asks GET /health for five minutes to start, every 10 s for life, every 5 s for readiness (8)', () => {
+    const { startupProbe, livenessProbe, readinessProbe } = main()
+    for (const probe of [startupProbe, livenessProbe, readinessProbe]) {
+      expect(probe.httpGet).toEqual({ path: '/health', port: 'http' })
+    }
+    expect(startupProbe.periodSeconds * startupProbe.failureThreshold).toBe(300)
+    expect(livenessProbe.periodSeconds).toBe(10)
+    expect(readinessProbe.periodSeconds).toBe(5)
+  })
+
+  it('carries the scrape annotations, with the metrics port that is set (4.6)', () => {
+    expect(collector().spec.template.metadata.annotations).toMatchObject({
+      'prometheus.io/scrape': 'true',
+      'prometheus.io/path': '/metrics',
+      'prometheus.io/port': '9090',
+    })
+    const { annotations } = collector({ collector: { metricsPort: 9191 } }).spec.template.metadata
+    expect(annotations['prometheus.io/port']).toBe('9191')
+  })
+
+  it('runs as user 1000 on a read-only root without capabilities or escalation (5.4)', () => {
+    expect(main().securityContext).toMatchObject({
+      runAsUser: 1000,
+      readOnlyRootFilesystem: true,
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+    })
+  })
+
+  it('has the resources of 2.6, each of which can be set alone', () => {
+    expect(main().resources).toEqual({
+      limits: { cpu: '500m', memory: '512Mi' },
+      requests: { cpu: '100m', memory: '128Mi' },
+    })
+    expect(main({ collector: { resources: { limits: { cpu: '2' } } } }).resources.limits).toEqual({
+      cpu: '2',
+      memory: '512Mi',
+    })
+  })
+
+  it('listens on the ports that are set, and its Service follows', () => {
+    const objects = manifests({ collector: { port: 8181, metricsPort: 9191 } })
+    expect(main({ collector: { port: 8181, metricsPort: 9191 } }).ports).toEqual([
+      { name: 'http', containerPort: 8181 },
+      { name: 'metrics', containerPort: 9191 },
+    ])
+    expect(find(objects, 'Service', 'collector').spec).toMatchObject({
+      type: 'ClusterIP',
+      ports: [
+        { name: 'http', port: 8181, targetPort: 'http' },
+        { name: 'metrics', port: 9191, targetPort: 'metrics' },
+      ],
+    })
+    const web = find(objects, 'Deployment', 'web')
+    expect(variable(container(web, 'web'), 'COLLECTOR_URL').value).toBe(
+      'http://demo-collector:8181',
+    )
+  })
+
+  it('hands its settings to the service', () => {
+    const { env } = main({ collector: { config: { retentionWeeks: '4' } } })
+    const settings = Object.fromEntries(env.map(({ name, value }: Manifest) => [name, value]))
+    expect(settings).toMatchObject({
+      PORT: '8080',
+      METRICS_PORT: '9090',
+      STORAGE_TYPE: 'postgres',
+      SINK_TYPE: 'memory_batch',
+      RETENTION_WEEKS: '4',
+      DB_NAME: 'collector',
+    })
+  })
+
+  it('goes to the nodes that are named, and names none by default', () => {
+    const nodeSelector = { disk: 'fast' }
+    expect(collector({ collector: { nodeSelector } }).spec.template.spec.nodeSelector).toEqual(
+      nodeSelector,
+    )
+    expect(collector().spec.template.spec).not.toHaveProperty('nodeSelector')
+  })
+})
+
+describe('collector.enabled (2.6, 4.6)', () => {
+  it('injects COLLECTOR_URL and COLLECTOR_JWT_SECRET into web and worker', () => {
+    for (const name of ['web', 'worker']) {
+      const service = container(find(manifests(), 'Deployment', name), name)
+      expect(variable(service, 'COLLECTOR_URL').value).toBe('http://demo-collector:8080')
+      expect(variable(service, 'COLLECTOR_JWT_SECRET').valueFrom.secretKeyRef).toEqual({
+        name: 'demo-secrets',
+        key: 'COLLECTOR_JWT_SECRET',
+      })
+    }
+  })
+
+  it('deploys nothing of the collector when it is false, and injects nothing', () => {
+    const objects = manifests({ collector: { enabled: false } })
+    expect(JSON.stringify(objects)).not.toMatch(/COLLECTOR_|collector/)
+  })
+})
+
+describe('the image rule (2.6), the same for every image', () => {
+  const images = (overrides: ValuesOverrides): readonly string[] => [
+    ...new Set(
+      podsOf(manifests(overrides)).flatMap(({ pod }) =>
+        containersOf(pod).map(({ image }) => image),
+      ),
+    ),
+  ]
+
+  const host = 'own.example.com'
+  const global = { image: { registry: 'global.example.com' } }
+  const prefix = { image: { namePrefixOverride: 'mirror/all' } }
+
+  it.each<[string, ValuesOverrides, string]>([
+    ['the default name and tag', {}, 'crew-platform/collector:0.1.2'],
+    [
+      'the global registry while host is empty',
+      { global },
+      'global.example.com/crew-platform/collector:0.1.2',
+    ],
+    [
+      'its own host before the global one',
+      { global, collector: { image: { host } } },
+      'own.example.com/crew-platform/collector:0.1.2',
+    ],
+    [
+      'no double slash',
+      { collector: { image: { host: 'own.example.com/' } } },
+      'own.example.com/crew-platform/collector:0.1.2',
+    ],
+    [
+      'only the last path component behind a prefix override',
+      { global: prefix },
+      'mirror/all/collector:0.1.2',
+    ],
+    [
+      'a prefix override in a registry',
+      { global: { image: { ...global.image, ...prefix.image } } },
+      'global.example.com/mirror/all/collector:0.1.2',
+    ],
+    [
+      'a deep name behind a prefix override',
+      { global: prefix, collector: { image: { name: 'a/b/c' } } },
+      'mirror/all/c:0.1.2',
+    ],
+    ['its tag', { collector: { image: { tag: '0.2.0' } } }, 'crew-platform/collector:0.2.0'],
+  ])('uses %s', (_, overrides, expected) => {
+    expect(main(overrides).image).toBe(expected)
+  })
+
+  it('takes every image of every pod from the global registry', () => {
+    for (const overrides of [{ global }, { global, ...PROXY, secrets: { DB_PASSWORD: 'x' } }]) {
+      for (const image of images(overrides)) expect(image).toMatch(/^global\.example\.com\//)
+    }
+  })
+
+  it('passes the pull policy on', () => {
+    expect(main().imagePullPolicy).toBe('IfNotPresent')
+    expect(main({ collector: { image: { pullPolicy: 'Always' } } }).imagePullPolicy).toBe('Always')
+  })
+
+  const secrets = (overrides: ValuesOverrides): readonly string[] =>
+    (collector(overrides).spec.template.spec.imagePullSecrets ?? []).map(
+      ({ name }: Manifest) => name,
+    )
+
+  it('inherits the global pull secret, or uses its own, each once', () => {
+    const inherited = { global: { image: { pullSecret: 'shared' } } }
+    expect(secrets({})).toEqual([])
+    expect(secrets(inherited)).toEqual(['shared'])
+    expect(secrets({ collector: { image: { pullSecret: 'own' } } })).toEqual(['own'])
+    expect(secrets({ ...inherited, collector: { image: { pullSecret: 'own' } } })).toEqual([
+      'own',
+      'shared',
+    ])
+  })
+})
+
+describe('how the collector reaches its database (2.6, appendix)', () => {
+  interface Route {
+    readonly host: string
+    readonly password: 'secret' | 'empty'
+    readonly initContainers: readonly string[]
+    readonly createsDatabase: 'true' | 'false'
+  }
+
+  const inCluster: Route = {
+    host: 'demo-postgres',
+    password: 'secret',
+    initContainers: ['wait-for-postgres', 'migrate'],
+    createsDatabase: 'true',
+  }
+  const external: Route = {
+    host: 'db.example.com',
+    password: 'secret',
+    initContainers: ['migrate'],
+    createsDatabase: 'false',
+  }
+  const proxied: Route = { ...external, host: '127.0.0.1', initContainers: ['db-proxy', 'migrate'] }
+  const iam: Route = { ...proxied, password: 'empty' }
+
+  // postgres.enabled × dbProxy.enabled × dbProxy.autoIamAuthn: every cell, refused or routed.
+  it.each<{ cell: [boolean, boolean, boolean]; expected: Route | string }>([
+    { cell: [true, false, false], expected: inCluster },
+    { cell: [true, false, true], expected: 'dbProxy.autoIamAuthn needs dbProxy.enabled' },
+    { cell: [true, true, false], expected: 'dbProxy.enabled needs postgres.enabled: false' },
+    { cell: [true, true, true], expected: 'dbProxy.enabled needs postgres.enabled: false' },
+    { cell: [false, false, false], expected: external },
+    { cell: [false, false, true], expected: 'dbProxy.autoIamAuthn needs dbProxy.enabled' },
+    { cell: [false, true, false], expected: proxied },
+    { cell: [false, true, true], expected: iam },
+  ])('postgres, proxy, IAM: $cell', ({ cell: [postgres, proxy, autoIamAuthn], expected }) => {
+    const overrides = {
+      ...EXTERNAL,
+      postgres: { enabled: postgres },
+      dbProxy: { ...PROXY.dbProxy, enabled: proxy, autoIamAuthn },
+    }
+    if (typeof expected === 'string') {
+      expect(() => manifests(overrides)).toThrow(expected)
+      return
+    }
+    const pod = collector(overrides)
+    expect(pod.spec.template.spec.initContainers.map(({ name }: Manifest) => name)).toEqual(
+      expected.initContainers,
+    )
+    expect(variable(container(pod, 'migrate'), 'COLLECTOR_CREATE_DATABASE').value).toBe(
+      expected.createsDatabase,
+    )
+    for (const name of ['migrate', 'collector']) {
+      const service = container(pod, name)
+      expect(variable(service, 'DB_HOST').value).toBe(expected.host)
+      const password = variable(service, 'DB_PASSWORD')
+      if (expected.password === 'empty')
+        expect(password).toEqual({ name: 'DB_PASSWORD', value: '' })
+      else expect(password.valueFrom.secretKeyRef.key).toBe('DB_PASSWORD')
+    }
+  })
+
+  it('adds the proxy to every pod that uses the database, as a sidecar that starts first', () => {
+    const pods = podsOf(manifests({ ...PROXY, secrets: { DB_PASSWORD: 'x' } }))
+    const proxies = pods.map(({ owner, pod }) => [owner, pod.spec.initContainers?.[0]?.name])
+    expect(Object.fromEntries(proxies)).toMatchObject({
+      'Deployment demo-collector': 'db-proxy',
+      'Deployment demo-web': 'db-proxy',
+      'Deployment demo-worker': 'db-proxy',
+    })
+    const [sidecar] = collector({ ...PROXY, secrets: { DB_PASSWORD: 'x' } }).spec.template.spec
+      .initContainers
+    expect(sidecar.restartPolicy).toBe('Always')
+    expect(sidecar.args).toContain('--http-port=9801')
+    expect(sidecar.args).not.toContain('--auto-iam-authn')
+  })
+
+  it('uses a database of its own, never the main one (appendix 3)', () => {
+    expect(variable(main(), 'DB_NAME').value).toBe('collector')
+    expect(variable(main({ postgres: { collectorDatabase: 'traces' } }), 'DB_NAME').value).toBe(
+      'traces',
+    )
+    expect(() => manifests({ postgres: { collectorDatabase: 'platform' } })).toThrow(
+      'never uses the main database',
+    )
+  })
+
+  it('takes user and password from the shared values', () => {
+    const service = main({ envVars: { DB_USER: 'shared' } })
+    expect(variable(service, 'DB_USER').value).toBe('shared')
+    expect(variable(service, 'DB_PASSWORD').valueFrom.secretKeyRef.name).toBe('demo-secrets')
+  })
+})

@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import * as overrides from './support/overrides.ts'
+import { contextOf, platformManifests } from '../../infra/render.ts'
+import { mergeOverrides } from '../../infra/template/merge.ts'
+import { schema } from '../../infra/values.ts'
+import { arbitraryValues } from './support/arbitrary-values.ts'
+import { hasHelm, helmLint, helmTemplate, writeChart } from './support/helm.ts'
+import { RELEASE, sorted } from './support/platform.ts'
+import { sensible } from './support/sensible-values.ts'
+
+const numRuns = Math.ceil(Number(process.env['FUZZ_RUNS'] ?? 500) / 25)
+
+if (!hasHelm) console.log('No helm on the PATH: the chart is checked with our own evaluator only.')
+
+describe.skipIf(!hasHelm)('helm', { timeout: 60_000 + 2000 * numRuns }, () => {
+  let chartPath = ''
+  beforeAll(() => {
+    chartPath = writeChart()
+  })
+
+  const expectSame = (values: unknown): void => {
+    const manifests = platformManifests(contextOf([values], RELEASE))
+    expect(sorted(helmTemplate(chartPath, values, RELEASE))).toEqual(sorted(manifests))
+  }
+
+  it('has nothing to say against the chart', () => {
+    expect(helmLint(chartPath)).toContain('0 chart(s) failed')
+  })
+
+  it.each(Object.entries(overrides))('renders the objects of the %s overrides', (_, values) => {
+    expectSame(values)
+  })
+
+  it(`renders the same objects as synth for any values (${numRuns} random sets)`, () => {
+    fc.assert(fc.property(arbitraryValues(schema).map(sensible), expectSame), { numRuns })
+  })
+
+  it.each([
+    ['an unknown key', { colector: {} }],
+    ['an unknown key deep down', { collector: { config: { retentionWeek: '4' } } }],
+    ['a word that is not in the list', { collector: { image: { pullPolicy: 'Sometimes' } } }],
+    ['retentionWeeks that are no digits', { collector: { config: { retentionWeeks: 'abc' } } }],
+    ['retentionWeeks of 0', { collector: { config: { retentionWeeks: 0 } } }],
+    ['a port out of range', { collector: { port: 70_000 } }],
+    ['a text for a number', { collector: { replicaCount: '2' } }],
+    ['ports that must differ', { collector: { port: 9090 } }],
+    ['a value deleted by null', { collector: { port: null } }],
+    ['a group deleted by null', { postgres: null }],
+    ['a proxy beside PostgreSQL in the cluster', { dbProxy: { enabled: true } }],
+    ['a map entry without a text', { collector: { nodeSelector: { disk: null } } }],
+    ['a label key that is none', { collector: { nodeSelector: { 'a b': 'c' } } }],
+  ])('refuses %s, as synth does', (_, values) => {
+    expect(() => contextOf([values], RELEASE)).toThrow('The values are not valid')
+    expect(() => helmTemplate(chartPath, values, RELEASE)).toThrow()
+  })
+
+  it.each([
+    ['digits that --set turned into a number', { collector: { config: { retentionWeeks: 4 } } }],
+    ['a quantity that --set turned into a number', { web: { resources: { limits: { cpu: 2 } } } }],
+    ['globals of a parent chart', { global: { image: { registry: 'r.example.com' } } }],
+  ])('accepts %s, as synth does', (_, values) => {
+    expectSame(values)
+  })
+
+  it('merges value files as synth does: maps merge, lists replace', () => {
+    const files = [
+      {
+        collector: { nodeSelector: { a: '1', b: '1' }, tolerations: [{ key: 'a' }, { key: 'b' }] },
+      },
+      { collector: { nodeSelector: { b: '2' }, tolerations: [{ key: 'c' }] } },
+    ]
+    expectSame(mergeOverrides(files))
+  })
+})

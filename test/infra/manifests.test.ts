@@ -1,0 +1,126 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { contextOf, platformManifests } from '../../infra/render.ts'
+import { schema } from '../../infra/values.ts'
+import { arbitraryValues } from './support/arbitrary-values.ts'
+import { checkManifest } from './support/kubernetes-schema.ts'
+import * as overrides from './support/overrides.ts'
+import { containersOf, manifests, podsOf, RELEASE } from './support/platform.ts'
+import type { Manifest } from './support/platform.ts'
+import { restrictedViolations } from './support/pod-security.ts'
+import { danglingReferences } from './support/references.ts'
+import { sensible } from './support/sensible-values.ts'
+
+const samples: readonly (readonly [string, readonly Manifest[]])[] = [
+  ['the defaults', manifests()],
+  ...Object.entries(overrides).map(([name, values]) => [name, manifests(values)] as const),
+  ...fc
+    .sample(arbitraryValues(schema).map(sensible), { numRuns: 40, seed: 1 })
+    .map(
+      (values, index) =>
+        [`random values ${index + 1}`, platformManifests(contextOf([values], RELEASE))] as const,
+    ),
+]
+
+describe.each(samples)('the manifests of %s', (_, objects) => {
+  it('are valid for Kubernetes 1.28, without an unknown field', () => {
+    expect(objects.flatMap(checkManifest)).toEqual([])
+  })
+
+  it('make pods that pass Pod Security "restricted" (5.4)', () => {
+    expect(podsOf(objects).flatMap(({ owner, pod }) => restrictedViolations(owner, pod))).toEqual(
+      [],
+    )
+  })
+
+  it('refer only to what is there', () => {
+    expect(danglingReferences(objects)).toEqual([])
+  })
+
+  it('name nothing twice', () => {
+    expectUnique(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`))
+    for (const { pod } of podsOf(objects)) {
+      const containers = containersOf(pod)
+      expectUnique(containers.map(({ name }) => name))
+      expectUnique(pod.spec.volumes?.map(({ name }: Manifest) => name) ?? [])
+      expectUnique(pod.spec.imagePullSecrets?.map(({ name }: Manifest) => name) ?? [])
+      expectUnique(containers.flatMap(({ ports = [] }) => ports.map((port: Manifest) => port.name)))
+      expectUnique(listeningPorts(containers))
+      for (const { env = [], volumeMounts = [] } of containers) {
+        expectUnique(env.map(({ name }: Manifest) => name))
+        expectUnique(volumeMounts.map(({ mountPath }: Manifest) => mountPath))
+      }
+    }
+  })
+
+  it('name no namespace, so that any can take them', () => {
+    for (const { metadata } of objects) expect(metadata).not.toHaveProperty('namespace')
+  })
+
+  it('give no pod a token for the Kubernetes API but those that call it', () => {
+    const withToken = podsOf(objects).filter(({ pod }) => pod.spec.automountServiceAccountToken)
+    for (const { owner } of withToken)
+      expect(owner).toMatch(/^(Deployment demo-web|Job demo-bootstrap-.*)$/)
+  })
+
+  it('give every container requests and limits', () => {
+    for (const { pod } of podsOf(objects)) {
+      for (const { resources } of containersOf(pod)) {
+        expect(Object.keys(resources.limits ?? {})).toEqual(['cpu', 'memory'])
+        expect(Object.keys(resources.requests ?? {})).toEqual(['cpu', 'memory'])
+      }
+    }
+  })
+})
+
+const expectUnique = (names: readonly unknown[]): void => expect(names).toEqual([...new Set(names)])
+
+/** Every port on which a container of the pod listens, the sidecar's included. */
+function listeningPorts(containers: readonly Manifest[]): readonly number[] {
+  return containers.flatMap(({ ports = [], args = [] }) => [
+    ...ports.map(({ containerPort }: Manifest) => containerPort),
+    ...args.flatMap(
+      (arg: string) => /^--(?:http-)?port=(\d+)$/.exec(arg)?.slice(1).map(Number) ?? [],
+    ),
+  ])
+}
+
+describe('the identity of the workloads', () => {
+  it('never changes: selectors, claims and service names cannot be upgraded', async () => {
+    const fixed = manifests()
+      .filter(({ spec }) => spec?.selector)
+      .map(({ kind, metadata, spec }) => ({
+        kind,
+        name: metadata.name,
+        selector: spec.selector.matchLabels ?? spec.selector,
+        ...(spec.serviceName ? { serviceName: spec.serviceName } : {}),
+        ...(spec.volumeClaimTemplates
+          ? { claims: spec.volumeClaimTemplates.map(({ metadata: { name } }: Manifest) => name) }
+          : {}),
+      }))
+    await expect(`${JSON.stringify(fixed, null, 2)}\n`).toMatchFileSnapshot('golden/identities.txt')
+  })
+
+  it('is name, instance and component, and nothing that changes with a version', () => {
+    for (const { kind, metadata, spec } of manifests()) {
+      if (!['Deployment', 'StatefulSet'].includes(kind)) continue
+      expect(spec.selector.matchLabels).toEqual({
+        'app.kubernetes.io/name': 'platform',
+        'app.kubernetes.io/instance': 'demo',
+        'app.kubernetes.io/component': metadata.name.replace('demo-', ''),
+      })
+      expect(spec.template.metadata.labels).toMatchObject(spec.selector.matchLabels)
+    }
+  })
+
+  it('fits into the limits of Kubernetes for the longest release name', () => {
+    const release = { name: `r${'x'.repeat(39)}`, namespace: 'prod' }
+    for (const { metadata } of manifests({}, release)) {
+      expect(metadata.name.length).toBeLessThanOrEqual(63)
+    }
+    expect(() => manifests({}, { name: `r${'x'.repeat(40)}`, namespace: 'prod' })).toThrow(
+      'release name',
+    )
+    expect(() => manifests({}, { name: 'Upper', namespace: 'prod' })).toThrow('release name')
+  })
+})

@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest'
+import type { ValuesOverrides } from '../../infra/values.ts'
+import { chart, containersOf, find, manifests, podsOf } from './support/platform.ts'
+import type { Manifest } from './support/platform.ts'
+
+const TOKEN = 'a-token-of-the-operator-with-enough-characters'
+
+const referencesTo = (objects: readonly Manifest[], key: string): readonly string[] => [
+  ...new Set(
+    podsOf(objects)
+      .flatMap(({ pod }) => containersOf(pod).flatMap(({ env = [] }) => env))
+      .map(({ valueFrom }: Manifest) => valueFrom?.secretKeyRef)
+      .filter((reference: Manifest) => reference?.key === key)
+      .map((reference: Manifest) => reference.name),
+  ),
+]
+
+const checksumOf = (overrides: ValuesOverrides, name: string): string =>
+  find(manifests(overrides), 'Deployment', name).spec.template.metadata.annotations[
+    'checksum/secrets'
+  ]
+
+describe('the platform Secret (5.1)', () => {
+  it('is an empty shell that outlives the release; its keys are in no manifest', () => {
+    const secret = find(manifests(), 'Secret', 'secrets')
+    expect(secret).not.toHaveProperty('data')
+    expect(secret).not.toHaveProperty('stringData')
+    expect(secret.metadata.annotations['helm.sh/resource-policy']).toBe('keep')
+  })
+
+  it('holds the debug token under PLATFORM_DEBUG_TOKEN', () => {
+    expect(referencesTo(manifests(), 'PLATFORM_DEBUG_TOKEN')).toEqual(['demo-secrets'])
+  })
+
+  it('comes without a second one while nothing is overridden', () => {
+    expect(find(manifests(), 'Secret', 'secrets-overrides')).toBeUndefined()
+  })
+})
+
+describe('secrets.* overrides (5.1)', () => {
+  const overrides = { secrets: { PLATFORM_DEBUG_TOKEN: TOKEN } }
+
+  it('stand in a Secret of their own, with exactly the keys that are set', () => {
+    expect(find(manifests(overrides), 'Secret', 'secrets-overrides').stringData).toEqual({
+      PLATFORM_DEBUG_TOKEN: TOKEN,
+    })
+  })
+
+  it('are read by the pods directly, so that no pod starts with the former value', () => {
+    const objects = manifests(overrides)
+    expect(referencesTo(objects, 'PLATFORM_DEBUG_TOKEN')).toEqual(['demo-secrets-overrides'])
+    expect(referencesTo(objects, 'SECRET_KEY_BASE')).toEqual(['demo-secrets'])
+  })
+
+  it('restart the pods that use them, and no others', () => {
+    expect(checksumOf(overrides, 'web')).not.toBe(checksumOf({}, 'web'))
+    expect(checksumOf(overrides, 'worker')).toBe(checksumOf({}, 'worker'))
+    expect(checksumOf(overrides, 'collector')).toBe(checksumOf({}, 'collector'))
+  })
+})
+
+describe('the bootstrap Job', () => {
+  const job = (overrides: ValuesOverrides = {}): Manifest =>
+    manifests(overrides).find(({ kind }) => kind === 'Job')
+
+  const env = (overrides: ValuesOverrides = {}): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      job(overrides).spec.template.spec.containers[0].env.map(({ name, value }: Manifest) => [
+        name,
+        value,
+      ]),
+    )
+
+  it('fills the keys that pods refer to', () => {
+    for (const key of env()['PLATFORM_SECRET_KEYS']?.split(',') ?? []) {
+      expect(referencesTo(manifests(), key)).toEqual(['demo-secrets'])
+    }
+  })
+
+  it('may do what it does and no more: named objects, nothing created, nothing listed', () => {
+    const { rules } = find(manifests(), 'Role', 'bootstrap')
+    expect(rules).toEqual([
+      {
+        apiGroups: [''],
+        resources: ['secrets'],
+        resourceNames: ['demo-secrets'],
+        verbs: ['get', 'patch'],
+      },
+      {
+        apiGroups: [''],
+        resources: ['secrets'],
+        resourceNames: ['demo-secrets-overrides'],
+        verbs: ['get'],
+      },
+      {
+        apiGroups: ['apps'],
+        resources: ['deployments'],
+        resourceNames: env()['RESTART_DEPLOYMENTS']?.split(','),
+        verbs: ['get', 'patch'],
+      },
+    ])
+  })
+
+  it('has another name whenever its pods would be different, because a Job cannot be changed', () => {
+    const variants: readonly ValuesOverrides[] = [
+      {},
+      { image: { tag: '2.0.0' } },
+      { image: { pullPolicy: 'Always' } },
+      { global: { image: { registry: 'registry.example.com' } } },
+      { global: { image: { pullSecret: 'shared' } } },
+      { collector: { enabled: false } },
+      { envVars: { LOG_LEVEL: 'debug' } },
+      { secrets: { PLATFORM_DEBUG_TOKEN: TOKEN } },
+      { web: { nodeSelector: { disk: 'fast' } } },
+      { web: { priorityClassName: 'high' } },
+    ]
+    const names = variants.map((overrides) => job(overrides).metadata.name)
+    expect(new Set(names).size).toBe(variants.length)
+    expect(job({ worker: { replicaCount: 2 } }).metadata.name).toBe(names[0])
+  })
+
+  it('comes after everything that it needs when Argo CD applies it', () => {
+    const wave = ({ metadata }: Manifest): number =>
+      Number(metadata.annotations?.['argocd.argoproj.io/sync-wave'] ?? 0)
+    const needed = ['ServiceAccount', 'Role', 'RoleBinding'].map((kind) =>
+      find(manifests(), kind, 'bootstrap'),
+    )
+    for (const object of [...needed, find(manifests(), 'Secret', 'secrets')]) {
+      expect(wave(object)).toBeLessThan(wave(job()))
+    }
+    expect(wave(job())).toBeLessThan(wave(find(manifests(), 'Deployment', 'web')))
+  })
+
+  it('generates no database password where there is none to generate (appendix 5)', () => {
+    const iam = {
+      postgres: { enabled: false },
+      dbProxy: { enabled: true, autoIamAuthn: true, instanceConnectionName: 'a:b:c' },
+    }
+    expect(env()['PLATFORM_SECRET_KEYS']).toContain('DB_PASSWORD')
+    expect(env(iam)['PLATFORM_SECRET_KEYS']).not.toContain('DB_PASSWORD')
+  })
+
+  it('is not there, nor the Secret, while the operator brings a Secret', () => {
+    const objects = manifests({ secrets: { existingSecret: 'mine' } })
+    const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    expect(names.filter((name) => /bootstrap|Secret/.test(name))).toEqual([])
+    expect(referencesTo(objects, 'PLATFORM_DEBUG_TOKEN')).toEqual(['mine'])
+  })
+})
+
+describe('the templates', () => {
+  it('contain nothing random and look nothing up, so that every render is the same', () => {
+    for (const [path, content] of chart.files) {
+      if (!path.startsWith('templates/')) continue
+      expect(content).not.toMatch(
+        /\b(lookup|rand\w+|genCA|genSelfSignedCert|derivePassword|now|uuidv4)\b/,
+      )
+    }
+  })
+})

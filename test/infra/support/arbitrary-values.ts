@@ -1,0 +1,125 @@
+import fc from 'fast-check'
+import type { LeafField, ListField, Shape } from '../../../infra/template/schema.ts'
+
+/** Texts that YAML, Go templates, shells or quoting could read as something else, one on each line. */
+const LINES = String.raw`
+yes
+on
+Null
+~
+0123
+1e3
+12
+1.5
+0x1F
+=
+<<
+.inf
+2024-01-01
+a: b
+a #b
+q"uote
+it's
+back\slash
+%s%d%%
+{{ .Values.x }}
+{{
+}}
+{{- fail "x" }}
+$(HOME)
+- dash
+*star
+&amp
+!bang
+[x]
+{y}
+@at
+|
+>
+?
+:
+-
+<b>&</b>
+é漢🙂
+'; drop table spans; --`
+
+const HOSTILE: readonly string[] = LINES.split('\n').concat(
+  [
+    ' ',
+    ' lead',
+    'trail ',
+    'multi\nline',
+    'ends\n',
+    '\n',
+    '\ttab',
+    'a\r\nb',
+    '`tick`',
+    '$'.concat('{HOME}'),
+  ],
+  ['\u0001', '\u0007', '\u007f', '\u0085', '\u00a0', '\u200b', '\u2028', '\ufeff'],
+)
+
+const hostileText = fc.oneof(
+  fc.constantFrom(...HOSTILE),
+  fc.string({ unit: 'binary', maxLength: 12 }).filter((text) => !/[\p{Cn}\p{Cs}\0]/u.test(text)),
+)
+
+/** Any values of a shape; most leaves keep their default now and then, so that conditions fall both ways. */
+export function arbitraryValues(shape: Shape): fc.Arbitrary<Record<string, unknown>> {
+  return fc.record(
+    Object.fromEntries(
+      Object.entries(shape).map(([key, field]) => [
+        key,
+        field.kind === 'group' ? arbitraryValues(field.shape) : arbitraryLeaf(field),
+      ]),
+    ),
+  )
+}
+
+/** Any value that one field allows. */
+export function arbitraryLeaf(field: LeafField): fc.Arbitrary<unknown> {
+  switch (field.kind) {
+    case 'boolean':
+      return fc.boolean()
+    case 'integer':
+      return fc.oneof(fc.constant(field.default), fc.integer({ min: field.min, max: field.max }))
+    case 'map':
+      return fc.dictionary(matching(field.key.pattern), textLike(field.value.pattern), {
+        maxKeys: 3,
+      })
+    case 'list':
+      return fc.array(arbitraryItem(field), { maxLength: 3 })
+    case 'string': {
+      if (field.words) return fc.constantFrom(...field.words)
+      const digits = field.digits ? [fc.integer(field.digits)] : []
+      const text = field.pattern ? textLike(field.pattern) : hostileText
+      const isDefaultAllowed = field.pattern?.test(field.default) ?? true
+      return fc.oneof(isDefaultAllowed ? fc.constant(field.default) : text, text, ...digits)
+    }
+  }
+}
+
+function arbitraryItem({ item, required }: ListField): fc.Arbitrary<unknown> {
+  const members = Object.entries(item).map(([key, field]) => {
+    if (field.kind === 'group') throw new Error('a list holds no groups')
+    return [key, arbitraryLeaf(field)] as const
+  })
+  return fc.record(Object.fromEntries(members), { requiredKeys: [...required] })
+}
+
+/** Texts that a pattern allows: a hundred of each, made once, because making them costs more than using them. */
+function matching(pattern: RegExp): fc.Arbitrary<string> {
+  const texts = fc
+    .stringMatching(new RegExp(pattern.source, 'u'), { maxLength: 64 })
+    // Go leaves these bare, rightly; the YAML parser of these tests takes them for numbers.
+    .filter((text) => !/^[-+]?e[-+]?\d+$/i.test(text))
+  return fc.constantFrom(...fc.sample(texts, { numRuns: 100, seed: 1 }))
+}
+
+/** Hostile texts as far as a pattern lets them through, and texts made for it. */
+const textLike = (pattern: RegExp): fc.Arbitrary<string> => {
+  const allowed = HOSTILE.filter((text) => pattern.test(text))
+  return allowed.length > 0
+    ? fc.oneof(fc.constantFrom(...allowed), matching(pattern))
+    : matching(pattern)
+}

@@ -1,0 +1,362 @@
+import { createHash } from 'node:crypto'
+import { stringify } from 'yaml'
+
+/**
+ * An evaluator of the Go templates that the chart consists of: the actions and functions that occur there and no others, with
+ * the meaning that Helm gives them. Written from their documentation and independent of the engine under test.
+ */
+export class GoTemplates {
+  private readonly blocks = new Map<string, Block>()
+
+  constructor(files: ReadonlyMap<string, string>) {
+    for (const [name, source] of files) this.blocks.set(name, this.parse(name, source))
+  }
+
+  /** Renders one template with a root such as `{ Values, Release, Chart }`. */
+  render(name: string, root: unknown): string {
+    return this.run(name, root)
+  }
+
+  private run(name: string, dot: unknown): string {
+    const block = this.blocks.get(name)
+    if (!block) throw new Error(`no template ${name}`)
+    const out: string[] = []
+    const include = (other: string, at: unknown): string => this.run(other, at)
+    execute(block, { dot, root: dot, variables: new Map(), out, include })
+    return out.join('')
+  }
+
+  private parse(name: string, source: string): Block {
+    const parser = new Parser(name, tokenise(name, source))
+    const block = parser.block([])
+    for (const [defined, body] of parser.defined) this.blocks.set(defined, body)
+    return block
+  }
+}
+
+type Token = { readonly text: string } | { readonly action: string }
+
+type Statement =
+  | { readonly do: 'text'; readonly text: string }
+  | { readonly do: 'print'; readonly value: Evaluate }
+  | { readonly do: 'assign'; readonly name: string; readonly value: Evaluate }
+  | {
+      readonly do: 'each'
+      readonly key: string
+      readonly item: string
+      readonly value: Evaluate
+      readonly body: Block
+    }
+  | {
+      readonly do: 'if' | 'with' | 'range'
+      readonly value: Evaluate
+      readonly yes: Block
+      readonly no: Block
+    }
+
+type Block = readonly Statement[]
+type Evaluate = (frame: Frame) => unknown
+
+interface Frame {
+  readonly dot: unknown
+  readonly root: unknown
+  readonly variables: Map<string, unknown>
+  readonly out: string[]
+  readonly include: (name: string, dot: unknown) => string
+}
+
+/** Splits text from actions; `{{-` and `-}}` take the white space beside them along. */
+function tokenise(name: string, source: string): readonly Token[] {
+  const tokens: Token[] = []
+  let rest = source
+  for (;;) {
+    const start = rest.indexOf('{{')
+    if (start < 0) return [...tokens, { text: rest }]
+    const match = /^\{\{(-\s)?((?:"(?:[^"\\]|\\.)*"|[^"}])*?)(\s-)?\}\}/.exec(rest.slice(start))
+    if (!match) throw new Error(`${name}: an action does not end: ${rest.slice(start, start + 40)}`)
+    const [whole, trimsLeft, action = '', trimsRight] = match
+    const text = rest.slice(0, start)
+    tokens.push({ text: trimsLeft ? text.trimEnd() : text }, { action: action.trim() })
+    rest = rest.slice(start + whole.length)
+    if (trimsRight) rest = rest.trimStart()
+  }
+}
+
+class Parser {
+  readonly defined = new Map<string, Block>()
+  private readonly name: string
+  private readonly tokens: readonly Token[]
+  private position = 0
+  private ending = ''
+
+  constructor(name: string, tokens: readonly Token[]) {
+    this.name = name
+    this.tokens = tokens
+  }
+
+  block(endings: readonly string[]): Block {
+    const statements: Statement[] = []
+    for (;;) {
+      const token = this.tokens[this.position++]
+      if (!token) {
+        if (endings.length > 0) throw new Error(`${this.name}: ${endings.join(' or ')} is missing`)
+        return statements
+      }
+      if ('text' in token) {
+        if (token.text !== '') statements.push({ do: 'text', text: token.text })
+        continue
+      }
+      const [keyword = ''] = token.action.split(' ')
+      if (endings.includes(keyword)) {
+        this.ending = token.action
+        return statements
+      }
+      statements.push(...this.statement(keyword, token.action))
+    }
+  }
+
+  private statement(keyword: string, action: string): Block {
+    const rest = action.slice(keyword.length).trim()
+    switch (keyword) {
+      case 'if':
+      case 'with':
+        return [this.branch(keyword, rest)]
+      case 'range':
+        return [this.range(rest)]
+      case 'define':
+        this.defined.set(JSON.parse(rest) as string, this.block(['end']))
+        return []
+      default:
+        return [assignment(action) ?? { do: 'print', value: compile(action) }]
+    }
+  }
+
+  private range(rest: string): Statement {
+    const entries = /^(\$\w+), (\$\w+) := (.*)$/s.exec(rest)
+    if (!entries) return this.branch('range', rest)
+    const [, key = '', item = '', value = ''] = entries
+    return { do: 'each', key, item, value: compile(value), body: this.block(['end']) }
+  }
+
+  private branch(keyword: 'if' | 'with' | 'range', condition: string): Statement {
+    const yes = this.block(['else', 'end'])
+    const other = /^else(?: if (.*))?$/s.exec(this.ending)
+    const no = !other ? [] : other[1] ? [this.branch('if', other[1])] : this.block(['end'])
+    return { do: keyword, value: compile(condition), yes, no }
+  }
+}
+
+function assignment(action: string): Statement | undefined {
+  const [, name, value] = /^(\$\w+) :?= (.*)$/s.exec(action) ?? []
+  return name && value ? { do: 'assign', name, value: compile(value) } : undefined
+}
+
+function execute(block: Block, frame: Frame): void {
+  for (const statement of block) {
+    if (statement.do === 'text') frame.out.push(statement.text)
+    else if (statement.do === 'print') frame.out.push(print(statement.value(frame)))
+    else if (statement.do === 'assign') frame.variables.set(statement.name, statement.value(frame))
+    else if (statement.do === 'each') executeEach(statement, frame)
+    else executeBranch(statement, frame)
+  }
+}
+
+function executeEach(
+  { key, item, value, body }: Extract<Statement, { do: 'each' }>,
+  frame: Frame,
+): void {
+  const entries = Object.entries(value(frame) ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
+  for (const [name, member] of entries) {
+    const variables = new Map([...frame.variables, [key, name], [item, member]])
+    execute(body, { ...frame, variables })
+  }
+}
+
+function executeBranch(statement: Extract<Statement, { yes: Block }>, frame: Frame): void {
+  const value = statement.value(frame)
+  if (!isTrue(value)) execute(statement.no, frame)
+  else if (statement.do === 'if') execute(statement.yes, frame)
+  else if (statement.do === 'with') execute(statement.yes, { ...frame, dot: value })
+  else if (Array.isArray(value)) for (const dot of value) execute(statement.yes, { ...frame, dot })
+}
+
+/** Compiles the pipeline inside an action. */
+function compile(source: string): Evaluate {
+  const words = source.match(/"(?:[^"\\]|\\.)*"|[()|]|[^\s()|]+/g) ?? []
+  let position = 0
+
+  function pipeline(): Evaluate {
+    let value = command(undefined)
+    while (words[position] === '|') {
+      position += 1
+      value = command(value)
+    }
+    return value
+  }
+
+  function command(piped: Evaluate | undefined): Evaluate {
+    const word = words[position] ?? ''
+    const fn = FUNCTIONS[word]
+    if (!fn) {
+      if (piped) throw new Error(`${word} is not a function`)
+      return operand()
+    }
+    position += 1
+    const args: Evaluate[] = []
+    while (position < words.length && words[position] !== '|' && words[position] !== ')')
+      args.push(operand())
+    if (piped) args.push(piped)
+    return (frame) => fn(frame, ...args.map((argument) => argument(frame)))
+  }
+
+  function operand(): Evaluate {
+    const word = words[position++] ?? ''
+    if (word === '(') {
+      const inner = pipeline()
+      if (words[position++] !== ')') throw new Error(`a parenthesis is missing in ${source}`)
+      return inner
+    }
+    return atom(word)
+  }
+
+  const value = pipeline()
+  if (position !== words.length) throw new Error(`${words[position]} is too much in ${source}`)
+  return value
+}
+
+function atom(word: string): Evaluate {
+  if (word.startsWith('"') || /^(-?\d+|true|false)$/.test(word)) {
+    const value: unknown = JSON.parse(word)
+    return () => value
+  }
+  if (word === '.') return ({ dot }) => dot
+  if (word === '$') return ({ root }) => root
+  if (/^\$\w+$/.test(word)) return ({ variables }) => variables.get(word)
+  const path = /^(\$?)((?:\.\w+)+)$/.exec(word)
+  if (!path) throw new Error(`${word} is not in this dialect`)
+  const [, root, keys = ''] = path
+  return (frame) =>
+    keys
+      .slice(1)
+      .split('.')
+      .reduce(member, root ? frame.root : frame.dot)
+}
+
+function member(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null) throw new Error(`.${key} of ${String(value)}`)
+  return Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined
+}
+
+function isTrue(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0
+  return Boolean(value)
+}
+
+/** As `fmt.Print`. A number from a 1e6 on would come out as 1e+06, which no template may risk. */
+function print(value: unknown): string {
+  if (typeof value === 'string' || typeof value === 'boolean') return String(value)
+  if (typeof value === 'number' && Math.abs(value) < 1e6) return String(value)
+  throw new Error(`${JSON.stringify(value)} does not print as text`)
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\u0007': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+}
+
+/** As `strconv.Quote`. */
+function quote(text: string): string {
+  const quoted = Array.from(text, (character) => {
+    const escape = ESCAPES[character]
+    if (escape !== undefined) return escape
+    if (character === ' ' || /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(character)) return character
+    const code = character.codePointAt(0) ?? 0
+    if (code < 0x80) return `\\x${code.toString(16).padStart(2, '0')}`
+    return code < 0x1_0000
+      ? `\\u${code.toString(16).padStart(4, '0')}`
+      : `\\U${code.toString(16).padStart(8, '0')}`
+  })
+  return `"${quoted.join('')}"`
+}
+
+/** As `encoding/json`: keys in order, and what HTML could misread escaped. */
+function toJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toJson).join(',')}]`
+  if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+    return `{${entries.map(([key, item]) => `${toJson(key)}:${toJson(item)}`).join(',')}}`
+  }
+  return JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+function equal(a: unknown, b: unknown): boolean {
+  if (typeof a !== typeof b) throw new Error('incompatible types for comparison')
+  return a === b
+}
+
+const text = (value: unknown): string => {
+  if (typeof value !== 'string') throw new Error(`expected a string, got ${JSON.stringify(value)}`)
+  return value
+}
+
+const asList = (value: unknown): readonly unknown[] => {
+  if (!Array.isArray(value)) throw new Error('expected a list')
+  return value
+}
+
+const indent = (by: unknown, value: unknown): string =>
+  text(value).replaceAll(/^/gm, ' '.repeat(Number(by)))
+
+type TemplateFunction = (frame: Frame, ...args: readonly unknown[]) => unknown
+
+const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
+  and: (_, ...args) => args.find((value) => !isTrue(value)) ?? args.at(-1),
+  append: (_, list, item) => [...asList(list), item],
+  base: (_, path) => text(path).replace(/\/+$/, '').split('/').at(-1) || (path === '' ? '.' : '/'),
+  default: (_, fallback, value) => (isTrue(value) ? value : fallback),
+  empty: (_, value) => !isTrue(value),
+  eq: (_, a, b) => equal(a, b),
+  fail: (_, message) => {
+    throw new Error(text(message))
+  },
+  include: ({ include }, name, dot) => include(text(name), dot),
+  int64: (_, value) => Math.trunc(Number(value)),
+  join: (_, separator, list) => asList(list).join(text(separator)),
+  list: (_, ...items) => items,
+  ne: (_, a, b) => !equal(a, b),
+  nindent: (_, by, value) => `\n${indent(by, value)}`,
+  not: (_, value) => !isTrue(value),
+  or: (_, ...args) => args.find(isTrue) ?? args.at(-1),
+  printf: (_, format, ...args) => {
+    const rest = [...args]
+    return text(format).replace(/%(.)/g, (_verb, kind: string) => {
+      if (kind === '%') return '%'
+      return kind === 's' ? text(rest.shift()) : print(rest.shift())
+    })
+  },
+  quote: (_, value) => quote(print(value)),
+  regexMatch: (_, pattern, value) => new RegExp(text(pattern)).test(text(value)),
+  sha256sum: (_, value) => createHash('sha256').update(text(value)).digest('hex'),
+  ternary: (_, ...[yes, no, condition]) => {
+    if (typeof condition !== 'boolean') throw new Error('ternary wants a boolean')
+    return condition ? yes : no
+  },
+  toJson: (_, value) => toJson(value),
+  toYaml: (_, value) => stringify(value, { lineWidth: 0, version: '1.1' }).replace(/\n$/, ''),
+  trimSuffix: (_, suffix, value) => {
+    const [end, whole] = [text(suffix), text(value)]
+    return whole.endsWith(end) ? whole.slice(0, whole.length - end.length) : whole
+  },
+  trunc: (_, length, value) => text(value).slice(0, Number(length)),
+}

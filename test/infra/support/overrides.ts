@@ -1,0 +1,5 @@
+export { airGapped } from '../../../infra/overrides/air-gapped.ts'
+export { dev } from '../../../infra/overrides/dev.ts'
+export { externalPostgres } from '../../../infra/overrides/external-postgres.ts'
+export { iamProxy } from '../../../infra/overrides/iam-proxy.ts'
+export { production } from '../../../infra/overrides/production.ts'

@@ -1,0 +1,150 @@
+import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { run } from '../../infra/cli.ts'
+import { differences } from '../../infra/output.ts'
+import { contextOf, renderAll } from '../../infra/render.ts'
+import { parseYaml } from './support/platform.ts'
+
+let directory = ''
+let outDir = ''
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'synth-'))
+  outDir = join(directory, 'dist')
+})
+
+const synth = (...args: readonly string[]): Promise<string> => run(args, { outDir })
+
+async function file(name: string, content: string): Promise<string> {
+  const path = join(directory, name)
+  await writeFile(path, content)
+  return path
+}
+
+const collector = async (): Promise<string> => readFile(join(outDir, '04-collector.yaml'), 'utf8')
+
+describe('the committed dist/', () => {
+  it('is what npm run synth writes', async () => {
+    const files = renderAll(contextOf([], { name: 'platform', namespace: 'default' }))
+    expect(await differences('dist', files)).toEqual([])
+  })
+})
+
+describe('npm run synth', () => {
+  it('writes the same bytes every time', async () => {
+    await synth()
+    const files = renderAll(contextOf([], { name: 'platform', namespace: 'default' }))
+    expect(await differences(outDir, files)).toEqual([])
+    expect(await synth('--check')).toContain('is up to date')
+  })
+
+  it('numbers the manifests in the order in which they are applied', async () => {
+    await synth()
+    expect(await readdir(outDir)).toEqual([
+      '01-secrets.yaml',
+      '02-bootstrap.yaml',
+      '03-postgres.yaml',
+      '04-collector.yaml',
+      '05-web.yaml',
+      '06-worker.yaml',
+      'chart',
+    ])
+    await synth('--values', await file('v.yaml', 'collector: { enabled: false }'))
+    expect(await readdir(outDir)).toContain('05-web.yaml')
+    expect(await readdir(outDir)).not.toContain('04-collector.yaml')
+  })
+
+  it('writes YAML that reads back as the objects', async () => {
+    await synth('--release', 'demo')
+    const names = parseYaml(await collector()).map(
+      ({ kind, metadata }) => `${kind} ${metadata.name}`,
+    )
+    expect(names).toEqual([
+      'ServiceAccount demo-collector',
+      'Service demo-collector',
+      'Deployment demo-collector',
+    ])
+  })
+
+  it.each([
+    ['values.yaml', 'collector:\n  replicaCount: 7\n'],
+    ['values.json', '{"collector":{"replicaCount":7}}'],
+    ['values.ts', 'export const values: object = { collector: { replicaCount: 7 as number } }\n'],
+  ])('reads %s', async (name, content) => {
+    await synth('--values', await file(name, content))
+    expect(await collector()).toContain('replicas: 7')
+  })
+
+  it('lets later files win', async () => {
+    const first = await file('a.yaml', 'collector: { replicaCount: 7, port: 8181 }')
+    const second = await file('b.yaml', 'collector: { replicaCount: 9 }')
+    await synth('--values', first, '--values', second)
+    expect(await collector()).toContain('replicas: 9')
+    expect(await collector()).toContain('containerPort: 8181')
+  })
+
+  it('answers --help and --explain without writing', async () => {
+    expect(await synth('--help')).toContain('Usage: npm run synth')
+    const explained = await synth('--explain', 'collector.config.retentionWeeks')
+    expect(explained).toContain('default  "13"')
+    expect(explained).toContain('templates/collector/deployment.yaml')
+    await expect(synth('--explain', 'collector.prt')).rejects.toThrow(
+      'did you mean collector.port?',
+    )
+    expect(await readdir(directory)).toEqual([])
+  })
+})
+
+describe('a synth that fails', () => {
+  it.each([
+    ['an unknown flag', ['--vals', 'x'], "Unknown option '--vals'"],
+    ['a stray argument', ['production'], 'Unexpected argument'],
+    ['a missing file', ['--values', 'nowhere.yaml'], 'cannot read nowhere.yaml'],
+    ['a file of another kind', ['--values', 'package-lock.lock'], 'cannot read package-lock.lock'],
+    ['a wrong release name', ['--release', 'Not_a_name'], 'release name'],
+    ['an unknown value', ['--explain', 'nothing.like.it'], 'there is no value'],
+  ])('says why, for %s, and leaves the last good output alone', async (_, args, message) => {
+    await synth()
+    const before = await collector()
+    await expect(synth(...args)).rejects.toThrow(message)
+    expect(await collector()).toBe(before)
+    expect(await readdir(directory)).toEqual(['dist'])
+  })
+
+  it.each([
+    ['broken YAML', 'v.yaml', 'a: [', 'v.yaml'],
+    ['broken TypeScript', 'v.ts', 'export const a = {', 'v.ts'],
+    [
+      'a module with two objects',
+      'v.ts',
+      'export const a = {}; export const b = {}',
+      'exactly one object',
+    ],
+    [
+      'a value that is wrong',
+      'v.yaml',
+      'collector: { port: x }',
+      'collector.port: expected a whole number',
+    ],
+    ['a list instead of values', 'v.yaml', '[1]', 'values: expected a map'],
+  ])('says why, for %s', async (_, ...[name, content, message]) => {
+    await synth()
+    const before = await collector()
+    await expect(synth('--values', await file(name, content))).rejects.toThrow(message)
+    expect(await collector()).toBe(before)
+  })
+
+  it('never replaces a directory that holds anything else', async () => {
+    await file('notes.txt', 'mine')
+    await expect(synth('--out', directory)).rejects.toThrow('notes.txt')
+    expect(await readFile(join(directory, 'notes.txt'), 'utf8')).toBe('mine')
+  })
+
+  it('tells with --check what is stale', async () => {
+    await synth()
+    await writeFile(join(outDir, '04-collector.yaml'), 'changed')
+    await expect(synth('--check')).rejects.toThrow('04-collector.yaml: differs')
+  })
+})

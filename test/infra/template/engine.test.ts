@@ -1,0 +1,315 @@
+import { App, Chart } from 'cdk8s'
+import { k8s } from 'cdk8s-plus-28'
+import { Construct } from 'constructs'
+import { describe, expect, it } from 'vitest'
+import { renderChart } from '../../../infra/template/chart.ts'
+import { renderManifests } from '../../../infra/template/manifests.ts'
+import {
+  digits,
+  equals,
+  isSet,
+  labelSet,
+  not,
+  orElse,
+  pick,
+  symbolicValues,
+  text,
+} from '../../../infra/template/operators.ts'
+import type { Build } from '../../../infra/template/objects.ts'
+import { boolean, group, integer, list, map, string } from '../../../infra/template/schema.ts'
+import type { Shape } from '../../../infra/template/schema.ts'
+import { create, each, onlyWhen, spread, when, whenSet } from '../../../infra/template/structure.ts'
+
+const ANY = { pattern: /^/, expected: 'anything' }
+
+const shape = {
+  on: boolean(true, 'A switch.'),
+  name: string('n', 'A text.'),
+  port: integer(80, 'A number.', { min: 1, max: 100 }),
+  labels: map('A map.', { key: ANY, value: ANY }),
+  secrets: list('A list.', { name: string('', 'A name.') }, ['name']),
+  inner: group('A group.', { leaf: string('', 'A leaf.') }),
+} satisfies Shape
+
+const values = symbolicValues(shape)
+const context = (given: object = {}) => ({
+  Values: { on: true, name: 'n', port: 80, labels: {}, secrets: [], inner: { leaf: '' }, ...given },
+  Release: { Name: 'r' },
+})
+
+/** A chart with one component, `c`, whose objects a test makes. */
+const chartOf =
+  (objects: (component: Construct) => void): Build =>
+  (app: App) => {
+    const chart = new Chart(app, 'chart')
+    objects(new Construct(chart, 'c'))
+    return chart
+  }
+
+/** A ConfigMap that uses every value, so that the chart renders. */
+const usesAll = (component: Construct): void => {
+  create(new Construct(component, 'all'), k8s.KubeConfigMap, {
+    metadata: { name: 'all' },
+    data: {
+      on: pick(values.on, 'yes', 'no'),
+      name: values.name,
+      port: digits(values.port),
+      leaf: values.inner.leaf,
+      secrets: pick(isSet(values.secrets), 'some', 'none'),
+      ...spread(values.labels),
+    },
+  })
+}
+
+function render(objects: (component: Construct) => void) {
+  const build = chartOf((component) => {
+    usesAll(component)
+    objects(component)
+  })
+  const metadata = { name: 'n', description: 'd', version: '1', appVersion: '1', kubeVersion: '1' }
+  const { files } = renderChart({ metadata, shape, rules: [], build, notes: '', readme: '' })
+  const template = (name: string): string => files.get(`templates/c/${name}.yaml`) ?? ''
+  const manifests = (given: object = {}): string =>
+    renderManifests(build, context(given))
+      .get('01-c.yaml')
+      ?.split('---\n')
+      .slice(1)
+      .join('---\n') ?? ''
+  return { template, manifests, helpers: files.get('templates/_helpers.tpl') ?? '' }
+}
+
+const configMap = (component: Construct, data: Record<string, never>): void => {
+  create(component, k8s.KubeConfigMap, { metadata: { name: 'x' }, data })
+}
+
+describe('a template reads as a Helm user would write it', () => {
+  const dataLines = (template: string): readonly string[] => template.split('\n').slice(5, -1)
+
+  it('quotes texts, and leaves numbers and booleans bare', () => {
+    const { template } = render((component) => {
+      create(component, k8s.KubeService, {
+        metadata: { name: 'x' },
+        spec: { externalName: values.name, ports: [{ port: values.port }] },
+      })
+    })
+    expect(template('service')).toContain('externalName: {{ .Values.name | quote }}')
+    expect(template('service')).toContain('- port: {{ .Values.port }}')
+  })
+
+  it('binds with where the tested value is the printed one, and uses if elsewhere', () => {
+    const { template } = render((component) => {
+      create(component, k8s.KubePod, {
+        metadata: { name: 'x' },
+        spec: {
+          containers: [],
+          nodeName: whenSet(values.inner.leaf),
+          nodeSelector: whenSet(values.labels),
+          hostname: when<string>(values.on, 'fixed'),
+        },
+      })
+    })
+    expect(template('pod')).toContain(
+      '  {{- with .Values.inner.leaf }}\n  nodeName: {{ . | quote }}\n  {{- end }}',
+    )
+    expect(template('pod')).toContain('  nodeSelector:\n    {{- toYaml . | nindent 4 }}\n')
+    expect(template('pod')).toContain('  {{- if .Values.on }}\n  hostname: fixed\n  {{- end }}')
+  })
+
+  it('drops a list whose every element is conditional together with its key', () => {
+    const { template, manifests } = render((component) => {
+      create(component, k8s.KubeServiceAccount, {
+        metadata: { name: 'x' },
+        imagePullSecrets: [
+          when<k8s.LocalObjectReference>(isSet(values.inner.leaf), { name: values.inner.leaf }),
+        ],
+      })
+    })
+    expect(template('serviceaccount').split('\n').slice(4, -1)).toEqual([
+      '{{- with .Values.inner.leaf }}',
+      'imagePullSecrets:',
+      '  - name: {{ . | quote }}',
+      '{{- end }}',
+    ])
+    expect(manifests()).not.toContain('imagePullSecrets')
+    expect(manifests({ inner: { leaf: 's' } })).toContain('imagePullSecrets:\n  - name: s\n')
+  })
+
+  it('joins an element and its opposite with else', () => {
+    const { template } = render((component) => {
+      create(component, k8s.KubeServiceAccount, {
+        metadata: { name: 'x' },
+        imagePullSecrets: [
+          when<k8s.LocalObjectReference>(values.on, { name: 'a' }),
+          when<k8s.LocalObjectReference>(not(values.on), { name: 'b' }),
+        ],
+      })
+    })
+    expect(template('serviceaccount')).toContain(
+      '  {{- if .Values.on }}\n  - name: a\n  {{- else }}\n  - name: b\n  {{- end }}',
+    )
+  })
+
+  it('keeps elements with unrelated conditions apart', () => {
+    const { template } = render((component) => {
+      create(component, k8s.KubeServiceAccount, {
+        metadata: { name: 'x' },
+        imagePullSecrets: [
+          when<k8s.LocalObjectReference>(values.on, { name: 'a' }),
+          when<k8s.LocalObjectReference>(not(isSet(values.labels)), { name: 'b' }),
+        ],
+      })
+    })
+    expect(template('serviceaccount')).toContain(
+      '{{- if .Values.on }}\n  - name: a\n  {{- end }}\n  {{- if not .Values.labels }}\n  - name: b',
+    )
+  })
+
+  it('ranges over a list', () => {
+    const { template, manifests } = render((component) => {
+      create(component, k8s.KubeServiceAccount, {
+        metadata: { name: 'x' },
+        imagePullSecrets: [
+          each<{ name: string }, k8s.LocalObjectReference>(values.secrets, (item) => ({
+            name: item('name'),
+          })),
+        ],
+      })
+    })
+    expect(template('serviceaccount')).toContain(
+      '  {{- range .Values.secrets }}\n  - name: {{ .name | quote }}\n  {{- end }}',
+    )
+    expect(manifests({ secrets: [{ name: 'a' }, { name: 'b' }] })).toContain(
+      '  - name: a\n  - name: b\n',
+    )
+    expect(manifests()).not.toContain('imagePullSecrets')
+  })
+
+  it('writes text around harmless parts as it stands, and around others with printf', () => {
+    const { template } = render((component) => {
+      configMap(component, {
+        harmless: text`http://host:${values.port}` as never,
+        other: text`http://${values.name}` as never,
+      })
+    })
+    expect(dataLines(template('configmap'))).toEqual([
+      '  harmless: http://host:{{ .Values.port }}',
+      '  other: {{ printf "http://%s" .Values.name | quote }}',
+    ])
+  })
+
+  it('includes label sets, and defines them once', () => {
+    const labels = spread(labelSet('n.labels', { app: values.name, fixed: 'yes' }))
+    const { template, helpers } = render((component) => {
+      create(component, k8s.KubeConfigMap, { metadata: { name: 'x', labels } })
+    })
+    expect(template('configmap')).toContain(
+      '  labels:\n    {{- include "n.labels" . | nindent 4 }}',
+    )
+    expect(helpers).toBe(
+      '{{- define "n.labels" -}}\napp: {{ .Values.name | quote }}\nfixed: "yes"\n{{- end }}\n',
+    )
+  })
+
+  it('puts the condition of a construct around all of its objects', () => {
+    const { template, manifests } = render((component) => {
+      const inner = onlyWhen(values.on, new Construct(component, 'inner'))
+      create(inner, k8s.KubeConfigMap, { metadata: { name: 'x' } })
+    })
+    expect(template('inner-configmap')).toMatch(
+      /^\{\{- if \.Values\.on \}\}\napiVersion[^]*\{\{- end \}\}\n$/,
+    )
+    expect(manifests()).toContain('name: x')
+    expect(manifests({ on: false })).not.toContain('name: x')
+  })
+
+  it('compares numbers as int64, because Helm has them in two kinds', () => {
+    const { template } = render((component) => {
+      configMap(component, { same: pick(equals(values.port, 1), 'one', 'other') as never })
+    })
+    expect(template('configmap')).toContain('ternary "one" "other" (eq (int64 .Values.port) 1)')
+  })
+
+  it('keeps literal braces literal', () => {
+    const { template, manifests } = render((component) => {
+      configMap(component, { braces: '{{ .Values.x }}' as never })
+    })
+    expect(template('configmap')).toContain('braces: {{ "{{ .Values.x }}" | quote }}')
+    expect(manifests()).toContain('braces: "{{ .Values.x }}"')
+  })
+})
+
+describe('what would go wrong in silence is an error', () => {
+  it('a field that Kubernetes does not have', () => {
+    const misspelt = { replicas: 1, replica: 1, selector: {}, template: {} }
+    const build = chartOf((component) => {
+      create(component, k8s.KubeDeployment, { metadata: { name: 'x' }, spec: misspelt })
+    })
+    expect(() => renderManifests(build, context())).toThrow(
+      'chart/c/deployment: not fields of a Kubernetes Deployment, or values of the wrong kind: spec.replica',
+    )
+  })
+
+  it('a value that no template uses', () => {
+    const build = chartOf((component) => configMap(component, { name: values.name as never }))
+    const metadata = {
+      name: 'n',
+      description: 'd',
+      version: '1',
+      appVersion: '1',
+      kubeVersion: '1',
+    }
+    expect(() => renderChart({ metadata, shape, rules: [], build, notes: '', readme: '' })).toThrow(
+      'values that no template uses: on, port, labels, secrets, inner.leaf',
+    )
+  })
+
+  it('a symbolic value in a JavaScript text', () => {
+    expect(() => `${values.name as unknown as string}`).toThrow(
+      'a symbolic value cannot become text',
+    )
+  })
+
+  it('an integer that Go would print in scientific notation', () => {
+    expect(() => integer(1, 'Too large.', { min: 0, max: 1_000_000 })).toThrow('below a million')
+  })
+
+  it('two helpers with one name', () => {
+    const labels = (value: string) => spread(labelSet('n.labels', { app: value }))
+    expect(() =>
+      render((component) => {
+        create(component, k8s.KubeConfigMap, { metadata: { name: 'x', labels: labels('a') } })
+        create(component, k8s.KubeSecret, { metadata: { name: 'x', labels: labels('b') } })
+      }),
+    ).toThrow('two helpers are named n.labels')
+  })
+})
+
+describe('the compiler refuses', () => {
+  const scope = (): Construct => new Chart(new App(), 'chart')
+
+  it('a misspelt field at any depth, under a condition too', () => {
+    // @ts-expect-error replica
+    create(scope(), k8s.KubeDeployment, { spec: { replica: values.port } })
+    create(scope(), k8s.KubeServiceAccount, {
+      // @ts-expect-error nam
+      imagePullSecrets: [when<k8s.LocalObjectReference>(values.on, { nam: values.name })],
+    })
+  })
+
+  it('a text where a number is asked for', () => {
+    // @ts-expect-error port
+    create(scope(), k8s.KubeService, { spec: { ports: [{ port: values.name }] } })
+  })
+
+  it("JavaScript's comparison and arithmetic on a symbolic value", () => {
+    // @ts-expect-error no overlap
+    expect(values.name === 'n').toBe(false)
+    // @ts-expect-error not a number
+    expect(() => values.port + 1).toThrow('symbolic')
+  })
+
+  it('an alternative of another kind', () => {
+    // @ts-expect-error a number is no fallback for a text
+    expect(orElse(values.name, 1)).toBeDefined()
+  })
+})

@@ -1,0 +1,231 @@
+import { Ajv } from 'ajv'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { contextOf, platformManifests } from '../../infra/render.ts'
+import { leavesOf } from '../../infra/template/schema.ts'
+import type { LeafField } from '../../infra/template/schema.ts'
+import { ValuesError } from '../../infra/template/values-error.ts'
+import { valuesSchema } from '../../infra/template/values-files.ts'
+import { schema } from '../../infra/values.ts'
+import { arbitraryValues } from './support/arbitrary-values.ts'
+import { chart, parseYaml, RELEASE } from './support/platform.ts'
+
+const mistakesOf = (...overrides: readonly unknown[]): readonly string[] => {
+  try {
+    contextOf(overrides, RELEASE)
+    return []
+  } catch (thrown) {
+    if (thrown instanceof ValuesError) return thrown.mistakes
+    throw thrown
+  }
+}
+
+describe('a mistake in the values is answered with the path, what is allowed, and what was given', () => {
+  it.each([
+    [{ colector: {} }, 'colector: unknown key; did you mean "collector"?'],
+    [
+      { collector: { config: { retentonWeeks: '4' } } },
+      'collector.config.retentonWeeks: unknown key; did you mean "retentionWeeks"?',
+    ],
+    [{ rbac: { zzz: 1 } }, 'rbac.zzz: unknown key; known keys: create'],
+    [
+      { collector: { image: { pullPolicy: 'Sometimes' } } },
+      'collector.image.pullPolicy: expected one of "IfNotPresent", "Always", "Never", got "Sometimes"',
+    ],
+    [
+      { collector: { config: { storageType: 'mysql' } } },
+      'collector.config.storageType: expected "postgres", the only value that is supported, got "mysql"',
+    ],
+    [
+      { collector: { config: { retentionWeeks: 'abc' } } },
+      'collector.config.retentionWeeks: expected a string of digits from "1" to "999", got "abc"',
+    ],
+    [
+      { collector: { port: 70_000 } },
+      'collector.port: expected a whole number between 1 and 65535, got 70000',
+    ],
+    [{ collector: { enabled: 'yes' } }, 'collector.enabled: expected true or false, got "yes"'],
+    [
+      { collector: { port: null } },
+      'collector.port: null removes the default, and the chart needs a value here',
+    ],
+    [{ collector: [] }, 'collector: expected a map, got []'],
+    [
+      { collector: { nodeSelector: { disk: 1 } } },
+      'collector.nodeSelector.disk: expected a label value: up to 63 letters, digits, dots, dashes and underscores, got 1',
+    ],
+    [
+      { collector: { tolerations: [{ ky: 'a' }] } },
+      'collector.tolerations[0].ky: unknown key; did you mean "key"?',
+    ],
+    [
+      { collector: { resources: { limits: { cpu: '0.5 cores' } } } },
+      'collector.resources.limits.cpu: expected a quantity such as "500m" or "512Mi", got "0.5 cores"',
+    ],
+    [
+      { collector: { metricsPort: 8080 } },
+      'collector.metricsPort must differ from collector.port (collector.metricsPort: 8080, collector.port: 8080)',
+    ],
+    [
+      { postgres: { collectorDatabase: 'platform' } },
+      'postgres.collectorDatabase must differ from envVars.DB_NAME: the collector never uses the main database (postgres.collectorDatabase: "platform", envVars.DB_NAME: "platform")',
+    ],
+    [
+      { dbProxy: { autoIamAuthn: true } },
+      'dbProxy.autoIamAuthn needs dbProxy.enabled: true: it is the proxy that injects the token (dbProxy.autoIamAuthn: true, dbProxy.enabled: false)',
+    ],
+    ['a text', 'values: expected a map, got "a text"'],
+  ])('%j', (overrides, message) => {
+    expect(mistakesOf(overrides)).toEqual([message])
+  })
+
+  it('lists all of them at once', () => {
+    const overrides = {
+      colector: {},
+      collector: { port: 9090, image: { pullPolicy: 'no' } },
+      postgres: { enabled: false },
+    }
+    expect(mistakesOf(overrides).map((mistake) => mistake.split(/[: ]/)[0])).toEqual([
+      'colector',
+      'collector.image.pullPolicy',
+      'collector.metricsPort',
+      'envVars.DB_HOST',
+      'secrets.DB_PASSWORD',
+    ])
+  })
+
+  it('never shows a secret', () => {
+    const [mistake] = mistakesOf({ secrets: { PLATFORM_DEBUG_TOKEN: 'too-short-token' } })
+    expect(mistake).toContain('secrets.PLATFORM_DEBUG_TOKEN: expected at least 32')
+    expect(mistake).toContain('got 15 characters')
+    expect(mistake).not.toContain('too-short')
+  })
+})
+
+describe('files of values merge as in Helm', () => {
+  const valuesOf = (...files: readonly unknown[]) => contextOf(files, RELEASE)['Values']
+
+  it('lets later files win, merges maps and replaces lists', () => {
+    const merged = valuesOf(
+      { collector: { port: 1111, nodeSelector: { a: '1', b: '1' }, tolerations: [{ key: 'a' }] } },
+      { collector: { port: 2222, nodeSelector: { b: '2' }, tolerations: [{ key: 'b' }] } },
+    )
+    expect(merged).toMatchObject({
+      collector: { port: 2222, nodeSelector: { a: '1', b: '2' }, tolerations: [{ key: 'b' }] },
+    })
+  })
+
+  it('reads whole numbers as digits where digits are asked for (2.6 retentionWeeks)', () => {
+    expect(valuesOf({ collector: { config: { retentionWeeks: 4 } } })).toMatchObject({
+      collector: { config: { retentionWeeks: '4' } },
+    })
+  })
+
+  it('gives the defaults of 2.6 when nothing is set', () => {
+    expect(valuesOf()).toMatchObject({
+      collector: {
+        enabled: true,
+        image: { host: '', tag: '0.1.2', pullPolicy: 'IfNotPresent', pullSecret: '' },
+        replicaCount: 1,
+        port: 8080,
+        metricsPort: 9090,
+        config: { storageType: 'postgres', sinkType: 'memory_batch', retentionWeeks: '13' },
+        resources: {
+          limits: { cpu: '500m', memory: '512Mi' },
+          requests: { cpu: '100m', memory: '128Mi' },
+        },
+        nodeSelector: {},
+      },
+      postgres: { collectorDatabase: 'collector' },
+    })
+  })
+})
+
+/** Values in which the effect of every leaf can be seen. */
+const EXTERNAL = {
+  envVars: { DB_HOST: 'db.example.com' },
+  dbProxy: { instanceConnectionName: 'a:b:c' },
+  secrets: { DB_PASSWORD: 'password' },
+}
+const BASES = [
+  {},
+  EXTERNAL,
+  { ...EXTERNAL, postgres: { enabled: false } },
+  { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },
+]
+
+describe('every value matters', () => {
+  it.each(leavesOf(schema).map(({ path, field }) => [path, field] as const))(
+    '%s',
+    (path, field) => {
+      const isEffective = BASES.some((base) =>
+        alternatives(path, field).some((value) => {
+          if (mistakesOf(base, nested(path, value)).length > 0) return false
+          return rendered(base, nested(path, value)) !== rendered(base)
+        }),
+      )
+      // A word list of one has nothing to flip to; what it holds must at least arrive in a manifest.
+      const onlyWord = field.kind === 'string' && field.words?.length === 1
+      expect(isEffective || (onlyWord && rendered({}).includes(`"${String(field.default)}"`))).toBe(
+        true,
+      )
+    },
+  )
+
+  const rendered = (...overrides: readonly unknown[]): string =>
+    JSON.stringify(platformManifests(contextOf(overrides, RELEASE)))
+
+  const nested = (path: string, value: unknown): unknown =>
+    path.split('.').reduceRight((inner: unknown, key) => ({ [key]: inner }), value)
+
+  function alternatives(path: string, field: LeafField): readonly unknown[] {
+    if (field.kind === 'boolean') return [!field.default]
+    if (field.kind === 'integer') return [field.default + 1]
+    if (field.kind === 'map') return [{ flipped: 'yes' }]
+    if (field.kind === 'list') return [[{ key: 'flipped' }], [{ name: 'flipped' }]]
+    if (field.words) return field.words.filter((word) => word !== field.default)
+    if (path.startsWith('secrets.')) return ['flipped-flipped-flipped-flipped-flipped']
+    return ['flipped', '7', 'https://flipped.example.com', 'x:y:flipped']
+  }
+})
+
+describe('the chart documents and guards the same values', () => {
+  const jsonSchema = JSON.parse(chart.files.get('values.schema.json') ?? '') as object
+  const validate = new Ajv({ strict: false }).compile(jsonSchema)
+
+  it('has the defaults in values.yaml, valid by its own schema', () => {
+    const [defaults] = parseYaml(chart.files.get('values.yaml') ?? '')
+    expect(defaults).toEqual(contextOf([], RELEASE)['Values'])
+    expect(validate(defaults)).toBe(true)
+  })
+
+  it('explains every key in values.yaml and in the README', () => {
+    for (const { path, field } of leavesOf(schema)) {
+      expect(chart.files.get('README.md')).toContain(`| \`${path}\` |`)
+      expect(chart.files.get('values.yaml')?.replaceAll(/\s+#? */g, ' ')).toContain(field.doc)
+    }
+  })
+
+  it('closes every map of the schema but global, where parent charts put their keys', () => {
+    const open: string[] = []
+    const visit = (node: unknown, path: string): void => {
+      if (typeof node !== 'object' || node === null) return
+      if (
+        'properties' in node &&
+        !('additionalProperties' in node && node.additionalProperties === false)
+      ) {
+        open.push(path)
+      }
+      for (const [key, member] of Object.entries(node)) visit(member, `${path}/${key}`)
+    }
+    visit(valuesSchema(schema), '')
+    expect(open).toEqual(['/properties/global'])
+  })
+
+  it('accepts in the schema what synth accepts, for any values', () => {
+    fc.assert(
+      fc.property(arbitraryValues(schema), (values) => validate(values)),
+      { numRuns: 100 },
+    )
+  })
+})

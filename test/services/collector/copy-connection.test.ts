@@ -1,0 +1,174 @@
+import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openCopyConnection } from '../../../services/collector/storage/copy-connection.ts'
+import type { CopyConnection } from '../../../services/collector/storage/copy-connection.ts'
+import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
+import type { Database } from '../../../services/shared/database.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+import { createDatabaseProxy } from './support/database-proxy.ts'
+
+/** COPY BINARY of one int4 column. */
+function numbers(...values: number[]): Buffer[] {
+  const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
+  const rows = values.map((value) => {
+    const row = Buffer.alloc(10)
+    row.writeInt16BE(1, 0)
+    row.writeInt32BE(4, 2)
+    row.writeInt32BE(value, 6)
+    return row
+  })
+  return [header, ...rows, Buffer.from([0xff, 0xff])]
+}
+
+const COPY = 'copy numbers from stdin (format binary)'
+
+describe('the connection for COPY', () => {
+  let database: TestDatabase
+  let sql: Database
+  beforeAll(async () => {
+    database = await createDatabase('empty')
+    sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
+    await sql`create table numbers (n int primary key check (n < 1000))`
+  })
+  afterAll(async () => {
+    await sql.end()
+    await database.drop()
+  })
+  const open = (options = {}): Promise<CopyConnection> =>
+    openCopyConnection(parseAddress(database.url), options)
+  const stored = async (): Promise<number> => (await sql`select from numbers`).length
+
+  it('answers the rows that the server has committed', async () => {
+    const connection = await open()
+    expect(await connection.copy(COPY, numbers(1, 2, 3))).toBe(3)
+    expect(await stored()).toBe(3)
+    connection.close()
+    expect(connection.isOpen()).toBe(false)
+  })
+
+  it.each([
+    ['a duplicate key, which shows at the end', COPY, numbers(4, 1), '23505'],
+    ['a row that a constraint refuses', COPY, numbers(4, 1000), '23514'],
+    ['a damaged stream', COPY, [Buffer.from('nonsense')], '22P04'],
+    ['a missing table', 'copy nothing from stdin', numbers(4), '42P01'],
+  ])('rejects %s, and goes on', async (...[, statement, data, sqlstate]) => {
+    const connection = await open()
+    const before = await stored()
+    await expect(connection.copy(statement, data)).rejects.toMatchObject({ details: { sqlstate } })
+    expect(await connection.query('select 1')).toBe('SELECT 1')
+    expect(await stored()).toBe(before)
+    expect(await connection.copy(COPY, numbers())).toBe(0)
+    connection.close()
+  })
+
+  it('tells a commit from a rollback', async () => {
+    const connection = await open()
+    await connection.query('begin')
+    await expect(connection.copy(COPY, numbers(1))).rejects.toThrow('duplicate key')
+    expect(await connection.query('commit')).toBe('ROLLBACK')
+    connection.close()
+  })
+
+  it('rejects when the server ends the session in mid-statement', async () => {
+    const connection = await open()
+    const statement = connection.query('select pg_sleep(10)')
+    const kill = async () =>
+      (
+        await sql`
+          select pg_terminate_backend(pid) from pg_stat_activity
+          where application_name = 'collector-writer' and query like '%pg_sleep%'
+            and pid <> pg_backend_pid() and datname = current_database()`
+      ).length
+    const outcome = expect(statement).rejects.toMatchObject({ details: { sqlstate: '57P01' } })
+    await expect.poll(kill).toBe(1)
+    await outcome
+    expect(connection.isOpen()).toBe(false)
+    await expect(connection.query('select 1')).rejects.toThrow('lost')
+  })
+
+  it('lets the server end a statement that takes too long, and gives up when the server is silent', async () => {
+    const connection = await open({ statementTimeoutMs: 100 })
+    await expect(connection.query('select pg_sleep(10)')).rejects.toMatchObject({
+      details: { sqlstate: '57014' },
+    })
+    connection.close()
+    const proxy = await createDatabaseProxy(database.url)
+    const frozen = await openCopyConnection(parseAddress(proxy.url), { statementTimeoutMs: 100 })
+    proxy.freeze()
+    await expect(frozen.copy(COPY, numbers(5))).rejects.toMatchObject({ code: 'timeout' })
+    expect(frozen.isOpen()).toBe(false)
+    await proxy.close()
+  })
+
+  it('gives up on a server that does not answer, and leaves no socket behind', async () => {
+    const server = createServer((socket) => socket.resume())
+    const connected = once(server, 'connection')
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const address = { ...parseAddress(database.url), host: '127.0.0.1', port }
+    await expect(openCopyConnection(address, { connectTimeoutMs: 100 })).rejects.toMatchObject({
+      code: 'timeout',
+    })
+    const [socket] = (await connected) as [Socket]
+    if (!socket.closed) await once(socket, 'close')
+    server.close()
+    await once(server, 'close')
+    await expect(openCopyConnection(address)).rejects.toThrow('cannot be reached')
+  })
+
+  it('logs in with SCRAM-SHA-256, and refuses a server that does not know the password', async () => {
+    for (const [serverPassword, isHonest] of [
+      ['pass word', true],
+      ['another', false],
+    ] as const) {
+      const server = createServer((socket) => void scramServer(socket, serverPassword))
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      const { port } = server.address() as AddressInfo
+      const login = { host: '127.0.0.1', port, password: 'pass word' }
+      const opening = openCopyConnection({ ...parseAddress(database.url), ...login })
+      if (isHonest) (await opening).close()
+      else await expect(opening).rejects.toThrow('did not prove')
+      server.close()
+    }
+  })
+})
+
+/** The server's side of the exchange; it accepts any proof, and gives its own. */
+async function scramServer(socket: Socket, password: string): Promise<void> {
+  const send = (type: string, body: Buffer): void => {
+    const head = Buffer.alloc(5)
+    head.write(type)
+    head.writeInt32BE(body.length + 4, 1)
+    socket.write(Buffer.concat([head, body]))
+  }
+  const request = (code: number, text: string): void => {
+    const head = Buffer.alloc(4)
+    head.writeInt32BE(code)
+    send('R', Buffer.concat([head, Buffer.from(text)]))
+  }
+  const receive = async (): Promise<string> => String(((await once(socket, 'data')) as [Buffer])[0])
+  socket.on('error', () => {})
+  await receive()
+  request(10, 'SCRAM-SHA-256\0\0')
+  const bare = /n=.*$/s.exec(await receive())?.[0] ?? ''
+  const first = `${/r=.*/.exec(bare)?.[0]}server,s=${Buffer.from('salt').toString('base64')},i=4096`
+  request(11, first)
+  const final = /c=.*$/s.exec(await receive())?.[0] ?? ''
+  const exchange = `${bare},${first},${final.split(',p=')[0]}`
+  const salted = pbkdf2Sync(password, 'salt', 4096, 32, 'sha256')
+  const sign = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest()
+  const clientKey = sign(salted, 'Client Key')
+  const signature = sign(createHash('sha256').update(clientKey).digest(), exchange)
+  const proof = Buffer.from(final.split(',p=')[1] ?? '', 'base64')
+  const proven = Buffer.from(proof.map((byte, i) => byte ^ (signature[i] ?? 0)))
+  if (password === 'pass word') expect(proven).toEqual(clientKey)
+  request(12, `v=${sign(sign(salted, 'Server Key'), exchange).toString('base64')}`)
+  request(0, '')
+  send('Z', Buffer.from('I'))
+}

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createHarness, postTo, readMetric } from './support/harness.ts'
+import type { Harness } from './support/harness.ts'
+import { nanos, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
+import type { OtlpSpan } from './support/otlp.ts'
+
+describe('spans that are sent again (SPEC 1.5)', () => {
+  let harness: Harness
+  beforeAll(async () => {
+    harness = await createHarness()
+  })
+  afterAll(() => harness.stop())
+
+  const names = async ({ traceId = '' }: OtlpSpan): Promise<unknown[]> =>
+    (await harness.sql`select name from spans where trace_id = ${traceId}::uuid`).map(
+      ({ name }) => name as unknown,
+    )
+
+  it('stores each span once when batches come one to three times, shuffled, over two collectors', async () => {
+    const other = await harness.another()
+    const urls = [harness.collector.url, other.url]
+    const batches = Array.from({ length: 30 }, () => Array.from({ length: 40 }, () => spanOf()))
+    // Clients that batch anew send the same spans in other groups and orders.
+    const regrouped = batches.slice(0, 10).map((_, i) => batches.map((batch) => batch[i] ?? {}))
+    const sends = [
+      ...batches.flatMap((batch, i) => Array.from({ length: 1 + (i % 3) }, () => batch)),
+      ...regrouped.map((batch) => batch.toReversed()),
+    ].sort(() => Math.random() - 0.5)
+    const deadlocks = async (): Promise<number> => {
+      const [row] = await harness.sql`
+        select deadlocks::int from pg_stat_database where datname = current_database()`
+      return Number(row?.['deadlocks'])
+    }
+    const before = await deadlocks()
+    const answers = await Promise.all(
+      sends.map((batch, i) => postTo(urls[i % 2] ?? '', toProtobuf(requestOf(...batch)))),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    const ids = batches.flat().map(({ traceId = '' }) => traceId)
+    const rows = await harness.sql`
+      select from spans where trace_id = any (${ids}::text[]::uuid[])`
+    expect(rows.length).toBe(1200)
+    await harness.sql`select pg_stat_force_next_flush()`
+    expect(await deadlocks()).toBe(before)
+    const sum = async (name: string): Promise<number> =>
+      (await harness.metric(name)) + (await readMetric(other.metricsUrl, name))
+    expect(await sum('collector_spans_committed_total')).toBe(1200)
+    expect(await sum('collector_spans_duplicate_total')).toBe(sends.flat().length - 1200)
+    await other.stop()
+  })
+
+  it('keeps the span that ends last, in whatever order they come', async () => {
+    const now = Date.now()
+    const pending = spanOf({ name: 'pending' })
+    delete pending.endTimeUnixNano
+    const done = { ...pending, name: 'done', endTimeUnixNano: nanos(now + 100) }
+    const later = { ...pending, name: 'later', endTimeUnixNano: nanos(now + 200) }
+    for (const span of [pending, done, later, done, pending]) {
+      expect((await harness.post(toProtobuf(requestOf(span)))).status).toBe(200)
+    }
+    expect(await names(pending)).toEqual(['later'])
+  })
+
+  it('keeps the span that ends last of those in one request', async () => {
+    const now = Date.now()
+    const pending = spanOf({ name: 'pending', endTimeUnixNano: nanos(now + 100) })
+    const done = { ...pending, name: 'done', endTimeUnixNano: nanos(now + 200) }
+    const alone = spanOf({ name: 'alone' })
+    const response = await harness.post(toProtobuf(requestOf(pending, alone, done, pending)))
+    expect(response.status).toBe(200)
+    expect(await names(pending)).toEqual(['done'])
+    expect(await names(alone)).toEqual(['alone'])
+  })
+
+  it('takes absurd ends without harm', async () => {
+    const span = spanOf({ endTimeUnixNano: '18446744073709551615' })
+    for (const end of ['18446744073709551615', '1', nanos(Date.now())]) {
+      const body = toProtobuf(requestOf({ ...span, endTimeUnixNano: end }))
+      expect((await harness.post(body)).status).toBe(200)
+    }
+    expect(await names(span)).toHaveLength(1)
+  })
+})

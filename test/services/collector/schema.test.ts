@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addressUrl, connectDatabase, parseAddress } from '../../../services/shared/database.ts'
+import type { Database } from '../../../services/shared/database.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+
+const main = new URL('../../../services/collector/main.ts', import.meta.url).pathname
+
+interface Ended {
+  readonly code: number
+  readonly stderr: string
+}
+
+/** `main.js migrate`, as the init container runs it. */
+async function runMigrate(env: Record<string, string>): Promise<Ended> {
+  const child = spawn(process.execPath, ['--import', 'tsx', main, 'migrate'], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let stderr = ''
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, stderr }
+}
+
+describe('the migration (SPEC 9, appendix)', () => {
+  let server: TestDatabase
+  let admin: Database
+  const names: string[] = []
+  const newUrl = (): string => {
+    const database = `collector ${process.pid}-"${names.length}`
+    names.push(database)
+    return addressUrl({ ...parseAddress(server.url), database })
+  }
+  beforeAll(async () => {
+    server = await createDatabase('empty')
+    admin = connectDatabase(parseAddress(server.url), { name: 'admin', max: 1 })
+  })
+  afterAll(async () => {
+    for (const name of names) {
+      await admin.unsafe(`drop database if exists "${name.replaceAll('"', '""')}" with (force)`)
+    }
+    await admin.end()
+    await server.drop()
+  })
+
+  it('creates the database where it may, in several replicas at once, and migrates it', async () => {
+    const url = newUrl()
+    const env = { DATABASE_URL: url, COLLECTOR_CREATE_DATABASE: 'true' }
+    const ended = await Promise.all([runMigrate(env), runMigrate(env), runMigrate(env)])
+    expect(ended).toEqual(Array(3).fill({ code: 0, stderr: '' }))
+    const sql = connectDatabase(parseAddress(url), { name: 'test', max: 1 })
+    const versions = await sql`select version from schema_migrations order by version`
+    expect(versions).toEqual([{ version: 1 }, { version: 2 }])
+    await sql.end()
+  })
+
+  it('says so, and exits 1, when the database is missing', async () => {
+    const { code, stderr } = await runMigrate({ DATABASE_URL: newUrl() })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^The database ".*" does not exist at .*\. Create it/)
+  })
+
+  it('lists every bad variable', async () => {
+    const { code, stderr } = await runMigrate({ DATABASE_URL: 'x', LOG_LEVEL: 'loud' })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/DATABASE_URL must be[^]*LOG_LEVEL must be/)
+  })
+})

@@ -1,0 +1,100 @@
+import { start } from '../../../../services/collector/start.ts'
+import type { Collector, StartOptions } from '../../../../services/collector/start.ts'
+import { signCollectorToken } from '../../../../services/shared/collector-token.ts'
+import { connectDatabase, parseAddress } from '../../../../services/shared/database.ts'
+import type { Database } from '../../../../services/shared/database.ts'
+import { createLog } from '../../../../services/shared/log.ts'
+import { createDatabase } from '../../../support/postgres.ts'
+
+export const SECRET = 'a-collector-secret-of-more-than-32-characters'
+export const PROTOBUF = 'application/x-protobuf'
+export const JSON_TYPE = 'application/json'
+
+export const silent = createLog({ name: 'test', level: 'silent' })
+
+export interface Harness {
+  readonly collector: Collector
+  readonly sql: Database
+  readonly databaseUrl: string
+  /** Posts a protobuf body with a fresh token; headers given replace the usual ones. */
+  post(body: Buffer | string, headers?: Record<string, string>): Promise<Response>
+  /** The sum of a metric over the labels that are not given. */
+  metric(name: string, labels?: Record<string, string>): Promise<number>
+  /** Starts another collector on the same database. */
+  another(env?: Record<string, string>, options?: StartOptions): Promise<Collector>
+  stop(): Promise<void>
+}
+
+export const environment = (databaseUrl: string): Record<string, string> => ({
+  DATABASE_URL: databaseUrl,
+  PORT: '0',
+  METRICS_PORT: '0',
+  HOST: '127.0.0.1',
+  RETENTION_WEEKS: '1',
+  COLLECTOR_JWT_SECRET: SECRET,
+})
+
+/** A running collector on a database of its own. */
+export async function createHarness(
+  env: Record<string, string> = {},
+  options: StartOptions = {},
+): Promise<Harness> {
+  const database = await createDatabase('empty')
+  const started: Collector[] = []
+  const another = async (more = env, moreOptions = options): Promise<Collector> => {
+    const collector = await start(
+      { ...environment(database.url), ...more },
+      { log: silent, drainMs: 0, ...moreOptions },
+    )
+    started.push(collector)
+    await collector.ready
+    return collector
+  }
+  const collector = await another()
+  const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 2 })
+  return {
+    collector,
+    sql,
+    databaseUrl: database.url,
+    post: (body, headers) => postTo(collector.url, body, headers),
+    metric: (name, labels) => readMetric(collector.metricsUrl, name, labels),
+    another,
+    async stop() {
+      await Promise.all(started.map((one) => one.stop()))
+      await sql.end()
+      await database.drop()
+    },
+  }
+}
+
+export async function postTo(
+  url: string,
+  body: Buffer | string,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${url}/v1/traces`, {
+    method: 'POST',
+    body: typeof body === 'string' ? body : new Uint8Array(body),
+    headers: { 'content-type': PROTOBUF, authorization: await bearer(), ...headers },
+  })
+}
+
+export const bearer = async (): Promise<string> =>
+  `Bearer ${await signCollectorToken(SECRET, 'test')}`
+
+export async function readMetric(
+  metricsUrl: string,
+  name: string,
+  labels: Record<string, string> = {},
+): Promise<number> {
+  const exposition = await (await fetch(`${metricsUrl}/metrics`)).text()
+  let sum = 0
+  for (const line of exposition.split('\n')) {
+    const [, found, labelText = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
+    const matches = Object.entries(labels).every(([key, wanted]) =>
+      labelText.includes(`${key}="${wanted}"`),
+    )
+    if (found === name && matches) sum += Number(value)
+  }
+  return sum
+}

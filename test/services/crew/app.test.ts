@@ -1,0 +1,321 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createApp } from '../../../services/crew/app.ts'
+import { createLlm } from '../../../services/crew/llm.ts'
+import { parseCrewEvent } from '../../../services/platform/crew-protocol.ts'
+import type { CrewEvent } from '../../../services/platform/crew-protocol.ts'
+import { createLog } from '../../../services/shared/log.ts'
+import { serve } from '../../../services/shared/serve.ts'
+import type { Service } from '../../../services/shared/serve.ts'
+import { definition } from '../../support/crew.ts'
+import { freePort } from '../../support/free-port.ts'
+import { isSilent, refuses, says, startFakeModel } from './fake-model.ts'
+import type { Answer, FakeModel } from './fake-model.ts'
+
+const TOKEN = 'crew-token-'.repeat(4)
+const KEY = 'sk-verysecretkey0123456789'
+const log = createLog({ name: 'crew', level: 'silent' })
+
+let model: FakeModel
+let crew: Service
+
+interface CrewOptions {
+  readonly baseUrl?: string
+  readonly timeoutMs?: number
+  readonly heartbeatMs?: number
+}
+
+function startCrew({ baseUrl, timeoutMs = 5000, heartbeatMs }: CrewOptions = {}): Promise<Service> {
+  const llm = createLlm({
+    baseUrl: baseUrl ?? model.baseUrl,
+    apiKey: KEY,
+    timeoutMs,
+    backoffMs: 2,
+  })
+  const app = createApp({ definition, llm, token: TOKEN, log, heartbeatMs })
+  return serve({ fetch: app.fetch, port: 0, host: '127.0.0.1', log, drainMs: 100 })
+}
+
+beforeAll(async () => {
+  model = await startFakeModel()
+  crew = await startCrew()
+})
+
+beforeEach(() => {
+  model.requests.length = 0
+})
+
+afterAll(async () => {
+  await crew.stop()
+  await model.stop()
+})
+
+const HEADERS = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
+
+function kickoff(init: RequestInit = {}, url = crew.url): Promise<Response> {
+  const body = JSON.stringify({ kickoff_id: randomUUID(), inputs: { topic: 'whales' } })
+  return fetch(`${url}/kickoff`, { method: 'POST', headers: HEADERS, body, ...init })
+}
+
+async function eventsOf(response: Response): Promise<CrewEvent[]> {
+  const lines = (await response.text()).trim().split('\n')
+  return lines.flatMap((line) => parseCrewEvent(line) ?? [])
+}
+
+async function failureOf(answers: Answer[], options?: CrewOptions) {
+  model.play(...answers)
+  const own = options ? await startCrew(options) : undefined
+  const last = (await eventsOf(await kickoff({}, own?.url))).at(-1)
+  await own?.stop()
+  return last?.type === 'failed' ? last.error : last
+}
+
+describe('a crew’s run (SPEC 1)', () => {
+  it('does its tasks in order, fills in the inputs, and hands each output to the next task', async () => {
+    model.play(says('Whales are mammals. {topic}'), says('A summary.'))
+    const response = await kickoff()
+    expect(response.headers.get('content-type')).toBe('application/x-ndjson')
+    const events = await eventsOf(response)
+    expect(events.map(({ type }) => type)).toEqual([
+      'crew_started',
+      'task_started',
+      'llm_call',
+      'task_completed',
+      'task_started',
+      'llm_call',
+      'task_completed',
+      'crew_completed',
+    ])
+    expect(events.at(-1)).toMatchObject({
+      output: 'A summary.',
+      usage: { input_tokens: 20, output_tokens: 10 },
+    })
+    const [first, second] = model.requests.map(({ body }) => body)
+    expect(first).toMatchObject({ model: 'test-model', temperature: 0.2 })
+    const [system, user] = first?.messages ?? []
+    expect(system?.content).toContain('You are Researcher.')
+    expect(system?.content).toContain('Find facts about whales')
+    expect(user?.content).toContain('List facts about whales.')
+    expect(user?.content).not.toContain('Context')
+    const [, next] = second?.messages ?? []
+    expect(next?.content).toContain('Write a summary of whales.')
+    expect(next?.content).toContain('## research (Researcher)\nWhales are mammals. {topic}')
+  })
+
+  it('tells of each model call what was sent, what came back, and what it cost (SPEC 9)', async () => {
+    model.play(says('Facts.'))
+    const events = await eventsOf(await kickoff())
+    const call = events.find(({ type }) => type === 'llm_call')
+    expect(call).toMatchObject({
+      task: 'research',
+      agent: 'researcher',
+      request_model: 'test-model',
+      response_model: 'test-model-2026',
+      response_id: 'chatcmpl-1',
+      provider: 'openai',
+      server_address: '127.0.0.1',
+      server_port: Number(new URL(model.baseUrl).port),
+      finish_reason: 'stop',
+      input_tokens: 10,
+      output_tokens: 5,
+      attempts: 1,
+      messages_out: [{ role: 'assistant', content: 'Facts.' }],
+    })
+    expect(model.requests[0]?.headers.authorization).toBe(`Bearer ${KEY}`)
+  })
+
+  it('replaces what PostgreSQL can not store', async () => {
+    model.play(says('a\u0000b\ud800c'))
+    const events = await eventsOf(await kickoff())
+    expect(events.at(-1)).toMatchObject({ output: 'a\ufffdb\ufffdc' })
+  })
+
+  it('writes heartbeats while the model thinks', async () => {
+    const own = await startCrew({ heartbeatMs: 10 })
+    let answerNow: (() => void) | undefined
+    model.play(
+      (response, request) => void (answerNow = () => says('late')(response, request)),
+      says('soon'),
+    )
+    const response = await kickoff({}, own.url)
+    let seen = ''
+    for await (const chunk of response.body ?? []) {
+      seen += Buffer.from(chunk as Uint8Array).toString()
+      if (seen.split('"heartbeat"').length <= 2) continue
+      answerNow?.()
+      answerNow = undefined
+    }
+    expect(seen).toContain('"crew_completed"')
+    await own.stop()
+  })
+
+  it('ends the model call when the client goes away', async () => {
+    model.play(isSilent)
+    const arrival = model.arrival()
+    const client = new AbortController()
+    const response = await kickoff({ signal: client.signal })
+    const request = await arrival
+    client.abort()
+    await expect(response.text()).rejects.toThrow()
+    await request.abandoned
+    expect(model.requests).toHaveLength(1)
+  })
+})
+
+describe('a crew’s model that fails', () => {
+  it('is tried again after 500 and 429, and the run goes on', async () => {
+    model.play(refuses(500, 'oops'), refuses(429, 'slow down', { 'retry-after': '0' }), says('ok'))
+    const events = await eventsOf(await kickoff())
+    expect(events.at(-1)).toMatchObject({ type: 'crew_completed', output: 'ok' })
+    expect(events.find(({ type }) => type === 'llm_call')).toMatchObject({ attempts: 3 })
+  })
+
+  it('waits as long as Retry-After says', async () => {
+    model.play(refuses(429, 'slow down', { 'retry-after': '0.2' }), says('ok'))
+    const started = performance.now()
+    await eventsOf(await kickoff())
+    expect(performance.now() - started).toBeGreaterThan(190)
+  })
+
+  it('is not waited for when Retry-After is too long', async () => {
+    expect(await failureOf([refuses(429, 'quota', { 'retry-after': '3600' })])).toEqual({
+      code: 'llm_rejected',
+      message: expect.stringMatching(/^The model at 127\.0\.0\.1:\d+ refused .* HTTP 429: quota$/),
+    })
+    expect(model.requests).toHaveLength(1)
+  })
+
+  it('fails the run after four attempts', async () => {
+    const failure = await failureOf([refuses(503, 'overloaded')])
+    expect(failure).toMatchObject({ code: 'llm_rejected' })
+    expect(failure).toHaveProperty('message', expect.stringContaining('(4 attempts)'))
+    expect(model.requests).toHaveLength(4)
+  })
+
+  it('never makes a key visible, also when the provider repeats it', async () => {
+    const said = `Incorrect API key provided: ${KEY}, or sk-pro***xyz.`
+    const failure = await failureOf([refuses(401, said)])
+    expect(failure).toMatchObject({
+      code: 'llm_rejected',
+      message: expect.stringContaining('HTTP 401: Incorrect API key provided: [key], or [key]'),
+    })
+    expect(JSON.stringify(failure)).not.toContain('sk-')
+    expect(model.requests).toHaveLength(1)
+  })
+
+  it.each<[string, Answer, string]>([
+    ['is no JSON', (response) => void response.end('<html>'), 'not JSON'],
+    ['is other JSON', (response) => void response.end('{"choices":[]}'), 'choices: must hold'],
+    ['has no text', says(''), 'no text (finish_reason: stop)'],
+    [
+      'is too large',
+      (response) => void response.end(`"${'x'.repeat(2_200_000)}"`),
+      'more than 2097152 bytes',
+    ],
+  ])('fails the run when its answer %s', async (_, answer, message) => {
+    expect(await failureOf([answer])).toEqual({
+      code: 'llm_invalid_response',
+      message: expect.stringContaining(message),
+    })
+  })
+
+  it('fails the run when it never answers', async () => {
+    expect(await failureOf([isSilent], { timeoutMs: 50 })).toEqual({
+      code: 'llm_timeout',
+      message: expect.stringContaining('did not answer within 50 ms'),
+    })
+    expect(model.requests).toHaveLength(1)
+  })
+
+  it('fails the run when it stops in the middle of its answer', async () => {
+    const half: Answer = (response) => void response.writeHead(200).write('{"choices":')
+    expect(await failureOf([half], { timeoutMs: 50 })).toMatchObject({ code: 'llm_timeout' })
+    const cut: Answer = (response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('{"choices":')
+      setImmediate(() => response.destroy())
+    }
+    expect(await failureOf([cut])).toMatchObject({ code: 'llm_unreachable' })
+  })
+
+  it('fails the run when nobody listens there', async () => {
+    const baseUrl = `http://127.0.0.1:${await freePort()}/v1`
+    expect(await failureOf([], { baseUrl })).toEqual({
+      code: 'llm_unreachable',
+      message: expect.stringMatching(/ECONNREFUSED.*OPENAI_BASE_URL.*\(4 attempts\)/),
+    })
+  })
+
+  it('fails the run when it hangs up', async () => {
+    const rude = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+    await once(rude, 'listening')
+    const { port } = rude.address() as AddressInfo
+    const failure = await failureOf([], { baseUrl: `http://127.0.0.1:${port}/v1` })
+    expect(failure).toMatchObject({ code: 'llm_unreachable' })
+    rude.close()
+  })
+
+  it('leaves the failed call in the events', async () => {
+    model.play(refuses(400, 'bad temperature'))
+    const events = await eventsOf(await kickoff())
+    expect(events.map(({ type }) => type)).toEqual([
+      'crew_started',
+      'task_started',
+      'llm_call',
+      'failed',
+    ])
+    expect(events[2]).toMatchObject({ messages_out: [], error: { code: 'llm_rejected' } })
+  })
+})
+
+describe('a crew’s HTTP surface', () => {
+  it('answers its health and the inputs it asks for', async () => {
+    const health = await fetch(`${crew.url}/health`)
+    expect([health.status, await health.json()]).toEqual([200, { status: 'ok' }])
+    const inputs = await fetch(`${crew.url}/inputs`)
+    expect(await inputs.json()).toEqual({ inputs: ['topic'] })
+  })
+
+  it('starts nothing while it stops, so that the run goes elsewhere', async () => {
+    const llm = createLlm({ baseUrl: model.baseUrl, timeoutMs: 1000 })
+    const app = createApp({ definition, llm, token: TOKEN, log, isDraining: () => true })
+    expect((await app.request('/health')).status).toBe(503)
+    const body = JSON.stringify({ kickoff_id: randomUUID(), inputs: { topic: 'x' } })
+    const response = await app.request('/kickoff', { method: 'POST', headers: HEADERS, body })
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
+  })
+
+  it.each<[number, string, RequestInit]>([
+    [401, 'no token', { headers: { 'content-type': 'application/json' } }],
+    [401, 'another token', { headers: { ...HEADERS, authorization: 'Bearer nope' } }],
+    [401, 'another scheme', { headers: { ...HEADERS, authorization: `Basic ${TOKEN}` } }],
+    [401, 'two tokens', { headers: { ...HEADERS, authorization: `Bearer ${TOKEN}, x` } }],
+    [415, 'a form', { headers: { ...HEADERS, 'content-type': 'text/plain' } }],
+    [413, 'a large body', { body: `"${'x'.repeat(1_100_000)}"` }],
+    [400, 'broken JSON', { body: '{"kickoff_id":' }],
+    [422, 'no kickoff id', { body: '{"inputs":{"topic":"x"}}' }],
+    [422, 'a stray key', { body: `{"kickoff_id":"${randomUUID()}","inputs":{},"x":1}` }],
+    [422, 'inputs that are a list', { body: `{"kickoff_id":"${randomUUID()}","inputs":[]}` }],
+  ])('answers %i to a kickoff with %s', async (status, _, init) => {
+    const response = await kickoff(init)
+    expect(response.status).toBe(status)
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+    expect(await response.json()).toMatchObject({ status, message: expect.any(String) })
+    expect(model.requests).toHaveLength(0)
+  })
+
+  it('names the inputs that are missing', async () => {
+    const body = JSON.stringify({ kickoff_id: randomUUID(), inputs: { other: 1 } })
+    const response = await kickoff({ body })
+    expect(response.status).toBe(422)
+    expect(await response.json()).toMatchObject({ details: { missing_inputs: ['topic'] } })
+  })
+
+  it('answers 404 elsewhere', async () => {
+    const response = await fetch(`${crew.url}/nothing`)
+    expect(response.status).toBe(404)
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
+  })
+})

@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface ModelRequest {
+  readonly headers: IncomingHttpHeaders
+  readonly body: {
+    readonly model: string
+    readonly messages: readonly { readonly role: string; readonly content: string }[]
+    readonly [field: string]: unknown
+  }
+  /** Resolves when the client hangs up before it was answered. */
+  readonly abandoned: Promise<void>
+}
+
+export type Answer = (response: ServerResponse, request: ModelRequest) => void
+
+export interface FakeModel {
+  /** With the version path. */
+  readonly baseUrl: string
+  readonly requests: ModelRequest[]
+  /** What the next requests get, in order; the last one is repeated. */
+  play(...answers: Answer[]): void
+  /** Resolves with the next request that arrives. */
+  arrival(): Promise<ModelRequest>
+  stop(): Promise<void>
+}
+
+export const says =
+  (content: string, usage = { prompt_tokens: 10, completion_tokens: 5 }): Answer =>
+  (response, { body }) => {
+    const choices = [{ message: { role: 'assistant', content }, finish_reason: 'stop' }]
+    const completion = { id: 'chatcmpl-1', model: `${body.model}-2026`, choices, usage }
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(completion))
+  }
+
+export const refuses =
+  (status: number, message: string, headers: Record<string, string> = {}): Answer =>
+  (response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers })
+    response.end(JSON.stringify({ error: { message } }))
+  }
+
+export const isSilent: Answer = () => {}
+
+/** A model that answers what a test tells it to. */
+export async function startFakeModel(): Promise<FakeModel> {
+  let answers: Answer[] = [says('fine')]
+  let arrived: ((request: ModelRequest) => void)[] = []
+  const requests: ModelRequest[] = []
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = []
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.on('end', () => receive(incoming, response, Buffer.concat(chunks)))
+  })
+  function receive(incoming: IncomingMessage, response: ServerResponse, content: Buffer): void {
+    const abandoned = new Promise<void>((resolve) => {
+      response.on('close', () => !response.writableFinished && resolve())
+    })
+    const body = JSON.parse(content.toString()) as ModelRequest['body']
+    const request = { headers: incoming.headers, body, abandoned }
+    requests.push(request)
+    for (const resolve of arrived) resolve(request)
+    arrived = []
+    const [answer] = answers.length > 1 ? answers.splice(0, 1) : answers
+    answer?.(response, request)
+  }
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    requests,
+    play: (...next) => void (answers = next),
+    arrival: () => new Promise((resolve) => arrived.push(resolve)),
+    async stop() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}

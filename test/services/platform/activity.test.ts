@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  countExecutionsByHour,
+  listAutomationActivity,
+} from '../../../services/platform/activity.ts'
+import { recordEvent, takeExecutions } from '../../../services/platform/execution-queue.ts'
+import { kickoff, stopExecution } from '../../../services/platform/executions.ts'
+import { listProgress } from '../../../services/platform/progress.ts'
+import { createWorld } from '../web/world.ts'
+import type { World } from '../web/world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await createWorld()
+})
+
+afterAll(() => world.close())
+
+describe('the activity of an organization', () => {
+  it('has the last run of each automation and the runs of the week, of its own only', async () => {
+    const { sql, acme, rival } = world
+    const start = (deploymentId: number) => kickoff(sql, { deploymentId, inputs: {} })
+    const old = await start(acme.research.id)
+    await sql`update executions set queued_at = now() - interval '8 days' where id = ${old}`
+    const stopped = await start(acme.research.id)
+    await stopExecution(sql, stopped)
+    await start(rival.research.id)
+    expect(await listAutomationActivity(sql, acme.organizationId)).toMatchObject([
+      { name: 'acme digest', lastStatus: null, lastQueuedAt: null, executionsLastWeek: 0 },
+      { name: 'acme research', lastStatus: 'stopped', executionsLastWeek: 1 },
+    ])
+    const hours = await countExecutionsByHour(sql, acme.organizationId)
+    expect(hours).toHaveLength(24)
+    const sum = { completed: 0, failed: 0, open: 0 }
+    for (const { completed, failed, open } of hours) {
+      sum.completed += completed
+      sum.failed += failed
+      sum.open += open
+    }
+    expect(sum).toEqual({ completed: 0, failed: 1, open: 0 })
+    expect(hours.at(-1)?.hour.getTime()).toBeLessThanOrEqual(Date.now())
+  })
+})
+
+describe('the progress of a run', () => {
+  it('is the newest events of the last attempt, in order', async () => {
+    const { sql, acme } = world
+    await sql`truncate executions cascade`
+    const id = await kickoff(sql, { deploymentId: acme.research.id, inputs: {} })
+    const [first] = await takeExecutions(sql, 1)
+    if (!first) throw new Error('nothing to take')
+    await recordEvent(sql, first, { position: 0, event: { type: 'lost' } })
+    await sql`update executions set lease_expires_at = now() - interval '1 second'`
+    const [second] = await takeExecutions(sql, 1)
+    if (!second) throw new Error('nothing to take')
+    for (let position = 0; position < 5; position += 1) {
+      await recordEvent(sql, second, { position, event: { type: 'step', position } })
+    }
+    const progress = await listProgress(sql, id, 3)
+    expect(progress.map(({ event }) => event['position'])).toEqual([2, 3, 4])
+    expect(progress[0]?.recordedAt).toBeInstanceOf(Date)
+  })
+})

@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  DEPLOYMENT_STATUSES,
+  ensureDeployment,
+  findAutomation,
+  getDefinition,
+  listDeployments,
+  markDown,
+} from '../../../services/platform/deployments.ts'
+import {
+  EXECUTION_STATUSES,
+  findExecution,
+  kickoff,
+  listExecutions,
+  listRecentExecutions,
+} from '../../../services/platform/executions.ts'
+import { isEnabled, setFlag } from '../../../services/platform/feature-flags.ts'
+import {
+  ensureLlmConnection,
+  listLlmConnections,
+} from '../../../services/platform/llm-connections.ts'
+import { ensureOrganization, findOrganization } from '../../../services/platform/organizations.ts'
+import {
+  ensureProject,
+  findPublishedVersion,
+  publishVersion,
+} from '../../../services/platform/projects.ts'
+import {
+  ensurePublicToolRepository,
+  listTools,
+  uploadTool,
+} from '../../../services/platform/tools.ts'
+import { connectDatabase, parseAddress, sqlState } from '../../../services/shared/database.ts'
+import type { Database } from '../../../services/shared/database.ts'
+import { definition } from '../../support/crew.ts'
+import { seedCrew } from '../../support/platform.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+let sql: Database
+
+beforeAll(async () => {
+  database = await createDatabase('platform')
+  sql = connectDatabase(parseAddress(database.url), { name: 'test' })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+const CHECK_VIOLATION = '23514'
+const FOREIGN_KEY_VIOLATION = '23503'
+const UNIQUE_VIOLATION = '23505'
+
+describe('organizations (SPEC 2.3)', () => {
+  it('has one internal organization at the most', async () => {
+    const first = await ensureOrganization(sql, { name: 'Internal', internal: true })
+    const second = await ensureOrganization(sql, { name: 'Another', internal: true })
+    expect(second).toEqual(first)
+    const forced = sql`insert into organizations (name, internal) values ('Third', true)`
+    expect(await forced.catch(sqlState)).toBe(UNIQUE_VIOLATION)
+    expect(await findOrganization(sql, first.id)).toEqual(first)
+  })
+})
+
+describe('project versions', () => {
+  it('numbers versions without gaps when two are published at once', async () => {
+    const { id: organizationId } = await ensureOrganization(sql, { name: 'Numbers' })
+    const projectId = await ensureProject(sql, { organizationId, name: 'P' })
+    const versions = await Promise.all(
+      [1, 2, 3, 4].map(() => publishVersion(sql, projectId, definition)),
+    )
+    expect(versions.map(({ number }) => number).sort((a, b) => a - b)).toEqual([1, 2, 3, 4])
+    expect((await findPublishedVersion(sql, projectId))?.number).toBe(4)
+  })
+
+  it('never changes once it is published, not even by hand', async () => {
+    const { projectVersionId: id } = await seedCrew(sql, { organization: 'Fixed', slug: 'fixed' })
+    expect(
+      await sql`update project_versions set definition = '{}' where id = ${id}`.catch(sqlState),
+    ).toBe(CHECK_VIOLATION)
+    expect(await sql`delete from project_versions where id = ${id}`.catch(sqlState)).toBe(
+      CHECK_VIOLATION,
+    )
+  })
+
+  it('refuses a definition that is not one', async () => {
+    const { id: organizationId } = await ensureOrganization(sql, { name: 'Refused' })
+    const projectId = await ensureProject(sql, { organizationId, name: 'P' })
+    await expect(publishVersion(sql, projectId, { agents: [] })).rejects.toMatchObject({
+      code: 'unprocessable',
+    })
+    expect(await findPublishedVersion(sql, projectId)).toBeUndefined()
+    await expect(publishVersion(sql, 0, definition)).rejects.toMatchObject({ code: 'not_found' })
+  })
+})
+
+describe('deployments', () => {
+  it('keeps the automation id when a crew moves to a new version', async () => {
+    const before = await seedCrew(sql, { organization: 'Moves', slug: 'moves' })
+    const after = await seedCrew(sql, { organization: 'Moves', slug: 'moves' })
+    expect(after.automationId).toBe(before.automationId)
+    expect(after.projectVersionId).not.toBe(before.projectVersionId)
+    expect(await getDefinition(sql, after)).toEqual(definition)
+  })
+
+  it('is found by its automation id only, in whatever case a caller writes it', async () => {
+    const { automationId, id } = await seedCrew(sql, { organization: 'Found', slug: 'found' })
+    expect((await findAutomation(sql, automationId.toUpperCase()))?.id).toBe(id)
+    for (const wrong of ['', 'found', String(id), `${automationId}0`, "' or true --"]) {
+      expect(await findAutomation(sql, wrong)).toBeUndefined()
+    }
+  })
+
+  it("can not run another organization's project", async () => {
+    const theirs = await seedCrew(sql, { organization: 'Theirs', slug: 'theirs' })
+    const { id: organizationId } = await ensureOrganization(sql, { name: 'Ours' })
+    const stolen = ensureDeployment(sql, {
+      organizationId,
+      projectVersionId: theirs.projectVersionId,
+      name: 'x',
+      slug: 'stolen',
+      appId: 'crew-stolen',
+    })
+    expect(await stolen.catch(sqlState)).toBe(FOREIGN_KEY_VIOLATION)
+  })
+
+  it('knows the same statuses as the database', async () => {
+    const { id, organizationId } = await seedCrew(sql, {
+      organization: 'Statuses',
+      slug: 'statuses',
+    })
+    for (const status of DEPLOYMENT_STATUSES)
+      await sql`update deployments set status = ${status} where id = ${id}`
+    const unknown = sql`update deployments set status = 'Crew is Fine' where id = ${id}`
+    expect(await unknown.catch(sqlState)).toBe(CHECK_VIOLATION)
+    await markDown(sql, id, { status: 'Crew has Failed', reason: 'ImagePullBackOff' })
+    expect(await listDeployments(sql, organizationId)).toMatchObject([
+      { status: 'Crew has Failed', statusReason: 'ImagePullBackOff' },
+    ])
+  })
+
+  it('is not online without an address', async () => {
+    const { id } = await seedCrew(sql, { organization: 'Nowhere', slug: 'nowhere' })
+    expect(await sql`update deployments set url = null where id = ${id}`.catch(sqlState)).toBe(
+      CHECK_VIOLATION,
+    )
+  })
+})
+
+describe('executions', () => {
+  it("keeps one automation's runs from another's callers", async () => {
+    const ours = await seedCrew(sql, { organization: 'A', slug: 'runs-a' })
+    const theirs = await seedCrew(sql, { organization: 'B', slug: 'runs-b' })
+    const id = await kickoff(sql, { deploymentId: ours.id, inputs: { snake_case: 1 } })
+    expect(await findExecution(sql, ours.id, id)).toMatchObject({
+      status: 'queued',
+      inputs: { snake_case: 1 },
+    })
+    expect(await findExecution(sql, theirs.id, id)).toBeUndefined()
+    expect(await findExecution(sql, ours.id, 'nonsense')).toBeUndefined()
+    expect(await listRecentExecutions(sql, theirs.organizationId, 10)).toEqual([])
+    expect(await listRecentExecutions(sql, ours.organizationId, 10)).toMatchObject([
+      { id, automationName: 'runs-a' },
+    ])
+    expect(await listExecutions(sql, ours.id, 10)).toMatchObject([{ id }])
+  })
+
+  it('knows the same statuses as the database', async () => {
+    const [row] = await sql<[{ definition: string }]>`
+      select pg_get_constraintdef(oid) as definition from pg_constraint where conname = 'executions_status_check'`
+    expect([...row.definition.matchAll(/'(\w+)'/g)].map(([, status]) => status)).toEqual([
+      ...EXECUTION_STATUSES,
+    ])
+  })
+
+  it('can not be in two states at once', async () => {
+    const { id: deploymentId } = await seedCrew(sql, { organization: 'States', slug: 'states' })
+    const id = await kickoff(sql, { deploymentId, inputs: {} })
+    for (const half of [
+      { status: 'completed' },
+      { status: 'error' },
+      { status: 'running' },
+      { output: 'x' },
+    ]) {
+      expect(await sql`update executions set ${sql(half)} where id = ${id}`.catch(sqlState)).toBe(
+        CHECK_VIOLATION,
+      )
+    }
+  })
+})
+
+describe('feature flags', () => {
+  it('prefers what the organization says to what the platform says, and is off by default', async () => {
+    const { id } = await ensureOrganization(sql, { name: 'Flags' })
+    const name = 'k8s_namespace_isolation'
+    expect(await isEnabled(sql, name, id)).toBe(false)
+    await setFlag(sql, { name, organizationId: null, enabled: true })
+    expect(await isEnabled(sql, name, id)).toBe(true)
+    await setFlag(sql, { name, organizationId: id, enabled: false })
+    expect(await isEnabled(sql, name, id)).toBe(false)
+    await setFlag(sql, { name, organizationId: null, enabled: false })
+    await setFlag(sql, { name, organizationId: id, enabled: true })
+    expect(await isEnabled(sql, name, id)).toBe(true)
+  })
+})
+
+describe('LLM connections', () => {
+  it('are of one organization and take a change of model', async () => {
+    const { id: organizationId } = await ensureOrganization(sql, { name: 'Models' })
+    const connection = {
+      organizationId,
+      name: 'main',
+      provider: 'openai',
+      model: 'a',
+      baseUrl: null,
+    }
+    await ensureLlmConnection(sql, connection)
+    await ensureLlmConnection(sql, { ...connection, model: 'b' })
+    expect(await listLlmConnections(sql, organizationId)).toMatchObject([
+      { name: 'main', model: 'b' },
+    ])
+    expect(await listLlmConnections(sql, organizationId + 1)).toEqual([])
+  })
+})
+
+describe('the tool repository (SPEC 2.3)', () => {
+  const upload = {
+    name: 'My_Tool',
+    version: '1.0',
+    filename: 'my_tool-1.0.tar.gz',
+    requiresPython: '>=3.10',
+    content: Buffer.from('x'),
+  }
+
+  it('is there once, and finds a tool by any spelling of its name (PEP 503)', async () => {
+    const id = await ensurePublicToolRepository(sql, 'public')
+    expect(await ensurePublicToolRepository(sql, 'public-too')).toBe(id)
+    await uploadTool(sql, id, upload)
+    expect(await listTools(sql, id, 'my-TOOL')).toMatchObject([
+      {
+        name: 'my-tool',
+        version: '1.0',
+        filename: 'my_tool-1.0.tar.gz',
+        requiresPython: '>=3.10',
+        yankedReason: null,
+      },
+    ])
+  })
+
+  it('never replaces a file', async () => {
+    const id = await ensurePublicToolRepository(sql, 'public')
+    const again = uploadTool(sql, id, { ...upload, content: Buffer.from('other') })
+    await expect(again).rejects.toMatchObject({ code: 'conflict' })
+  })
+})

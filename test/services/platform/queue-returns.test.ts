@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Deployment } from '../../../services/platform/deployments.ts'
+import {
+  listEvents,
+  measureQueue,
+  recordEvent,
+  releaseExecution,
+  retryExecution,
+  takeExecutions,
+} from '../../../services/platform/execution-queue.ts'
+import { kickoff } from '../../../services/platform/executions.ts'
+import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
+import type { Database } from '../../../services/shared/database.ts'
+import { seedCrew } from '../../support/platform.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+let sql: Database
+let deployment: Deployment
+
+beforeAll(async () => {
+  database = await createDatabase('platform')
+  sql = connectDatabase(parseAddress(database.url), { name: 'test' })
+  deployment = await seedCrew(sql, { organization: 'Acme', slug: 'research' })
+})
+
+beforeEach(async () => {
+  await sql`truncate executions cascade`
+})
+
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+const enqueue = (): Promise<string> =>
+  kickoff(sql, { deploymentId: deployment.id, inputs: { topic: 'x' } })
+
+async function takeOne() {
+  const [taken] = await takeExecutions(sql, 1)
+  if (!taken) throw new Error('nothing to take')
+  return taken
+}
+
+const told = (type: string) => ({ position: 0, event: { type } })
+
+describe('a run that goes back to the queue', () => {
+  it('is taken again without a trace of the attempt that was released', async () => {
+    const id = await enqueue()
+    const first = await takeOne()
+    await recordEvent(sql, first, told('of_the_first'))
+    await releaseExecution(sql, first)
+    const second = await takeOne()
+    expect(second.attempt).toBe(1)
+    await recordEvent(sql, second, told('of_the_second'))
+    expect(await listEvents(sql, id)).toEqual([{ type: 'of_the_second' }])
+  })
+
+  it('counts the attempt that broke, waits, and keeps what it told', async () => {
+    const id = await enqueue()
+    const first = await takeOne()
+    await recordEvent(sql, first, told('of_the_first'))
+    expect(await retryExecution(sql, first, 60)).toBe(true)
+    expect(await retryExecution(sql, first, 60)).toBe(false)
+    expect(await listEvents(sql, id)).toEqual([{ type: 'of_the_first' }])
+    expect(await takeExecutions(sql, 1)).toEqual([])
+    await sql`update executions set available_at = now()`
+    expect(await takeOne()).toMatchObject({ id, attempt: 2 })
+    expect(await listEvents(sql, id)).toEqual([])
+  })
+})
+
+describe('the size of the queue', () => {
+  it('is what is due, and how long the first has waited', async () => {
+    expect(await measureQueue(sql)).toEqual({ due: 0, oldestSeconds: 0 })
+    const id = await enqueue()
+    await enqueue()
+    await sql`update executions set available_at = now() - interval '90 seconds' where id = ${id}`
+    const size = await measureQueue(sql)
+    expect(size.due).toBe(2)
+    expect(size.oldestSeconds).toBeGreaterThanOrEqual(90)
+    await sql`update executions set available_at = now() + interval '1 hour'`
+    expect(await measureQueue(sql)).toEqual({ due: 0, oldestSeconds: 0 })
+  })
+})

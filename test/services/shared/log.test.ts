@@ -1,0 +1,72 @@
+import { Hono } from 'hono'
+import { describe, expect, it } from 'vitest'
+import { createLog, requestLog } from '../../../services/shared/log.ts'
+import type { RequestVariables } from '../../../services/shared/log.ts'
+
+function collect() {
+  const lines: Record<string, unknown>[] = []
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) }
+  return { lines, log: createLog({ name: 'web', level: 'debug', destination }) }
+}
+
+describe('createLog', () => {
+  it('replaces credentials by name, at the top and one level down', () => {
+    const { lines, log } = collect()
+    log.info(
+      { authorization: 'Bearer x', headers: { cookie: 'y', accept: 'z' }, token: 't' },
+      'hello',
+    )
+    expect(lines).toMatchObject([
+      {
+        authorization: '[redacted]',
+        headers: { cookie: '[redacted]', accept: 'z' },
+        token: '[redacted]',
+        service: 'web',
+        level: 'info',
+      },
+    ])
+  })
+})
+
+describe('requestLog', () => {
+  function app() {
+    const { lines, log } = collect()
+    const hono = new Hono<{ Variables: RequestVariables }>()
+    hono.use(requestLog(log))
+    hono.get('/items/:id', (c) => {
+      c.get('wide')['user_id'] = 7
+      return c.text('ok')
+    })
+    hono.get('/health', (c) => c.text('ok'))
+    hono.get('/broken', (c) => c.text('no', 503))
+    return { lines, hono }
+  }
+
+  it('leaves one wide line per request, with the route and what the handler added', async () => {
+    const { lines, hono } = app()
+    await hono.request('/items/5?secret=1', { headers: { 'x-request-id': 'abcdefgh' } })
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toMatchObject({
+      request_id: 'abcdefgh',
+      method: 'GET',
+      route: '/items/:id',
+      status: 200,
+      user_id: 7,
+      level: 'info',
+    })
+    expect(JSON.stringify(lines)).not.toContain('secret')
+  })
+
+  it('makes a request id of its own when the given one is not fit for a log', async () => {
+    const { lines, hono } = app()
+    await hono.request('/items/5', { headers: { 'x-request-id': 'a b\tc"{}<>' } })
+    expect(lines[0]?.['request_id']).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
+  it('writes good probes at debug and failures at error', async () => {
+    const { lines, hono } = app()
+    await hono.request('/health')
+    await hono.request('/broken')
+    expect(lines.map(({ level }) => level)).toEqual(['debug', 'error'])
+  })
+})

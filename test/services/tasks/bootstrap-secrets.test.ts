@@ -1,0 +1,155 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createKubernetes } from '../../../services/shared/kubernetes.ts'
+import { createLog } from '../../../services/shared/log.ts'
+import { bootstrapSecrets } from '../../../services/tasks/bootstrap-secrets.ts'
+import type { BootstrapConfig } from '../../../services/tasks/env.ts'
+import { forbidden, startKubernetes } from '../../support/kubernetes.ts'
+import type { KubernetesStub } from '../../support/kubernetes.ts'
+
+const SECRETS = '/api/v1/namespaces/default/secrets'
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
+
+const config: BootstrapConfig = {
+  LOG_LEVEL: 'info',
+  POD_NAMESPACE: 'default',
+  PLATFORM_SECRET: 'demo-secrets',
+  PLATFORM_SECRET_OVERRIDES: undefined,
+  PLATFORM_SECRET_KEYS: ['PLATFORM_DEBUG_TOKEN', 'COLLECTOR_JWT_SECRET'],
+  RESTART_DEPLOYMENTS: ['demo-web', 'demo-gone'],
+}
+
+let cluster: KubernetesStub
+let lines: string[]
+
+beforeEach(async () => {
+  cluster = await startKubernetes()
+  lines = []
+  cluster.objects.set(`${SECRETS}/demo-secrets`, { metadata: { resourceVersion: '1' } })
+  cluster.objects.set(`${DEPLOYMENTS}/demo-web`, { metadata: { resourceVersion: '1' } })
+})
+
+afterEach(() => cluster.stop())
+
+function run(overrides: Partial<BootstrapConfig> = {}): Promise<void> {
+  const destination = { write: (line: string) => void lines.push(line) }
+  const log = createLog({ name: 'test', destination })
+  return bootstrapSecrets(createKubernetes(cluster.address), { ...config, ...overrides }, log)
+}
+
+function values(name = 'demo-secrets'): Record<string, string> {
+  const data = cluster.objects.get(`${SECRETS}/${name}`)?.['data'] ?? {}
+  return Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [
+      key,
+      Buffer.from(String(value), 'base64').toString(),
+    ]),
+  )
+}
+
+function put(name: string, data: Record<string, string>): void {
+  const encoded = Object.entries(data).map(([key, value]) => [
+    key,
+    Buffer.from(value).toString('base64'),
+  ])
+  cluster.objects.set(`${SECRETS}/${name}`, {
+    metadata: { resourceVersion: '7' },
+    data: Object.fromEntries(encoded),
+  })
+}
+
+const restarts = () =>
+  cluster.calls.filter(({ path, method }) => method === 'PATCH' && path.startsWith(DEPLOYMENTS))
+
+describe('secrets:bootstrap (SPEC 5.1)', () => {
+  it('gives each missing key 64 random alphanumeric characters on first install, and restarts nothing', async () => {
+    await run()
+    const { PLATFORM_DEBUG_TOKEN: token, COLLECTOR_JWT_SECRET: secret } = values()
+    expect(token).toMatch(/^[A-Za-z0-9]{64}$/)
+    expect(secret).toMatch(/^[A-Za-z0-9]{64}$/)
+    expect(token).not.toBe(secret)
+    expect(restarts()).toEqual([])
+  })
+
+  it('keeps what is there across upgrades and writes nothing', async () => {
+    put('demo-secrets', { PLATFORM_DEBUG_TOKEN: 'kept', COLLECTOR_JWT_SECRET: 'kept too' })
+    await run()
+    expect(values()).toEqual({ PLATFORM_DEBUG_TOKEN: 'kept', COLLECTOR_JWT_SECRET: 'kept too' })
+    expect(cluster.calls.map(({ method }) => method)).toEqual(['GET'])
+  })
+
+  it('makes a deleted key anew and restarts the Deployments that exist', async () => {
+    put('demo-secrets', { COLLECTOR_JWT_SECRET: 'kept' })
+    await run()
+    expect(values()).toMatchObject({ COLLECTOR_JWT_SECRET: 'kept' })
+    expect(values()['PLATFORM_DEBUG_TOKEN']).toHaveLength(64)
+    expect(restarts().map(({ path }) => path)).toEqual([
+      `${DEPLOYMENTS}/demo-web`,
+      `${DEPLOYMENTS}/demo-gone`,
+    ])
+    expect(JSON.stringify(cluster.objects.get(`${DEPLOYMENTS}/demo-web`))).toMatch(
+      /"platform\/secrets-hash":"[0-9a-f]{12}"/,
+    )
+  })
+
+  it("takes over the operator's own values, and keeps them when the override goes", async () => {
+    put('demo-secrets', { PLATFORM_DEBUG_TOKEN: 'old', COLLECTOR_JWT_SECRET: 'kept' })
+    put('demo-overrides', { PLATFORM_DEBUG_TOKEN: 'mine' })
+    await run({ PLATFORM_SECRET_OVERRIDES: 'demo-overrides' })
+    expect(values()).toEqual({ PLATFORM_DEBUG_TOKEN: 'mine', COLLECTOR_JWT_SECRET: 'kept' })
+    expect(restarts()).toEqual([])
+    await run()
+    expect(values()).toMatchObject({ PLATFORM_DEBUG_TOKEN: 'mine' })
+  })
+
+  it('reads again when another writer was faster, and keeps what that one wrote', async () => {
+    let raced = false
+    cluster.intercept = ({ method }) => {
+      if (method !== 'PATCH' || raced) return false
+      raced = true
+      put('demo-secrets', { PLATFORM_DEBUG_TOKEN: 'theirs' })
+      return false
+    }
+    await run()
+    expect(values()).toMatchObject({ PLATFORM_DEBUG_TOKEN: 'theirs' })
+    expect(values()['COLLECTOR_JWT_SECRET']).toHaveLength(64)
+  })
+
+  it('reads the service account token for each call, as the kubelet renews it', async () => {
+    await run()
+    await cluster.setToken('token-2')
+    await run()
+    expect(cluster.calls.at(0)?.authorization).toBe('Bearer token-1')
+    expect(cluster.calls.at(-1)?.authorization).toBe('Bearer token-2')
+  })
+
+  it('tells which right is missing', async () => {
+    cluster.intercept = (_, response) => forbidden(response, { verb: 'get', resource: 'secrets' })
+    await expect(run()).rejects.toMatchObject({
+      code: 'forbidden',
+      message: expect.stringContaining('cannot get resource "secrets"'),
+    })
+  })
+
+  it('tells that the Secret is missing', async () => {
+    cluster.objects.clear()
+    await expect(run()).rejects.toMatchObject({
+      code: 'not_found',
+      message: expect.stringContaining('demo-secrets'),
+    })
+  })
+
+  it('tells that the API server is away', async () => {
+    await cluster.stop()
+    await expect(run()).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('read the Secret'),
+    })
+    cluster = await startKubernetes()
+  })
+
+  it('never writes a value into the log', async () => {
+    await run()
+    for (const value of Object.values(values())) expect(lines.join()).not.toContain(value)
+    expect(lines.join()).toContain('fingerprint')
+  })
+})

@@ -1,0 +1,86 @@
+import { expect } from 'vitest'
+import { start as startCrewService } from '../../../services/crew/start.ts'
+import { markOnline } from '../../../services/platform/deployments.ts'
+import type { Deployment } from '../../../services/platform/deployments.ts'
+import { listEvents, takeExecutions } from '../../../services/platform/execution-queue.ts'
+import { findExecution, kickoff } from '../../../services/platform/executions.ts'
+import type { Execution } from '../../../services/platform/executions.ts'
+import { crewToken } from '../../../services/shared/crew-token.ts'
+import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
+import { createLog } from '../../../services/shared/log.ts'
+import type { Service } from '../../../services/shared/serve.ts'
+import { start as startWorkerService } from '../../../services/worker/start.ts'
+import { definition } from '../../support/crew.ts'
+import { seedCrew } from '../../support/platform.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+export const SECRET_KEY_BASE = 'secret-key-base-'.repeat(4)
+export const COLLECTOR_SECRET = 'collector-secret-'.repeat(4)
+export const silent = createLog({ name: 'test', level: 'silent' })
+
+/** A database with one deployed crew, and what tests of the worker do with it. */
+export async function openPlatform() {
+  const database = await createDatabase('platform')
+  const sql = connectDatabase(parseAddress(database.url), { name: 'test' })
+  const deployment = await seedCrew(sql, { organization: 'Acme', slug: 'research' })
+  const running: Service[] = []
+  const own = async (starting: Promise<Service>): Promise<Service> => {
+    const service = await starting
+    running.push(service)
+    return service
+  }
+  const get = (id: string): Promise<Execution | undefined> => findExecution(sql, deployment.id, id)
+  return {
+    sql,
+    deployment,
+    url: database.url,
+    get,
+    events: (id: string) => listEvents(sql, id),
+    kickoff: (inputs: Record<string, unknown> = { topic: 'whales' }): Promise<string> =>
+      kickoff(sql, { deploymentId: deployment.id, inputs }),
+    deployAt: (url: string): Promise<void> => markOnline(sql, deployment.id, url),
+    async takeOne() {
+      const [taken] = await takeExecutions(sql, 1)
+      if (!taken) throw new Error('nothing to take')
+      return taken
+    },
+    /** Waits until a run has the status, and returns it. */
+    async until(id: string, status: Execution['status']): Promise<Execution> {
+      await expect.poll(async () => (await get(id))?.status, { timeout: 10_000 }).toBe(status)
+      const found = await get(id)
+      if (!found) throw new Error(`no run ${id}`)
+      return found
+    },
+    startCrew: (env: Record<string, string>) => own(startCrew(deployment, env)),
+    startWorker: (env: Record<string, string> = {}) =>
+      own(startWorkerService({ ...workerEnv(database.url), ...env }, { log: silent })),
+    /** Stops the services that a test has started. */
+    async stopServices(): Promise<void> {
+      await Promise.all(running.splice(0).map((service) => service.stop()))
+    },
+    async close(): Promise<void> {
+      await sql.end()
+      await database.drop()
+    },
+  }
+}
+
+export const workerEnv = (databaseUrl: string): Record<string, string> => ({
+  DATABASE_URL: databaseUrl,
+  HOST: '127.0.0.1',
+  PORT: '0',
+  PLATFORM_VERSION: '1.13.0',
+  SECRET_KEY_BASE,
+  CREW_PATIENCE_SECONDS: '5',
+  DRAIN_SECONDS: '0',
+})
+
+function startCrew({ automationId }: Deployment, env: Record<string, string>): Promise<Service> {
+  const base = {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    CREW_DEFINITION: JSON.stringify(definition),
+    CREW_TOKEN: crewToken(SECRET_KEY_BASE, automationId),
+  }
+  return startCrewService({ ...base, ...env }, { log: silent })
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest'
+import { insist } from '../../../services/worker/insist.ts'
+import { keepLease } from '../../../services/worker/keep-lease.ts'
+
+/** Keeps a lease of 600 ms with the given answers, in order; resolves when it is lost. */
+function keep(...answers: (() => Promise<boolean>)[]) {
+  let renewals = 0
+  let stop = (): void => {}
+  const lost = new Promise<number>((resolve) => {
+    const renew = (): Promise<boolean> => {
+      const answer = answers[Math.min(renewals, answers.length - 1)]
+      renewals += 1
+      return answer?.() ?? Promise.resolve(false)
+    }
+    const onLost = (): void => resolve(renewals)
+    stop = keepLease({ renew, everyMs: 5, leaseMs: 600, retryMs: 20, onLost })
+  })
+  return { lost, renewals: () => renewals, stop: () => stop() }
+}
+
+const yes = async (): Promise<boolean> => true
+const no = async (): Promise<boolean> => false
+const fails = async (): Promise<boolean> => {
+  throw new Error('the database is away')
+}
+const hangs = (): Promise<boolean> => new Promise(() => {})
+
+describe('the lease of a run', () => {
+  it('is renewed until the run is taken away', async () => {
+    expect(await keep(yes, yes, no).lost).toBe(3)
+  })
+
+  it('survives a database that is away for a moment', async () => {
+    expect(await keep(yes, fails, fails, yes, no).lost).toBe(5)
+  })
+
+  it.each([
+    ['fails', fails],
+    ['hangs', hangs],
+  ])('is given up before it runs out when the database %s', async (_, answer) => {
+    const started = performance.now()
+    await keep(answer).lost
+    const keptMs = performance.now() - started
+    expect(keptMs).toBeGreaterThan(450)
+    expect(keptMs).toBeLessThan(900)
+  })
+
+  it('is not renewed any more once it is stopped', async () => {
+    const { renewals, stop, lost } = keep(yes)
+    await expect.poll(renewals).toBeGreaterThan(2)
+    stop()
+    const last = renewals()
+    expect(await Promise.race([lost, new Promise((done) => setTimeout(done, 50, 'kept'))])).toBe(
+      'kept',
+    )
+    expect(renewals()).toBe(last)
+  })
+})
+
+describe('a statement that is insisted on', () => {
+  it('is done again until it succeeds', async () => {
+    let tries = 0
+    const statement = async (): Promise<string> => {
+      tries += 1
+      if (tries < 3) throw new Error('away')
+      return 'done'
+    }
+    expect(await insist(statement, { forMs: 5000, waitMs: 1 })).toBe('done')
+  })
+
+  it('fails in the end, and at once when its run is let go of', async () => {
+    await expect(insist(fails, { forMs: 10, waitMs: 1 })).rejects.toThrow('away')
+    const signal = AbortSignal.abort()
+    await expect(insist(fails, { forMs: 60_000, signal })).rejects.toThrow('aborted')
+  })
+})

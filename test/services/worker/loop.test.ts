@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest'
+import type { LeasedExecution } from '../../../services/platform/execution-queue.ts'
+import { createMetrics } from '../../../services/shared/metrics.ts'
+import { createApp } from '../../../services/worker/app.ts'
+import { startLoop } from '../../../services/worker/loop.ts'
+import type { LoopDeps } from '../../../services/worker/loop.ts'
+import { definition } from '../../support/crew.ts'
+import { silent } from './harness.ts'
+
+const execution: LeasedExecution = {
+  id: '00000000-0000-4000-8000-000000000001',
+  leaseId: '00000000-0000-4000-8000-000000000002',
+  attempt: 1,
+  inputs: {},
+  queuedAt: new Date(),
+  automationId: '00000000-0000-4000-8000-000000000003',
+  deploymentId: 1,
+  deploymentName: 'Research',
+  slug: 'research',
+  organizationId: 1,
+  url: null,
+  definition,
+}
+
+function loopWith(deps: Partial<LoopDeps>) {
+  return startLoop({
+    take: async () => [],
+    giveUp: async () => 0,
+    run: async () => {},
+    concurrency: 2,
+    pollMs: 60_000,
+    log: silent,
+    ...deps,
+  })
+}
+
+describe('the loop of a worker', () => {
+  it('looks again as soon as a run has ended, and asks for no more than it has room for', async () => {
+    const limits: number[] = []
+    const ends: (() => void)[] = []
+    const loop = loopWith({
+      async take(limit) {
+        limits.push(limit)
+        return limits.length <= 2 ? [execution] : []
+      },
+      run: () => new Promise((resolve) => ends.push(resolve)),
+    })
+    await expect.poll(() => limits).toEqual([2])
+    loop.wake()
+    await expect.poll(() => limits).toEqual([2, 1])
+    loop.wake()
+    ends[0]?.()
+    await expect.poll(() => limits).toEqual([2, 1, 1])
+    expect(loop.running()).toBe(1)
+    ends[1]?.()
+    await loop.stop(1000)
+  })
+
+  it('goes on when the queue can not be read, and when a run raises', async () => {
+    let looks = 0
+    const loop = loopWith({
+      pollMs: 1,
+      async take() {
+        looks += 1
+        if (looks === 1) throw new Error('the database is away')
+        return looks === 2 ? [execution] : []
+      },
+      run: () => Promise.reject(new Error('unforeseen')),
+    })
+    await expect.poll(() => looks).toBeGreaterThan(3)
+    expect(loop.running()).toBe(0)
+    await loop.stop(1000)
+  })
+
+  it('tells its runs to let go when the time to drain is over', async () => {
+    const told: string[] = []
+    let looks = 0
+    const loop = loopWith({
+      async take() {
+        looks += 1
+        return looks === 1 ? [execution] : []
+      },
+      run: (_, drain) =>
+        new Promise((resolve) => {
+          drain.addEventListener('abort', () => {
+            told.push('drain')
+            resolve()
+          })
+        }),
+    })
+    await expect.poll(loop.running).toBe(1)
+    await loop.stop(20)
+    expect([told, looks]).toEqual([['drain'], 1])
+  })
+})
+
+describe('a worker whose loop hangs', () => {
+  it('says so, that it is restarted', async () => {
+    const deps = { log: silent, registry: createMetrics(), check: async () => {} }
+    const app = createApp({ ...deps, isAlive: () => false })
+    expect((await app.request('/health/live')).status).toBe(503)
+    expect((await app.request('/health')).status).toBe(503)
+  })
+})

@@ -1,0 +1,253 @@
+import type { ServerResponse } from 'node:http'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { ATTEMPTS_MAX, takeExecutions } from '../../../services/platform/execution-queue.ts'
+import { stopExecution } from '../../../services/platform/executions.ts'
+import { runExecution } from '../../../services/worker/run-execution.ts'
+import type { ExecutionDeps } from '../../../services/worker/run-execution.ts'
+import { noTracing } from '../../../services/worker/run-trace.ts'
+import { isSilent, says, startFakeModel } from '../crew/fake-model.ts'
+import type { FakeModel } from '../crew/fake-model.ts'
+import { begin, line, startBrokenCrew } from './broken-crew.ts'
+import type { BrokenCrew } from './broken-crew.ts'
+import { openPlatform, SECRET_KEY_BASE, silent } from './harness.ts'
+
+let platform: Awaited<ReturnType<typeof openPlatform>>
+let model: FakeModel
+let broken: BrokenCrew | undefined
+
+beforeAll(async () => {
+  platform = await openPlatform()
+  model = await startFakeModel()
+})
+
+beforeEach(async () => {
+  await platform.sql`truncate executions cascade`
+  model.requests.length = 0
+})
+
+afterEach(async () => {
+  await platform.stopServices()
+  await broken?.stop()
+  broken = undefined
+})
+
+afterAll(async () => {
+  await platform.close()
+  await model.stop()
+})
+
+async function deploy(): Promise<void> {
+  const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
+  await platform.deployAt(crew.url)
+}
+
+async function deployBroken(answer: (response: ServerResponse, kickoffs: number) => void) {
+  broken = await startBrokenCrew(answer)
+  await platform.deployAt(broken.url)
+  return broken
+}
+
+/** Takes the next run and runs it, as the loop of a worker does. */
+async function runNext(more: Partial<ExecutionDeps> = {}, drain = new AbortController().signal) {
+  const deps = {
+    sql: platform.sql,
+    log: silent,
+    tracing: noTracing,
+    secretKeyBase: SECRET_KEY_BASE,
+    crewPatienceMs: 1000,
+    executionTimeoutMs: 10_000,
+    ...more,
+  }
+  return runExecution(deps, await platform.takeOne(), drain)
+}
+
+describe('a run that is taken away', () => {
+  it('is let go of at the next heartbeat when somebody stops it', async () => {
+    await deploy()
+    model.play(isSilent)
+    const arrival = model.arrival()
+    const id = await platform.kickoff()
+    const outcome = runNext({ heartbeatMs: 20 })
+    const request = await arrival
+    await stopExecution(platform.sql, id)
+    expect(await outcome).toBe('revoked')
+    await request.abandoned
+    expect(await platform.get(id)).toMatchObject({ status: 'stopped', output: null, error: null })
+  })
+
+  it('is not completed by a worker whose lease another one has taken over', async () => {
+    await deploy()
+    model.play((response, request) => {
+      const takeOver = async () => {
+        await platform.sql`update executions set lease_expires_at = now() - interval '1 second'`
+        // Whoever looks while an event is being stored finds the row locked, and looks again.
+        const take = () => takeExecutions(platform.sql, 1)
+        await expect.poll(async () => (await take()).length).toBe(1)
+        says('Facts.')(response, request)
+      }
+      void takeOver()
+    }, says('A summary.'))
+    const id = await platform.kickoff()
+    expect(await runNext()).toBe('revoked')
+    expect(await platform.get(id)).toMatchObject({ status: 'running', attempt: 2 })
+    expect(await platform.events(id)).toEqual([])
+  })
+})
+
+describe('a crew that breaks in the middle of a run', () => {
+  it.each<[string, (response: ServerResponse) => void, string]>([
+    [
+      'hangs up',
+      (response) => {
+        begin(response)
+        setImmediate(() => response.destroy())
+      },
+      'terminated',
+    ],
+    [
+      'ends without a result',
+      (response) => {
+        begin(response)
+        response.end()
+      },
+      'the connection ended',
+    ],
+    ['falls silent', begin, 'nothing was heard for 0.1 s'],
+    [
+      'writes something else',
+      (response) => {
+        begin(response)
+        response.write('Traceback (most recent call last)\n')
+      },
+      'not valid JSON',
+    ],
+    [
+      'writes an event that is none',
+      (response) => {
+        begin(response)
+        response.write(line({ type: 'crew_completed', output: 7 }))
+      },
+      'Invalid',
+    ],
+    [
+      'writes a line without an end',
+      (response) => {
+        begin(response)
+        response.write('x'.repeat(8_500_000))
+      },
+      'longer than 8388608 characters',
+    ],
+  ])('and %s is tried again, three times at the most', async (_, answer, reason) => {
+    const { kickoffs } = await deployBroken(answer)
+    const id = await platform.kickoff()
+    for (let attempt = 1; attempt < ATTEMPTS_MAX; attempt += 1) {
+      expect(await runNext({ silenceMs: 100 })).toBe('retried')
+      expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt })
+      await platform.sql`update executions set available_at = now()`
+    }
+    expect(await runNext({ silenceMs: 100 })).toBe('error')
+    expect(kickoffs()).toBe(ATTEMPTS_MAX)
+    const run = await platform.get(id)
+    expect(run?.error?.code).toBe('crew_lost')
+    expect(run?.error?.message).toContain('was lost in the middle of the run')
+    expect(run?.error?.message).toContain(reason)
+    expect(await platform.events(id)).toEqual([expect.objectContaining({ type: 'crew_started' })])
+  })
+
+  it('is waited for as long as heartbeats come, and kinds of events to come are ignored', async () => {
+    await deployBroken((response) => {
+      begin(response)
+      response.write(line({ type: 'from_the_future', of: 'a newer crew' }))
+      let beats = 0
+      const timer = setInterval(() => {
+        beats += 1
+        response.write(line({ type: 'heartbeat' }))
+        if (beats < 10) return
+        clearInterval(timer)
+        const usage = { input_tokens: 1, output_tokens: 2 }
+        response.end(line({ type: 'crew_completed', output: 'slow', usage }))
+      }, 20)
+    })
+    const id = await platform.kickoff()
+    expect(await runNext({ silenceMs: 100 })).toBe('completed')
+    expect(await platform.get(id)).toMatchObject({
+      output: 'slow',
+      usage: { inputTokens: 1, outputTokens: 2 },
+    })
+    expect(await platform.events(id)).toHaveLength(2)
+  })
+})
+
+describe('a crew that does not take a run', () => {
+  it('is tried again while a proxy answers for it', async () => {
+    const { kickoffs } = await deployBroken((response, count) => {
+      if (count < 3) return void response.writeHead(count === 1 ? 502 : 503).end('<html>')
+      begin(response)
+      const usage = { input_tokens: 0, output_tokens: 0 }
+      response.end(line({ type: 'crew_completed', output: 'done', usage }))
+    })
+    const id = await platform.kickoff()
+    expect(await runNext({ crewPatienceMs: 5000 })).toBe('completed')
+    expect(kickoffs()).toBe(3)
+    expect(await platform.get(id)).toMatchObject({ output: 'done', attempt: 1 })
+  })
+
+  it.each<[string, (response: ServerResponse) => void, RegExp]>([
+    ['another token', (response) => void response.writeHead(401).end(), /SECRET_KEY_BASE.*again/],
+    [
+      'a reason',
+      (response) => {
+        response.writeHead(422, { 'content-type': 'application/problem+json' })
+        response.end('{"message":"Inputs are missing: topic."}')
+      },
+      /HTTP 422: Inputs are missing: topic\./,
+    ],
+    ['a web page', (response) => void response.end('<html>'), /is no crew/],
+    ['a redirect', (response) => void response.writeHead(302, { location: '/' }).end(), /HTTP 302/],
+  ])('with %s is not tried again', async (_, answer, message) => {
+    const { kickoffs } = await deployBroken(answer)
+    const id = await platform.kickoff()
+    expect(await runNext()).toBe('error')
+    expect(kickoffs()).toBe(1)
+    expect((await platform.get(id))?.error).toEqual({
+      code: 'crew_rejected',
+      message: expect.stringMatching(message),
+    })
+  })
+
+  it('because it was never deployed is an error at once', async () => {
+    await platform.sql`update deployments set status = 'Crew is Provisioning', url = null`
+    const id = await platform.kickoff()
+    expect(await runNext()).toBe('error')
+    expect((await platform.get(id))?.error?.code).toBe('crew_not_deployed')
+  })
+})
+
+describe('a run', () => {
+  it('is ended when it takes too long', async () => {
+    await deploy()
+    model.play(isSilent)
+    const arrival = model.arrival()
+    const id = await platform.kickoff()
+    expect(await runNext({ executionTimeoutMs: 300 })).toBe('error')
+    await (
+      await arrival
+    ).abandoned
+    expect((await platform.get(id))?.error).toEqual({
+      code: 'execution_timeout',
+      message: 'The run took longer than 0.3 s and was ended.',
+    })
+  })
+
+  it('goes back to the queue while its crew is away and the worker stops', async () => {
+    await deployBroken((response) => void response.writeHead(503).end())
+    const id = await platform.kickoff()
+    const drain = new AbortController()
+    const outcome = runNext(
+      { crewPatienceMs: 60_000, onCrewAway: () => drain.abort() },
+      drain.signal,
+    )
+    expect(await outcome).toBe('released')
+    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 0 })
+  })
+})

@@ -1,0 +1,279 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { startModel } from '../../../services/local/model.ts'
+import type { Service } from '../../../services/shared/serve.ts'
+import { start } from '../../../services/worker/start.ts'
+import { freePort } from '../../support/free-port.ts'
+import { isSilent, refuses, says, startFakeModel } from '../crew/fake-model.ts'
+import type { FakeModel } from '../crew/fake-model.ts'
+import { openPlatform, silent, workerEnv } from './harness.ts'
+
+let platform: Awaited<ReturnType<typeof openPlatform>>
+let model: FakeModel
+let demo: Service
+
+beforeAll(async () => {
+  platform = await openPlatform()
+  model = await startFakeModel()
+  demo = await startModel({ port: 0, log: silent, latencyMs: 1 })
+})
+
+beforeEach(async () => {
+  await platform.sql`truncate executions cascade`
+  model.requests.length = 0
+})
+
+afterEach(() => platform.stopServices())
+
+afterAll(async () => {
+  await platform.close()
+  await model.stop()
+  await demo.stop()
+})
+
+async function deploy(baseUrl = model.baseUrl, env: Record<string, string> = {}): Promise<Service> {
+  const crew = await platform.startCrew({ OPENAI_BASE_URL: baseUrl, ...env })
+  await platform.deployAt(crew.url)
+  return crew
+}
+
+function spawnWorker(): ChildProcess {
+  return spawn(process.execPath, ['--import', 'tsx', 'services/worker/main.ts'], {
+    env: { LOG_LEVEL: 'silent', ...workerEnv(platform.url) },
+    stdio: 'inherit',
+  })
+}
+
+async function metricsOf({ url }: Service): Promise<string> {
+  return (await fetch(`${url}/metrics`)).text()
+}
+
+describe('a worker (SPEC 1)', () => {
+  it('runs a kickoff on its crew, and stores output, usage and progress', async () => {
+    await deploy(`${demo.url}/v1`)
+    await platform.startWorker()
+    const id = await platform.kickoff({ topic: 'blue whales' })
+    const run = await platform.until(id, 'completed')
+    expect(run.output).toContain('Write a summary of blue whales.')
+    expect(run.output).toContain('built-in demo model')
+    expect(run.usage).toEqual({ inputTokens: expect.any(Number), outputTokens: expect.any(Number) })
+    expect(run.usage?.inputTokens).toBeGreaterThan(50)
+    expect(run).toMatchObject({ attempt: 1, error: null })
+    const events = await platform.events(id)
+    expect(events.map(({ type }) => type)).toEqual([
+      'crew_started',
+      'task_started',
+      'llm_call',
+      'task_completed',
+      'task_started',
+      'llm_call',
+      'task_completed',
+      'crew_completed',
+    ])
+    // The conversation belongs into the trace.
+    expect(events[2]).not.toHaveProperty('messages_in')
+    expect(events[2]).toMatchObject({ request_model: 'test-model', finish_reason: 'stop' })
+  })
+
+  it('is woken by each kickoff, also after its connections were cut', async () => {
+    await deploy(`${demo.url}/v1`)
+    await platform.startWorker()
+    const waits = async (): Promise<number[]> => {
+      const seconds = []
+      for (let i = 0; i < 4; i += 1) {
+        const id = await platform.kickoff()
+        const { startedAt, queuedAt } = await platform.until(id, 'completed')
+        seconds.push(Number(startedAt) - Number(queuedAt))
+      }
+      return seconds
+    }
+    // Polling alone would find one of the four after more than a second, most likely.
+    expect(Math.max(...(await waits()))).toBeLessThan(1000)
+    await platform.sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'worker' and datname = current_database()`
+    const listening = () => platform.sql`
+      select 1 from pg_stat_activity where application_name = 'worker'
+        and datname = current_database() and query like 'listen%'`
+    await expect.poll(async () => (await listening()).length, { timeout: 5000 }).toBe(1)
+    expect(Math.max(...(await waits()))).toBeLessThan(1000)
+  })
+
+  it('runs as many at a time as it may', async () => {
+    await deploy()
+    model.play(isSilent)
+    const worker = await platform.startWorker({ WORKER_CONCURRENCY: '2' })
+    for (let i = 0; i < 3; i += 1) await platform.kickoff()
+    await expect.poll(() => model.requests.length).toBe(2)
+    const metrics = await metricsOf(worker)
+    expect(metrics).toContain('worker_executions_running 2')
+    expect(metrics).toContain('worker_queue_due 1')
+    expect(metrics).toMatch(/worker_queue_oldest_seconds 0\.\d+/)
+  })
+
+  it('shares the queue with others: every run is done once', async () => {
+    await deploy()
+    model.play(says('fine'))
+    await Promise.all([1, 2, 3].map(() => platform.startWorker({ WORKER_CONCURRENCY: '4' })))
+    const ids = await Promise.all(Array.from({ length: 30 }, () => platform.kickoff()))
+    const runs = await Promise.all(ids.map((id) => platform.until(id, 'completed')))
+    expect(runs.map(({ attempt }) => attempt)).toEqual(ids.map(() => 1))
+    expect(model.requests).toHaveLength(60)
+  })
+
+  it('finishes a run whose database connections were cut in the middle', async () => {
+    await deploy()
+    let answer = (): void => {}
+    model.play(
+      (response, request) => void (answer = () => says('Facts.')(response, request)),
+      says('A summary.'),
+    )
+    const arrival = model.arrival()
+    await platform.startWorker()
+    const id = await platform.kickoff()
+    await arrival
+    await platform.sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'worker' and datname = current_database()`
+    answer()
+    expect(await platform.until(id, 'completed')).toMatchObject({ attempt: 1 })
+    expect(await platform.events(id)).toHaveLength(8)
+  })
+
+  it('stores the error of a crew that fails', async () => {
+    await deploy()
+    model.play(refuses(401, 'no such key'))
+    const worker = await platform.startWorker()
+    const { error } = await platform.until(await platform.kickoff(), 'error')
+    expect(error).toEqual({
+      code: 'llm_rejected',
+      message: expect.stringContaining('HTTP 401: no such key'),
+    })
+    const metrics = await metricsOf(worker)
+    expect(metrics).toContain('worker_executions_total{outcome="error"} 1')
+    expect(metrics).toContain('worker_execution_duration_seconds_count{outcome="error"} 1')
+  })
+
+  it('tries a crew again that is away, until it is there', async () => {
+    const port = await freePort()
+    await platform.deployAt(`http://127.0.0.1:${port}`)
+    const worker = await platform.startWorker()
+    const id = await platform.kickoff()
+    const away = async () => /worker_crew_away_total ([1-9])/.test(await metricsOf(worker))
+    await expect.poll(away, { timeout: 5000 }).toBe(true)
+    await deploy(`${demo.url}/v1`, { PORT: String(port) })
+    expect(await platform.until(id, 'completed')).toMatchObject({ attempt: 1 })
+  })
+
+  it('tells what it tried when the crew is never there', async () => {
+    const port = await freePort()
+    await platform.deployAt(`http://127.0.0.1:${port}`)
+    await platform.startWorker({ CREW_PATIENCE_SECONDS: '1' })
+    const { error } = await platform.until(await platform.kickoff(), 'error')
+    expect(error?.code).toBe('crew_unreachable')
+    expect(error?.message).toMatch(
+      new RegExp(`crew at 127\\.0\\.0\\.1:${port} .*ECONNREFUSED.*Tried \\d times in 1 s.*log`),
+    )
+  })
+})
+
+describe('a worker that goes away', () => {
+  it('is replaced when it is killed: another finishes the run, once', async () => {
+    await deploy()
+    model.play(isSilent)
+    const arrival = model.arrival()
+    const child = spawnWorker()
+    const id = await platform.kickoff()
+    const request = await arrival
+    const exit = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exit
+    await request.abandoned
+    expect(await platform.get(id)).toMatchObject({ status: 'running', attempt: 1 })
+    await platform.sql`update executions set lease_expires_at = now() - interval '1 second'`
+    model.play(says('Facts.'), says('A summary.'))
+    await platform.startWorker()
+    const run = await platform.until(id, 'completed')
+    expect(run).toMatchObject({ attempt: 2, output: 'A summary.' })
+    expect(model.requests).toHaveLength(3)
+    expect(await platform.events(id)).toHaveLength(8)
+  })
+
+  it('ends cleanly on SIGTERM, and its run is in the queue again', async () => {
+    await deploy()
+    model.play(isSilent)
+    const arrival = model.arrival()
+    const child = spawnWorker()
+    const id = await platform.kickoff()
+    await arrival
+    const exit = once(child, 'exit')
+    child.kill('SIGTERM')
+    expect(await exit).toEqual([0, null])
+    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 0 })
+  })
+
+  it('puts its runs back into the queue when it has to stop', async () => {
+    await deploy()
+    model.play(isSilent)
+    const arrival = model.arrival()
+    const worker = await platform.startWorker({ DRAIN_SECONDS: '0' })
+    const id = await platform.kickoff()
+    const request = await arrival
+    await worker.stop()
+    await request.abandoned
+    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 0 })
+    expect(await platform.events(id)).toEqual([])
+    model.play(says('Facts.'), says('A summary.'))
+    await platform.startWorker()
+    expect(await platform.until(id, 'completed')).toMatchObject({ attempt: 1 })
+  })
+
+  it('lets its runs finish while there is time, and takes nothing more', async () => {
+    await deploy()
+    let answer = (): void => {}
+    model.play(
+      (response, request) => void (answer = () => says('Facts.')(response, request)),
+      says('A summary.'),
+    )
+    const arrival = model.arrival()
+    const worker = await platform.startWorker({ DRAIN_SECONDS: '10' })
+    const id = await platform.kickoff()
+    await arrival
+    const stopped = worker.stop()
+    const next = await platform.kickoff()
+    expect((await fetch(`${worker.url}/health`)).status).toBe(503)
+    answer()
+    await stopped
+    expect(await platform.get(id)).toMatchObject({ status: 'completed', output: 'A summary.' })
+    expect(await platform.get(next)).toMatchObject({ status: 'queued' })
+  })
+})
+
+describe('a worker’s own surface', () => {
+  it('is healthy while the database answers (SPEC 1)', async () => {
+    const worker = await platform.startWorker()
+    const response = await fetch(`${worker.url}/health`)
+    expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }])
+    expect((await fetch(`${worker.url}/nothing`)).status).toBe(404)
+  })
+
+  it('starts without the database, and says so', async () => {
+    const away = `postgres://u:p@127.0.0.1:${await freePort()}/none`
+    const worker = await platform.startWorker({ DATABASE_URL: away })
+    const response = await fetch(`${worker.url}/health`)
+    expect([response.status, await response.json()]).toEqual([503, { status: 'fail' }])
+    expect((await fetch(`${worker.url}/health/live`)).status).toBe(200)
+    expect(await metricsOf(worker)).toMatch(/worker_queue_due nan/i)
+  })
+
+  it.each([
+    ['a collector without a secret', { COLLECTOR_URL: 'http://collector:8080' }],
+    ['a short secret', { SECRET_KEY_BASE: 'x' }],
+    ['no concurrency', { WORKER_CONCURRENCY: '0' }],
+  ])('is refused with %s', async (_, env) => {
+    const starting = start({ ...workerEnv(platform.url), ...env }, { log: silent })
+    await expect(starting).rejects.toMatchObject({ code: 'invalid_configuration' })
+  })
+})

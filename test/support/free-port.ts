@@ -1,0 +1,31 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+
+/** A port of 127.0.0.1 that nobody listens on at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** The first of ten neighbouring ports that nobody listens on at this moment. */
+export async function freePortBase(): Promise<number> {
+  for (let tries = 0; tries < 50; tries += 1) {
+    const base = 20_000 + Math.floor(Math.random() * 12_000)
+    const free = await Promise.all(Array.from({ length: 10 }, (_, i) => isFree(base + i)))
+    if (free.every(Boolean)) return base
+  }
+  throw new Error('found no ten neighbouring free ports')
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}

@@ -1,0 +1,52 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import type { TestProject } from 'vitest/node'
+import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
+import { connectDatabase, parseAddress } from '../../services/shared/database.ts'
+import { createLog } from '../../services/shared/log.ts'
+import { migrate } from '../../services/shared/migrate.ts'
+import { freePort } from './free-port.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgresUrl: string
+  }
+}
+
+let stop: () => Promise<void> = async () => {}
+
+/** One real PostgreSQL for the whole run, with a migrated template database that a test file clones. */
+export async function setup(project: TestProject): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'platform-test-'))
+  // As root the server runs as another user, who has to pass through here.
+  await chmod(directory, 0o755)
+  const server = await startEmbeddedPostgres({
+    directory: join(directory, 'data'),
+    port: await freePort(),
+    // Tests kill processes, never the machine: what the kernel has is safe.
+    settings: { fsync: 'off', full_page_writes: 'off' },
+  })
+  stop = async () => {
+    await server.stop()
+    await rm(directory, { recursive: true, force: true })
+  }
+  await createTemplate(server.url, 'platform')
+  project.provide('postgresUrl', server.url)
+}
+
+export async function teardown(): Promise<void> {
+  await stop()
+}
+
+async function createTemplate(url: string, name: string): Promise<void> {
+  const admin = postgres(url, { max: 1, onnotice: () => {} })
+  await admin.unsafe(`create database template_${name}`)
+  await admin.end()
+  const address = { ...parseAddress(url), database: `template_${name}` }
+  const sql = connectDatabase(address, { name: 'test-template' })
+  const folder = new URL(`../../services/${name}/migrations/`, import.meta.url)
+  await migrate(sql, folder, createLog({ name: 'test', level: 'silent' }))
+  await sql.end()
+}

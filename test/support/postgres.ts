@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto'
+import postgres from 'postgres'
+import { inject } from 'vitest'
+import { addressUrl, parseAddress } from '../../services/shared/database.ts'
+
+export interface TestDatabase {
+  readonly url: string
+  drop(): Promise<void>
+}
+
+/** A database of its own for a test file: empty, or cloned from the migrated main database. */
+export async function createDatabase(
+  template: 'empty' | 'platform' = 'empty',
+): Promise<TestDatabase> {
+  const serverUrl = inject('postgresUrl')
+  const database = `test_${randomBytes(6).toString('hex')}`
+  const source = template === 'empty' ? 'template1' : `template_${template}`
+  await asAdmin(serverUrl, `create database ${database} template ${source}`)
+  return {
+    url: addressUrl({ ...parseAddress(serverUrl), database }),
+    drop: () => asAdmin(serverUrl, `drop database if exists ${database} with (force)`),
+  }
+}
+
+async function asAdmin(url: string, statement: string): Promise<void> {
+  const admin = postgres(url, { max: 1, onnotice: () => {} })
+  await admin.unsafe(statement)
+  await admin.end()
+}
