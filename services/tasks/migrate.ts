@@ -1,5 +1,5 @@
 import { connectDatabase } from '../shared/database.ts'
-import type { DatabaseAddress } from '../shared/database.ts'
+import type { Database, DatabaseAddress } from '../shared/database.ts'
 import type { Log } from '../shared/log.ts'
 import { migrate } from '../shared/migrate.ts'
 import { waitForDatabase } from '../shared/wait-for-database.ts'
@@ -7,13 +7,21 @@ import { waitForDatabase } from '../shared/wait-for-database.ts'
 /** As long as the pods' startup probes allow. */
 const WAIT_MS = 5 * 60_000
 
-/** Brings the main database to this version's schema, as soon as PostgreSQL answers. Safe to run many times at once. */
-export async function migratePlatform(address: DatabaseAddress, log: Log): Promise<void> {
+/**
+ * Waits for PostgreSQL, brings the main database to this version's schema, and hands it over. Safe to run many times
+ * at once.
+ */
+export async function withMigratedDatabase(
+  address: DatabaseAddress,
+  log: Log,
+  use: (sql: Database) => Promise<void>,
+): Promise<void> {
   await waitForDatabase(address, { timeoutMs: WAIT_MS, log })
-  const sql = connectDatabase(address, { name: 'migrate', max: 1 })
+  const sql = connectDatabase(address, { name: 'tasks', max: 1 })
   try {
     const version = await migrate(sql, new URL('../platform/migrations/', import.meta.url), log)
     log.info({ version }, 'the main database is up to date')
+    await use(sql)
   } finally {
     await sql.end({ timeout: 5 })
   }

@@ -1,12 +1,15 @@
 import { databaseAddress } from '../shared/database.ts'
+import type { Database } from '../shared/database.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 import { createKubernetes, inClusterAddress } from '../shared/kubernetes.ts'
 import { createLog } from '../shared/log.ts'
+import type { Log } from '../shared/log.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
 import { bootstrapEnv, tasksEnv } from './env.ts'
-import { migratePlatform } from './migrate.ts'
+import { installInternalOrganization, installPublicRepository } from './install.ts'
+import { withMigratedDatabase } from './migrate.ts'
 
 interface Task {
   readonly summary: string
@@ -14,32 +17,48 @@ interface Task {
 }
 
 const TASKS: Readonly<Record<string, Task>> = {
-  migrate: {
-    summary: 'wait for PostgreSQL and bring the main database to the schema of this version',
+  migrate: onDatabase('bring the main database to the schema of this version', async () => {}),
+  setup: onDatabase('everything that an installation needs once', async (sql, log) => {
+    await installInternalOrganization(sql, log)
+    await installPublicRepository(sql, log)
+  }),
+  'designer:install_internal_organization': onDatabase(
+    'create the internal organization',
+    installInternalOrganization,
+  ),
+  'tools:install_public_repository': onDatabase(
+    'create the public tool repository',
+    installPublicRepository,
+  ),
+  'secrets:bootstrap': {
+    summary: 'give every key of the platform Secret a value (as a Job in the cluster)',
+    run: bootstrapInCluster,
+  },
+}
+
+/** A task on the main database, which is waited for and migrated first. */
+function onDatabase(summary: string, use: (sql: Database, log: Log) => Promise<void>): Task {
+  return {
+    summary,
     async run(source) {
       const env = readEnv(tasksEnv, source)
-      await migratePlatform(
-        databaseAddress(env),
-        createLog({ name: 'tasks', level: env.LOG_LEVEL }),
-      )
+      const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
+      await withMigratedDatabase(databaseAddress(env), log, (sql) => use(sql, log))
     },
-  },
-  'secrets:bootstrap': {
-    summary:
-      'give every key of the platform Secret a value (runs in the cluster, as a Job of the chart)',
-    async run(source) {
-      const config = readEnv(bootstrapEnv, source)
-      const address = inClusterAddress(source)
-      if (!address) {
-        throw new AppError(
-          'invalid_configuration',
-          'This task runs in a Kubernetes pod: KUBERNETES_SERVICE_HOST is not set.',
-        )
-      }
-      const log = createLog({ name: 'tasks', level: config.LOG_LEVEL })
-      await bootstrapSecrets(createKubernetes(address), config, log)
-    },
-  },
+  }
+}
+
+async function bootstrapInCluster(source: EnvSource): Promise<void> {
+  const config = readEnv(bootstrapEnv, source)
+  const address = inClusterAddress(source)
+  if (!address) {
+    throw new AppError(
+      'invalid_configuration',
+      'This task runs in a Kubernetes pod: KUBERNETES_SERVICE_HOST is not set.',
+    )
+  }
+  const log = createLog({ name: 'tasks', level: config.LOG_LEVEL })
+  await bootstrapSecrets(createKubernetes(address), config, log)
 }
 
 /** The list of tasks, for `--help`. */

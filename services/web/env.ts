@@ -29,6 +29,13 @@ export const webEnv = v.object({
   SECRET_KEY_BASE: text(32),
   /** Proxies of ours in front of this service; only what they wrote into X-Forwarded-For is believed. */
   TRUSTED_PROXIES: v.optional(integer(0, 10), '0'),
+  PLATFORM_OAUTH_API_BASE_URL: optional(httpUrl()),
+  PLATFORM_OAUTH_API_KEY: optional(text(32)),
+  /** The namespace of the crews. */
+  K8S_NAMESPACE: optional(text()),
+  RELEASE_NAME: optional(text()),
+  POD_NAME: optional(text()),
+  POD_NAMESPACE: optional(text()),
   COLLECTOR_URL: optional(httpUrl()),
   COLLECTOR_JWT_SECRET: optional(text(32)),
 })

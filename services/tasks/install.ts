@@ -1,0 +1,16 @@
+import { ensureOrganization } from '../platform/organizations.ts'
+import { ensurePublicToolRepository } from '../platform/tools.ts'
+import type { Database } from '../shared/database.ts'
+import type { Log } from '../shared/log.ts'
+
+/** Creates the platform's own organization, which holds the Assistant and the Runner (SPEC 2.3). Safe to run again. */
+export async function installInternalOrganization(sql: Database, log: Log): Promise<void> {
+  const { id, name } = await ensureOrganization(sql, { name: 'Platform', internal: true })
+  log.info({ organization_id: id, name }, 'the internal organization is there')
+}
+
+/** Creates the tool repository that every crew may use (SPEC 2.3). Safe to run again. */
+export async function installPublicRepository(sql: Database, log: Log): Promise<void> {
+  const id = await ensurePublicToolRepository(sql, 'public')
+  log.info({ repository_id: id }, 'the public tool repository is there')
+}

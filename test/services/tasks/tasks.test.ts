@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
+import { runTask, usage } from '../../../services/tasks/start.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase('empty')
+})
+
+afterAll(() => database.drop())
+
+async function task(...args: string[]) {
+  const env = { PATH: process.env['PATH'], DATABASE_URL: database.url }
+  const child = spawn(process.execPath, ['--import', 'tsx', 'services/tasks/main.ts', ...args], {
+    cwd: new URL('../../..', import.meta.url),
+    env,
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  const [code] = await once(child, 'close')
+  return { code, output }
+}
+
+describe('npm run task', () => {
+  it('lists the tasks, and again for a name that is none', async () => {
+    expect(await task('--help')).toEqual({ code: 0, output: usage() })
+    const unknown = await task('migrat')
+    expect(unknown.code).toBe(1)
+    expect(unknown.output).toContain('There is no task "migrat".')
+    expect(unknown.output).toContain('designer:install_internal_organization')
+  })
+
+  it('brings an empty database to the schema and sets it up, also when run again (SPEC 7)', async () => {
+    const source = { DATABASE_URL: database.url, LOG_LEVEL: 'silent' }
+    await runTask('setup', source)
+    await runTask('setup', source)
+    await runTask('designer:install_internal_organization', source)
+    await runTask('tools:install_public_repository', source)
+    const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
+    expect([...(await sql`select name, internal from organizations`)]).toEqual([
+      { name: 'Platform', internal: true },
+    ])
+    expect([...(await sql`select name, organization_id from tool_repositories`)]).toEqual([
+      { name: 'public', organizationId: null },
+    ])
+    await sql.end()
+  })
+
+  it('says what is missing in its environment', async () => {
+    await expect(runTask('setup', {})).rejects.toThrow('set DATABASE_URL, or DB_HOST')
+    const config = { POD_NAMESPACE: 'x', PLATFORM_SECRET: 's', PLATFORM_SECRET_KEYS: 'A' }
+    await expect(runTask('secrets:bootstrap', config)).rejects.toThrow('runs in a Kubernetes pod')
+  })
+})
