@@ -11,6 +11,12 @@ describe('spans that are sent again (SPEC 1.5)', () => {
   })
   afterAll(() => harness.stop())
 
+  const deadlocks = async (): Promise<number> => {
+    await harness.sql`select pg_stat_force_next_flush()`
+    const [row] = await harness.sql`
+      select deadlocks::int from pg_stat_database where datname = current_database()`
+    return Number(row?.['deadlocks'])
+  }
   const names = async ({ traceId = '' }: OtlpSpan): Promise<unknown[]> =>
     (await harness.sql`select name from spans where trace_id = ${traceId}::uuid`).map(
       ({ name }) => name as unknown,
@@ -26,11 +32,6 @@ describe('spans that are sent again (SPEC 1.5)', () => {
       ...batches.flatMap((batch, i) => Array.from({ length: 1 + (i % 3) }, () => batch)),
       ...regrouped.map((batch) => batch.toReversed()),
     ].sort(() => Math.random() - 0.5)
-    const deadlocks = async (): Promise<number> => {
-      const [row] = await harness.sql`
-        select deadlocks::int from pg_stat_database where datname = current_database()`
-      return Number(row?.['deadlocks'])
-    }
     const before = await deadlocks()
     const answers = await Promise.all(
       sends.map((batch, i) => postTo(urls[i % 2] ?? '', toProtobuf(requestOf(...batch)))),
@@ -40,12 +41,26 @@ describe('spans that are sent again (SPEC 1.5)', () => {
     const rows = await harness.sql`
       select from spans where trace_id = any (${ids}::text[]::uuid[])`
     expect(rows.length).toBe(1200)
-    await harness.sql`select pg_stat_force_next_flush()`
     expect(await deadlocks()).toBe(before)
     const sum = async (name: string): Promise<number> =>
       (await harness.metric(name)) + (await readMetric(other.metricsUrl, name))
     expect(await sum('collector_spans_committed_total')).toBe(1200)
     expect(await sum('collector_spans_duplicate_total')).toBe(sends.flat().length - 1200)
+    await other.stop()
+  })
+
+  it('never lets two collectors wait for each other, whatever the order of the spans', async () => {
+    const other = await harness.another()
+    const before = await deadlocks()
+    for (let round = 0; round < 4; round++) {
+      const spans = Array.from({ length: 3000 }, () => spanOf())
+      const answers = await Promise.all([
+        postTo(harness.collector.url, toProtobuf(requestOf(...spans))),
+        postTo(other.url, toProtobuf(requestOf(...spans.toReversed()))),
+      ])
+      expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    }
+    expect(await deadlocks()).toBe(before)
     await other.stop()
   })
 
