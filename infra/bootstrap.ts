@@ -3,30 +3,52 @@ import { Construct } from 'constructs'
 import type { BootstrapEnv } from '../services/tasks/env.ts'
 import { env, podField } from './kit/env.ts'
 import { platformImage, pullSecretOf, runs } from './kit/image.ts'
-import { labels, selectorLabels } from './kit/labels.ts'
+import { argoSync, createJob } from './kit/job.ts'
+import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { initResources } from './kit/resources.ts'
 import { overridesSecret, platformSecret } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
-import { createServiceAccount, podDefaults } from './kit/workload.ts'
+import { createServiceAccount } from './kit/workload.ts'
 import { beforeBootstrap } from './secrets.ts'
-import { any, isSet, pick, revision, sha256, shorten, text } from './template/operators.ts'
-import { create, when } from './template/structure.ts'
+import type { Val } from './template/expression.ts'
+import { any, isSet, not, pick, revision, text } from './template/operators.ts'
+import type { Condition } from './template/operators.ts'
+import { create, onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { collector, dbProxy, envVars, web } = values
+const { collector, dbProxy, envVars, oauth, rbac } = values
 const { existingSecret: _, ...overrides } = values.secrets
 
-const hasOverrides = any(...Object.values(overrides).map(isSet))
-
 /**
- * Fills the keys that the platform's Secret lacks, once for each change of the install. A Job and not a hook: `helm --wait`, a plain
- * `kubectl apply` and Argo CD all run it, and pods that come first wait for their keys.
+ * Fills the keys that the platform's Secret lacks, once for each change of the install. Pods that come before it wait for their
+ * keys.
  */
 export class Bootstrap extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     createServiceAccount(this, 'bootstrap', beforeBootstrap)
+    onlyWhen(rbac.create, new SecretAccess(this, 'access'))
+    createJob(this, {
+      component: 'bootstrap',
+      // The revision too: a key that was deleted comes back with the next upgrade, even one that changes nothing else.
+      name: (content) => text`${nameOf('bootstrap')}-${revision}-${content}`,
+      changesWith: overrides,
+      annotations: { ...argoSync, 'argocd.argoproj.io/sync-wave': '-1' },
+      pod: pod(),
+    })
+  }
+}
+
+/** Named objects only: nothing is created, nothing listed. */
+class SecretAccess extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    const metadata = {
+      name: nameOf('bootstrap'),
+      labels: labels('bootstrap'),
+      annotations: beforeBootstrap,
+    }
     create(this, k8s.KubeRole, {
       metadata,
       rules: [
@@ -48,9 +70,10 @@ export class Bootstrap extends Construct {
           resourceNames: [
             nameOf('web'),
             nameOf('worker'),
+            when<string>(oauth.enabled, nameOf('oauth')),
             when<string>(collector.enabled, nameOf('collector')),
           ],
-          verbs: ['get', 'patch'],
+          verbs: ['patch'],
         },
       ],
     })
@@ -59,78 +82,45 @@ export class Bootstrap extends Construct {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: nameOf('bootstrap') },
       subjects: [{ kind: 'ServiceAccount', name: nameOf('bootstrap') }],
     })
-    create(this, k8s.KubeJob, {
-      metadata: { name: jobName, labels: labels('bootstrap'), annotations: argoSync },
-      spec: {
-        backoffLimit: 10,
-        activeDeadlineSeconds: 600,
-        ttlSecondsAfterFinished: 600,
-        template: {
-          metadata: { labels: selectorLabels('bootstrap') },
-          spec: {
-            ...podDefaults('bootstrap', web),
-            automountServiceAccountToken: true,
-            restartPolicy: 'OnFailure',
-            imagePullSecrets: pullSecretOf(platformImage),
-            securityContext: podSecurity(PLATFORM_USER),
-            containers: [task()],
-          },
-        },
-      },
-    })
   }
 }
 
-const metadata = {
-  name: nameOf('bootstrap'),
-  labels: labels('bootstrap'),
-  annotations: beforeBootstrap,
-}
+/** A text that is added, behind a comma, while a condition holds. */
+const also = (condition: Condition, item: string | Val<string>): Val<string> =>
+  pick(condition, text`,${item}`, '')
 
-// Helm and kubectl ignore these; Argo CD would otherwise report the Job as missing once its time to live is over.
-const argoSync = {
-  'argocd.argoproj.io/hook': 'Sync',
-  'argocd.argoproj.io/hook-delete-policy': 'BeforeHookCreation',
-  'argocd.argoproj.io/sync-wave': '-1',
-}
-
-// A Job cannot be changed: whatever changes its pods has to change its name.
-const jobName = text`${nameOf('bootstrap')}-${revision}-${shorten(
-  8,
-  sha256(
-    platformImage.reference,
-    platformImage.pullPolicy,
-    platformImage.pullSecret,
-    collector.enabled,
-    dbProxy.autoIamAuthn,
-    envVars.LOG_LEVEL,
-    web.nodeSelector,
-    web.tolerations,
-    web.priorityClassName,
-    ...Object.values(overrides),
-  ),
-)}`
-
-const task = () => ({
-  name: 'bootstrap',
-  ...runs(platformImage),
-  command: ['node', 'build/tasks/main.js', 'secrets:bootstrap'],
-  env: env<BootstrapEnv>({
-    LOG_LEVEL: envVars.LOG_LEVEL,
-    POD_NAMESPACE: podField('metadata.namespace'),
-    PLATFORM_SECRET: platformSecret,
-    PLATFORM_SECRET_OVERRIDES: pick(hasOverrides, overridesSecret, ''),
-    PLATFORM_SECRET_KEYS: text`PLATFORM_DEBUG_TOKEN,SECRET_KEY_BASE${pick(
-      collector.enabled,
-      ',COLLECTOR_JWT_SECRET',
-      '',
-    )}${pick(dbProxy.autoIamAuthn, '', ',DB_PASSWORD')}`,
-    RESTART_DEPLOYMENTS: text`${nameOf('web')},${nameOf('worker')}${pick(
-      collector.enabled,
-      text`,${nameOf('collector')}`,
-      '',
-    )}`,
-  }),
-  resources: initResources,
-  securityContext: containerSecurity(PLATFORM_USER),
+const pod = () => ({
+  automountServiceAccountToken: true,
+  imagePullSecrets: pullSecretOf(platformImage),
+  securityContext: podSecurity(PLATFORM_USER),
+  containers: [
+    {
+      name: 'bootstrap',
+      ...runs(platformImage),
+      command: ['node', 'build/tasks/main.js', 'secrets:bootstrap'],
+      env: env<BootstrapEnv>({
+        LOG_LEVEL: envVars.LOG_LEVEL,
+        POD_NAMESPACE: podField('metadata.namespace'),
+        PLATFORM_SECRET: platformSecret,
+        PLATFORM_SECRET_OVERRIDES: pick(
+          any(...Object.values(overrides).map(isSet)),
+          overridesSecret,
+          '',
+        ),
+        PLATFORM_SECRET_KEYS: text`PLATFORM_DEBUG_TOKEN,SECRET_KEY_BASE${also(
+          oauth.enabled,
+          'PLATFORM_OAUTH_API_KEY,OAUTH_ENCRYPTION_KEY',
+        )}${also(collector.enabled, 'COLLECTOR_JWT_SECRET')}${also(
+          not(dbProxy.autoIamAuthn),
+          'DB_PASSWORD',
+        )}`,
+        RESTART_DEPLOYMENTS: text`${nameOf('web')},${nameOf('worker')}${also(
+          oauth.enabled,
+          nameOf('oauth'),
+        )}${also(collector.enabled, nameOf('collector'))}`,
+      }),
+      resources: initResources,
+      securityContext: containerSecurity(PLATFORM_USER),
+    },
+  ],
 })

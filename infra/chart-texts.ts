@@ -6,11 +6,11 @@ import packageJson from '../package.json' with { type: 'json' }
 /** `Chart.yaml`. The chart has a version of its own; the application's is that of the package. */
 export const chartMetadata: ChartMetadata = {
   name: 'platform',
-  description: 'Self-hosted platform for AI automations: web, worker and trace collector',
+  description: 'Self-hosted platform for AI automations, with its trace collector',
   version: '0.6.11',
   appVersion: packageJson.version,
-  // Sidecars that start before the init containers (1.29).
-  kubeVersion: '>=1.29.0-0',
+  // Sidecars that start before the init containers (1.29), and AppArmor profiles as a field (1.30).
+  kubeVersion: '>=1.30.0-0',
 }
 
 /** What Helm prints after an install. */
@@ -22,13 +22,28 @@ Wait until every Deployment is ready:
 Open it:
   kubectl -n {{ .Release.Namespace }} port-forward service/{{ .Release.Name }}-web 3000:{{ .Values.web.servicePort }}
 
-Check the whole installation once:
-  TOKEN=$(kubectl -n {{ .Release.Namespace }} get secret {{ .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }} -o jsonpath='{.data.PLATFORM_DEBUG_TOKEN}' | base64 -d)
-  curl -H "X-Platform-Debug-Token: $TOKEN" http://localhost:3000/health/debug
+Create the first administrator; the password is printed once:
+  kubectl -n {{ .Release.Namespace }} exec deployment/{{ .Release.Name }}-web -- node build/tasks/main.js users:create EMAIL
+
+Ask from inside the cluster whether it is well:
+  helm test {{ .Release.Name }} --namespace {{ .Release.Namespace }} --logs
 {{- if eq .Values.envVars.PLATFORM_BASE_URL "http://localhost:3000" }}
 
 envVars.PLATFORM_BASE_URL is still http://localhost:3000. Set it to the address that users and API clients reach:
 OAuth access tokens must carry it as their audience.
+{{- end }}
+{{- if and .Values.oauth.enabled (eq .Values.oauth.publicUrl "http://localhost:3002") }}
+
+oauth.publicUrl is still http://localhost:3002. Set it to the address under which browsers reach the OAuth service.
+{{- end }}
+{{- if .Values.buildkit.enabled }}
+
+BuildKit runs rootless, but a namespace that enforces Pod Security "baseline" or "restricted" refuses its pod. Every
+other pod passes "restricted". Set buildkit.enabled to false if you do not build images in the cluster.
+{{- end }}
+{{- if .Values.networkPolicy.enabled }}
+
+NetworkPolicies are in place: metrics are read from the namespace {{ .Values.networkPolicy.monitoringNamespace }} alone.
 {{- end }}
 `
 
@@ -42,6 +57,30 @@ ${chartMetadata.description}.
 The chart and the plain manifests beside it are rendered from the same source and are equal for every set of values.
 Secrets are generated in the cluster by a Job on the first install, kept over upgrades, and never part of a template. The
 Secret \`<release>-secrets\` stays when the release is uninstalled, as does the volume of PostgreSQL.
+
+## Network
+
+With \`networkPolicy.enabled\` everything is forbidden that a program does not do:
+
+| To | From |
+|---|---|
+| web | everywhere, or \`networkPolicy.ingressNamespace\` and the crews |
+| oauth | web; when it has a host in \`ingress\` or \`httpRoute\`, from where web is reached too |
+| collector | web and worker; its metrics from \`networkPolicy.monitoringNamespace\` |
+| worker | its metrics from \`networkPolicy.monitoringNamespace\` |
+| postgres | web, worker, oauth, collector, setup |
+| buildkit | worker |
+| internal-registry | worker, buildkit |
+
+Outward, web, worker, oauth, buildkit and the secret bootstrap are free: they call identity providers, models, crews and the
+Kubernetes API, at addresses that no chart can know. The collector and the set-up Job reach DNS and their database alone
+(anything with the database proxy, which has to find its instance), postgres and the registry nothing. Policies add up: one of
+your own lets more through.
+
+## Pod Security
+
+Every pod passes "restricted" but that of BuildKit: rootless builds need \`newuidmap\`, which is setuid, and mounts, which the
+default seccomp and AppArmor profiles forbid. Run it in a namespace without enforcement, or set \`buildkit.enabled\` to false.
 
 ## Values
 

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
+import { describeChanges } from './diff.ts'
 import { explainValue } from './explain.ts'
 import { differences, replaceDirectory } from './output.ts'
-import { contextOf, renderAll } from './render.ts'
+import { contextOf, platformManifests, renderAll } from './render.ts'
 import { loadValuesFile } from './template/load-values.ts'
 
 const USAGE = `Usage: npm run synth [-- options]
@@ -13,6 +14,7 @@ Renders the Kubernetes manifests and the Helm chart.
   --namespace NS    namespace of the release; the manifests themselves name none (default: default)
   --out DIR         directory to replace (default: dist)
   --check           write nothing; fail when the directory is not what would be written
+  --diff DIR        write nothing; say what would change in the manifests of a directory
   --explain KEY     say what a value means, what it may be, and which templates use it
   --help            this text
 `
@@ -23,6 +25,7 @@ const OPTIONS = {
   namespace: { type: 'string', default: 'default' },
   out: { type: 'string' },
   check: { type: 'boolean', default: false },
+  diff: { type: 'string' },
   explain: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const
@@ -37,6 +40,10 @@ export async function run(
   if (options.explain !== undefined) return explainValue(options.explain)
   const overrides = await Promise.all((options.values ?? []).map(loadValuesFile))
   const context = contextOf(overrides, { name: options.release, namespace: options.namespace })
+  if (options.diff !== undefined) {
+    const changes = await describeChanges(options.diff, platformManifests(context))
+    return changes === '' ? `nothing would change in ${options.diff}\n` : changes
+  }
   const files = renderAll(context)
   const out = options.out ?? outDir
   if (options.check) return check(out, await differences(out, files))

@@ -10,6 +10,7 @@ import { healthProbes } from './kit/probes.ts'
 import { initResources, resourcesOf } from './kit/resources.ts'
 import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
+import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
 import { any, digits, isSet, pick, text } from './template/operators.ts'
 import { values } from './values.ts'
@@ -34,8 +35,8 @@ export class Collector extends Construct {
     ])
     createDeployment(this, {
       component: 'collector',
-      replicas: collector.replicaCount,
-      scheduling: collector,
+      replicas: replicasOf(collector),
+      pods: collector,
       annotations: {
         'prometheus.io/scrape': 'true',
         'prometheus.io/path': '/metrics',
@@ -51,6 +52,7 @@ export class Collector extends Construct {
         volumes: [tmp.volume],
       },
     })
+    scale(this, 'collector', collector)
   }
 }
 

@@ -1,9 +1,16 @@
 import { Chart } from 'cdk8s'
 import type { App } from 'cdk8s'
 import { Bootstrap } from './bootstrap.ts'
+import { Buildkit } from './buildkit.ts'
 import { Collector } from './collector.ts'
+import { InternalRegistry } from './internal-registry.ts'
+import { Monitoring } from './monitoring.ts'
+import { Network } from './network.ts'
+import { Oauth } from './oauth.ts'
 import { Postgres } from './postgres.ts'
+import { Routes } from './routes.ts'
 import { Secrets } from './secrets.ts'
+import { Setup } from './setup.ts'
 import { isSet, not } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
@@ -14,13 +21,20 @@ import { Worker } from './worker.ts'
 export class PlatformChart extends Chart {
   constructor(app: App) {
     super(app, 'platform')
-    const { collector, postgres, secrets } = values
+    const { buildkit, collector, internalRegistry, oauth, postgres, secrets } = values
 
+    onlyWhen(values.networkPolicy.enabled, new Network(this, 'network'))
     new Secrets(this, 'secrets')
     onlyWhen(not(isSet(secrets.existingSecret)), new Bootstrap(this, 'bootstrap'))
     onlyWhen(postgres.enabled, new Postgres(this, 'postgres'))
     onlyWhen(collector.enabled, new Collector(this, 'collector'))
+    onlyWhen(internalRegistry.enabled, new InternalRegistry(this, 'internal-registry'))
+    onlyWhen(buildkit.enabled, new Buildkit(this, 'buildkit'))
+    onlyWhen(oauth.enabled, new Oauth(this, 'oauth'))
     new Web(this, 'web')
     new Worker(this, 'worker')
+    new Setup(this, 'setup')
+    new Routes(this, 'routes')
+    onlyWhen(values.podMonitor.enabled, new Monitoring(this, 'monitoring'))
   }
 }

@@ -6,7 +6,13 @@ import { nameOf } from './kit/names.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, podSecurity, POSTGRES_USER } from './kit/security.ts'
-import { createService, createServiceAccount, podDefaults, scratch } from './kit/workload.ts'
+import {
+  createService,
+  createServiceAccount,
+  podDefaults,
+  podMetadata,
+  scratch,
+} from './kit/workload.ts'
 import { create, quantity, whenSet } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -32,10 +38,7 @@ export class Postgres extends Construct {
         serviceName: nameOf('postgres'),
         selector: { matchLabels: selectorLabels('postgres') },
         template: {
-          metadata: {
-            labels: selectorLabels('postgres'),
-            annotations: secretsChecksum('DB_PASSWORD'),
-          },
+          metadata: podMetadata('postgres', postgres, secretsChecksum('DB_PASSWORD')),
           spec: {
             ...podDefaults('postgres', postgres),
             imagePullSecrets: pullSecretOf(postgresImage),

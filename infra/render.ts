@@ -1,5 +1,6 @@
 import type { App } from 'cdk8s'
 import { chartMetadata, notes, readme } from './chart-texts.ts'
+import { chartTest } from './chart-test.ts'
 import { PlatformChart } from './platform-chart.ts'
 import { rules } from './rules.ts'
 import { renderChart } from './template/chart.ts'
@@ -46,9 +47,17 @@ export function contextOf(overrides: readonly unknown[], release: Release): Cont
 export const platformManifests = (context: Context): readonly Readonly<Record<string, unknown>>[] =>
   manifestsOf(build, context)
 
-/** The Helm chart; it is the same for all values. */
-export const platformChart = (): RenderedChart =>
-  renderChart({ metadata: chartMetadata, shape: schema, rules, build, notes, readme })
+let chart: RenderedChart | undefined
+
+/** The Helm chart; it is the same for all values, so it is rendered once. */
+export function platformChart(): RenderedChart {
+  const texts = new Map([
+    ['NOTES.txt', notes],
+    ['tests/health.yaml', chartTest],
+  ])
+  chart ??= renderChart({ metadata: chartMetadata, shape: schema, rules, build, texts, readme })
+  return chart
+}
 
 /** Everything that `npm run synth` writes. */
 export function renderAll(context: Context): Files {

@@ -1,11 +1,12 @@
 import { release } from './kit/names.ts'
-import { all, equals, isSet, matches, not } from './template/operators.ts'
+import { all, equals, exceeds, isSet, matches, not } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import type { Val } from './template/expression.ts'
 import type { Rule } from './template/rules.ts'
 import { values } from './values.ts'
 
-const { collector, dbProxy, envVars, postgres, secrets, web, worker } = values
+const { collector, dbProxy, envVars, httpRoute, ingress, oauth, postgres, secrets, web, worker } =
+  values
 
 const refuse = (message: string, ...conditions: readonly Condition[]): Rule => ({
   refuse: all(...conditions),
@@ -56,7 +57,32 @@ export const rules: readonly Rule[] = [
     ['collector.metricsPort', collector.metricsPort],
     ['web.port', web.port],
     ['worker.port', worker.port],
+    ['oauth.port', oauth.port],
   ]),
+  ...Object.entries({ web, worker, oauth, collector }).map(([component, { autoscaling }]) =>
+    refuse(
+      `${component}.autoscaling.minReplicas must not exceed ${component}.autoscaling.maxReplicas`,
+      autoscaling.enabled,
+      exceeds(autoscaling.minReplicas, autoscaling.maxReplicas),
+    ),
+  ),
+  refuse(
+    'ingress.oauthHost must differ from ingress.host: oauth answers at the root of a host of its own',
+    ingress.enabled,
+    isSet(ingress.oauthHost),
+    equals(ingress.oauthHost, ingress.host),
+  ),
+  refuse(
+    'httpRoute.oauthHost must differ from httpRoute.host: oauth answers at the root of a host of its own',
+    httpRoute.enabled,
+    isSet(httpRoute.oauthHost),
+    equals(httpRoute.oauthHost, httpRoute.host),
+  ),
+  refuse(
+    'httpRoute.gateway is required while httpRoute.enabled is true',
+    httpRoute.enabled,
+    not(isSet(httpRoute.gateway)),
+  ),
   refuse(
     'postgres.collectorDatabase must differ from envVars.DB_NAME: the collector never uses the main database',
     equals(postgres.collectorDatabase, envVars.DB_NAME),

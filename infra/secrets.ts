@@ -5,7 +5,7 @@ import { any, isSet, not } from './template/operators.ts'
 import { create, onlyWhen, spread, whenSet } from './template/structure.ts'
 import { labels } from './kit/labels.ts'
 import { overridesSecret, platformSecret } from './kit/secret-keys.ts'
-import { extraEnvVars } from './kit/workload.ts'
+import { extraEnvVars } from './kit/extras.ts'
 import { values } from './values.ts'
 
 const { existingSecret, ...overrides } = values.secrets

@@ -1,4 +1,4 @@
-import { group, integer, list, map, string, word } from './template/schema.ts'
+import { boolean, group, integer, list, map, object, string, word } from './template/schema.ts'
 import type { StringField } from './template/schema.ts'
 
 // Patterns are read by JavaScript here and by RE2 in Helm: only what both understand alike.
@@ -56,6 +56,10 @@ export const image = (name: string, tag: string, what: string) =>
           : /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/,
       expected: 'an image tag in quotes, such as "1.2.3"',
     }),
+    digest: string('', 'Digest that pins the image beside its tag. Empty means none.', {
+      pattern: /^(sha256:[a-f0-9]{64})?$/,
+      expected: 'a digest such as "sha256:…" with 64 hexadecimal digits, or ""',
+    }),
     pullPolicy: word(
       ['IfNotPresent', 'Always', 'Never'],
       'IfNotPresent',
@@ -82,7 +86,7 @@ export const resources = (limits: Amounts, requests: Amounts) =>
     }),
   })
 
-const LABEL_KEY = {
+export const LABEL_KEY = {
   pattern:
     /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
   expected: 'a key such as "example.com/role"',
@@ -95,8 +99,11 @@ const LABEL_VALUE = {
 
 const ANY_TEXT = { pattern: /^/, expected: 'a string' }
 
-/** Where the pods of a component may run. */
-export const scheduling = {
+/** Labels and annotations that the chart sets itself; a second one of the same name would be no valid YAML. */
+const OWN_KEYS = /^(app\.kubernetes\.io|checksum|prometheus\.io|platform)\//
+
+/** The pods of a component: where they may run, and what is written on them. */
+export const pods = {
   nodeSelector: map('Node labels for pod placement.', { key: LABEL_KEY, value: LABEL_VALUE }),
   tolerations: list('Node taints that the pods tolerate.', {
     key: string('', 'Taint key.', LABEL_KEY),
@@ -108,8 +115,83 @@ export const scheduling = {
       max: 999_999,
     }),
   }),
+  affinity: object('Affinity of the pods, as in a pod specification.'),
   priorityClassName: objectName('Priority class of the pods.'),
+  podLabels: map('More labels of the pods.', {
+    key: { ...LABEL_KEY, except: OWN_KEYS },
+    value: LABEL_VALUE,
+  }),
+  podAnnotations: map('More annotations of the pods.', {
+    key: { ...LABEL_KEY, except: OWN_KEYS },
+    value: ANY_TEXT,
+  }),
 }
+
+/** Replicas that follow the load. */
+export const autoscaling = group(
+  'A HorizontalPodAutoscaler that sets the number of pods instead of `replicaCount`.',
+  {
+    enabled: boolean(false, 'Create it.'),
+    minReplicas: integer(2, 'Fewest pods.', { min: 1, max: 1000 }),
+    maxReplicas: integer(10, 'Most pods.', { min: 1, max: 1000 }),
+    targetCPUUtilizationPercentage: integer(
+      70,
+      'CPU use, in percent of the request, that it aims at.',
+      {
+        min: 1,
+        max: 1000,
+      },
+    ),
+  },
+)
+
+/** Files of the operator's own in the containers of our programs. */
+export const mounts = (what: string) =>
+  list(
+    `${what} to mount, such as certificates.`,
+    {
+      name: string('', `Name of the ${what.replace(/s$/, '')}.`, {
+        pattern: /^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$/,
+        expected: 'a name of up to 52 lower-case letters, digits and dashes',
+      }),
+      mountPath: string('', 'Directory in the container.', {
+        pattern: /^\/[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/,
+        expected: 'an absolute path',
+      }),
+    },
+    ['name', 'mountPath'],
+  )
+
+/** An http(s) URL. */
+export const url = (value: string, doc: string): StringField =>
+  string(value, doc, {
+    pattern: /^https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._~/-]*)?$/,
+    expected: 'an http(s) URL',
+  })
+
+/** The name of a namespace, or nothing. */
+export const namespace = (value: string, doc: string): StringField =>
+  string(value, doc, {
+    pattern:
+      value === ''
+        ? /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$/
+        : /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+    expected: `the name of a namespace${value === '' ? ', or ""' : ''}`,
+  })
+
+/** A host name that users reach, or nothing. */
+export const hostname = (doc: string): StringField =>
+  string('', doc, {
+    pattern: /^([a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)?$/,
+    expected: 'a host name such as "platform.example.com", or ""',
+  })
+
+/** A length of time as Prometheus writes it. */
+export const duration = (value: string, doc: string): StringField =>
+  string(value, doc, {
+    pattern: /^[1-9][0-9]{0,4}(ms|s|m|h)$/,
+    expected: 'a duration such as "30s"',
+  })
 
 /** Number of pods of a component. */
 export const replicas = (what: string) =>
@@ -117,6 +199,10 @@ export const replicas = (what: string) =>
 
 /** Annotations of Kubernetes objects. */
 export const annotations = (doc: string) => map(doc, { key: LABEL_KEY, value: ANY_TEXT })
+
+/** Labels of Kubernetes objects, beside those that the chart sets. */
+export const labels = (doc: string) =>
+  map(doc, { key: { ...LABEL_KEY, except: OWN_KEYS }, value: LABEL_VALUE })
 
 /** Environment variables. */
 export const variables = (doc: string) =>
@@ -127,7 +213,18 @@ export const variables = (doc: string) =>
 
 /** A secret text that the chart generates when it is empty. */
 export const secret = (doc: string): StringField =>
-  string('', `${doc} Empty means generated on first install and kept.`, {
+  formerSecret(`${doc} Empty means generated on first install and kept.`)
+
+/** A secret text that is there only while it is set. */
+export const formerSecret = (doc: string): StringField =>
+  string('', doc, {
     pattern: /^([!-~]{32,})?$/,
     expected: 'at least 32 printable ASCII characters without spaces, or ""',
+  })
+
+/** The name of a PostgreSQL database. */
+export const databaseName = (value: string, doc: string): StringField =>
+  string(value, doc, {
+    pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/,
+    expected: 'a PostgreSQL database name of up to 63 letters, digits, - and _',
   })

@@ -1,7 +1,9 @@
 import { symbolicValues } from './template/operators.ts'
-import { boolean, group, list, port, string, word } from './template/schema.ts'
+import { boolean, group, integer, list, port, string, word } from './template/schema.ts'
 import type { OverridesOf, ValuesOf } from './template/schema.ts'
 import * as type from './value-types.ts'
+import { cluster } from './values/cluster.ts'
+import { thirdParty } from './values/third-party.ts'
 
 /** Every configuration key once: its type, default, documentation and rule. */
 export const schema = {
@@ -19,16 +21,12 @@ export const schema = {
     open: true,
   },
 
-  image: type.image('crew-platform/platform', '', 'web, worker and the set-up jobs'),
+  image: type.image('crew-platform/platform', '', 'web, worker, oauth and the set-up jobs'),
 
   envVars: group('Settings that several components read from their environment.', {
-    PLATFORM_BASE_URL: string(
+    PLATFORM_BASE_URL: type.url(
       'http://localhost:3000',
       'Address under which users and API clients reach the platform; also the audience of OAuth access tokens.',
-      {
-        pattern: /^https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._~/-]*)?$/,
-        expected: 'an http(s) URL',
-      },
     ),
     PLATFORM_API_PREFIX: string('platform', 'First path segment of the automation API.', {
       pattern: /^[a-z0-9][a-z0-9_-]{0,62}$/,
@@ -53,7 +51,7 @@ export const schema = {
       },
     ),
     DB_PORT: port(5432, 'Port of PostgreSQL.'),
-    DB_NAME: databaseName('platform', 'The main application database.'),
+    DB_NAME: type.databaseName('platform', 'The main application database.'),
     DB_USER: string('platform', 'Database user, shared by all components.', {
       pattern: /^[A-Za-z_][A-Za-z0-9_.@-]{0,62}$/,
       expected: 'a PostgreSQL role name',
@@ -66,14 +64,17 @@ export const schema = {
   }),
 
   extraEnvVars: type.variables(
-    'More environment variables for web and worker; those that the chart sets itself win.',
+    'More environment variables for web, worker and oauth; those that the chart sets itself win.',
   ),
 
   envFromSecrets: list(
-    'Secrets of your own whose keys become variables of web and worker, such as the API keys of LLM providers.',
+    'Secrets of your own whose keys become variables of web, worker and oauth, such as the API keys of LLM providers.',
     { name: string('', 'Name of the Secret.', type.OBJECT_NAME) },
     ['name'],
   ),
+
+  extraSecretMounts: type.mounts('Secrets'),
+  extraConfigMapMounts: type.mounts('ConfigMaps'),
 
   secrets: group(
     'Secret values. What is set here wins over what was generated, and is kept when it is removed again.',
@@ -83,14 +84,16 @@ export const schema = {
       ),
       PLATFORM_DEBUG_TOKEN: type.secret('Token for `GET /health/debug`.'),
       SECRET_KEY_BASE: type.secret('Key that signs sessions.'),
+      PLATFORM_OAUTH_API_KEY: type.secret(
+        'Key with which web and worker call the OAuth integration service.',
+      ),
+      OAUTH_ENCRYPTION_KEY: type.secret('Key that encrypts stored OAuth tokens.'),
+      OAUTH_ENCRYPTION_KEY_PREVIOUS: type.formerSecret(
+        'Former `OAUTH_ENCRYPTION_KEY`, still read while it is replaced.',
+      ),
       COLLECTOR_JWT_SECRET: type.secret('Shared secret that authenticates trace submissions.'),
-      COLLECTOR_JWT_SECRET_PREVIOUS: string(
-        '',
+      COLLECTOR_JWT_SECRET_PREVIOUS: type.formerSecret(
         'Former `COLLECTOR_JWT_SECRET`, still accepted while it is replaced.',
-        {
-          pattern: /^([!-~]{32,})?$/,
-          expected: 'at least 32 printable ASCII characters without spaces, or ""',
-        },
       ),
       DB_PASSWORD: string(
         '',
@@ -99,32 +102,60 @@ export const schema = {
     },
   ),
 
-  rbac: group('Access to the Kubernetes API.', {
-    create: boolean(
-      true,
-      'Create the Roles that the diagnostic probe and the secret bootstrap need.',
-    ),
-  }),
-
-  serviceAccount: group('The service accounts of web, worker, collector and postgres.', {
-    annotations: type.annotations(
-      'Annotations, such as a workload identity for the database proxy.',
-    ),
-  }),
-
   web: group('Web: the user interface and the automation API.', {
     replicaCount: type.replicas('web'),
     port: port(3000, 'HTTP port of the pods.'),
     servicePort: port(80, 'Port of the Service.'),
+    trustedProxies: integer(
+      0,
+      'Proxies of yours in front of web, whose `X-Forwarded-For` is believed; 1 behind an ingress controller.',
+      { min: 0, max: 10 },
+    ),
+    autoscaling: type.autoscaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
-    ...type.scheduling,
+    ...type.pods,
   }),
 
   worker: group('Worker: runs the automations.', {
     replicaCount: type.replicas('worker'),
     port: port(3001, 'HTTP port for `/health` and `/metrics`.'),
+    concurrency: integer(10, 'Runs that one worker has in hand at a time.', {
+      min: 1,
+      max: 1000,
+    }),
+    crewPatienceSeconds: integer(
+      60,
+      'How long a crew that does not answer is tried again before its run fails.',
+      { min: 0, max: 600 },
+    ),
+    executionTimeoutSeconds: integer(3600, 'The longest that one run may take.', {
+      min: 1,
+      max: 86_400,
+    }),
+    drainSeconds: integer(
+      15,
+      'How long runs may go on when a worker stops, before another one takes them up.',
+      { min: 0, max: 20 },
+    ),
+    autoscaling: type.autoscaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
-    ...type.scheduling,
+    ...type.pods,
+  }),
+
+  oauth: group('OAuth integration service: connects crews to the accounts of their users.', {
+    enabled: boolean(true, 'Run it. `false` deploys nothing of it.'),
+    publicUrl: type.url(
+      'http://localhost:3002',
+      'Address under which browsers reach it; providers send them back to `/callback` below it.',
+    ),
+    providersSecret: type.objectName(
+      'Secret of your own whose key `OAUTH_PROVIDERS` holds the JSON list of providers. Empty means none.',
+    ),
+    replicaCount: type.replicas('oauth'),
+    port: port(3002, 'HTTP port of the pods and of the Service.'),
+    autoscaling: type.autoscaling,
+    resources: type.resources({ cpu: '500m', memory: '256Mi' }, { cpu: '50m', memory: '128Mi' }),
+    ...type.pods,
   }),
 
   collector: group(
@@ -133,6 +164,7 @@ export const schema = {
       enabled: boolean(true, 'Collect traces. `false` deploys nothing of the collector.'),
       image: type.image('crew-platform/collector', '0.1.2', 'the trace collector'),
       replicaCount: type.replicas('collector'),
+      autoscaling: type.autoscaling,
       port: port(8080, 'HTTP port for OTLP ingestion and `/health`.'),
       metricsPort: port(9090, 'HTTP port for `/metrics`.'),
       config: group('How traces are kept.', {
@@ -146,61 +178,20 @@ export const schema = {
           '13',
           'Weeks after which trace data is removed. Suggested: 4 for development, 13 or more for production.',
           {
-            pattern: /^[1-9][0-9]{0,2}$/,
-            expected: 'a string of digits from "1" to "999"',
-            digits: { min: 1, max: 999 },
+            pattern: /^([1-9][0-9]{0,2}|[1-4][0-9]{3}|5[01][0-9]{2}|5200)$/,
+            expected: 'a string of digits from "1" to "5200"',
+            digits: { min: 1, max: 5200 },
           },
         ),
       }),
       resources: type.resources({ cpu: '500m', memory: '512Mi' }, { cpu: '100m', memory: '128Mi' }),
-      ...type.scheduling,
+      ...type.pods,
     },
   ),
 
-  postgres: group('PostgreSQL.', {
-    enabled: boolean(
-      true,
-      'Run PostgreSQL in the cluster. `false` uses the external server `envVars.DB_HOST`.',
-    ),
-    collectorDatabase: databaseName(
-      'collector',
-      'Database of the collector. On an external server it must exist before the install.',
-    ),
-    image: type.image('postgres', '18.6', 'PostgreSQL'),
-    storage: group('The volume that holds the data.', {
-      size: type.size('20Gi', 'Size of the volume.'),
-      className: type.objectName("Storage class. Empty means the cluster's default."),
-    }),
-    resources: type.resources({ cpu: '2', memory: '1Gi' }, { cpu: '250m', memory: '512Mi' }),
-    ...type.scheduling,
-  }),
-
-  dbProxy: group(
-    'Sidecar that authenticates to a managed PostgreSQL, in every pod that uses the database.',
-    {
-      enabled: boolean(false, 'Add the sidecar. Needs `postgres.enabled: false`.'),
-      autoIamAuthn: boolean(
-        false,
-        'Log in with short-lived IAM tokens that the proxy injects; DB_PASSWORD is then empty on purpose.',
-      ),
-      privateIp: boolean(false, "Connect to the instance's private address."),
-      instanceConnectionName: string('', 'Instance to connect to, as `project:region:instance`.', {
-        pattern: /^([a-z0-9][a-z0-9.:-]*:[a-z0-9-]+:[a-z0-9-]+)?$/,
-        expected: 'project:region:instance, or ""',
-      }),
-      healthPort: port(9801, 'Port for the health checks of the sidecar.'),
-      image: type.image('cloud-sql-connectors/cloud-sql-proxy', '2.25.3', 'the database proxy'),
-      resources: type.resources({ cpu: '200m', memory: '128Mi' }, { cpu: '50m', memory: '64Mi' }),
-    },
-  ),
+  ...thirdParty,
+  ...cluster,
 } as const
-
-function databaseName(value: string, doc: string) {
-  return string(value, doc, {
-    pattern: /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/,
-    expected: 'a PostgreSQL database name of up to 63 letters, digits, - and _',
-  })
-}
 
 export type Values = ValuesOf<typeof schema>
 

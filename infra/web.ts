@@ -1,47 +1,45 @@
 import { k8s } from 'cdk8s-plus-28'
 import { Construct } from 'constructs'
 import type { WebEnv } from '../services/web/env.ts'
+import { DiagnosticAccess } from './access.ts'
 import { collectorUrl } from './collector.ts'
 import { databaseEnv } from './kit/database.ts'
-import { env, setWhen } from './kit/env.ts'
+import { choose, env, podField, setWhen } from './kit/env.ts'
+import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, runs } from './kit/image.ts'
-import { labels } from './kit/labels.ts'
-import { nameOf } from './kit/names.ts'
+import { release } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
-import {
-  createDeployment,
-  createService,
-  createServiceAccount,
-  extraEnvVars,
-  scratch,
-} from './kit/workload.ts'
-import { builtIn, digits } from './template/operators.ts'
-import { create, onlyWhen } from './template/structure.ts'
+import { replicasOf, scale } from './kit/scaling.ts'
+import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
+import { oauthUrl } from './oauth.ts'
+import { builtIn, digits, isSet } from './template/operators.ts'
+import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { web, collector, envVars, rbac } = values
+const { web, oauth, collector, crews, envVars, rbac } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     createServiceAccount(this, 'web')
-    onlyWhen(rbac.create, new DeploymentReader(this, 'platform-health'))
+    onlyWhen(rbac.create, new DiagnosticAccess(this, 'access'))
     createService(this, 'web', [
       { name: 'http', port: web.servicePort, targetPort: k8s.IntOrString.fromString('http') },
     ])
     createDeployment(this, {
       component: 'web',
-      replicas: web.replicaCount,
-      scheduling: web,
+      replicas: replicasOf(web),
+      pods: web,
       annotations: {
         ...secretsChecksum(
           'PLATFORM_DEBUG_TOKEN',
           'SECRET_KEY_BASE',
+          'PLATFORM_OAUTH_API_KEY',
           'COLLECTOR_JWT_SECRET',
           'DB_PASSWORD',
         ),
@@ -52,30 +50,10 @@ export class Web extends Construct {
         // The diagnostic probe reads Deployments.
         automountServiceAccountToken: true,
         containers: [server()],
-        volumes: [tmp.volume],
+        volumes: [tmp.volume, ...extraVolumes],
       },
     })
-  }
-}
-
-/** Lets the diagnostic probe read the Deployments of the install namespace (SPEC 7, platform_pods). */
-class DeploymentReader extends Construct {
-  constructor(scope: Construct, id: string) {
-    super(scope, id)
-    const metadata = { name: nameOf('platform-health'), labels: labels('web') }
-    create(this, k8s.KubeRole, {
-      metadata,
-      rules: [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] }],
-    })
-    create(this, k8s.KubeRoleBinding, {
-      metadata,
-      roleRef: {
-        apiGroup: 'rbac.authorization.k8s.io',
-        kind: 'Role',
-        name: nameOf('platform-health'),
-      },
-      subjects: [{ kind: 'ServiceAccount', name: nameOf('web') }],
-    })
+    scale(this, 'web', web)
   }
 }
 
@@ -98,11 +76,18 @@ const server = () => ({
     PLATFORM_API_PREFIX: envVars.PLATFORM_API_PREFIX,
     PLATFORM_DEBUG_TOKEN: fromSecret('PLATFORM_DEBUG_TOKEN'),
     SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
+    TRUSTED_PROXIES: digits(web.trustedProxies),
+    RELEASE_NAME: release,
+    POD_NAME: podField('metadata.name'),
+    POD_NAMESPACE: podField('metadata.namespace'),
+    K8S_NAMESPACE: choose(isSet(crews.namespace), crews.namespace, podField('metadata.namespace')),
+    PLATFORM_OAUTH_API_BASE_URL: setWhen(oauth.enabled, oauthUrl),
+    PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     COLLECTOR_URL: setWhen(collector.enabled, collectorUrl),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(web.resources),
-  volumeMounts: [tmp.mount],
+  volumeMounts: [tmp.mount, ...extraMounts],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -3,13 +3,15 @@ import type { WorkerEnv } from '../services/worker/env.ts'
 import { collectorUrl } from './collector.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen } from './kit/env.ts'
+import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, runs } from './kit/image.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
-import { createDeployment, createServiceAccount, extraEnvVars, scratch } from './kit/workload.ts'
+import { replicasOf, scale } from './kit/scaling.ts'
+import { createDeployment, createServiceAccount, scratch } from './kit/workload.ts'
 import { builtIn, digits } from './template/operators.ts'
 import { values } from './values.ts'
 
@@ -22,8 +24,8 @@ export class Worker extends Construct {
     createServiceAccount(this, 'worker')
     createDeployment(this, {
       component: 'worker',
-      replicas: worker.replicaCount,
-      scheduling: worker,
+      replicas: replicasOf(worker),
+      pods: worker,
       annotations: {
         'prometheus.io/scrape': 'true',
         'prometheus.io/path': '/metrics',
@@ -31,8 +33,13 @@ export class Worker extends Construct {
         ...secretsChecksum('SECRET_KEY_BASE', 'COLLECTOR_JWT_SECRET', 'DB_PASSWORD'),
         ...extraEnvVars.checksum,
       },
-      pod: { ...platformPod(), containers: [runner()], volumes: [tmp.volume] },
+      pod: {
+        ...platformPod(),
+        containers: [runner()],
+        volumes: [tmp.volume, ...extraVolumes],
+      },
     })
+    scale(this, 'worker', worker)
   }
 }
 
@@ -50,11 +57,15 @@ const runner = () => ({
     LOG_LEVEL: envVars.LOG_LEVEL,
     PLATFORM_VERSION: builtIn('Chart.AppVersion'),
     SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
+    WORKER_CONCURRENCY: digits(worker.concurrency),
+    CREW_PATIENCE_SECONDS: digits(worker.crewPatienceSeconds),
+    EXECUTION_TIMEOUT_SECONDS: digits(worker.executionTimeoutSeconds),
+    DRAIN_SECONDS: digits(worker.drainSeconds),
     COLLECTOR_URL: setWhen(collector.enabled, collectorUrl),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(worker.resources),
-  volumeMounts: [tmp.mount],
+  volumeMounts: [tmp.mount, ...extraMounts],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -21,6 +21,7 @@ import type { EnvSource } from './shared/env.ts'
 import { createLog } from './shared/log.ts'
 import type { Log } from './shared/log.ts'
 import { explain, stopOnSignal } from './shared/run.ts'
+import { start as startOauth } from './oauth/start.ts'
 import { start as startWeb } from './web/start.ts'
 import { start as startWorker } from './worker/start.ts'
 
@@ -61,13 +62,18 @@ async function startPlatform(
     startWorkers(context, databases.platformUrl, collector.url),
     collector.ready,
   ])
-  const web = await startWebServer(context, databases.platformUrl, collector.url)
+  const oauth = await startOauthService(context, databases.platformUrl)
+  const web = await startWebServer(context, {
+    databaseUrl: databases.platformUrl,
+    collectorUrl: collector.url,
+    oauthUrl: oauth.url,
+  })
   const [first] = seeded.crews
   const summary = {
     web_url: web.url,
     collector_url: collector.url,
     metrics_url: collector.metricsUrl,
-    oauth_url: null,
+    oauth_url: oauth.url,
     api_prefix: API_PREFIX,
     automation_id: first?.deployment.automationId ?? '',
     static_token: seeded.staticToken,
@@ -109,10 +115,27 @@ function startWorkers(
   return owner.own(startWorker(env, { log: logOf('worker') }))
 }
 
+function startOauthService({ owner, portBase, secrets, logOf }: Context, databaseUrl: string) {
+  const env = {
+    HOST,
+    PORT: String(portBase + 4),
+    DATABASE_URL: databaseUrl,
+    PLATFORM_OAUTH_API_KEY: secrets.oauthApiKey,
+    OAUTH_ENCRYPTION_KEY: secrets.oauthEncryptionKey,
+    OAUTH_PUBLIC_URL: `http://${HOST}:${portBase + 4}`,
+  }
+  return owner.own(startOauth(env, { log: logOf('oauth'), lingerMs: 0 }))
+}
+
+interface WebAddresses {
+  readonly databaseUrl: string
+  readonly collectorUrl: string
+  readonly oauthUrl: string
+}
+
 function startWebServer(
   { owner, portBase, secrets, logOf }: Context,
-  databaseUrl: string,
-  collectorUrl: string,
+  { databaseUrl, collectorUrl, oauthUrl }: WebAddresses,
 ) {
   const env = {
     HOST,
@@ -125,6 +148,8 @@ function startWebServer(
     PLATFORM_API_PREFIX: API_PREFIX,
     PLATFORM_DEBUG_TOKEN: secrets.debugToken,
     SECRET_KEY_BASE: secrets.secretKeyBase,
+    PLATFORM_OAUTH_API_BASE_URL: oauthUrl,
+    PLATFORM_OAUTH_API_KEY: secrets.oauthApiKey,
     COLLECTOR_URL: collectorUrl,
     COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
   }

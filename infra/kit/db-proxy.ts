@@ -1,6 +1,6 @@
-import type { k8s } from 'cdk8s-plus-28'
+import { k8s } from 'cdk8s-plus-28'
 import { text } from '../template/operators.ts'
-import { intOrString, when } from '../template/structure.ts'
+import { when } from '../template/structure.ts'
 import { values } from '../values.ts'
 import { dbProxyImage, runs } from './image.ts'
 import { resourcesOf } from './resources.ts'
@@ -29,6 +29,7 @@ export const dbProxySidecar = () =>
       when<string>(dbProxy.privateIp, '--private-ip'),
       dbProxy.instanceConnectionName,
     ],
+    ports: [{ name: 'proxy-health', containerPort: dbProxy.healthPort }],
     startupProbe: probe('/startup', { periodSeconds: 1, failureThreshold: 60 }),
     livenessProbe: probe('/liveness', { periodSeconds: 10, failureThreshold: 3 }),
     resources: resourcesOf(dbProxy.resources),
@@ -36,7 +37,7 @@ export const dbProxySidecar = () =>
   })
 
 const probe = (path: string, timing: k8s.Probe) => ({
-  httpGet: { path, port: intOrString(dbProxy.healthPort) },
+  httpGet: { path, port: k8s.IntOrString.fromString('proxy-health') },
   timeoutSeconds: 5,
   ...timing,
 })

@@ -1,20 +1,18 @@
 import type { k8s } from 'cdk8s-plus-28'
 import type { Val } from '../template/expression.ts'
 import {
-  all,
   base,
   builtIn,
-  equals,
+  distinct,
   helper,
   isSet,
-  not,
   orElse,
   pick,
   text,
   trimSuffix,
 } from '../template/operators.ts'
-import type { Condition, Symbolic } from '../template/operators.ts'
-import { when } from '../template/structure.ts'
+import type { Symbolic } from '../template/operators.ts'
+import { eachText, when } from '../template/structure.ts'
 import { values } from '../values.ts'
 import type { Values } from '../values.ts'
 
@@ -27,7 +25,10 @@ export interface Image {
   readonly pullSecret: Val<string>
 }
 
-/** The one rule for every image: its own host, or else the global one; its own path, or else the global prefix and its last component. */
+/**
+ * The one rule for every image: its own host, or else the global one; its own path, or else the global prefix and its last
+ * component; its tag, and its digest where one is pinned.
+ */
 function imageOf(name: string, image: Symbolic<Values['image']>, tag = image.tag): Image {
   const host = orElse(image.host, global.image.registry)
   const { namePrefixOverride: prefix } = global.image
@@ -35,10 +36,18 @@ function imageOf(name: string, image: Symbolic<Values['image']>, tag = image.tag
     `platform.${name}.imageName`,
     pick(isSet(prefix), text`${prefix}/${base(image.name)}`, image.name),
   )
+  const version = helper(
+    `platform.${name}.imageVersion`,
+    pick(isSet(image.digest), text`${tag}@${image.digest}`, tag),
+  )
   return {
     reference: helper(
       `platform.${name}.image`,
-      pick(isSet(host), text`${trimSuffix('/', host)}/${path}:${tag}`, text`${path}:${tag}`),
+      pick(
+        isSet(host),
+        text`${trimSuffix('/', host)}/${path}:${version}`,
+        text`${path}:${version}`,
+      ),
     ),
     pullPolicy: image.pullPolicy,
     pullSecret: helper(
@@ -56,6 +65,8 @@ export const platformImage = imageOf(
 export const collectorImage = imageOf('collector', values.collector.image)
 export const postgresImage = imageOf('postgres', values.postgres.image)
 export const dbProxyImage = imageOf('dbProxy', values.dbProxy.image)
+export const buildkitImage = imageOf('buildkit', values.buildkit.image)
+export const registryImage = imageOf('internalRegistry', values.internalRegistry.image)
 
 /** The fields of a container that say what it runs. */
 export const runs = ({ reference, pullPolicy }: Image) => ({
@@ -68,17 +79,16 @@ export const pullSecretOf = ({ pullSecret }: Image) => [
   when<k8s.LocalObjectReference>(isSet(pullSecret), { name: pullSecret }),
 ]
 
-/** The pull secrets of a pod that works on a database: its image's, and that of the proxy or of PostgreSQL, if it is another one. */
-export const databasePodPullSecrets = (image: Image) => {
-  // A pod has the proxy or waits for PostgreSQL, never both, so these two need no comparison.
-  const beside = (used: Condition, { pullSecret }: Image) =>
-    when<k8s.LocalObjectReference>(
-      all(used, isSet(pullSecret), not(equals(pullSecret, image.pullSecret))),
-      { name: pullSecret },
-    )
-  return [
-    ...pullSecretOf(image),
-    beside(values.dbProxy.enabled, dbProxyImage),
-    beside(values.postgres.enabled, postgresImage),
-  ]
-}
+const besideDatabase = helper(
+  'platform.databasePullSecret',
+  pick(
+    values.dbProxy.enabled,
+    dbProxyImage.pullSecret,
+    pick(values.postgres.enabled, postgresImage.pullSecret, ''),
+  ),
+)
+
+/** The pull secrets of a pod that works on a database: its image's, and that of the proxy or of PostgreSQL beside it. */
+export const databasePodPullSecrets = ({ pullSecret }: Image) => [
+  eachText<k8s.LocalObjectReference>(distinct(pullSecret, besideDatabase), (name) => ({ name })),
+]

@@ -12,6 +12,14 @@ export const selectorLabels = (component: string) =>
     }),
   )
 
+/** Identifies the pods of all components of a release. */
+export const releaseLabels = spread(
+  labelSet('platform.releaseLabels', {
+    'app.kubernetes.io/name': 'platform',
+    'app.kubernetes.io/instance': release,
+  }),
+)
+
 const commonLabels = labelSet('platform.labels', {
   'app.kubernetes.io/part-of': 'platform',
   'app.kubernetes.io/version': builtIn('Chart.AppVersion'),

@@ -1,18 +1,28 @@
 import { k8s } from 'cdk8s-plus-28'
 import type { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
-import { isSet, sha256 } from '../template/operators.ts'
 import type { Symbolic } from '../template/operators.ts'
-import { create, each, spread, when, whenSet } from '../template/structure.ts'
-import type { Exactly } from '../template/structure.ts'
+import { create, spread, whenGiven, whenSet } from '../template/structure.ts'
+import type { Exactly, When } from '../template/structure.ts'
 import { values } from '../values.ts'
 import type { Values } from '../values.ts'
 import { labels, selectorLabels } from './labels.ts'
 import { nameOf } from './names.ts'
 
-type Scheduling = Symbolic<
-  Pick<Values['collector'], 'nodeSelector' | 'tolerations' | 'priorityClassName'>
+/** The values that say where the pods of a component may run, and what is written on them. */
+export type Pods = Symbolic<
+  Pick<
+    Values['collector'],
+    | 'nodeSelector'
+    | 'tolerations'
+    | 'affinity'
+    | 'priorityClassName'
+    | 'podLabels'
+    | 'podAnnotations'
+  >
 >
+
+const { topologySpread } = values
 
 /** The service account of one component; no pod shares one. */
 export function createServiceAccount(
@@ -46,37 +56,44 @@ export function createService(
 
 interface Workload {
   readonly component: string
-  readonly replicas: Val<number>
-  readonly scheduling: Scheduling
-  readonly annotations: Readonly<Record<string, string | Val<string>>>
+  /** Nothing where an autoscaler decides. */
+  readonly replicas: number | When<Val<number>>
+  readonly pods: Pods
+  /** @default rolled without a gap */
+  readonly strategy?: Exactly<k8s.DeploymentStrategy>
+  readonly annotations?: Readonly<Record<string, string | Val<string>>>
   readonly pod: Exactly<Omit<k8s.PodSpec, 'serviceAccountName'>>
+  /** @default k8s.KubeDeployment */
+  readonly kind?: typeof k8s.KubeDeployment
 }
 
-/** A stateless component: rolled without a gap, spread over nodes, without access to the Kubernetes API. */
+const WITHOUT_A_GAP = {
+  type: 'RollingUpdate',
+  rollingUpdate: {
+    maxSurge: k8s.IntOrString.fromNumber(1),
+    maxUnavailable: k8s.IntOrString.fromNumber(0),
+  },
+}
+
+/** A component without an identity of its own: spread over nodes, without access to the Kubernetes API. */
 export function createDeployment(scope: Construct, workload: Workload): void {
-  const { component, replicas, scheduling, annotations, pod } = workload
-  create(scope, k8s.KubeDeployment, {
+  const { component, replicas, pods, annotations, pod } = workload
+  create(scope, workload.kind ?? k8s.KubeDeployment, {
     metadata: { name: nameOf(component), labels: labels(component) },
     spec: {
       replicas,
       revisionHistoryLimit: 5,
-      strategy: {
-        type: 'RollingUpdate',
-        rollingUpdate: {
-          maxSurge: k8s.IntOrString.fromNumber(1),
-          maxUnavailable: k8s.IntOrString.fromNumber(0),
-        },
-      },
+      strategy: workload.strategy ?? WITHOUT_A_GAP,
       selector: { matchLabels: selectorLabels(component) },
       template: {
-        metadata: { labels: selectorLabels(component), annotations },
+        metadata: podMetadata(component, pods, annotations),
         spec: {
-          ...podDefaults(component, scheduling),
+          ...podDefaults(component, pods),
           topologySpreadConstraints: [
             {
-              maxSkew: 1,
-              topologyKey: 'kubernetes.io/hostname',
-              whenUnsatisfiable: 'ScheduleAnyway',
+              maxSkew: topologySpread.maxSkew,
+              topologyKey: topologySpread.topologyKey,
+              whenUnsatisfiable: topologySpread.whenUnsatisfiable,
               labelSelector: { matchLabels: selectorLabels(component) },
             },
           ],
@@ -87,15 +104,29 @@ export function createDeployment(scope: Construct, workload: Workload): void {
   })
 }
 
+/** The labels and annotations of a component's pods. */
+export const podMetadata = (
+  component: string,
+  { podLabels, podAnnotations }: Pods,
+  annotations: Readonly<Record<string, string | Val<string>>> = {},
+) => ({
+  labels: { ...selectorLabels(component), ...spread(podLabels) },
+  annotations: { ...annotations, ...spread(podAnnotations) },
+})
+
 /** What every pod of the platform starts from. */
-export const podDefaults = (component: string, scheduling: Scheduling) => ({
+export const podDefaults = (
+  component: string,
+  pods: Omit<Pods, 'podLabels' | 'podAnnotations'>,
+) => ({
   serviceAccountName: nameOf(component),
   automountServiceAccountToken: false,
   // Kubernetes would add a handful of variables for each Service of the namespace.
   enableServiceLinks: false,
-  priorityClassName: whenSet(scheduling.priorityClassName),
-  nodeSelector: whenSet(scheduling.nodeSelector),
-  tolerations: whenSet(scheduling.tolerations),
+  priorityClassName: whenSet(pods.priorityClassName),
+  nodeSelector: whenSet(pods.nodeSelector),
+  tolerations: whenSet(pods.tolerations),
+  affinity: whenGiven<k8s.Affinity>(pods.affinity),
 })
 
 /** A directory that a container with a read-only root may write to. */
@@ -105,19 +136,3 @@ export const scratch = (path: string) => ({
 })
 
 const volumeName = (path: string): string => path.slice(1).replaceAll('/', '-')
-
-const extraEnv = nameOf('extra-env')
-
-/** The operator's own variables. They come by reference, so they can never be named twice beside the chart's own. */
-export const extraEnvVars = {
-  name: extraEnv,
-  from: [
-    when<k8s.EnvFromSource>(isSet(values.extraEnvVars), { configMapRef: { name: extraEnv } }),
-    each<EnvFromSecret, k8s.EnvFromSource>(values.envFromSecrets, (item) => ({
-      secretRef: { name: item('name') },
-    })),
-  ],
-  checksum: { 'checksum/extra-env': sha256(values.extraEnvVars) },
-}
-
-type EnvFromSecret = Values['envFromSecrets'][number]

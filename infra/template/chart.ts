@@ -3,13 +3,14 @@ import type { Expression } from './expression.ts'
 import { printGo, TOP } from './go.ts'
 import { Helpers } from './helpers.ts'
 import type { Files } from './manifests.ts'
-import { readObjects } from './objects.ts'
-import type { Build, ReadObject } from './objects.ts'
+import { buildTree } from './objects.ts'
+import type { Build, SourceObject } from './objects.ts'
 import { rulesTemplate } from './rules.ts'
 import type { Rule } from './rules.ts'
 import { yamlScalar } from './scalar.ts'
 import { leavesOf } from './schema.ts'
 import type { Shape } from './schema.ts'
+import { manifestOf } from './strictness.ts'
 import { TemplateReading } from './template-reading.ts'
 import { treeOf } from './tree.ts'
 import { valuesSchema, valuesYaml } from './values-files.ts'
@@ -29,8 +30,8 @@ export interface ChartSource {
   readonly shape: Shape
   readonly rules: readonly Rule[]
   readonly build: Build
-  /** `NOTES.txt`, a template by hand. */
-  readonly notes: string
+  /** Templates by hand: `NOTES.txt`, and the pod of `helm test`. They are no part of the deployment. */
+  readonly texts: Files
   readonly readme: string
 }
 
@@ -46,7 +47,7 @@ export function renderChart({
   shape,
   rules,
   build,
-  notes,
+  texts,
   readme,
 }: ChartSource): RenderedChart {
   const helpers = new Helpers()
@@ -67,24 +68,23 @@ export function renderChart({
     ['README.md', readme],
     ['values.schema.json', `${JSON.stringify(valuesSchema(shape), null, 2)}\n`],
     ['values.yaml', valuesYaml(shape)],
-    ['templates/NOTES.txt', notes],
     ['templates/_helpers.tpl', helpers.template()],
     ['templates/validate.yaml', rulesTemplate(rules)],
     ...templates,
+    ...[...texts].map(([path, text]) => [`templates/${path}`, text] as const),
   ])
   return { files, usedBy }
 }
 
 interface Template {
-  readonly object: ReadObject
+  readonly object: SourceObject
   readonly write: (witness: (expression: Expression) => void) => string
 }
 
 function readTemplates(build: Build): readonly Template[] {
   const reading = new TemplateReading()
-  const { objects } = readObjects(build, reading)
-  return objects.map((object) => {
-    const tree = treeOf(object.manifest, reading.marksOf(object.source))
+  return buildTree(build, reading).objects.map((object) => {
+    const tree = treeOf(manifestOf(object.source), reading.marksOf(object.source))
     return {
       object,
       write: (witness) => {

@@ -19,6 +19,8 @@ export interface Reference {
   readonly op: 'reference'
   readonly path: readonly string[]
   readonly kind: Kind
+  /** A text that Helm may hold as a number, because `--set` makes one of digits. */
+  readonly mayBeNumber?: true
 }
 
 /** An expression with a name of its own in `_helpers.tpl`. */
@@ -78,13 +80,17 @@ export function evaluate(expression: Expression, context: Context): Json {
 export const truthyIn = (condition: Expression, context: Context): boolean =>
   truthy(evaluate(condition, context))
 
-function lookUp(context: Json, path: readonly string[]): Json {
-  const [key, ...rest] = path
-  if (key === undefined) return context
-  if (!isObject(context) || !(key in context))
-    throw new Error(`there is no value ${path.join('.')}`)
-  return lookUp(context[key] ?? null, rest)
+function lookUp(context: Context, path: readonly string[]): Json {
+  let found: Json = context
+  for (const key of path) {
+    const next: Json | undefined = isJsonObject(found) ? found[key] : undefined
+    if (next === undefined) throw new Error(`there is no value ${path.join('.')}`)
+    found = next
+  }
+  return found
 }
+
+const isJsonObject = (value: Json): value is JsonObject => isObject(value)
 
 /** Whether two expressions are the same computation. */
 export const same = (a: Expression, b: Expression): boolean =>

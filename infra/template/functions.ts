@@ -26,6 +26,11 @@ function printf(format: Json | undefined, ...args: readonly Json[]): string {
   return print(format).replace(/%[sv%]/g, (verb) => (verb === '%%' ? '%' : print(rest.shift())))
 }
 
+function asList(value: Json | undefined): readonly Json[] {
+  if (!Array.isArray(value)) throw new Error(`${JSON.stringify(value)} is not a list`)
+  return value
+}
+
 /** The last component of a path, as Go's `path.Base`. */
 function base(path: string): string {
   if (path === '') return '.'
@@ -39,6 +44,7 @@ export const FUNCTIONS = {
   /** Truth of any value as a condition; Go templates test it themselves, so it prints as its argument. */
   isSet: define((value) => truthy(value)),
   eq: define((a, b) => a === b),
+  gt: define((a, b) => Number(a) > Number(b)),
   /** Sprig's order: the fallback first. */
   default: define((fallback = null, value = null) => (truthy(value) ? value : fallback)),
   ternary: define((yes = null, no = null, condition) => (truthy(condition) ? yes : no)),
@@ -51,6 +57,8 @@ export const FUNCTIONS = {
   }),
   regexMatch: define((pattern, text) => new RegExp(print(pattern), 'u').test(print(text))),
   list: define((...items) => items),
+  uniq: define((items) => asList(items).filter((item, index, all) => all.indexOf(item) === index)),
+  compact: define((items) => asList(items).filter(truthy)),
   toJson: define((value = null) => goJson(value)),
   sha256sum: define((text) => createHash('sha256').update(print(text)).digest('hex')),
   trunc: define((length, text) => print(text).slice(0, Number(length))),

@@ -1,7 +1,7 @@
 import { same } from './expression.ts'
 import type { Expression, Val } from './expression.ts'
 import type { FunctionName } from './functions.ts'
-import { isPlain } from './scalar.ts'
+import { isPlain, literalBlock } from './scalar.ts'
 
 /** Where an expression is printed: inside `with` and `range` the dot is no longer the root. */
 export interface Scope {
@@ -35,6 +35,7 @@ function print(expression: Expression, scope: Scope): Printed {
     case 'reference':
       return atom(`${scope.root}.${expression.path.join('.')}`)
     case 'item':
+      // An element of a list of texts has no key.
       return atom(`.${expression.key}`)
     case 'helper':
     case 'labels':
@@ -53,7 +54,11 @@ const PIPED: ReadonlySet<FunctionName> = new Set([
   'sha256sum',
   'trunc',
   'trimSuffix',
+  'uniq',
+  'compact',
 ])
+
+const COMPARING: ReadonlySet<FunctionName> = new Set(['eq', 'gt'])
 
 function printCall({ fn, args }: Call, scope: Scope): Printed {
   const argument = (expression: Expression): string => {
@@ -69,8 +74,8 @@ function printCall({ fn, args }: Call, scope: Scope): Printed {
     const [yes, no] = args.slice(0, 2).map(argument)
     return compound(`ternary ${yes} ${no} ${asBoolean(last, argument(last))}`)
   }
-  if (fn === 'eq')
-    return compound(`eq ${args.map((side) => comparable(side, argument(side))).join(' ')}`)
+  if (COMPARING.has(fn))
+    return compound(`${fn} ${args.map((side) => comparable(side, argument(side))).join(' ')}`)
   if (PIPED.has(fn) && last) {
     const head = print(last, scope).text
     return compound([head, '|', fn, ...args.slice(0, -1).map(argument)].join(' '))
@@ -83,7 +88,7 @@ function asBoolean(condition: Expression, printed: string): string {
   const isBoolean =
     condition.op === 'reference'
       ? condition.kind === 'boolean'
-      : condition.op === 'call' && ['not', 'eq', 'regexMatch'].includes(condition.fn)
+      : condition.op === 'call' && ['not', 'eq', 'gt', 'regexMatch'].includes(condition.fn)
   return isBoolean ? printed : `(not (empty ${printed}))`
 }
 
@@ -102,27 +107,46 @@ export function printScalar({ expression, kind }: Val<unknown>, scope: Scope): s
 
 /** {{ .Release.Name }}-collector: literal text around parts that cannot break it needs no printf. */
 function printInline(expression: Expression, scope: Scope): string | undefined {
+  const known = harmlessText(expression)
+  if (!known || !/^[\w ./:@%+=,-]*$/.test(known.format)) return undefined
+  const sample = fill(known, (argument) => (isNumber(argument) ? '1' : 'x'))
+  const printed = fill(known, (argument) => `{{ ${printGo(argument, scope)} }}`)
+  return isPlain(sample) && sample.length > known.args.length ? printed : `"${printed}"`
+}
+
+/** The lines of a text of several lines, for a YAML literal block; undefined where its parts could break it. */
+export function printBlock(expression: Expression, scope: Scope): readonly string[] | undefined {
+  const known = harmlessText(expression)
+  if (!known || known.format.includes('{{')) return undefined
+  const printed = fill(known, (argument) => `{{ ${printGo(argument, scope)} }}`)
+  return literalBlock(printed)
+}
+
+interface Text {
+  readonly format: string
+  readonly args: readonly Expression[]
+}
+
+function harmlessText(expression: Expression): Text | undefined {
   if (expression.op !== 'call' || expression.fn !== 'printf') return undefined
   const [format, ...args] = expression.args
-  if (format?.op !== 'literal' || !args.every(isHarmless)) return undefined
-  const { value } = format
-  if (typeof value !== 'string' || !/^[\w ./:@%+=,-]*$/.test(value)) return undefined
-  const fill = (part: (argument: Expression) => string): string => {
-    const rest = [...args]
-    return value.replace(/%[sv%]/g, (verb) => {
-      const [argument] = verb === '%%' ? [] : rest.splice(0, 1)
-      return argument ? part(argument) : '%'
-    })
-  }
-  const sample = fill((argument) => (isNumber(argument) ? '1' : 'x'))
-  const printed = fill((argument) => `{{ ${printGo(argument, scope)} }}`)
-  return isPlain(sample) && sample.length > args.length ? printed : `"${printed}"`
+  if (format?.op !== 'literal' || typeof format.value !== 'string') return undefined
+  return args.every(isHarmless) ? { format: format.value, args } : undefined
+}
+
+function fill({ format, args }: Text, part: (argument: Expression) => string): string {
+  const rest = [...args]
+  return format.replace(/%[sv%]/g, (verb) => {
+    const [argument] = verb === '%%' ? [] : rest.splice(0, 1)
+    return argument ? part(argument) : '%'
+  })
 }
 
 /** Parts that can only be letters, digits, dots and dashes. */
 function isHarmless(expression: Expression): boolean {
   if (expression.op === 'reference')
     return expression.kind === 'number' || expression.path[0] === 'Release'
+  if (expression.op === 'helper') return isHarmless(expression.body)
   return expression.op === 'call' && ['trunc', 'sha256sum'].includes(expression.fn)
 }
 

@@ -4,13 +4,13 @@ import { isSpread } from './structure.ts'
 const ORDER = `
   apiVersion kind metadata type name namespace labels annotations immutable
   replicas revisionHistoryLimit serviceName strategy backoffLimit activeDeadlineSeconds ttlSecondsAfterFinished
-  podSelector selector template maxSkew topologyKey whenUnsatisfiable
+  podSelector policyTypes ingress egress selector template maxSkew topologyKey whenUnsatisfiable
   serviceAccountName automountServiceAccountToken enableServiceLinks imagePullSecrets priorityClassName
   restartPolicy terminationGracePeriodSeconds nodeSelector tolerations affinity topologySpreadConstraints
-  initContainers containers image imagePullPolicy command args ports envFrom env
+  initContainers containers image imagePullPolicy command args from to ports envFrom env
   startupProbe livenessProbe readinessProbe lifecycle requests limits resources volumeMounts volumes
-  volumeClaimTemplates path port targetPort containerPort protocol exec httpGet tcpSocket
-  value valueFrom key apiGroups resourceNames verbs apiGroup roleRef subjects
+  volumeClaimTemplates host path pathType port targetPort containerPort protocol exec httpGet tcpSocket
+  value valueFrom matchLabels matchExpressions key operator values apiGroups resourceNames verbs apiGroup roleRef subjects
 `
   .trim()
   .split(/\s+/)

@@ -1,26 +1,31 @@
 import { truthyIn } from './expression.ts'
 import type { Context } from './expression.ts'
-import { readObjects } from './objects.ts'
-import type { Build } from './objects.ts'
+import { buildTree } from './objects.ts'
+import type { Build, SourceTree } from './objects.ts'
 import { PlainReading } from './plain-reading.ts'
+import { manifestOf } from './strictness.ts'
 import { treeOf } from './tree.ts'
 import { writeManifest } from './writer.ts'
 
 /** Files by their path, in order. */
 export type Files = ReadonlyMap<string, string>
 
-/** Every Kubernetes object of a deployment, as plain data. */
-export function manifestsOf(
-  build: Build,
-  context: Context,
-): readonly Readonly<Record<string, unknown>>[] {
-  return readPlain(build, context).objects.map(({ manifest }) => manifest)
+type Manifest = Readonly<Record<string, unknown>>
+
+interface PlainObject {
+  readonly component: string
+  readonly manifest: Manifest
 }
+
+/** Every Kubernetes object of a deployment, as plain data. */
+export const manifestsOf = (build: Build, context: Context): readonly Manifest[] =>
+  readPlain(plainTree(build), context).map(({ manifest }) => manifest)
 
 /** The manifests as files that `kubectl apply -f` takes in the right order, one for each component. */
 export function renderManifests(build: Build, context: Context): Files {
-  const { components, objects } = readPlain(build, context)
-  const files = components.map((component, index) => {
+  const tree = plainTree(build)
+  const objects = readPlain(tree, context)
+  const files = tree.components.map((component, index) => {
     const own = objects.filter((object) => object.component === component)
     // Numbered by place, not by count, so that a disabled component does not rename the others.
     const name = `${String(index + 1).padStart(2, '0')}-${component}.yaml`
@@ -32,10 +37,23 @@ export function renderManifests(build: Build, context: Context): Files {
   return new Map(files.filter(([, content]) => content !== ''))
 }
 
-function readPlain(build: Build, context: Context): ReturnType<typeof readObjects> {
-  const wanted = (guards: Parameters<typeof isMet>[0]): boolean => isMet(guards, context)
-  return readObjects(build, new PlainReading(context), wanted)
+interface PlainTree extends SourceTree {
+  readonly reading: PlainReading
 }
 
-const isMet = (guards: readonly Parameters<typeof truthyIn>[0][], context: Context): boolean =>
-  guards.every((guard) => truthyIn(guard, context))
+const trees = new WeakMap<Build, PlainTree>()
+
+/** The tree is the same for all values, so it is built once; a process that renders often reads it again. */
+function plainTree(build: Build): PlainTree {
+  const reading = new PlainReading()
+  const tree = trees.get(build) ?? { ...buildTree(build, reading), reading }
+  trees.set(build, tree)
+  return tree
+}
+
+function readPlain({ objects, reading }: PlainTree, context: Context): readonly PlainObject[] {
+  reading.context = context
+  return objects
+    .filter(({ guards }) => guards.every((guard) => truthyIn(guard, context)))
+    .map(({ component, source }) => ({ component, manifest: manifestOf(source) }))
+}

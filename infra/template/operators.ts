@@ -45,6 +45,20 @@ function join(fn: 'and' | 'or', conditions: readonly Condition[]): Condition {
 export const equals = <T extends string | number>(a: Val<T>, b: In<NoInfer<T>>): Condition =>
   call('eq', 'boolean', [lift(a), lift(b)])
 
+/** Whether a number is above another one. */
+export const exceeds = (value: Val<number>, bound: In<number>): Condition =>
+  call('gt', 'boolean', [value.expression, lift(bound)])
+
+/** Several texts without the empty ones, each once. */
+export const distinct = (...texts: readonly Val<string>[]): Val<readonly string[]> => {
+  const items: Expression = {
+    op: 'call',
+    fn: 'list',
+    args: texts.map(({ expression }) => expression),
+  }
+  return call('compact', 'list', [{ op: 'call', fn: 'uniq', args: [items] }])
+}
+
 /** The value, or the fallback while it is empty. */
 export const orElse = (value: Val<string>, fallback: In<string>): Val<string> =>
   call('default', 'string', [lift(fallback), value.expression])
@@ -73,10 +87,16 @@ export const sha256 = (...values: readonly Val<unknown>[]): Val<string> => {
   const items: Expression = {
     op: 'call',
     fn: 'list',
-    args: values.map(({ expression }) => expression),
+    args: values.map(({ expression }) => asGiven(expression)),
   }
   return call('sha256sum', 'string', [{ op: 'call', fn: 'toJson', args: [items] }])
 }
+
+// JSON tells 2 from "2".
+const asGiven = (expression: Expression): Expression =>
+  expression.op === 'reference' && expression.mayBeNumber
+    ? { op: 'call', fn: 'toString', args: [expression] }
+    : expression
 
 /** The first characters of a text. */
 export const shorten = (length: number, value: Val<string>): Val<string> =>
@@ -87,18 +107,30 @@ export function text(
   parts: TemplateStringsArray,
   ...values: readonly In<string | number>[]
 ): Val<string> {
+  const pieces = values.map(piece)
   const format = parts
-    .map((part, index) => part.replaceAll('%', '%%') + verb(values[index]))
+    .map((part, index) => part.replaceAll('%', '%%') + (pieces[index]?.format ?? ''))
     .join('')
   return call('printf', 'string', [
     { op: 'literal', value: format },
-    ...values.filter((value) => value instanceof Val).map(lift),
+    ...pieces.flatMap(({ args }) => args),
   ])
 }
 
-function verb(value: In<string | number> | undefined): string {
-  if (value instanceof Val) return value.kind === 'string' ? '%s' : '%v'
-  return value === undefined ? '' : String(value).replaceAll('%', '%%')
+interface Piece {
+  readonly format: string
+  readonly args: readonly Expression[]
+}
+
+/** A part of a text; a text inside a text becomes part of it. */
+function piece(value: In<string | number>): Piece {
+  if (!(value instanceof Val)) return { format: String(value).replaceAll('%', '%%'), args: [] }
+  const { expression, kind } = value
+  const [format, ...args] =
+    expression.op === 'call' && expression.fn === 'printf' ? expression.args : []
+  return format?.op === 'literal' && typeof format.value === 'string'
+    ? { format: format.value, args }
+    : { format: kind === 'string' ? '%s' : '%v', args: [expression] }
 }
 
 /** Gives an expression a name in `_helpers.tpl`; templates then include it. */
@@ -137,12 +169,15 @@ function referTo(shape: Shape, path: readonly string[]): Readonly<Record<string,
   )
 }
 
-const leaf = (field: Field, path: readonly string[]): Val<unknown> =>
-  new Val({ op: 'reference', path, kind: kindOf(field) }, kindOf(field))
+function leaf(field: Field, path: readonly string[]): Val<unknown> {
+  const kind = kindOf(field)
+  const isLoose = field.kind === 'string' && field.digits !== undefined
+  return new Val({ op: 'reference', path, kind, ...(isLoose ? { mayBeNumber: true } : {}) }, kind)
+}
 
 export function kindOf(field: Field): Kind {
   if (field.kind === 'integer') return 'number'
-  return field.kind === 'group' ? 'map' : field.kind
+  return field.kind === 'group' || field.kind === 'object' ? 'map' : field.kind
 }
 
 // `referTo` follows the declaration key by key, which is what `Symbolic<ValuesOf<S>>` says in types.

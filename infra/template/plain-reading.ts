@@ -6,11 +6,8 @@ import { Each, Either, existence, isSpread, When } from './structure.ts'
 
 /** Reads a construct tree as manifests: every symbolic value becomes its value, and what is not wanted is gone. */
 export class PlainReading implements IResolver {
-  readonly context: Context
-
-  constructor(context: Context) {
-    this.context = context
-  }
+  /** What is read now. */
+  context: Context = {}
 
   resolve(resolution: ResolutionContext): void {
     const node: unknown = resolution.value
@@ -46,7 +43,7 @@ export class PlainReading implements IResolver {
     return items.map((item) =>
       element(
         (key) =>
-          new Val({ op: 'literal', value: isObject(item) ? asText(item[key]) : '' }, 'string'),
+          new Val({ op: 'literal', value: asText(isObject(item) ? item[key] : item) }, 'string'),
       ),
     )
   }

@@ -1,8 +1,17 @@
+import type { JsonObject } from './json.ts'
+
 /**
  * The declaration of a chart's values. Types, defaults, validation, `values.yaml`, `values.schema.json` and the README table
  * all come from it.
  */
-export type Field = StringField | IntegerField | BooleanField | MapField | ListField | GroupField
+export type Field =
+  | StringField
+  | IntegerField
+  | BooleanField
+  | MapField
+  | ObjectField
+  | ListField
+  | GroupField
 
 /** A field that holds a value. */
 export type LeafField = Exclude<Field, GroupField>
@@ -52,7 +61,15 @@ export interface MapField extends Described {
 /** A pattern, and in words what it asks for. */
 export interface TextRule {
   readonly pattern: RegExp
+  /** What the pattern lets through and must not be all the same: patterns that Helm reads cannot look ahead. */
+  readonly except?: RegExp
   readonly expected: string
+}
+
+/** A map of any shape, which Kubernetes gets as it is given. */
+export interface ObjectField extends Described {
+  readonly kind: 'object'
+  readonly default: JsonObject
 }
 
 export interface ListField<I extends Shape = Shape, R extends keyof I = keyof I> extends Described {
@@ -112,6 +129,9 @@ export const map = (doc: string, { key, value }: Pick<MapField, 'key' | 'value'>
   value,
 })
 
+/** A map that Kubernetes itself defines and reads. */
+export const object = (doc: string): ObjectField => ({ kind: 'object', default: {}, doc })
+
 /** A list of objects, which stay as they are given. */
 export const list = <I extends Shape, const R extends keyof I & string = never>(
   doc: string,
@@ -141,7 +161,9 @@ type ValueOf<F extends Field> =
           ? boolean
           : F extends ListField<infer I, infer R>
             ? readonly ItemOf<I, R>[]
-            : Readonly<Record<string, string>>
+            : F extends ObjectField
+              ? JsonObject
+              : Readonly<Record<string, string>>
 
 type ItemOf<I extends Shape, R extends keyof I> = Partial<ValuesOf<I>> & Pick<ValuesOf<I>, R>
 

@@ -7,7 +7,7 @@ import { isObject } from './json.ts'
  */
 export function manifestOf(object: ApiObject): Readonly<Record<string, unknown>> {
   const given: unknown = ApiObject.prototype.toJson.call(object)
-  const kept: unknown = object.toJson()
+  const kept = filteredBy(object.constructor, given)
   const lost = lossesOf(given, kept, '')
   if (lost.length > 0 || !isObject(kept)) {
     throw new Error(
@@ -17,6 +17,13 @@ export function manifestOf(object: ApiObject): Readonly<Record<string, unknown>>
   return kept
 }
 
+/** What an L1 class makes of resolved properties; its `toJson` would resolve them once more. A kind without one keeps all. */
+const filteredBy = (kind: object, given: unknown): unknown =>
+  hasManifest(kind) ? kind.manifest(given) : given
+
+const hasManifest = (kind: object): kind is { manifest(props: unknown): unknown } =>
+  'manifest' in kind && typeof kind.manifest === 'function'
+
 function lossesOf(given: unknown, kept: unknown, path: string): readonly string[] {
   if (isObject(given) && 'value' in given && given['value'] === kept) return []
   if (kept === undefined || kept === null) return [path]
@@ -25,8 +32,16 @@ function lossesOf(given: unknown, kept: unknown, path: string): readonly string[
     return given.flatMap((item, index) => lossesOf(item, items[index], `${path}[${index}]`))
   }
   if (!isObject(given)) return []
-  const fields = new Map(Object.entries(kept).map(([key, value]) => [key.toLowerCase(), value]))
+  const fields: object = kept
   return Object.entries(given).flatMap(([key, value]) =>
-    lossesOf(value, fields.get(key.toLowerCase()), path === '' ? key : `${path}.${key}`),
+    lossesOf(value, fieldOf(fields, key), path === '' ? key : `${path}.${key}`),
   )
+}
+
+/** A field by its name; the L1 classes change the case of a few acronyms. */
+function fieldOf(fields: object, key: string): unknown {
+  const direct: unknown = Reflect.get(fields, key)
+  if (direct !== undefined) return direct
+  const other = Object.keys(fields).find((name) => name.toLowerCase() === key.toLowerCase())
+  return other === undefined ? undefined : Reflect.get(fields, other)
 }

@@ -3,6 +3,7 @@ import type { k8s } from 'cdk8s-plus-28'
 import type { Construct } from 'constructs'
 import { Val } from './expression.ts'
 import { isObject } from './json.ts'
+import type { JsonObject } from './json.ts'
 import { all, any, isSet } from './operators.ts'
 import type { Condition } from './operators.ts'
 
@@ -19,10 +20,10 @@ export class When<out T> {
 
 /** A list element repeated over a list of values. */
 export class Each<out T> {
-  readonly over: Val<readonly object[]>
+  readonly over: Val<readonly unknown[]>
   readonly element: (item: (key: string) => Val<string>) => T
 
-  constructor(over: Val<readonly object[]>, element: (item: (key: string) => Val<string>) => T) {
+  constructor(over: Val<readonly unknown[]>, element: (item: (key: string) => Val<string>) => T) {
     this.over = over
     this.element = element
   }
@@ -48,6 +49,19 @@ export const each = <T extends object, R>(
   over: Val<readonly T[]>,
   element: (item: (key: keyof T & string) => Val<string>) => Exactly<R>,
 ): Each<Exactly<R>> => new Each(over, element)
+
+/** One list element for each text of a list. */
+export const eachText = <R>(
+  over: Val<readonly string[]>,
+  element: (item: Val<string>) => Exactly<R>,
+): Each<Exactly<R>> => new Each(over, (item) => element(item('')))
+
+/** A field of a Kubernetes type that the operator fills in whole; it exists while it is not empty. */
+export const whenGiven = <T extends object>(value: Val<JsonObject>): When<Exactly<T>> =>
+  new When(isSet(value), asGiven<T>(value))
+
+// Synth reads it through the Kubernetes type and refuses what that does not know.
+const asGiven = <T>(value: Val<JsonObject>): Exactly<T> => value as unknown as Exactly<T>
 
 /** The entries of a symbolic map, poured among fixed ones: { fixed: 'x', ...spread(values.annotations) }. */
 export const spread = (
@@ -130,6 +144,16 @@ export const guardsOf = (construct: Construct): readonly Condition[] =>
  * exists while one of them does: Kubernetes takes `volumes:` without a volume for a mistake.
  */
 export function existence(node: unknown): Condition | undefined {
+  if (typeof node !== 'object' || node === null) return undefined
+  const known = existences.get(node) ?? { condition: existenceOf(node) }
+  existences.set(node, known)
+  return known.condition
+}
+
+// Asked again for every node with each reading, of a tree that stays the same.
+const existences = new WeakMap<object, { readonly condition: Condition | undefined }>()
+
+function existenceOf(node: object): Condition | undefined {
   if (node instanceof When) return allOf(node.condition, existence(node.inner))
   if (node instanceof Each) return isSet(node.over)
   if (Array.isArray(node)) return anyOf(node, existence)
@@ -145,11 +169,11 @@ function memberExistence(key: string, member: unknown): Condition | undefined {
 
 function anyOf<T>(
   members: readonly T[],
-  existenceOf: (member: T) => Condition | undefined,
+  conditionOf: (member: T) => Condition | undefined,
 ): Condition | undefined {
   const conditions: Condition[] = []
   for (const member of members) {
-    const condition = existenceOf(member)
+    const condition = conditionOf(member)
     if (condition === undefined) return undefined
     conditions.push(condition)
   }

@@ -55,7 +55,7 @@ function branch(node: unknown, marks: Marks, path: readonly string[]): Branch {
   return { guards, ...(range ? { range } : {}), tree: subtree(node, marks, path) }
 }
 
-/** Whether the tree prints this very value outside a range. */
+/** Whether the tree prints this very value, or repeats something over it. */
 function prints(tree: Tree, value: Expression): boolean {
   switch (tree.kind) {
     case 'scalar':
@@ -65,7 +65,9 @@ function prints(tree: Tree, value: Expression): boolean {
     case 'map':
       return tree.entries.some((entry) => prints(entry.tree, value))
     case 'list':
-      return tree.items.some((item) => item.range === undefined && prints(item.tree, value))
+      return tree.items.some(({ range, tree: item }) =>
+        range ? same(range, value) : prints(item, value),
+      )
   }
 }
 

@@ -9,6 +9,7 @@ import type {
   MapField,
   Shape,
   StringField,
+  TextRule,
 } from './schema.ts'
 import { closest } from './spelling.ts'
 
@@ -74,6 +75,7 @@ class Checker {
         return this.map(field, given, path)
       case 'list':
         return this.list(field, given, path)
+      case 'object':
       case 'string':
       case 'integer':
       case 'boolean':
@@ -87,8 +89,8 @@ class Checker {
     if (!isObject(given)) return this.expected(expectation(field), given, path) ?? field.default
     return Object.fromEntries(
       Object.entries(given).map(([key, value]) => {
-        if (!field.key.pattern.test(key)) this.expected(`${field.key.expected} as a key`, key, path)
-        const isText = typeof value === 'string' && field.value.pattern.test(value)
+        if (!fits(field.key, key)) this.expected(`${field.key.expected} as a key`, key, path)
+        const isText = typeof value === 'string' && fits(field.value, value)
         return [
           key,
           isText ? value : (this.expected(field.value.expected, value, `${path}.${key}`) ?? ''),
@@ -134,11 +136,19 @@ class Checker {
   }
 }
 
-type ScalarField = Exclude<LeafField, MapField | ListField>
+const fits = ({ pattern, except }: TextRule, text: string): boolean =>
+  pattern.test(text) && !except?.test(text)
 
-/** The value that a scalar field makes of what was given, or undefined when it allows no such thing. */
-function accept(field: ScalarField, given: unknown): Json | undefined {
+// Values come from YAML, JSON or a module of plain data; Kubernetes answers for what is inside this one.
+const isJsonObject = (value: unknown): value is JsonObject => isObject(value)
+
+type WholeField = Exclude<LeafField, MapField | ListField>
+
+/** The value that a field without members makes of what was given, or undefined when it allows no such thing. */
+function accept(field: WholeField, given: unknown): Json | undefined {
   switch (field.kind) {
+    case 'object':
+      return isJsonObject(given) ? given : undefined
     case 'boolean':
       return typeof given === 'boolean' ? given : undefined
     case 'integer':
@@ -168,6 +178,8 @@ export function expectation(field: Exclude<Field, GroupField>): string {
       return `a whole number between ${field.min} and ${field.max}`
     case 'map':
       return 'a map of strings'
+    case 'object':
+      return 'a map'
     case 'list':
       return 'a list'
     case 'string': {

@@ -1,7 +1,7 @@
 import type { JsonObject } from './json.ts'
 import { yamlScalar } from './scalar.ts'
 import { leavesOf } from './schema.ts'
-import type { Field, LeafField, Shape } from './schema.ts'
+import type { Field, LeafField, Shape, TextRule } from './schema.ts'
 import { expectation } from './validate.ts'
 
 /** `values.yaml`: every default, with its documentation above it. */
@@ -82,9 +82,11 @@ function fieldSchema(field: Field): JsonObject {
     case 'map':
       return {
         type: 'object',
-        propertyNames: { pattern: field.key.pattern.source },
-        additionalProperties: { type: 'string', pattern: field.value.pattern.source },
+        propertyNames: textSchema(field.key),
+        additionalProperties: { type: 'string', ...textSchema(field.value) },
       }
+    case 'object':
+      return { type: 'object' }
     case 'list':
       return {
         type: 'array',
@@ -92,6 +94,11 @@ function fieldSchema(field: Field): JsonObject {
       }
   }
 }
+
+const textSchema = ({ pattern, except }: TextRule): JsonObject => ({
+  pattern: pattern.source,
+  ...(except ? { not: { pattern: except.source } } : {}),
+})
 
 /** The values as a Markdown table. */
 export function valuesTable(shape: Shape): string {

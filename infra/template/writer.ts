@@ -1,6 +1,6 @@
 import { same } from './expression.ts'
 import type { Expression, Val } from './expression.ts'
-import { printGo, printScalar, TOP } from './go.ts'
+import { printBlock, printGo, printScalar, TOP } from './go.ts'
 import type { Scope } from './go.ts'
 import { literalBlock, yamlScalar } from './scalar.ts'
 import { isSpread } from './structure.ts'
@@ -18,10 +18,14 @@ export const writeTemplate = (
   tree: Tree,
   guards: readonly Expression[],
   witness: Witness,
-): string => write(new Writer(witness, true), tree, { ...TOP, known: guards })
+): string => write(new Writer(witness, true), tree, { ...TOP, known: guards.flatMap(conjuncts) })
 
 const write = (writer: Writer, tree: Tree, scope: Scope): string =>
   `${writer.block(tree, { depth: 0, scope }).join('\n')}\n`
+
+/** What holds when a guard does: itself, and each part of a conjunction. */
+const conjuncts = (guard: Expression): readonly Expression[] =>
+  guard.op === 'call' && guard.fn === 'and' ? [guard, ...guard.args.flatMap(conjuncts)] : [guard]
 
 type Lines = readonly string[]
 
@@ -32,6 +36,11 @@ interface Position {
 
 const line = (depth: number, text: string): string => `${' '.repeat(depth)}${text}`
 const action = (depth: number, inside: string): string => line(depth, `{{- ${inside} }}`)
+
+const block = (lead: string, lines: readonly string[], depth: number): Lines => [
+  line(depth, `${lead} |-`),
+  ...lines.map((text) => line(depth + 2, text).trimEnd()),
+]
 
 class Writer {
   private readonly witness: Witness
@@ -122,7 +131,7 @@ class Writer {
     const bound = binding(guard, branch)
     const inner: Scope = {
       ...(bound ? { root: '$', dot: bound } : scope),
-      known: [...known, guard],
+      known: [...known, ...conjuncts(guard)],
     }
     return [
       action(depth, `${bound ? 'with' : 'if'} ${this.print(guard, scope)}`),
@@ -135,12 +144,13 @@ class Writer {
   private scalar(lead: string, tree: Tree, { depth, scope }: Position): Lines {
     if (tree.kind === 'value') {
       this.witness(tree.value.expression)
+      const lines = printBlock(tree.value.expression, scope)
+      if (lines) return block(lead, lines, depth)
       return [line(depth, `${lead} ${printScalar(tree.value, scope)}`)]
     }
     if (tree.kind !== 'scalar') throw new Error('not a scalar')
     const script = literalBlock(tree.value)
-    if (script)
-      return [line(depth, `${lead} |-`), ...script.map((text) => line(depth + 2, text).trimEnd())]
+    if (script) return block(lead, script, depth)
     return [line(depth, `${lead} ${this.literal(tree.value)}`)]
   }
 

@@ -8,6 +8,8 @@ const schema = v.object({
   secretKeyBase: v.pipe(v.string(), v.minLength(32)),
   debugToken: v.pipe(v.string(), v.minLength(32)),
   collectorJwtSecret: v.pipe(v.string(), v.minLength(32)),
+  oauthApiKey: v.pipe(v.string(), v.minLength(32)),
+  oauthEncryptionKey: v.pipe(v.string(), v.minLength(32)),
   adminPassword: v.pipe(v.string(), v.minLength(12)),
   /** Issued when the database is seeded; the database itself holds only its hash. */
   staticToken: v.optional(v.string()),
@@ -46,6 +48,8 @@ function newSecrets(): LocalSecrets {
     secretKeyBase: randomBytes(64).toString('hex'),
     debugToken: randomBytes(32).toString('hex'),
     collectorJwtSecret: randomBytes(32).toString('hex'),
+    oauthApiKey: randomBytes(32).toString('hex'),
+    oauthEncryptionKey: randomBytes(32).toString('hex'),
     adminPassword: randomBytes(12).toString('base64url'),
   }
 }

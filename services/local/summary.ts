@@ -1,9 +1,9 @@
-/** Everything a person or a script needs to use a platform that runs on this machine; null for what does not exist. */
+/** Everything a person or a script needs to use a platform that runs on this machine. */
 export interface Summary {
   readonly web_url: string
   readonly collector_url: string
   readonly metrics_url: string
-  readonly oauth_url: string | null
+  readonly oauth_url: string
   readonly api_prefix: string
   readonly automation_id: string
   readonly static_token: string
@@ -33,6 +33,7 @@ The platform runs.
   Web          ${summary.web_url}
   Sign in      ${summary.admin_email}  ${summary.admin_password}
   Debug token  ${summary.debug_token}
+  OAuth        ${summary.oauth_url}
   Collector    ${summary.collector_url}  (metrics: ${summary.metrics_url}/metrics)
   Database     ${summary.database_url}
   Traces       ${summary.collector_database_url}

@@ -1,4 +1,5 @@
 import { connect as connectSocket } from 'node:net'
+import type { Socket } from 'node:net'
 import postgres from 'postgres'
 import * as v from 'valibot'
 import { integer, optional, text, word } from './env.ts'
@@ -116,7 +117,7 @@ export function connectDatabase(address: DatabaseAddress, options: ConnectOption
 
 // postgres.js leaves Nagle's algorithm on, which costs ~40 ms on each COPY. The socket is handed over while it still
 // connects: a factory that waits and then rejects would leave its pool slot waiting for ever.
-function openSocket({ host, port }: { host: string[]; port: number[] }) {
+function openSocket({ host, port }: { host: string[]; port: number[] }): Socket {
   const [first = '127.0.0.1'] = host
   const socket = connectSocket({
     host: first,
@@ -125,7 +126,46 @@ function openSocket({ host, port }: { host: string[]; port: number[] }) {
     keepAlive: true,
   })
   // postgres.js reads `host` for the TLS server name.
-  return Object.assign(socket, { host: first })
+  return tellLossBeforeClose(Object.assign(socket, { host: first }))
+}
+
+/** Long enough for a transaction to fail and try its rollback. */
+const CLOSE_DELAY_MS = 50
+
+/**
+ * postgres.js forgets its socket at `close`, while a transaction that has just failed for that reason still sends its
+ * rollback: it then writes to nothing, and the process ends. So it first learns that the connection is lost, each
+ * further write fails at once, and the `close` comes a moment later.
+ */
+function tellLossBeforeClose(socket: Socket): Socket {
+  const emit = socket.emit.bind(socket)
+  const write = socket.write.bind(socket)
+  let loss: Error | undefined
+  const tell = (): void => {
+    if (socket.listenerCount('error') > 0) emit('error', loss)
+  }
+  return Object.assign(socket, {
+    emit(event: string | symbol, ...args: unknown[]): boolean {
+      if (event === 'error' && args[0] instanceof Error) loss = args[0]
+      if (event !== 'close') return emit(event, ...args)
+      if (!loss) {
+        loss = connectionClosed()
+        tell()
+      }
+      setTimeout(() => emit('close', false), CLOSE_DELAY_MS)
+      return true
+    },
+    write(...args: Parameters<typeof write>): boolean {
+      if (!loss) return write(...args)
+      process.nextTick(tell)
+      return false
+    },
+  })
+}
+
+function connectionClosed(): Error {
+  const error = new Error('The connection to PostgreSQL was closed.')
+  return Object.assign(error, { code: 'CONNECTION_CLOSED' })
 }
 
 /** The SQLSTATE of a failed statement, if the server gave one. */

@@ -7,13 +7,14 @@ import { createKubernetes, inClusterAddress } from '../shared/kubernetes.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
+import { createAdministrator } from './create-user.ts'
 import { bootstrapEnv, tasksEnv } from './env.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
 
 interface Task {
   readonly summary: string
-  run(source: EnvSource): Promise<void>
+  run(source: EnvSource, args: readonly string[]): Promise<void>
 }
 
 const TASKS: Readonly<Record<string, Task>> = {
@@ -30,6 +31,13 @@ const TASKS: Readonly<Record<string, Task>> = {
     'create the public tool repository',
     installPublicRepository,
   ),
+  'users:create': onDatabase(
+    'EMAIL [ORGANIZATION]: create an administrator and print the password, once',
+    async (sql, _log, [email, organization]) => {
+      const password = await createAdministrator(sql, { email, organization })
+      process.stdout.write(`${password}\n`)
+    },
+  ),
   'secrets:bootstrap': {
     summary: 'give every key of the platform Secret a value (as a Job in the cluster)',
     run: bootstrapInCluster,
@@ -37,13 +45,16 @@ const TASKS: Readonly<Record<string, Task>> = {
 }
 
 /** A task on the main database, which is waited for and migrated first. */
-function onDatabase(summary: string, use: (sql: Database, log: Log) => Promise<void>): Task {
+function onDatabase(
+  summary: string,
+  use: (sql: Database, log: Log, args: readonly string[]) => Promise<void>,
+): Task {
   return {
     summary,
-    async run(source) {
+    async run(source, args) {
       const env = readEnv(tasksEnv, source)
       const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
-      await withMigratedDatabase(databaseAddress(env), log, (sql) => use(sql, log))
+      await withMigratedDatabase(databaseAddress(env), log, (sql) => use(sql, log, args))
     },
   }
 }
@@ -70,9 +81,12 @@ export function usage(): string {
   return `Usage: npm run task -- <task>\n\nTasks, each safe to run again:\n${lines.join('\n')}\n`
 }
 
-/** Runs one task to its end. Raises `invalid_request` for a name that is not in the list. */
-export async function runTask(name: string, source: EnvSource): Promise<void> {
+/** Runs one task to its end; its first argument is the name. Raises `invalid_request` for a name that is not in the list. */
+export async function runTask(
+  [name = '', ...args]: readonly string[],
+  source: EnvSource,
+): Promise<void> {
   const task = Object.hasOwn(TASKS, name) ? TASKS[name] : undefined
   if (!task) throw new AppError('invalid_request', `There is no task "${name}".\n\n${usage()}`)
-  await task.run(source)
+  await task.run(source, args)
 }

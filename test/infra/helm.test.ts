@@ -5,15 +5,22 @@ import { contextOf, platformManifests } from '../../infra/render.ts'
 import { mergeOverrides } from '../../infra/template/merge.ts'
 import { schema } from '../../infra/values.ts'
 import { arbitraryValues } from './support/arbitrary-values.ts'
-import { hasHelm, helmLint, helmTemplate, writeChart } from './support/helm.ts'
+import { helmLint, helms, helmTemplate, writeChart } from './support/helm.ts'
 import { RELEASE, sorted } from './support/platform.ts'
 import { sensible } from './support/sensible-values.ts'
 
 const numRuns = Math.ceil(Number(process.env['FUZZ_RUNS'] ?? 500) / 25)
 
-if (!hasHelm) console.log('No helm on the PATH: the chart is checked with our own evaluator only.')
+if (helms.length === 0) {
+  console.log('No helm on the PATH: the chart is checked with our own evaluator only.')
+}
 
-describe.skipIf(!hasHelm)('helm', { timeout: 60_000 + 2000 * numRuns }, () => {
+describe.skipIf(helms.length === 0)('a real helm', () => {
+  it('is there', () => expect(helms).not.toEqual([]))
+})
+
+describe.each(helms)('helm $version', { timeout: 60_000 + 2000 * numRuns }, (helm) => {
+  const { command } = helm
   let chartPath = ''
   beforeAll(() => {
     chartPath = writeChart()
@@ -21,11 +28,11 @@ describe.skipIf(!hasHelm)('helm', { timeout: 60_000 + 2000 * numRuns }, () => {
 
   const expectSame = (values: unknown): void => {
     const manifests = platformManifests(contextOf([values], RELEASE))
-    expect(sorted(helmTemplate(chartPath, values, RELEASE))).toEqual(sorted(manifests))
+    expect(sorted(helmTemplate({ command, chartPath }, values, RELEASE))).toEqual(sorted(manifests))
   }
 
   it('has nothing to say against the chart', () => {
-    expect(helmLint(chartPath)).toContain('0 chart(s) failed')
+    expect(helmLint(helm, chartPath)).toContain('0 chart(s) failed')
   })
 
   it.each(Object.entries(overrides))('renders the objects of the %s overrides', (_, values) => {
@@ -33,7 +40,13 @@ describe.skipIf(!hasHelm)('helm', { timeout: 60_000 + 2000 * numRuns }, () => {
   })
 
   it(`renders the same objects as synth for any values (${numRuns} random sets)`, () => {
-    fc.assert(fc.property(arbitraryValues(schema).map(sensible), expectSame), { numRuns })
+    fc.assert(
+      fc.property(
+        arbitraryValues(schema).map((random) => sensible(random)),
+        expectSame,
+      ),
+      { numRuns },
+    )
   })
 
   it.each([
@@ -52,7 +65,7 @@ describe.skipIf(!hasHelm)('helm', { timeout: 60_000 + 2000 * numRuns }, () => {
     ['a label key that is none', { collector: { nodeSelector: { 'a b': 'c' } } }],
   ])('refuses %s, as synth does', (_, values) => {
     expect(() => contextOf([values], RELEASE)).toThrow('The values are not valid')
-    expect(() => helmTemplate(chartPath, values, RELEASE)).toThrow()
+    expect(() => helmTemplate({ command, chartPath }, values, RELEASE)).toThrow()
   })
 
   it.each([

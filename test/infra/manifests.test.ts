@@ -15,7 +15,10 @@ const samples: readonly (readonly [string, readonly Manifest[]])[] = [
   ['the defaults', manifests()],
   ...Object.entries(overrides).map(([name, values]) => [name, manifests(values)] as const),
   ...fc
-    .sample(arbitraryValues(schema).map(sensible), { numRuns: 40, seed: 1 })
+    .sample(
+      arbitraryValues(schema).map((random) => sensible(random)),
+      { numRuns: 40, seed: 1 },
+    )
     .map(
       (values, index) =>
         [`random values ${index + 1}`, platformManifests(contextOf([values], RELEASE))] as const,
@@ -27,10 +30,9 @@ describe.each(samples)('the manifests of %s', (_, objects) => {
     expect(objects.flatMap(checkManifest)).toEqual([])
   })
 
-  it('make pods that pass Pod Security "restricted" (5.4)', () => {
-    expect(podsOf(objects).flatMap(({ owner, pod }) => restrictedViolations(owner, pod))).toEqual(
-      [],
-    )
+  it('make pods that pass Pod Security "restricted", all but those of BuildKit (5.4)', () => {
+    const pods = podsOf(objects).filter(({ owner }) => owner !== 'Deployment demo-buildkit')
+    expect(pods.flatMap(({ owner, pod }) => restrictedViolations(owner, pod))).toEqual([])
   })
 
   it('refer only to what is there', () => {
@@ -38,7 +40,9 @@ describe.each(samples)('the manifests of %s', (_, objects) => {
   })
 
   it('name nothing twice', () => {
-    expectUnique(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`))
+    expectUnique(
+      objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''} ${metadata.name}`),
+    )
     for (const { pod } of podsOf(objects)) {
       const containers = containersOf(pod)
       expectUnique(containers.map(({ name }) => name))
@@ -53,8 +57,9 @@ describe.each(samples)('the manifests of %s', (_, objects) => {
     }
   })
 
-  it('name no namespace, so that any can take them', () => {
-    for (const { metadata } of objects) expect(metadata).not.toHaveProperty('namespace')
+  it('name no namespace but that of the crews, so that any can take them', () => {
+    const named = objects.filter(({ metadata }) => 'namespace' in metadata)
+    expect(named.map(({ metadata }) => metadata.name)).toEqual(named.map(() => 'demo-crew-health'))
   })
 
   it('give no pod a token for the Kubernetes API but those that call it', () => {
@@ -78,17 +83,19 @@ const expectUnique = (names: readonly unknown[]): void => expect(names).toEqual(
 /** Every port on which a container of the pod listens, the sidecar's included. */
 function listeningPorts(containers: readonly Manifest[]): readonly number[] {
   return containers.flatMap(({ ports = [], args = [] }) => [
-    ...ports.map(({ containerPort }: Manifest) => containerPort),
-    ...args.flatMap(
-      (arg: string) => /^--(?:http-)?port=(\d+)$/.exec(arg)?.slice(1).map(Number) ?? [],
-    ),
+    ...new Set<number>([
+      ...ports.map(({ containerPort }: Manifest) => containerPort),
+      ...args.flatMap(
+        (arg: string) => /^--(?:http-)?port=(\d+)$/.exec(arg)?.slice(1).map(Number) ?? [],
+      ),
+    ]),
   ])
 }
 
 describe('the identity of the workloads', () => {
   it('never changes: selectors, claims and service names cannot be upgraded', async () => {
     const fixed = manifests()
-      .filter(({ spec }) => spec?.selector)
+      .filter(({ kind, spec }) => spec?.selector && kind !== 'PodDisruptionBudget')
       .map(({ kind, metadata, spec }) => ({
         kind,
         name: metadata.name,

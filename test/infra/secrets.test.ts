@@ -61,7 +61,9 @@ describe('secrets.* overrides (5.1)', () => {
 
 describe('the bootstrap Job', () => {
   const job = (overrides: ValuesOverrides = {}): Manifest =>
-    manifests(overrides).find(({ kind }) => kind === 'Job')
+    manifests(overrides).find(
+      ({ kind, metadata }) => kind === 'Job' && metadata.name.startsWith('demo-bootstrap-'),
+    )
 
   const env = (overrides: ValuesOverrides = {}): Readonly<Record<string, string>> =>
     Object.fromEntries(
@@ -96,7 +98,7 @@ describe('the bootstrap Job', () => {
         apiGroups: ['apps'],
         resources: ['deployments'],
         resourceNames: env()['RESTART_DEPLOYMENTS']?.split(','),
-        verbs: ['get', 'patch'],
+        verbs: ['patch'],
       },
     ])
   })

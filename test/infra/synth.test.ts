@@ -23,7 +23,7 @@ async function file(name: string, content: string): Promise<string> {
   return path
 }
 
-const collector = async (): Promise<string> => readFile(join(outDir, '04-collector.yaml'), 'utf8')
+const collector = async (): Promise<string> => readFile(join(outDir, '05-collector.yaml'), 'utf8')
 
 describe('the committed dist/', () => {
   it('is what npm run synth writes', async () => {
@@ -43,17 +43,22 @@ describe('npm run synth', () => {
   it('numbers the manifests in the order in which they are applied', async () => {
     await synth()
     expect(await readdir(outDir)).toEqual([
-      '01-secrets.yaml',
-      '02-bootstrap.yaml',
-      '03-postgres.yaml',
-      '04-collector.yaml',
-      '05-web.yaml',
-      '06-worker.yaml',
+      '01-network.yaml',
+      '02-secrets.yaml',
+      '03-bootstrap.yaml',
+      '04-postgres.yaml',
+      '05-collector.yaml',
+      '06-internal-registry.yaml',
+      '07-buildkit.yaml',
+      '08-oauth.yaml',
+      '09-web.yaml',
+      '10-worker.yaml',
+      '11-setup.yaml',
       'chart',
     ])
     await synth('--values', await file('v.yaml', 'collector: { enabled: false }'))
-    expect(await readdir(outDir)).toContain('05-web.yaml')
-    expect(await readdir(outDir)).not.toContain('04-collector.yaml')
+    expect(await readdir(outDir)).toContain('09-web.yaml')
+    expect(await readdir(outDir)).not.toContain('05-collector.yaml')
   })
 
   it('writes YAML that reads back as the objects', async () => {
@@ -94,6 +99,38 @@ describe('npm run synth', () => {
       'did you mean collector.port?',
     )
     expect(await readdir(directory)).toEqual([])
+  })
+})
+
+describe('--diff', () => {
+  it('says what would change, object by object, and writes nothing', async () => {
+    await synth()
+    expect(await synth('--diff', outDir)).toBe(`nothing would change in ${outDir}\n`)
+    const values = await file(
+      'v.yaml',
+      'web: { replicaCount: 3 }\noauth: { enabled: false }\nenvVars: { LOG_LEVEL: debug }',
+    )
+    const changes = await synth('--values', values, '--diff', outDir)
+    expect(changes).toContain('- Deployment platform-oauth\n')
+    expect(changes).toContain('+ PodDisruptionBudget platform-web\n')
+    expect(changes).toContain('~ Deployment platform-web\n    spec.replicas: 1 → 3\n')
+    expect(changes).toContain(
+      '    spec.template.spec.containers[web].env[LOG_LEVEL].value: "info" → "debug"\n',
+    )
+    expect(await synth('--check')).toContain('is up to date')
+  })
+
+  it('never shows a secret', async () => {
+    const first = await file('a.yaml', `secrets: { DB_PASSWORD: first }`)
+    const second = await file('b.yaml', `secrets: { DB_PASSWORD: second }`)
+    await synth('--values', first)
+    const changes = await synth('--values', second, '--diff', outDir)
+    expect(changes).toContain('    stringData.DB_PASSWORD: another value\n')
+    expect(changes).not.toMatch(/first|second/)
+  })
+
+  it('needs a directory that is there', async () => {
+    await expect(synth('--diff', join(directory, 'nowhere'))).rejects.toThrow('cannot read')
   })
 })
 
@@ -144,7 +181,7 @@ describe('a synth that fails', () => {
 
   it('tells with --check what is stale', async () => {
     await synth()
-    await writeFile(join(outDir, '04-collector.yaml'), 'changed')
-    await expect(synth('--check')).rejects.toThrow('04-collector.yaml: differs')
+    await writeFile(join(outDir, '05-collector.yaml'), 'changed')
+    await expect(synth('--check')).rejects.toThrow('05-collector.yaml: differs')
   })
 })

@@ -38,7 +38,7 @@ describe('a mistake in the values is answered with the path, what is allowed, an
     ],
     [
       { collector: { config: { retentionWeeks: 'abc' } } },
-      'collector.config.retentionWeeks: expected a string of digits from "1" to "999", got "abc"',
+      'collector.config.retentionWeeks: expected a string of digits from "1" to "5200", got "abc"',
     ],
     [
       { collector: { port: 70_000 } },
@@ -146,10 +146,22 @@ const EXTERNAL = {
   envVars: { DB_HOST: 'db.example.com' },
   dbProxy: { instanceConnectionName: 'a:b:c' },
   secrets: { DB_PASSWORD: 'password' },
+  httpRoute: { gateway: 'gateway' },
+}
+const SCALED = { autoscaling: { enabled: true, minReplicas: 5 } }
+const EVERYTHING = {
+  ...EXTERNAL,
+  web: SCALED,
+  worker: SCALED,
+  oauth: SCALED,
+  collector: SCALED,
+  ingress: { enabled: true, tlsSecret: 'certificate', oauthHost: 'oauth.example.com' },
+  httpRoute: { enabled: true, gateway: 'gateway', oauthHost: 'oauth.example.com' },
+  podMonitor: { enabled: true },
 }
 const BASES = [
   {},
-  EXTERNAL,
+  EVERYTHING,
   { ...EXTERNAL, postgres: { enabled: false } },
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },
 ]
@@ -161,7 +173,7 @@ describe('every value matters', () => {
       const isEffective = BASES.some((base) =>
         alternatives(path, field).some((value) => {
           if (mistakesOf(base, nested(path, value)).length > 0) return false
-          return rendered(base, nested(path, value)) !== rendered(base)
+          return rendered(base, nested(path, value)) !== renderedBase(base)
         }),
       )
       // A word list of one has nothing to flip to; what it holds must at least arrive in a manifest.
@@ -175,6 +187,14 @@ describe('every value matters', () => {
   const rendered = (...overrides: readonly unknown[]): string =>
     JSON.stringify(platformManifests(contextOf(overrides, RELEASE)))
 
+  const known = new Map<unknown, string>()
+
+  const renderedBase = (base: unknown): string => {
+    const text = known.get(base) ?? rendered(base)
+    known.set(base, text)
+    return text
+  }
+
   const nested = (path: string, value: unknown): unknown =>
     path.split('.').reduceRight((inner: unknown, key) => ({ [key]: inner }), value)
 
@@ -182,10 +202,14 @@ describe('every value matters', () => {
     if (field.kind === 'boolean') return [!field.default]
     if (field.kind === 'integer') return [field.default + 1]
     if (field.kind === 'map') return [{ flipped: 'yes' }]
-    if (field.kind === 'list') return [[{ key: 'flipped' }], [{ name: 'flipped' }]]
+    if (field.kind === 'object') return [{ nodeAffinity: {} }]
+    if (field.kind === 'list') {
+      return [[{ key: 'flipped' }], [{ name: 'flipped' }], [{ name: 'flipped', mountPath: '/f' }]]
+    }
     if (field.words) return field.words.filter((word) => word !== field.default)
     if (path.startsWith('secrets.')) return ['flipped-flipped-flipped-flipped-flipped']
-    return ['flipped', '7', 'https://flipped.example.com', 'x:y:flipped']
+    if (path.endsWith('.digest')) return [`sha256:${'f'.repeat(64)}`]
+    return ['flipped', '7', '7s', 'https://flipped.example.com', 'x:y:flipped']
   }
 })
 

@@ -34,9 +34,9 @@ describe('web and worker', () => {
   })
 
   it('are not restarted because their database is away', () => {
-    for (const name of ['web', 'worker']) {
+    for (const name of ['web', 'worker', 'oauth']) {
       const [container] = find(manifests(), 'Deployment', name).spec.template.spec.containers
-      expect(container.livenessProbe).not.toHaveProperty('httpGet')
+      expect(container.livenessProbe.httpGet.path).toBe('/health/live')
       expect(container.readinessProbe.httpGet.path).toBe('/health')
     }
   })

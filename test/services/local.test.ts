@@ -75,7 +75,6 @@ describe('npm start', () => {
     async () => {
       const { child, summary } = await startPlatform()
       expect(summary).toMatchObject({
-        oauth_url: null,
         api_prefix: 'platform',
         admin_email: 'admin@example.com',
       })
@@ -83,6 +82,8 @@ describe('npm start', () => {
       expect(await (await fetch(`${summary.collector_url}/health`)).json()).toMatchObject({
         status: 'ok',
       })
+
+      expect(await (await fetch(`${summary.oauth_url}/health`)).json()).toEqual({ status: 'ok' })
 
       const kickoffId = await runCrew(summary)
       await expectTrace(summary, kickoffId)

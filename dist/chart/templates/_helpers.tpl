@@ -1,14 +1,52 @@
+{{- define "platform.bootstrap.content" -}}
+{{- list "7aa18565" .Chart.AppVersion .Release.Name .Values.collector.enabled .Values.dbProxy.autoIamAuthn .Values.envVars.LOG_LEVEL .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.oauth.enabled .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.SECRET_KEY_BASE .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- end }}
+
 {{- define "platform.bootstrap.selectorLabels" -}}
 app.kubernetes.io/name: platform
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: bootstrap
 {{- end }}
 
+{{- define "platform.buildkit.image" -}}
+{{- if .Values.buildkit.image.host | default .Values.global.image.registry }}
+{{- printf "%s/%s:%s" (.Values.buildkit.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.buildkit.imageName" .) (include "platform.buildkit.imageVersion" .) }}
+{{- else }}
+{{- printf "%s:%s" (include "platform.buildkit.imageName" .) (include "platform.buildkit.imageVersion" .) }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.buildkit.imageName" -}}
+{{- if .Values.global.image.namePrefixOverride }}
+{{- printf "%s/%s" .Values.global.image.namePrefixOverride (base .Values.buildkit.image.name) }}
+{{- else }}
+{{- .Values.buildkit.image.name }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.buildkit.imageVersion" -}}
+{{- if .Values.buildkit.image.digest }}
+{{- printf "%s@%s" .Values.buildkit.image.tag .Values.buildkit.image.digest }}
+{{- else }}
+{{- .Values.buildkit.image.tag }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.buildkit.pullSecret" -}}
+{{- .Values.buildkit.image.pullSecret | default .Values.global.image.pullSecret }}
+{{- end }}
+
+{{- define "platform.buildkit.selectorLabels" -}}
+app.kubernetes.io/name: platform
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/component: buildkit
+{{- end }}
+
 {{- define "platform.collector.image" -}}
 {{- if .Values.collector.image.host | default .Values.global.image.registry }}
-{{- printf "%s/%s:%s" (.Values.collector.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.collector.imageName" .) .Values.collector.image.tag }}
+{{- printf "%s/%s:%s" (.Values.collector.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.collector.imageName" .) (include "platform.collector.imageVersion" .) }}
 {{- else }}
-{{- printf "%s:%s" (include "platform.collector.imageName" .) .Values.collector.image.tag }}
+{{- printf "%s:%s" (include "platform.collector.imageName" .) (include "platform.collector.imageVersion" .) }}
 {{- end }}
 {{- end }}
 
@@ -17,6 +55,14 @@ app.kubernetes.io/component: bootstrap
 {{- printf "%s/%s" .Values.global.image.namePrefixOverride (base .Values.collector.image.name) }}
 {{- else }}
 {{- .Values.collector.image.name }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.collector.imageVersion" -}}
+{{- if .Values.collector.image.digest }}
+{{- printf "%s@%s" .Values.collector.image.tag .Values.collector.image.digest }}
+{{- else }}
+{{- .Values.collector.image.tag }}
 {{- end }}
 {{- end }}
 
@@ -40,6 +86,16 @@ app.kubernetes.io/component: collector
 {{- end }}
 {{- end }}
 
+{{- define "platform.databasePullSecret" -}}
+{{- if .Values.dbProxy.enabled }}
+{{- include "platform.dbProxy.pullSecret" . }}
+{{- else if .Values.postgres.enabled }}
+{{- include "platform.postgres.pullSecret" . }}
+{{- else }}
+{{- "" }}
+{{- end }}
+{{- end }}
+
 {{- define "platform.databaseSslMode" -}}
 {{- if or .Values.postgres.enabled .Values.dbProxy.enabled }}
 {{- "disable" }}
@@ -50,9 +106,9 @@ app.kubernetes.io/component: collector
 
 {{- define "platform.dbProxy.image" -}}
 {{- if .Values.dbProxy.image.host | default .Values.global.image.registry }}
-{{- printf "%s/%s:%s" (.Values.dbProxy.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.dbProxy.imageName" .) .Values.dbProxy.image.tag }}
+{{- printf "%s/%s:%s" (.Values.dbProxy.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.dbProxy.imageName" .) (include "platform.dbProxy.imageVersion" .) }}
 {{- else }}
-{{- printf "%s:%s" (include "platform.dbProxy.imageName" .) .Values.dbProxy.image.tag }}
+{{- printf "%s:%s" (include "platform.dbProxy.imageName" .) (include "platform.dbProxy.imageVersion" .) }}
 {{- end }}
 {{- end }}
 
@@ -61,6 +117,14 @@ app.kubernetes.io/component: collector
 {{- printf "%s/%s" .Values.global.image.namePrefixOverride (base .Values.dbProxy.image.name) }}
 {{- else }}
 {{- .Values.dbProxy.image.name }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.dbProxy.imageVersion" -}}
+{{- if .Values.dbProxy.image.digest }}
+{{- printf "%s@%s" .Values.dbProxy.image.tag .Values.dbProxy.image.digest }}
+{{- else }}
+{{- .Values.dbProxy.image.tag }}
 {{- end }}
 {{- end }}
 
@@ -74,16 +138,62 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: extra-env
 {{- end }}
 
+{{- define "platform.internal-registry.selectorLabels" -}}
+app.kubernetes.io/name: platform
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/component: internal-registry
+{{- end }}
+
+{{- define "platform.internalRegistry.image" -}}
+{{- if .Values.internalRegistry.image.host | default .Values.global.image.registry }}
+{{- printf "%s/%s:%s" (.Values.internalRegistry.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.internalRegistry.imageName" .) (include "platform.internalRegistry.imageVersion" .) }}
+{{- else }}
+{{- printf "%s:%s" (include "platform.internalRegistry.imageName" .) (include "platform.internalRegistry.imageVersion" .) }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.internalRegistry.imageName" -}}
+{{- if .Values.global.image.namePrefixOverride }}
+{{- printf "%s/%s" .Values.global.image.namePrefixOverride (base .Values.internalRegistry.image.name) }}
+{{- else }}
+{{- .Values.internalRegistry.image.name }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.internalRegistry.imageVersion" -}}
+{{- if .Values.internalRegistry.image.digest }}
+{{- printf "%s@%s" .Values.internalRegistry.image.tag .Values.internalRegistry.image.digest }}
+{{- else }}
+{{- .Values.internalRegistry.image.tag }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.internalRegistry.pullSecret" -}}
+{{- .Values.internalRegistry.image.pullSecret | default .Values.global.image.pullSecret }}
+{{- end }}
+
 {{- define "platform.labels" -}}
 app.kubernetes.io/part-of: platform
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 
+{{- define "platform.network.selectorLabels" -}}
+app.kubernetes.io/name: platform
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/component: network
+{{- end }}
+
+{{- define "platform.oauth.selectorLabels" -}}
+app.kubernetes.io/name: platform
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/component: oauth
+{{- end }}
+
 {{- define "platform.platform.image" -}}
 {{- if .Values.image.host | default .Values.global.image.registry }}
-{{- printf "%s/%s:%s" (.Values.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.platform.imageName" .) (.Values.image.tag | default .Chart.AppVersion) }}
+{{- printf "%s/%s:%s" (.Values.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.platform.imageName" .) (include "platform.platform.imageVersion" .) }}
 {{- else }}
-{{- printf "%s:%s" (include "platform.platform.imageName" .) (.Values.image.tag | default .Chart.AppVersion) }}
+{{- printf "%s:%s" (include "platform.platform.imageName" .) (include "platform.platform.imageVersion" .) }}
 {{- end }}
 {{- end }}
 
@@ -95,15 +205,23 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- end }}
 
+{{- define "platform.platform.imageVersion" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" (.Values.image.tag | default .Chart.AppVersion) .Values.image.digest }}
+{{- else }}
+{{- .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+{{- end }}
+
 {{- define "platform.platform.pullSecret" -}}
 {{- .Values.image.pullSecret | default .Values.global.image.pullSecret }}
 {{- end }}
 
 {{- define "platform.postgres.image" -}}
 {{- if .Values.postgres.image.host | default .Values.global.image.registry }}
-{{- printf "%s/%s:%s" (.Values.postgres.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.postgres.imageName" .) .Values.postgres.image.tag }}
+{{- printf "%s/%s:%s" (.Values.postgres.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.postgres.imageName" .) (include "platform.postgres.imageVersion" .) }}
 {{- else }}
-{{- printf "%s:%s" (include "platform.postgres.imageName" .) .Values.postgres.image.tag }}
+{{- printf "%s:%s" (include "platform.postgres.imageName" .) (include "platform.postgres.imageVersion" .) }}
 {{- end }}
 {{- end }}
 
@@ -115,6 +233,14 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- end }}
 
+{{- define "platform.postgres.imageVersion" -}}
+{{- if .Values.postgres.image.digest }}
+{{- printf "%s@%s" .Values.postgres.image.tag .Values.postgres.image.digest }}
+{{- else }}
+{{- .Values.postgres.image.tag }}
+{{- end }}
+{{- end }}
+
 {{- define "platform.postgres.pullSecret" -}}
 {{- .Values.postgres.image.pullSecret | default .Values.global.image.pullSecret }}
 {{- end }}
@@ -123,6 +249,11 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/name: platform
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: postgres
+{{- end }}
+
+{{- define "platform.releaseLabels" -}}
+app.kubernetes.io/name: platform
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "platform.secretName.COLLECTOR_JWT_SECRET" -}}
@@ -149,8 +280,32 @@ app.kubernetes.io/component: postgres
 {{- end }}
 {{- end }}
 
+{{- define "platform.secretName.OAUTH_ENCRYPTION_KEY" -}}
+{{- if .Values.secrets.OAUTH_ENCRYPTION_KEY }}
+{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- else }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.secretName.OAUTH_ENCRYPTION_KEY_PREVIOUS" -}}
+{{- if .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS }}
+{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- else }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- end }}
+{{- end }}
+
 {{- define "platform.secretName.PLATFORM_DEBUG_TOKEN" -}}
 {{- if .Values.secrets.PLATFORM_DEBUG_TOKEN }}
+{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- else }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.secretName.PLATFORM_OAUTH_API_KEY" -}}
+{{- if .Values.secrets.PLATFORM_OAUTH_API_KEY }}
 {{- printf "%s-secrets-overrides" .Release.Name }}
 {{- else }}
 {{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
@@ -169,6 +324,16 @@ app.kubernetes.io/component: postgres
 app.kubernetes.io/name: platform
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: secrets
+{{- end }}
+
+{{- define "platform.setup.content" -}}
+{{- list "aefdbb5c" .Chart.AppVersion .Release.Name .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp (toString .Values.dbProxy.resources.limits.cpu) (toString .Values.dbProxy.resources.limits.memory) (toString .Values.dbProxy.resources.requests.cpu) (toString .Values.dbProxy.resources.requests.memory) .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- end }}
+
+{{- define "platform.setup.selectorLabels" -}}
+app.kubernetes.io/name: platform
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/component: setup
 {{- end }}
 
 {{- define "platform.web.selectorLabels" -}}

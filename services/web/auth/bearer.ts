@@ -3,8 +3,8 @@ import { findAutomation } from '../../platform/deployments.ts'
 import type { Deployment } from '../../platform/deployments.ts'
 import type { Database } from '../../shared/database.ts'
 import { AppError } from '../../shared/errors.ts'
+import { singleHeader } from '../../shared/single-header.ts'
 import type { AuthorizedCall } from '../context.ts'
-import { singleHeader } from './single-header.ts'
 
 export type BearerResult =
   | { readonly ok: true }

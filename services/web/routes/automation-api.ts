@@ -9,7 +9,7 @@ import { requireBearer } from '../auth/bearer.ts'
 import { staticBearer } from '../auth/static-bearer.ts'
 import { automationPath, automationUrl } from '../automation-urls.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
-import { readJson } from '../json-body.ts'
+import { readJson } from '../../shared/json-body.ts'
 import { isOver, statusDocument } from './execution-status.ts'
 import { readIdempotencyKey, readKickoff, requireInputs } from './kickoff-request.ts'
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { LeafField, ListField, Shape } from '../../../infra/template/schema.ts'
+import type { LeafField, ListField, Shape, StringField } from '../../../infra/template/schema.ts'
 
 /** Texts that YAML, Go templates, shells or quoting could read as something else, one on each line. */
 const LINES = String.raw`
@@ -84,20 +84,50 @@ export function arbitraryLeaf(field: LeafField): fc.Arbitrary<unknown> {
     case 'integer':
       return fc.oneof(fc.constant(field.default), fc.integer({ min: field.min, max: field.max }))
     case 'map':
-      return fc.dictionary(matching(field.key.pattern), textLike(field.value.pattern), {
-        maxKeys: 3,
-      })
+      return fc.dictionary(
+        matching(field.key.pattern).filter((key) => !field.key.except?.test(key)),
+        textLike(field.value.pattern),
+        { maxKeys: 3 },
+      )
+    case 'object':
+      return fc.constantFrom({}, ...AFFINITIES)
     case 'list':
       return fc.array(arbitraryItem(field), { maxLength: 3 })
-    case 'string': {
-      if (field.words) return fc.constantFrom(...field.words)
-      const digits = field.digits ? [fc.integer(field.digits)] : []
-      const text = field.pattern ? textLike(field.pattern) : hostileText
-      const isDefaultAllowed = field.pattern?.test(field.default) ?? true
-      return fc.oneof(isDefaultAllowed ? fc.constant(field.default) : text, text, ...digits)
-    }
+    case 'string':
+      return arbitraryText(field)
   }
 }
+
+function arbitraryText(field: StringField): fc.Arbitrary<unknown> {
+  if (field.words) return fc.constantFrom(...field.words)
+  const digits = field.digits ? [fc.integer(field.digits)] : []
+  const text = field.pattern ? textLike(field.pattern) : hostileText
+  const isDefaultAllowed = field.pattern?.test(field.default) ?? true
+  return fc.oneof(isDefaultAllowed ? fc.constant(field.default) : text, text, ...digits)
+}
+
+/** What Kubernetes itself defines, from which its own validation takes over. */
+const AFFINITIES = [
+  {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { app: 'x' } } },
+      ],
+    },
+  },
+  {
+    nodeAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        {
+          weight: 100,
+          preference: {
+            matchExpressions: [{ key: 'disk', operator: 'In', values: ['ssd', 'no'] }],
+          },
+        },
+      ],
+    },
+  },
+]
 
 function arbitraryItem({ item, required }: ListField): fc.Arbitrary<unknown> {
   const members = Object.entries(item).map(([key, field]) => {
@@ -107,13 +137,21 @@ function arbitraryItem({ item, required }: ListField): fc.Arbitrary<unknown> {
   return fc.record(Object.fromEntries(members), { requiredKeys: [...required] })
 }
 
-/** Texts that a pattern allows: a hundred of each, made once, because making them costs more than using them. */
+const known = new Map<string, fc.Arbitrary<string>>()
+
+/** Texts that a pattern allows: fifty for each, made once, because making them costs more than using them. */
 function matching(pattern: RegExp): fc.Arbitrary<string> {
+  const arbitrary = known.get(pattern.source) ?? textsFor(pattern)
+  known.set(pattern.source, arbitrary)
+  return arbitrary
+}
+
+function textsFor(pattern: RegExp): fc.Arbitrary<string> {
   const texts = fc
-    .stringMatching(new RegExp(pattern.source, 'u'), { maxLength: 64 })
+    .stringMatching(new RegExp(pattern.source, 'u'), { maxLength: 72 })
     // Go leaves these bare, rightly; the YAML parser of these tests takes them for numbers.
     .filter((text) => !/^[-+]?e[-+]?\d+$/i.test(text))
-  return fc.constantFrom(...fc.sample(texts, { numRuns: 100, seed: 1 }))
+  return fc.constantFrom(...fc.sample(texts, { numRuns: 50, seed: 1 }))
 }
 
 /** Hostile texts as far as a pattern lets them through, and texts made for it. */

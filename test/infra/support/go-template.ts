@@ -7,9 +7,36 @@ import { stringify } from 'yaml'
  */
 export class GoTemplates {
   private readonly blocks = new Map<string, Block>()
+  private readonly sources = new Map<string, string>()
+  private readonly mentioned = new Map<string, readonly string[]>()
+  private readonly included = new WeakMap<object, Map<string, string>>()
 
   constructor(files: ReadonlyMap<string, string>) {
-    for (const [name, source] of files) this.blocks.set(name, this.parse(name, source))
+    for (const [name, source] of files) {
+      this.blocks.set(name, this.parse(name, source))
+      this.sources.set(name, source)
+      for (const [, helper = '', body = ''] of source.matchAll(DEFINITION)) {
+        this.sources.set(helper, body)
+      }
+    }
+  }
+
+  /** Every place of the root that one template mentions, in what it includes too, such as `Values.collector.port`. */
+  valuesIn(name: string): readonly string[] {
+    const known = this.mentioned.get(name) ?? this.mentions(name)
+    this.mentioned.set(name, known)
+    return known
+  }
+
+  private mentions(name: string): readonly string[] {
+    const source = this.sources.get(name) ?? ''
+    const own = [...source.matchAll(/\.((?:Values|Release|Chart)(?:\.\w+)+)/g)].map(
+      ([, path = '']) => path,
+    )
+    const included = [...source.matchAll(/include "([^"]+)"/g)].flatMap(([, other = '']) =>
+      this.valuesIn(other),
+    )
+    return [...new Set([...own, ...included])]
   }
 
   /** Renders one template with a root such as `{ Values, Release, Chart }`. */
@@ -21,9 +48,19 @@ export class GoTemplates {
     const block = this.blocks.get(name)
     if (!block) throw new Error(`no template ${name}`)
     const out: string[] = []
-    const include = (other: string, at: unknown): string => this.run(other, at)
+    const include = (other: string, at: unknown): string => this.include(other, at)
     execute(block, { dot, root: dot, variables: new Map(), out, include })
     return out.join('')
+  }
+
+  /** Templates have no side effects, so one that is included again with the same dot says the same. */
+  private include(name: string, dot: unknown): string {
+    if (typeof dot !== 'object' || dot === null) return this.run(name, dot)
+    const texts = this.included.get(dot) ?? new Map<string, string>()
+    this.included.set(dot, texts)
+    const text = texts.get(name) ?? this.run(name, dot)
+    texts.set(name, text)
+    return text
   }
 
   private parse(name: string, source: string): Block {
@@ -33,6 +70,8 @@ export class GoTemplates {
     return block
   }
 }
+
+const DEFINITION = /\{\{- define "([^"]+)" -\}\}([^]*?)\n\{\{- end \}\}\n(?=\n|$)/g
 
 type Token = { readonly text: string } | { readonly action: string }
 
@@ -274,6 +313,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 /** As `strconv.Quote`. */
 function quote(text: string): string {
+  if (/^[ !#-[\]-~]*$/.test(text)) return `"${text}"`
   const quoted = Array.from(text, (character) => {
     const escape = ESCAPES[character]
     if (escape !== undefined) return escape
@@ -310,6 +350,11 @@ const text = (value: unknown): string => {
   return value
 }
 
+const number = (value: unknown): number => {
+  if (typeof value !== 'number') throw new Error(`expected a number, got ${JSON.stringify(value)}`)
+  return value
+}
+
 const asList = (value: unknown): readonly unknown[] => {
   if (!Array.isArray(value)) throw new Error('expected a list')
   return value
@@ -324,12 +369,14 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   and: (_, ...args) => args.find((value) => !isTrue(value)) ?? args.at(-1),
   append: (_, list, item) => [...asList(list), item],
   base: (_, path) => text(path).replace(/\/+$/, '').split('/').at(-1) || (path === '' ? '.' : '/'),
+  compact: (_, list) => asList(list).filter(isTrue),
   default: (_, fallback, value) => (isTrue(value) ? value : fallback),
   empty: (_, value) => !isTrue(value),
   eq: (_, a, b) => equal(a, b),
   fail: (_, message) => {
     throw new Error(text(message))
   },
+  gt: (_, a, b) => number(a) > number(b),
   include: ({ include }, name, dot) => include(text(name), dot),
   int64: (_, value) => Math.trunc(Number(value)),
   join: (_, separator, list) => asList(list).join(text(separator)),
@@ -353,10 +400,12 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
     return condition ? yes : no
   },
   toJson: (_, value) => toJson(value),
+  toString: (_: Frame, value: unknown) => print(value),
   toYaml: (_, value) => stringify(value, { lineWidth: 0, version: '1.1' }).replace(/\n$/, ''),
   trimSuffix: (_, suffix, value) => {
     const [end, whole] = [text(suffix), text(value)]
     return whole.endsWith(end) ? whole.slice(0, whole.length - end.length) : whole
   },
   trunc: (_, length, value) => text(value).slice(0, Number(length)),
+  uniq: (_, list) => [...new Set(asList(list))],
 }

@@ -6,8 +6,24 @@ import type { Release } from '../../../infra/render.ts'
 import { chart, parseYaml } from './platform.ts'
 import type { Manifest } from './platform.ts'
 
-/** Whether a `helm` is on the PATH. */
-export const hasHelm = spawnSync('helm', ['version', '--short']).status === 0
+/** A Helm program that was found. */
+export interface Helm {
+  readonly command: string
+  readonly version: string
+}
+
+/** Every major version of Helm on the PATH, as `helm`, `helm3` or `helm4`, or in `HELM_COMMANDS`, separated by commas. */
+export const helms: readonly Helm[] = [
+  ...new Map(
+    ['helm', 'helm3', 'helm4', ...(process.env['HELM_COMMANDS']?.split(',') ?? [])]
+      .map((command) => {
+        const { status, stdout } = spawnSync(command, ['version', '--short'], { encoding: 'utf8' })
+        return { command, version: status === 0 ? (/^v(\d+)/.exec(stdout)?.[0] ?? '') : '' }
+      })
+      .filter(({ version }) => version !== '')
+      .map((helm) => [helm.version, helm] as const),
+  ).values(),
+]
 
 const directory = mkdtempSync(join(tmpdir(), 'chart-'))
 
@@ -23,7 +39,7 @@ export function writeChart(): string {
 
 /** The objects of `helm template`, or its refusal as an error. */
 export function helmTemplate(
-  chartPath: string,
+  { command, chartPath }: Pick<Helm, 'command'> & { readonly chartPath: string },
   values: unknown,
   release: Release,
 ): readonly Manifest[] {
@@ -38,8 +54,9 @@ export function helmTemplate(
     release.namespace,
     '--values',
     file,
+    '--skip-tests',
   ]
-  const output = execFileSync('helm', [...args, '--kube-version', '1.34.0'], {
+  const output = execFileSync(command, [...args, '--kube-version', '1.34.0'], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
     maxBuffer: 1 << 26,
@@ -51,5 +68,5 @@ const escape = (character: string): string =>
   `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** What `helm lint` says, when it finds a fault. */
-export const helmLint = (chartPath: string): string =>
-  execFileSync('helm', ['lint', '--strict', chartPath], { encoding: 'utf8' })
+export const helmLint = ({ command }: Helm, chartPath: string): string =>
+  execFileSync(command, ['lint', '--strict', chartPath], { encoding: 'utf8' })

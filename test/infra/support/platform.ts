@@ -3,6 +3,7 @@ import { contextOf, platformChart, platformManifests } from '../../../infra/rend
 import type { Release } from '../../../infra/render.ts'
 import type { Context } from '../../../infra/template/expression.ts'
 import type { ValuesOverrides } from '../../../infra/values.ts'
+import { parseBlockYaml } from './block-yaml.ts'
 import { GoTemplates } from './go-template.ts'
 
 /** A Kubernetes object as the tests read it: any field may be missing. */
@@ -27,12 +28,45 @@ export const chart = platformChart()
 const templates = new GoTemplates(
   new Map([...chart.files].filter(([path]) => path.startsWith('templates/'))),
 )
-const rendered = [...chart.files.keys()].filter((path) => /^templates\/.*\.yaml$/.test(path))
+const rendered = [...chart.files.keys()].filter((path) =>
+  /^templates\/(?!tests\/).*\.yaml$/.test(path),
+)
+
+/** The pod of `helm test`. */
+export const chartTestPod = (context: Context): Manifest =>
+  parseYaml(templates.render('templates/tests/health.yaml', context))[0]
 
 /** What Helm would make of the chart in the same context, by our own evaluator. */
-export function chartObjects(context: Context): readonly Manifest[] {
-  return rendered.flatMap((path) => parseYaml(templates.render(path, context)))
+export const chartObjects = (context: Context): readonly Manifest[] =>
+  rendered.flatMap((path) => {
+    const values = templates.valuesIn(path)
+    if (values.length > MEMORABLE) return objectIn(templates.render(path, context))
+    const key = `${path}${JSON.stringify(values.map((value) => at(context, value)))}`
+    const objects = known.get(key) ?? objectIn(templates.render(path, context))
+    known.set(key, objects)
+    return objects
+  })
+
+// A template that meets the same values makes the same object; with more of them than this it hardly ever does.
+const MEMORABLE = 12
+const known = new Map<string, readonly Manifest[]>()
+
+const at = (context: Context, path: string): unknown =>
+  path.split('.').reduce<Manifest>((value, key) => value?.[key], context)
+
+/** The texts that the templates make, one object each or none. */
+export const renderedTexts = (context: Context): readonly string[] =>
+  rendered.map((path) => templates.render(path, context))
+
+/** The object of a rendered template, or none. */
+function objectIn(text: string): readonly Manifest[] {
+  const object = parseBlockYaml(text)
+  return object === null ? [] : [object]
 }
+
+/** Fails like Helm when the values break a rule. */
+export const validationOf = (context: Context): string =>
+  templates.render('templates/validate.yaml', context)
 
 /** What NOTES.txt says. */
 export const notes = (context: Context): string => templates.render('templates/NOTES.txt', context)

@@ -35,7 +35,17 @@ function podReferences({ spec }: Manifest): readonly string[] {
   const envFrom = containersOf({ spec }).flatMap(({ envFrom: sources = [] }) =>
     sources.flatMap(({ configMapRef }: Manifest) => configMapRef?.name ?? []),
   )
+  const volumes = (spec.volumes ?? []).flatMap(
+    ({ secret, configMap, persistentVolumeClaim }: Manifest) => [
+      ...(secret ? [`Secret ${secret.secretName}`] : []),
+      ...(configMap ? [`ConfigMap ${configMap.name}`] : []),
+      ...(persistentVolumeClaim
+        ? [`PersistentVolumeClaim ${persistentVolumeClaim.claimName}`]
+        : []),
+    ],
+  )
   return [
+    ...volumes.filter((target: string) => !isForeign(target.split(' ')[1] ?? '')),
     `ServiceAccount ${spec.serviceAccountName}`,
     ...env.filter((name: string) => !isForeign(name)).map((name: string) => `Secret ${name}`),
     ...envFrom.map((name: string) => `ConfigMap ${name}`),
@@ -44,7 +54,14 @@ function podReferences({ spec }: Manifest): readonly string[] {
 
 function bindingReferences({ kind, roleRef, subjects, spec }: Manifest): readonly string[] {
   if (kind === 'StatefulSet') return [`Service ${spec.serviceName}`]
-  if (kind !== 'RoleBinding') return []
+  if (kind === 'HorizontalPodAutoscaler') {
+    return [`${spec.scaleTargetRef.kind} ${spec.scaleTargetRef.name}`]
+  }
+  if (kind === 'Ingress') {
+    return spec.rules.map(({ http }: Manifest) => `Service ${http.paths[0].backend.service.name}`)
+  }
+  if (kind === 'HTTPRoute') return [`Service ${spec.rules[0].backendRefs[0].name}`]
+  if (!['RoleBinding', 'ClusterRoleBinding'].includes(kind)) return []
   return [
     `${roleRef.kind} ${roleRef.name}`,
     ...subjects.map((subject: Manifest) => `${subject.kind} ${subject.name}`),

@@ -1,9 +1,24 @@
 import type { Values } from '../../../infra/values.ts'
 
 /** Bends random values so far that they break no rule between values. */
-export function sensible(random: Record<string, unknown>): Record<string, unknown> {
+export function sensible(
+  random: Record<string, unknown>,
+  chosen: { readonly postgres?: boolean } = {},
+): Record<string, unknown> {
   const values = structuredClone(random) as unknown as Mutable<Values>
-  const { collector, postgres, dbProxy, envVars, secrets, web, worker } = values
+  values.postgres.enabled = chosen.postgres ?? values.postgres.enabled
+  separatePorts(values)
+  completeDatabase(values)
+  completeWays(values)
+  for (const { autoscaling } of [values.web, values.worker, values.oauth, values.collector]) {
+    autoscaling.maxReplicas = Math.max(autoscaling.minReplicas, autoscaling.maxReplicas)
+  }
+  values.extraSecretMounts = distinctMounts(values.extraSecretMounts)
+  values.extraConfigMapMounts = distinctMounts(values.extraConfigMapMounts, '/config')
+  return values as unknown as Record<string, unknown>
+}
+
+function separatePorts({ collector, dbProxy, envVars, oauth, web, worker }: Mutable<Values>): void {
   const ports = new Set<number>()
   for (const [holder, key] of [
     [collector, 'port'],
@@ -12,12 +27,16 @@ export function sensible(random: Record<string, unknown>): Record<string, unknow
     [dbProxy, 'healthPort'],
     [web, 'port'],
     [worker, 'port'],
+    [oauth, 'port'],
   ] as readonly (readonly [Record<string, unknown>, string])[]) {
     let port = Number(holder[key])
     while (ports.has(port)) port = (port % 65_535) + 1
     ports.add(port)
     holder[key] = port
   }
+}
+
+function completeDatabase({ postgres, dbProxy, envVars, secrets }: Mutable<Values>): void {
   if (postgres.enabled) dbProxy.enabled = false
   if (!dbProxy.enabled) dbProxy.autoIamAuthn = false
   dbProxy.instanceConnectionName ||= 'project:region:instance'
@@ -25,8 +44,23 @@ export function sensible(random: Record<string, unknown>): Record<string, unknow
   if (!secrets.existingSecret) secrets.DB_PASSWORD ||= 'a password'
   if (postgres.collectorDatabase === envVars.DB_NAME)
     postgres.collectorDatabase = `${envVars.DB_NAME.slice(0, 50)}_traces`
-  return values as unknown as Record<string, unknown>
 }
+
+function completeWays({ ingress, httpRoute }: Mutable<Values>): void {
+  for (const way of [ingress, httpRoute]) {
+    if (way.oauthHost !== '' && way.oauthHost === way.host) way.oauthHost = `oauth.${way.host}`
+  }
+  httpRoute.gateway ||= 'gateway'
+}
+
+/** Each Secret once, and in a place of its own. */
+const distinctMounts = <T extends { name: string; mountPath: string }>(
+  mounts: readonly T[],
+  below = '/secret',
+) =>
+  mounts
+    .filter(({ name }, index) => mounts.findIndex((other) => other.name === name) === index)
+    .map((mount) => ({ ...mount, mountPath: `${below}${mount.mountPath}/${mount.name}` }))
 
 type Mutable<T> = T extends string | number | boolean
   ? T

@@ -67,7 +67,7 @@ function render(objects: (component: Construct) => void) {
     objects(component)
   })
   const metadata = { name: 'n', description: 'd', version: '1', appVersion: '1', kubeVersion: '1' }
-  const { files } = renderChart({ metadata, shape, rules: [], build, notes: '', readme: '' })
+  const { files } = renderChart({ metadata, shape, rules: [], build, texts: new Map(), readme: '' })
   const template = (name: string): string => files.get(`templates/c/${name}.yaml`) ?? ''
   const manifests = (given: object = {}): string =>
     renderManifests(build, context(given))
@@ -176,7 +176,7 @@ describe('a template reads as a Helm user would write it', () => {
       })
     })
     expect(template('serviceaccount')).toContain(
-      '  {{- range .Values.secrets }}\n  - name: {{ .name | quote }}\n  {{- end }}',
+      '{{- with .Values.secrets }}\nimagePullSecrets:\n  {{- range . }}\n  - name: {{ .name | quote }}\n  {{- end }}\n{{- end }}',
     )
     expect(manifests({ secrets: [{ name: 'a' }, { name: 'b' }] })).toContain(
       '  - name: a\n  - name: b\n',
@@ -258,9 +258,9 @@ describe('what would go wrong in silence is an error', () => {
       appVersion: '1',
       kubeVersion: '1',
     }
-    expect(() => renderChart({ metadata, shape, rules: [], build, notes: '', readme: '' })).toThrow(
-      'values that no template uses: on, port, labels, secrets, inner.leaf',
-    )
+    expect(() =>
+      renderChart({ metadata, shape, rules: [], build, texts: new Map(), readme: '' }),
+    ).toThrow('values that no template uses: on, port, labels, secrets, inner.leaf')
   })
 
   it('a symbolic value in a JavaScript text', () => {

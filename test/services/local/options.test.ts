@@ -61,7 +61,7 @@ describe('what npm start prints', () => {
         web_url: 'http://w',
         collector_url: 'http://c',
         metrics_url: 'http://m',
-        oauth_url: null,
+        oauth_url: 'http://o',
         api_prefix: 'platform',
         automation_id: 'a',
         static_token: 't',

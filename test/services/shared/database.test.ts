@@ -1,4 +1,7 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as v from 'valibot'
 import {
@@ -79,6 +82,34 @@ describe('connectDatabase', () => {
     expect(failure).toBe('57014')
     await sql.end()
   })
+
+  it.each(['reset', 'closed'])(
+    'fails a transaction whose connection is %s, and goes on with a new one',
+    async (how) => {
+      const { host, port, ...rest } = parseAddress(database.url)
+      const sockets = new Set<Socket>()
+      const proxy = createServer((client) => {
+        const server = connect(port, host)
+        for (const socket of [client, server]) sockets.add(socket.on('error', () => {}))
+        client.pipe(server).pipe(client)
+      }).listen(0, '127.0.0.1')
+      await once(proxy, 'listening')
+      const { port: front } = proxy.address() as AddressInfo
+      const sql = connectDatabase({ host, port: front, ...rest }, { name: 'test', max: 1 })
+      const failed = sql.begin(async (tx) => {
+        await tx`select 1`
+        for (const socket of sockets) {
+          if (how === 'reset') socket.resetAndDestroy()
+          else socket.destroy()
+        }
+        await tx`select pg_sleep(10)`
+      })
+      expect(await failed.catch(isDatabaseAway)).toBe(true)
+      expect([...(await sql`select 1 as one`)]).toEqual([{ one: 1 }])
+      await sql.end({ timeout: 1 })
+      proxy.close()
+    },
+  )
 
   it('refuses while nobody listens, and works again as soon as somebody does', async () => {
     const { host, port, ...rest } = parseAddress(database.url)

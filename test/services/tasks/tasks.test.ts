@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { verifyPassword } from '../../../services/platform/passwords.ts'
+import { findCredentials } from '../../../services/platform/users.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import { runTask, usage } from '../../../services/tasks/start.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -37,10 +39,10 @@ describe('npm run task', () => {
 
   it('brings an empty database to the schema and sets it up, also when run again (SPEC 7)', async () => {
     const source = { DATABASE_URL: database.url, LOG_LEVEL: 'silent' }
-    await runTask('setup', source)
-    await runTask('setup', source)
-    await runTask('designer:install_internal_organization', source)
-    await runTask('tools:install_public_repository', source)
+    await runTask(['setup'], source)
+    await runTask(['setup'], source)
+    await runTask(['designer:install_internal_organization'], source)
+    await runTask(['tools:install_public_repository'], source)
     const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
     expect([...(await sql`select name, internal from organizations`)]).toEqual([
       { name: 'Platform', internal: true },
@@ -51,9 +53,22 @@ describe('npm run task', () => {
     await sql.end()
   })
 
+  it('creates an administrator who can sign in, once', async () => {
+    const created = await task('users:create', 'ada@example.com', 'Acme')
+    const password = created.output.trim().split('\n').at(-1) ?? ''
+    const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
+    const credentials = await findCredentials(sql, 'ada@example.com')
+    expect(await verifyPassword(password, credentials?.passwordHash ?? null)).toBe(true)
+    await sql.end()
+    const again = await task('users:create', 'ada@example.com')
+    expect(again).toMatchObject({ code: 1, output: expect.stringContaining('There is a user') })
+    const wrong = await task('users:create', 'ada')
+    expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining('"ada" is no e-mail') })
+  })
+
   it('says what is missing in its environment', async () => {
-    await expect(runTask('setup', {})).rejects.toThrow('set DATABASE_URL, or DB_HOST')
+    await expect(runTask(['setup'], {})).rejects.toThrow('set DATABASE_URL, or DB_HOST')
     const config = { POD_NAMESPACE: 'x', PLATFORM_SECRET: 's', PLATFORM_SECRET_KEYS: 'A' }
-    await expect(runTask('secrets:bootstrap', config)).rejects.toThrow('runs in a Kubernetes pod')
+    await expect(runTask(['secrets:bootstrap'], config)).rejects.toThrow('runs in a Kubernetes pod')
   })
 })

@@ -1,0 +1,34 @@
+# Two images from one file:
+#   docker build --target platform  -t platform:1.13.0 .
+#   docker build --target collector -t collector:0.1.2 .
+# The programs are bundles: no npm and no node_modules in the final layers.
+
+FROM node:24.21.0-bookworm-slim AS build
+WORKDIR /src
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY services services
+RUN npm run build
+
+FROM node:24.21.0-bookworm-slim AS runtime
+ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps
+# The base image carries npm, corepack and yarn; none of them runs here.
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
+    /usr/local/bin/yarn* /opt/yarn-*
+WORKDIR /app
+USER 1000:1000
+
+FROM runtime AS collector
+COPY --from=build /src/build/collector build/collector
+EXPOSE 8080 9090
+CMD ["node", "build/collector/main.js"]
+
+FROM runtime AS platform
+COPY --from=build /src/build/platform build/platform
+COPY --from=build /src/build/web build/web
+COPY --from=build /src/build/oauth build/oauth
+COPY --from=build /src/build/worker build/worker
+COPY --from=build /src/build/crew build/crew
+COPY --from=build /src/build/tasks build/tasks
+EXPOSE 3000
+CMD ["node", "build/web/main.js"]

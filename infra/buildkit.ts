@@ -1,0 +1,118 @@
+import { k8s } from 'cdk8s-plus-28'
+import { Construct } from 'constructs'
+import { registryAddress } from './internal-registry.ts'
+import { fingerprint } from './kit/fingerprint.ts'
+import { buildkitImage, pullSecretOf, runs } from './kit/image.ts'
+import { labels } from './kit/labels.ts'
+import { nameOf } from './kit/names.ts'
+import { resourcesOf } from './kit/resources.ts'
+import { PLATFORM_USER } from './kit/security.ts'
+import { createDeployment, createService, createServiceAccount } from './kit/workload.ts'
+import { isSet, text } from './template/operators.ts'
+import { create, when } from './template/structure.ts'
+import { values } from './values.ts'
+
+const { buildkit } = values
+
+/** Builds the images of crews, rootless. */
+export class Buildkit extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    createServiceAccount(this, 'buildkit')
+    create(this, k8s.KubeConfigMap, {
+      metadata: { name: nameOf('buildkit'), labels: labels('buildkit') },
+      data: { 'buildkitd.toml': CONFIG },
+    })
+    createService(this, 'buildkit', [
+      { name: 'grpc', port: buildkit.port, targetPort: k8s.IntOrString.fromString('grpc') },
+    ])
+    createDeployment(this, {
+      component: 'buildkit',
+      kind: UnconfinedDeployment,
+      replicas: 1,
+      pods: buildkit,
+      annotations: { 'checksum/config': fingerprint(CONFIG) },
+      pod: {
+        imagePullSecrets: pullSecretOf(buildkitImage),
+        securityContext: {
+          runAsUser: PLATFORM_USER,
+          runAsGroup: PLATFORM_USER,
+          fsGroup: PLATFORM_USER,
+          runAsNonRoot: true,
+        },
+        terminationGracePeriodSeconds: 30,
+        containers: [daemon()],
+        volumes: [
+          { name: 'cache', emptyDir: {} },
+          { name: 'config', configMap: { name: nameOf('buildkit') } },
+          when<k8s.Volume>(isSet(buildkit.tlsSecret), {
+            name: 'certificates',
+            secret: { secretName: buildkit.tlsSecret },
+          }),
+        ],
+      },
+    })
+  }
+}
+
+/**
+ * BuildKit makes its own sandbox out of user namespaces and mounts, which AppArmor's default profile forbids. The field to say so
+ * came with Kubernetes 1.30; the types of 1.28 would drop it.
+ */
+class UnconfinedDeployment extends k8s.KubeDeployment {
+  static override manifest(props: k8s.KubeDeploymentProps): unknown {
+    const manifest = super.manifest(props)
+    manifest.spec.template.spec.securityContext.appArmorProfile = { type: 'Unconfined' }
+    return manifest
+  }
+}
+
+const CONFIG = text`[worker.oci]
+  gc = true
+  maxUsedSpace = "${buildkit.cacheGigabytes}GB"
+[registry."${registryAddress}"]
+  http = true`
+
+const daemon = () => ({
+  name: 'buildkitd',
+  ...runs(buildkitImage),
+  args: [
+    '--config=/etc/buildkit/buildkitd.toml',
+    '--addr=unix:///run/user/1000/buildkit/buildkitd.sock',
+    text`--addr=tcp://0.0.0.0:${buildkit.port}`,
+    // A process sandbox would need a privileged container.
+    '--oci-worker-no-process-sandbox',
+    when<string>(isSet(buildkit.tlsSecret), '--tlscacert=/certificates/ca.pem'),
+    when<string>(isSet(buildkit.tlsSecret), '--tlscert=/certificates/cert.pem'),
+    when<string>(isSet(buildkit.tlsSecret), '--tlskey=/certificates/key.pem'),
+  ],
+  ports: [{ name: 'grpc', containerPort: buildkit.port }],
+  startupProbe: { ...works, periodSeconds: 5, failureThreshold: 24 },
+  readinessProbe: { ...works, periodSeconds: 15, failureThreshold: 3 },
+  livenessProbe: {
+    tcpSocket: { port: k8s.IntOrString.fromString('grpc') },
+    periodSeconds: 20,
+    failureThreshold: 3,
+  },
+  resources: resourcesOf(buildkit.resources),
+  volumeMounts: [
+    // On some nodes the image's own file system is mounted nosuid, which rootless mounts can not live on.
+    { name: 'cache', mountPath: '/home/user/.local/share/buildkit' },
+    { name: 'config', mountPath: '/etc/buildkit', readOnly: true },
+    when<k8s.VolumeMount>(isSet(buildkit.tlsSecret), {
+      name: 'certificates',
+      mountPath: '/certificates',
+      readOnly: true,
+    }),
+  ],
+  securityContext: {
+    runAsUser: PLATFORM_USER,
+    runAsNonRoot: true,
+    privileged: false,
+    // newuidmap is setuid root: it gives the build a range of users of its own.
+    allowPrivilegeEscalation: true,
+    seccompProfile: { type: 'Unconfined' },
+  },
+})
+
+const works = { exec: { command: ['buildctl', 'debug', 'workers'] }, timeoutSeconds: 10 }

@@ -1,0 +1,95 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isObject } from './template/json.ts'
+import { show } from './template/validate.ts'
+
+type Manifest = Readonly<Record<string, unknown>>
+
+/** What applying the given manifests would change in those of a directory, as text; an empty text when nothing would. */
+export async function describeChanges(
+  directory: string,
+  wanted: readonly Manifest[],
+): Promise<string> {
+  const [before, after] = [byIdentity(await readManifests(directory)), byIdentity(wanted)]
+  const names = [...new Set([...before.keys(), ...after.keys()])].sort()
+  return names.flatMap((name) => changeOf(name, before.get(name), after.get(name))).join('')
+}
+
+async function readManifests(directory: string): Promise<readonly Manifest[]> {
+  const { parseAllDocuments } = await import('yaml')
+  const names = await readdir(directory).catch((cause: unknown) => {
+    throw new Error(`cannot read ${directory}`, { cause })
+  })
+  const files = names.filter((name) => /\.ya?ml$/.test(name)).sort()
+  const texts = await Promise.all(files.map((name) => readFile(join(directory, name), 'utf8')))
+  return texts.flatMap((text, index) =>
+    parseAllDocuments(text).flatMap((document) => {
+      const [error] = document.errors
+      if (error) throw new Error(`${join(directory, files[index] ?? '')}: ${error.message}`)
+      const object: unknown = document.toJS()
+      return isObject(object) ? [object] : []
+    }),
+  )
+}
+
+function byIdentity(manifests: readonly Manifest[]): ReadonlyMap<string, Manifest> {
+  return new Map(
+    manifests.map((manifest) => {
+      const { kind, metadata } = manifest
+      const { name, namespace } = isObject(metadata) ? metadata : {}
+      const place = typeof namespace === 'string' ? `${namespace}/` : ''
+      return [`${String(kind)} ${place}${String(name)}`, manifest]
+    }),
+  )
+}
+
+function changeOf(name: string, before?: Manifest, after?: Manifest): readonly string[] {
+  if (!before) return [`+ ${name}\n`]
+  if (!after) return [`- ${name}\n`]
+  const changes = differences(before, after, '')
+  if (changes.length === 0) return []
+  const isSecret = after['kind'] === 'Secret'
+  const lines = changes.map(({ path, from, to }) =>
+    isSecret && /^(data|stringData)\b/.test(path)
+      ? `    ${path}: another value\n`
+      : `    ${path}: ${shown(from)} → ${shown(to)}\n`,
+  )
+  return [`~ ${name}\n`, ...lines]
+}
+
+interface Change {
+  readonly path: string
+  readonly from: unknown
+  readonly to: unknown
+}
+
+function differences(from: unknown, to: unknown, path: string): readonly Change[] {
+  const [before, after] = [membersOf(from), membersOf(to)]
+  if (!before || !after) return sameText(from, to) ? [] : [{ path, from, to }]
+  const keys = [...new Set([...before.keys(), ...after.keys()])]
+  return keys.flatMap((key) =>
+    differences(before.get(key), after.get(key), `${path}${key}`.replace(/^\./, '')),
+  )
+}
+
+/** The members of a map by key, and those of a list by name where they have one: a new container shifts no other. */
+function membersOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
+  if (isObject(value)) {
+    return new Map(Object.entries(value).map(([key, member]) => [`.${key}`, member]))
+  }
+  if (!Array.isArray(value)) return undefined
+  return new Map(
+    value.map((member: unknown, index) => {
+      const name = isObject(member) && typeof member['name'] === 'string' ? member['name'] : index
+      return [`[${name}]`, member]
+    }),
+  )
+}
+
+const sameText = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+function shown(value: unknown): string {
+  if (value === undefined) return '(nothing)'
+  const text = show(value)
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text
+}

@@ -1,0 +1,49 @@
+import type { k8s } from 'cdk8s-plus-28'
+import { isSet, sha256, text } from '../template/operators.ts'
+import { each, when } from '../template/structure.ts'
+import { values } from '../values.ts'
+import type { Values } from '../values.ts'
+import { nameOf } from './names.ts'
+
+const extraEnv = nameOf('extra-env')
+
+/** The operator's own variables. They come by reference, so they can never be named twice beside the chart's own. */
+export const extraEnvVars = {
+  name: extraEnv,
+  from: [
+    when<k8s.EnvFromSource>(isSet(values.extraEnvVars), { configMapRef: { name: extraEnv } }),
+    each<EnvFromSecret, k8s.EnvFromSource>(values.envFromSecrets, (item) => ({
+      secretRef: { name: item('name') },
+    })),
+  ],
+  checksum: { 'checksum/extra-env': sha256(values.extraEnvVars) },
+}
+
+type EnvFromSecret = Values['envFromSecrets'][number]
+type Mount = Values['extraSecretMounts'][number]
+
+/** The operator's own files. Only Secrets and ConfigMaps, so that no value can take a pod out of Pod Security "restricted". */
+export const extraVolumes = [
+  each<Mount, k8s.Volume>(values.extraSecretMounts, (item) => ({
+    name: text`secret-${item('name')}`,
+    secret: { secretName: item('name') },
+  })),
+  each<Mount, k8s.Volume>(values.extraConfigMapMounts, (item) => ({
+    name: text`config-${item('name')}`,
+    configMap: { name: item('name') },
+  })),
+]
+
+/** Where the operator's own files are, in a container. */
+export const extraMounts = [
+  each<Mount, k8s.VolumeMount>(values.extraSecretMounts, (item) => ({
+    name: text`secret-${item('name')}`,
+    mountPath: item('mountPath'),
+    readOnly: true,
+  })),
+  each<Mount, k8s.VolumeMount>(values.extraConfigMapMounts, (item) => ({
+    name: text`config-${item('name')}`,
+    mountPath: item('mountPath'),
+    readOnly: true,
+  })),
+]

@@ -1,0 +1,45 @@
+import { k8s } from 'cdk8s-plus-28'
+import type { Construct } from 'constructs'
+import type { Val } from '../template/expression.ts'
+import { helper } from '../template/operators.ts'
+import { create } from '../template/structure.ts'
+import type { Exactly } from '../template/structure.ts'
+import { fingerprint } from './fingerprint.ts'
+import { labels, selectorLabels } from './labels.ts'
+import { podDefaults } from './workload.ts'
+import { values } from '../values.ts'
+
+interface Task {
+  readonly component: string
+  /** A Job cannot be changed: whatever changes its pod, which `content` tells, has to change its name. */
+  readonly name: (content: Val<string>) => Val<string>
+  /** What else has to run the task again. */
+  readonly changesWith?: unknown
+  readonly annotations: Readonly<Record<string, string>>
+  readonly pod: Exactly<Omit<k8s.PodSpec, 'serviceAccountName'>>
+}
+
+/** A program that runs to its end, on the nodes of web. A Job and not a hook: `helm --wait`, `kubectl apply` and Argo CD all run it. */
+export function createJob(scope: Construct, task: Task): void {
+  const { component, name, changesWith = [], annotations, pod } = task
+  const spec = {
+    backoffLimit: 10,
+    activeDeadlineSeconds: 600,
+    ttlSecondsAfterFinished: 600,
+    template: {
+      metadata: { labels: selectorLabels(component) },
+      spec: { ...podDefaults(component, values.web), restartPolicy: 'OnFailure', ...pod },
+    },
+  }
+  const content = helper(`platform.${component}.content`, fingerprint([spec, changesWith]))
+  create(scope, k8s.KubeJob, {
+    metadata: { name: name(content), labels: labels(component), annotations },
+    spec,
+  })
+}
+
+/** Helm and kubectl ignore these; Argo CD would otherwise report a Job as missing once its time to live is over. */
+export const argoSync = {
+  'argocd.argoproj.io/hook': 'Sync',
+  'argocd.argoproj.io/hook-delete-policy': 'BeforeHookCreation',
+}

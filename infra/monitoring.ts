@@ -1,0 +1,58 @@
+import { ApiObject } from 'cdk8s'
+import type { ApiObjectMetadata, GroupVersionKind } from 'cdk8s'
+import { Construct } from 'constructs'
+import { labels, selectorLabels } from './kit/labels.ts'
+import { nameOf } from './kit/names.ts'
+import { create, onlyWhen, spread } from './template/structure.ts'
+import { values } from './values.ts'
+
+const { collector, podMonitor } = values
+
+/** Tells the Prometheus operator where metrics are; without it, the scrape annotations of the pods do. */
+export class Monitoring extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    new Monitor(this, 'worker', 'http')
+    onlyWhen(collector.enabled, new Monitor(this, 'collector', 'metrics'))
+  }
+}
+
+/** `PodMonitor` of the Prometheus operator, as far as it is used here. */
+class PodMonitor extends ApiObject {
+  static readonly GVK: GroupVersionKind = {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PodMonitor',
+  }
+
+  constructor(scope: Construct, id: string, props: PodMonitorProps) {
+    super(scope, id, { ...PodMonitor.GVK, ...props })
+  }
+}
+
+interface PodMonitorProps {
+  readonly metadata: ApiObjectMetadata
+  readonly spec: {
+    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> }
+    readonly podMetricsEndpoints: readonly {
+      readonly port: string
+      readonly path: string
+      readonly interval: string
+    }[]
+  }
+}
+
+class Monitor extends Construct {
+  constructor(scope: Construct, component: string, port: string) {
+    super(scope, component)
+    create(this, PodMonitor, {
+      metadata: {
+        name: nameOf(component),
+        labels: { ...labels(component), ...spread(podMonitor.labels) },
+      },
+      spec: {
+        selector: { matchLabels: selectorLabels(component) },
+        podMetricsEndpoints: [{ port, path: '/metrics', interval: podMonitor.interval }],
+      },
+    })
+  }
+}

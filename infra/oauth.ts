@@ -1,0 +1,82 @@
+import { k8s } from 'cdk8s-plus-28'
+import { Construct } from 'constructs'
+import type { OauthEnv } from '../services/oauth/env.ts'
+import { databaseEnv } from './kit/database.ts'
+import { env, setWhen } from './kit/env.ts'
+import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
+import { platformImage, runs } from './kit/image.ts'
+import { nameOf } from './kit/names.ts'
+import { platformPod } from './kit/platform-pod.ts'
+import { databaseHealthProbes } from './kit/probes.ts'
+import { resourcesOf } from './kit/resources.ts'
+import { replicasOf, scale } from './kit/scaling.ts'
+import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
+import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
+import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
+import { any, digits, isSet, text } from './template/operators.ts'
+import { values } from './values.ts'
+
+const { oauth, envVars, secrets } = values
+
+/** Where web calls the OAuth integration service, inside the cluster. */
+export const oauthUrl = text`http://${nameOf('oauth')}:${oauth.port}`
+
+/** Connects crews to the accounts of their users, and keeps the tokens, encrypted. */
+export class Oauth extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    createServiceAccount(this, 'oauth')
+    createService(this, 'oauth', [
+      { name: 'http', port: oauth.port, targetPort: k8s.IntOrString.fromString('http') },
+    ])
+    createDeployment(this, {
+      component: 'oauth',
+      replicas: replicasOf(oauth),
+      pods: oauth,
+      annotations: {
+        ...secretsChecksum(
+          'PLATFORM_OAUTH_API_KEY',
+          'OAUTH_ENCRYPTION_KEY',
+          'OAUTH_ENCRYPTION_KEY_PREVIOUS',
+          'DB_PASSWORD',
+        ),
+        ...extraEnvVars.checksum,
+      },
+      pod: {
+        ...platformPod(),
+        containers: [server()],
+        volumes: [tmp.volume, ...extraVolumes],
+      },
+    })
+    scale(this, 'oauth', oauth)
+  }
+}
+
+const tmp = scratch('/tmp')
+
+const server = () => ({
+  name: 'oauth',
+  ...runs(platformImage),
+  command: ['node', 'build/oauth/main.js'],
+  ports: [{ name: 'http', containerPort: oauth.port }],
+  envFrom: extraEnvVars.from,
+  env: env<OauthEnv>({
+    ...databaseEnv(envVars.DB_NAME),
+    PORT: digits(oauth.port),
+    LOG_LEVEL: envVars.LOG_LEVEL,
+    OAUTH_PUBLIC_URL: oauth.publicUrl,
+    OAUTH_PROVIDERS: setWhen(isSet(oauth.providersSecret), {
+      valueFrom: { secretKeyRef: { name: oauth.providersSecret, key: 'OAUTH_PROVIDERS' } },
+    }),
+    PLATFORM_OAUTH_API_KEY: fromSecret('PLATFORM_OAUTH_API_KEY'),
+    OAUTH_ENCRYPTION_KEY: fromSecret('OAUTH_ENCRYPTION_KEY'),
+    OAUTH_ENCRYPTION_KEY_PREVIOUS: setWhen(
+      any(isSet(secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS), isSet(secrets.existingSecret)),
+      fromSecret('OAUTH_ENCRYPTION_KEY_PREVIOUS', { optional: true }),
+    ),
+  }),
+  ...databaseHealthProbes,
+  resources: resourcesOf(oauth.resources),
+  volumeMounts: [tmp.mount, ...extraMounts],
+  securityContext: containerSecurity(PLATFORM_USER),
+})

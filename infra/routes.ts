@@ -1,0 +1,108 @@
+import { ApiObject } from 'cdk8s'
+import type { ApiObjectMetadata, GroupVersionKind } from 'cdk8s'
+import { k8s } from 'cdk8s-plus-28'
+import { Construct } from 'constructs'
+import { labels } from './kit/labels.ts'
+import { nameOf } from './kit/names.ts'
+import type { Val } from './template/expression.ts'
+import { all, isSet } from './template/operators.ts'
+import { create, onlyWhen, spread, when, whenSet } from './template/structure.ts'
+import { values } from './values.ts'
+
+const { httpRoute, ingress, oauth, web } = values
+
+/** The ways in: an Ingress, or HTTPRoutes of the Gateway API. */
+export class Routes extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    onlyWhen(ingress.enabled, new IngressRules(this, 'hosts'))
+    onlyWhen(
+      httpRoute.enabled,
+      new Route(this, 'web', { hostname: httpRoute.host, port: web.servicePort }),
+    )
+    onlyWhen(
+      all(httpRoute.enabled, oauth.enabled, isSet(httpRoute.oauthHost)),
+      new Route(this, 'oauth', { hostname: httpRoute.oauthHost, port: oauth.port }),
+    )
+  }
+}
+
+class IngressRules extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    create(this, k8s.KubeIngress, {
+      metadata: {
+        name: nameOf('web'),
+        labels: labels('web'),
+        annotations: spread(ingress.annotations),
+      },
+      spec: {
+        ingressClassName: whenSet(ingress.className),
+        tls: [when<k8s.IngressTls>(isSet(ingress.tlsSecret), tls)],
+        rules: [
+          { host: whenSet(ingress.host), http: everything('web') },
+          when<k8s.IngressRule>(all(oauth.enabled, isSet(ingress.oauthHost)), {
+            host: ingress.oauthHost,
+            http: everything('oauth'),
+          }),
+        ],
+      },
+    })
+  }
+}
+
+const everything = (component: string) => ({
+  paths: [
+    {
+      path: '/',
+      pathType: 'Prefix',
+      backend: { service: { name: nameOf(component), port: { name: 'http' } } },
+    },
+  ],
+})
+
+const tls = {
+  secretName: ingress.tlsSecret,
+  hosts: [whenSet(ingress.host), whenSet(ingress.oauthHost)],
+}
+
+/** `HTTPRoute` of the Gateway API, as far as it is used here. */
+class HttpRoute extends ApiObject {
+  static readonly GVK: GroupVersionKind = {
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+  }
+
+  constructor(scope: Construct, id: string, props: HttpRouteProps) {
+    super(scope, id, { ...HttpRoute.GVK, ...props })
+  }
+}
+
+interface HttpRouteProps {
+  readonly metadata: ApiObjectMetadata
+  readonly spec: {
+    readonly parentRefs: readonly { readonly name: string; readonly namespace?: string }[]
+    readonly hostnames?: readonly string[]
+    readonly rules: readonly {
+      readonly backendRefs: readonly { readonly name: string; readonly port: number }[]
+    }[]
+  }
+}
+
+class Route extends Construct {
+  constructor(
+    scope: Construct,
+    component: string,
+    { hostname, port }: { hostname: Val<string>; port: Val<number> },
+  ) {
+    super(scope, component)
+    create(this, HttpRoute, {
+      metadata: { name: nameOf(component), labels: labels(component) },
+      spec: {
+        parentRefs: [{ name: httpRoute.gateway, namespace: whenSet(httpRoute.gatewayNamespace) }],
+        hostnames: [whenSet(hostname)],
+        rules: [{ backendRefs: [{ name: nameOf(component), port }] }],
+      },
+    })
+  }
+}

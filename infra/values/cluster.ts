@@ -1,0 +1,75 @@
+import { boolean, group, integer, string, word } from '../template/schema.ts'
+import * as type from '../value-types.ts'
+
+/** How the platform fits into its cluster: access, network, addresses, metrics. */
+export const cluster = {
+  rbac: group('Access to the Kubernetes API.', {
+    create: boolean(
+      true,
+      'Create the Roles that the diagnostic probe and the secret bootstrap need.',
+    ),
+  }),
+
+  crews: group('Where the pods of the crews run.', {
+    namespace: type.namespace(
+      '',
+      'Namespace of the crews. Empty means that of the release; any other must exist.',
+    ),
+    namespaceIsolation: boolean(
+      false,
+      'Each organization has a namespace of its own, as with the feature flag `k8s_namespace_isolation`. The probe may then read the Deployments of all namespaces, because a Role cannot name those to come.',
+    ),
+  }),
+
+  serviceAccount: group('The service accounts of everything but the secret bootstrap.', {
+    annotations: type.annotations(
+      'Annotations, such as a workload identity for the database proxy.',
+    ),
+  }),
+
+  topologySpread: group('How the pods of a component spread over the cluster.', {
+    topologyKey: string(
+      'kubernetes.io/hostname',
+      'Node label that tells places apart.',
+      type.LABEL_KEY,
+    ),
+    maxSkew: integer(1, 'By how many pods places may differ.', { min: 1, max: 100 }),
+    whenUnsatisfiable: word(
+      ['ScheduleAnyway', 'DoNotSchedule'],
+      'ScheduleAnyway',
+      'What happens to a pod that would break this.',
+    ),
+  }),
+
+  networkPolicy: group('Which traffic is let through; everything else between pods is not.', {
+    enabled: boolean(true, 'Create the NetworkPolicies.'),
+    ingressNamespace: type.namespace(
+      '',
+      'Namespace of the ingress controller, from which alone web and oauth are then reached. Empty means from everywhere.',
+    ),
+    monitoringNamespace: type.namespace('monitoring', 'Namespace from which metrics are read.'),
+  }),
+
+  ingress: group('An Ingress for web, and for oauth.', {
+    enabled: boolean(false, 'Create it.'),
+    className: type.objectName("Class. Empty means the cluster's default."),
+    annotations: type.annotations('Annotations for the ingress controller.'),
+    host: type.hostname('Host name of web. Empty means every host.'),
+    oauthHost: type.hostname('Host name of oauth. Empty means that it is not exposed.'),
+    tlsSecret: type.objectName('Secret with the certificate for both. Empty means no TLS here.'),
+  }),
+
+  httpRoute: group('HTTPRoutes of the Gateway API for web, and for oauth.', {
+    enabled: boolean(false, 'Create them.'),
+    gateway: type.objectName('Gateway that they attach to.'),
+    gatewayNamespace: type.namespace('', "Namespace of the Gateway. Empty means the release's."),
+    host: type.hostname('Host name of web. Empty means every host of the Gateway.'),
+    oauthHost: type.hostname('Host name of oauth. Empty means that it is not exposed.'),
+  }),
+
+  podMonitor: group('PodMonitors for clusters that run the Prometheus operator.', {
+    enabled: boolean(false, 'Create them.'),
+    labels: type.labels('Labels by which the operator finds them.'),
+    interval: type.duration('30s', 'Time between two scrapes.'),
+  }),
+} as const

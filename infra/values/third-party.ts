@@ -1,0 +1,75 @@
+import { boolean, group, integer, port, string } from '../template/schema.ts'
+import * as type from '../value-types.ts'
+
+/** The programs of others that the platform runs on. */
+export const thirdParty = {
+  postgres: group('PostgreSQL.', {
+    enabled: boolean(
+      true,
+      'Run PostgreSQL in the cluster. `false` uses the external server `envVars.DB_HOST`.',
+    ),
+    collectorDatabase: type.databaseName(
+      'collector',
+      'Database of the collector. On an external server it must exist before the install.',
+    ),
+    image: type.image('postgres', '18.6', 'PostgreSQL'),
+    storage: group('The volume that holds the data.', {
+      size: type.size('20Gi', 'Size of the volume.'),
+      className: type.objectName("Storage class. Empty means the cluster's default."),
+    }),
+    resources: type.resources({ cpu: '2', memory: '1Gi' }, { cpu: '250m', memory: '512Mi' }),
+    ...type.pods,
+  }),
+
+  dbProxy: group(
+    'Sidecar that authenticates to a managed PostgreSQL, in every pod that uses the database.',
+    {
+      enabled: boolean(false, 'Add the sidecar. Needs `postgres.enabled: false`.'),
+      autoIamAuthn: boolean(
+        false,
+        'Log in with short-lived IAM tokens that the proxy injects; DB_PASSWORD is then empty on purpose.',
+      ),
+      privateIp: boolean(false, "Connect to the instance's private address."),
+      instanceConnectionName: string('', 'Instance to connect to, as `project:region:instance`.', {
+        pattern: /^([a-z0-9][a-z0-9.:-]*:[a-z0-9-]+:[a-z0-9-]+)?$/,
+        expected: 'project:region:instance, or ""',
+      }),
+      healthPort: port(9801, 'Port for the health checks of the sidecar.'),
+      image: type.image('cloud-sql-connectors/cloud-sql-proxy', '2.25.3', 'the database proxy'),
+      resources: type.resources({ cpu: '200m', memory: '128Mi' }, { cpu: '50m', memory: '64Mi' }),
+    },
+  ),
+
+  buildkit: group(
+    'BuildKit: builds the images of crews. Rootless, but it needs more than Pod Security "baseline" allows.',
+    {
+      enabled: boolean(true, 'Run it. `false` where a namespace enforces Pod Security.'),
+      image: type.image('moby/buildkit', 'v0.32.2-rootless', 'BuildKit'),
+      port: port(1234, 'Port of the pods and of the Service.'),
+      tlsSecret: type.objectName(
+        'Secret with `ca.pem`, `cert.pem` and `key.pem`: callers must then show a certificate of that authority. Empty leaves the network policy as the only guard.',
+      ),
+      cacheGigabytes: integer(10, 'Gigabytes that the build cache may take of a node.', {
+        min: 1,
+        max: 9999,
+      }),
+      resources: type.resources({ cpu: '2', memory: '2Gi' }, { cpu: '100m', memory: '256Mi' }),
+      ...type.pods,
+    },
+  ),
+
+  internalRegistry: group('Registry for the images of crews, inside the cluster.', {
+    enabled: boolean(true, 'Run it.'),
+    image: type.image('registry', '3.1.1', 'the registry'),
+    port: port(5000, 'Port of the pods and of the Service.'),
+    htpasswdSecret: type.objectName(
+      'Secret whose key `htpasswd` lists users and bcrypt hashes. Empty means no sign-in.',
+    ),
+    storage: group('The volume that holds the images.', {
+      size: type.size('20Gi', 'Size of the volume.'),
+      className: type.objectName("Storage class. Empty means the cluster's default."),
+    }),
+    resources: type.resources({ cpu: '500m', memory: '256Mi' }, { cpu: '50m', memory: '64Mi' }),
+    ...type.pods,
+  }),
+} as const

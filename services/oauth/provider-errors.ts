@@ -1,0 +1,61 @@
+import * as client from 'openid-client'
+import { AppError } from '../shared/errors.ts'
+
+/** A refresh token that the provider no longer honours: the standard's word, GitHub's, and Slack's. */
+const DEAD_GRANT =
+  /^(invalid_grant|bad_refresh_token|invalid_refresh_token|token_revoked|token_expired)$/
+const DEAD_CLIENT =
+  /^(invalid_client|unauthorized_client|incorrect_client_credentials|invalid_client_id|bad_client_secret)$/
+
+/** The provider's error code, if it is one and not some text that may hold anything. */
+export function providerCode(error: string): string {
+  return /^[\w.-]{1,64}$/.test(error) ? error : 'an error without a code'
+}
+
+/** Whether the provider said that what was presented is not, or no longer, good. */
+export function isGrantRefused(thrown: unknown): boolean {
+  return thrown instanceof client.ResponseBodyError && DEAD_GRANT.test(thrown.error)
+}
+
+/**
+ * What went wrong with a provider, fit for callers and the log. The errors of openid-client are not passed on: they
+ * carry the provider's whole answer.
+ */
+export function toProviderError(provider: string, thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown
+  if (thrown instanceof client.ClientError && thrown.cause instanceof AppError) return thrown.cause
+  if (thrown instanceof client.AuthorizationResponseError) return notGranted(provider, thrown.error)
+  if (thrown instanceof client.ResponseBodyError) return refused(provider, thrown.error)
+  if (thrown instanceof client.WWWAuthenticateChallengeError)
+    return refused(provider, 'invalid_client')
+  const reason = thrown instanceof client.ClientError ? thrown.message : 'it can not be read'
+  return new AppError(
+    'bad_gateway',
+    `Provider ${provider} gave an answer that can not be used: ${reason}.`,
+    { details: { code: 'provider_bad_answer' } },
+  )
+}
+
+function notGranted(provider: string, error: string): AppError {
+  const code = providerCode(error)
+  const details = { code: 'authorization_refused', provider_error: code }
+  if (code === 'access_denied')
+    return new AppError('forbidden', `The authorization was not given at ${provider}.`, { details })
+  const message = `Provider ${provider} did not authorize the connection: ${code}.`
+  return new AppError('bad_gateway', message, { details })
+}
+
+function refused(provider: string, error: string): AppError {
+  const code = providerCode(error)
+  const details = { provider_error: code }
+  if (DEAD_CLIENT.test(error)) {
+    return new AppError(
+      'bad_gateway',
+      `Provider ${provider} refuses our client: check its client_id, secret and token_endpoint_auth_method in OAUTH_PROVIDERS.`,
+      { details: { code: 'provider_client_refused', ...details } },
+    )
+  }
+  return new AppError('bad_gateway', `Provider ${provider} refused the call: ${code}.`, {
+    details: { code: 'provider_refused', ...details },
+  })
+}

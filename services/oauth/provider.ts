@@ -1,0 +1,198 @@
+import * as client from 'openid-client'
+import { AppError } from '../shared/errors.ts'
+import { isGrantRefused, toProviderError } from './provider-errors.ts'
+import { createProviderFetch } from './provider-fetch.ts'
+import type { ProviderSettings } from './provider-settings.ts'
+
+/** Discovered endpoints are looked up again after this; the old ones are good for as long as that fails. */
+const DISCOVERY_FRESH_MS = 3_600_000
+const DISCOVERY_RETRY_MS = 60_000
+
+/** What a provider issued. */
+export interface Grant {
+  readonly accessToken: string
+  readonly refreshToken: string | undefined
+  readonly scope?: string | undefined
+  /** Undefined: the provider named no end. */
+  readonly expiresInSeconds: number | undefined
+}
+
+/** What an authorization is checked against. */
+export interface AuthorizationSecrets {
+  readonly state: string
+  readonly codeVerifier: string
+}
+
+/** One third-party provider. Every verb raises `bad_gateway` or `timeout` when the provider is in trouble. */
+export interface Provider {
+  /** Where a person authorizes, to be sent back to `redirectUri`. */
+  authorizationUrl(secrets: AuthorizationSecrets, redirectUri: string): Promise<string>
+  /** Exchanges the code of a callback. Raises `forbidden` when the person refused, `invalid_request` for a forged answer. */
+  exchange(callback: URL, secrets: AuthorizationSecrets): Promise<Grant>
+  /** Undefined: the provider no longer honours the refresh token. */
+  refresh(refreshToken: string): Promise<Grant | undefined>
+  /** Answers false when the provider has no way to revoke a token. */
+  revoke(token: string, kind: 'access_token' | 'refresh_token'): Promise<boolean>
+}
+
+export function createProvider(settings: ProviderSettings, timeoutMs: number): Provider {
+  const configuration = createConfiguration(settings, timeoutMs)
+  const scope = settings.scopes.length > 0 ? settings.scopes.join(' ') : undefined
+
+  /** No error of openid-client leaves this file. */
+  async function call<Result>(
+    verb: (config: client.Configuration) => Promise<Result>,
+  ): Promise<Result> {
+    try {
+      return await verb(await configuration())
+    } catch (thrown) {
+      throw toProviderError(settings.name, thrown)
+    }
+  }
+
+  return {
+    authorizationUrl: ({ state, codeVerifier }, redirectUri) =>
+      call(async (config) => {
+        const url = client.buildAuthorizationUrl(config, {
+          ...settings.authorizationParams,
+          ...(scope === undefined ? {} : { scope }),
+          redirect_uri: redirectUri,
+          state,
+          code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
+          code_challenge_method: 'S256',
+        })
+        return url.href
+      }),
+    exchange: (callback, { state, codeVerifier }) =>
+      call(async (config) => {
+        checkIssuer(callback, config, settings)
+        const checks = { expectedState: state, pkceCodeVerifier: codeVerifier }
+        try {
+          const answer = await client.authorizationCodeGrant(config, callback, checks)
+          // Left out, it is the one that was asked for (RFC 6749 §5.1).
+          return { scope, ...toGrant(answer) }
+        } catch (thrown) {
+          throw isGrantRefused(thrown) ? codeRefused(settings.name) : thrown
+        }
+      }),
+    refresh: (refreshToken) =>
+      call(async (config) => {
+        try {
+          return toGrant(await client.refreshTokenGrant(config, refreshToken))
+        } catch (thrown) {
+          if (isGrantRefused(thrown)) return undefined
+          throw thrown
+        }
+      }),
+    revoke: (token, kind) =>
+      call(async (config) => {
+        if (config.serverMetadata().revocation_endpoint === undefined) return false
+        await client.tokenRevocation(config, token, { token_type_hint: kind })
+        return true
+      }),
+  }
+}
+
+function toGrant(answer: client.TokenEndpointResponse): Grant {
+  return {
+    accessToken: answer.access_token,
+    refreshToken: answer.refresh_token,
+    ...(answer.scope === undefined ? {} : { scope: answer.scope }),
+    expiresInSeconds: answer.expires_in,
+  }
+}
+
+/** RFC 9207: the answer must come from the server that was asked. Checked before anything else in it is believed. */
+function checkIssuer(
+  callback: URL,
+  config: client.Configuration,
+  { name, issuer }: ProviderSettings,
+): void {
+  const given = callback.searchParams.get('iss')
+  const metadata = config.serverMetadata()
+  if (given === metadata.issuer) return
+  if (given === null && metadata.authorization_response_iss_parameter_supported !== true) return
+  const hint =
+    issuer === undefined
+      ? ` No issuer is configured for ${name}: set \`issuer\` in OAUTH_PROVIDERS to the one it documents.`
+      : ''
+  throw new AppError(
+    'invalid_request',
+    `This answer did not come from ${name}, or was changed on the way: its issuer is ${given === null ? 'missing' : 'another one'}.${hint}`,
+    { details: { code: 'issuer_mismatch' } },
+  )
+}
+
+function codeRefused(name: string): AppError {
+  return new AppError(
+    'invalid_request',
+    `Provider ${name} did not accept its own authorization code: it is too old, or was used before. Ask for a new link.`,
+    { details: { code: 'code_refused' } },
+  )
+}
+
+/** How to call a provider: from its endpoints, or from its discovery document, which is kept for an hour. */
+function createConfiguration(
+  settings: ProviderSettings,
+  timeoutMs: number,
+): () => Promise<client.Configuration> {
+  const fetch = createProviderFetch({ provider: settings.name, timeoutMs })
+  const execute = settings.isInsecure ? [client.allowInsecureRequests] : []
+  const { clientId, endpoints, issuer } = settings
+
+  async function load(): Promise<client.Configuration> {
+    if (endpoints === undefined) {
+      const options = { [client.customFetch]: fetch, execute }
+      const server = new URL(issuer ?? '')
+      return client.discovery(server, clientId, {}, clientAuth(settings), options)
+    }
+    const metadata: client.ServerMetadata = {
+      issuer: issuer ?? new URL(endpoints.authorization).origin,
+      authorization_endpoint: endpoints.authorization,
+      token_endpoint: endpoints.token,
+      ...(endpoints.revocation ? { revocation_endpoint: endpoints.revocation } : {}),
+    }
+    const config = new client.Configuration(metadata, clientId, {}, clientAuth(settings))
+    config[client.customFetch] = fetch
+    for (const extension of execute) extension(config)
+    return config
+  }
+
+  return keepFresh(load)
+}
+
+function clientAuth({ authMethod, clientSecret }: ProviderSettings): client.ClientAuth {
+  switch (authMethod) {
+    case 'client_secret_basic':
+      return client.ClientSecretBasic(clientSecret)
+    case 'client_secret_post':
+      return client.ClientSecretPost(clientSecret)
+    case 'none':
+      return client.None()
+  }
+}
+
+/** Shares one load between all that wait for it; an old result is better than none. */
+function keepFresh<Value>(load: () => Promise<Value>): () => Promise<Value> {
+  let kept: { value: Value; until: number } | undefined
+  let pending: Promise<Value> | undefined
+
+  async function reload(): Promise<Value> {
+    try {
+      const value = await load()
+      kept = { value, until: performance.now() + DISCOVERY_FRESH_MS }
+      return value
+    } catch (thrown) {
+      if (kept === undefined) throw thrown
+      kept = { ...kept, until: performance.now() + DISCOVERY_RETRY_MS }
+      return kept.value
+    } finally {
+      pending = undefined
+    }
+  }
+
+  return function getFresh() {
+    if (kept && performance.now() < kept.until) return Promise.resolve(kept.value)
+    return (pending ??= reload())
+  }
+}

@@ -1,0 +1,47 @@
+import { Hono } from 'hono'
+import { AppError } from '../../shared/errors.ts'
+import { completeAuthorization, isState } from '../authorization.ts'
+import type { OauthApp, OauthDeps } from '../context.ts'
+import { connectedPage } from '../views/callback-page.ts'
+import { callbackPaths, callbackUrl } from './callback-url.ts'
+
+const QUERY_CHARACTERS_MAX = 8192
+
+/** `GET /callback`: a provider sends a browser back with the answer of the person who authorizes. */
+export function callbackRoutes(deps: OauthDeps): Hono<OauthApp> {
+  const routes = new Hono<OauthApp>()
+  const publicUrl = deps.config.OAUTH_PUBLIC_URL
+
+  for (const path of callbackPaths(publicUrl)) {
+    routes.get(path, async (c) => {
+      // HEAD arrives here too: a program that looks at links must not use one up.
+      if (c.req.method !== 'GET') throw new AppError('method_not_allowed', 'Open this link.')
+      const callback = readCallback(c.req.url, publicUrl)
+      const completed = await completeAuthorization(deps, callback)
+      Object.assign(c.var.wide, {
+        connection_id: completed.connectionId,
+        provider: completed.provider,
+      })
+      return c.html(connectedPage(completed))
+    })
+  }
+
+  return routes
+}
+
+/** The callback as the provider was told it, with the query that came. Raises `invalid_request` for what is no answer at all. */
+function readCallback(url: string, publicUrl: string): URL {
+  const { search, searchParams: query } = new URL(url)
+  const names = [...query.keys()]
+  const isAnswer =
+    search.length <= QUERY_CHARACTERS_MAX &&
+    new Set(names).size === names.length &&
+    isState(query.get('state') ?? '') &&
+    Boolean(query.get('code')) !== Boolean(query.get('error'))
+  if (isAnswer) return new URL(`${callbackUrl(publicUrl)}${search}`)
+  throw new AppError(
+    'invalid_request',
+    'This address is not a complete answer of a provider. Ask for a new link and start again.',
+    { details: { code: 'bad_callback' } },
+  )
+}

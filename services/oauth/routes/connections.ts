@@ -1,0 +1,77 @@
+import { Hono } from 'hono'
+import { findConnection, listConnections } from '../../platform/oauth-connections.ts'
+import type { OauthConnection } from '../../platform/oauth-connections.ts'
+import { AppError } from '../../shared/errors.ts'
+import { readJson } from '../../shared/json-body.ts'
+import { beginAuthorization } from '../authorization.ts'
+import type { OauthApp, OauthDeps } from '../context.ts'
+import { removeConnection } from '../remove-connection.ts'
+import { callbackUrl } from './callback-url.ts'
+import { readConnection, readConnectionId, readOrganizationId } from './connection-request.ts'
+
+const BODY_BYTES_MAX = 16 << 10
+
+/** What there is to connect to, and what is connected. */
+export function connectionRoutes(deps: OauthDeps): Hono<OauthApp> {
+  const { sql, settings, config } = deps
+  const routes = new Hono<OauthApp>()
+  const redirectUri = callbackUrl(config.OAUTH_PUBLIC_URL)
+
+  routes.get('/providers', (c) => {
+    const providers = [...settings.values()].map(({ name, scopes }) => ({ name, scopes }))
+    return c.json({ providers })
+  })
+
+  routes.post('/connections', async (c) => {
+    const body = await readJson(c.req.raw, BODY_BYTES_MAX)
+    const connection = readConnection(body, [...settings.keys()])
+    const opened = await beginAuthorization(deps, connection, redirectUri)
+    const { connectionId, authorizationUrl, expiresAt, created } = opened
+    c.var.wide['connection_id'] = connectionId
+    const answer = {
+      connection_id: connectionId,
+      authorization_url: authorizationUrl,
+      expires_at: expiresAt.toISOString(),
+    }
+    return c.json(answer, created ? 201 : 200, { location: `/connections/${connectionId}` })
+  })
+
+  routes.get('/connections', async (c) => {
+    const organizationId = readOrganizationId(c.req.queries('organization_id'))
+    const connections = await listConnections(sql, organizationId)
+    return c.json({ connections: connections.map(toJson) })
+  })
+
+  routes.get('/connections/:id', async (c) => {
+    const id = readConnectionId(c.req.param('id'))
+    const connection = await findConnection(sql, id)
+    if (!connection) throw new AppError('not_found', `There is no connection ${id}.`)
+    return c.json(toJson(connection))
+  })
+
+  routes.delete('/connections/:id', async (c) => {
+    const id = readConnectionId(c.req.param('id'))
+    c.var.wide['connection_id'] = id
+    const revocation = await removeConnection(deps, id)
+    return c.json({ connection_id: id, deleted: true, revocation })
+  })
+
+  return routes
+}
+
+function toJson(connection: OauthConnection) {
+  const { id, organizationId, provider, name, status, statusReason, scope } = connection
+  return {
+    connection_id: id,
+    organization_id: organizationId,
+    provider,
+    name,
+    status,
+    status_reason: statusReason,
+    scope,
+    expires_at: connection.expiresAt?.toISOString() ?? null,
+    created_at: connection.createdAt.toISOString(),
+    authorized_at: connection.authorizedAt?.toISOString() ?? null,
+    refreshed_at: connection.refreshedAt?.toISOString() ?? null,
+  }
+}

@@ -1,0 +1,89 @@
+import type { HttpBindings } from '@hono/node-server'
+import { connectDatabase, databaseAddress } from '../shared/database.ts'
+import { openDatabasePing } from '../shared/database-ping.ts'
+import { readEnv } from '../shared/env.ts'
+import type { EnvSource } from '../shared/env.ts'
+import { AppError } from '../shared/errors.ts'
+import { createLog } from '../shared/log.ts'
+import type { Log } from '../shared/log.ts'
+import { serve } from '../shared/serve.ts'
+import type { Service } from '../shared/serve.ts'
+import { createApp } from './app.ts'
+import { oauthEnv } from './env.ts'
+import type { OauthConfig } from './env.ts'
+import { createProvider } from './provider.ts'
+import { isAllowedUrl, readProviders } from './provider-settings.ts'
+import { createVault } from './vault.ts'
+
+/** A refresh may take two calls, one to find the endpoints; both end before the service does when it drains. */
+const PROVIDER_TIMEOUT_MS = 8000
+const DRAIN_MS = 17_000
+
+export interface StartOptions {
+  readonly log?: Log
+  /** How long a stopping service still takes requests, with `/health` at 503. @default 5_000 */
+  readonly lingerMs?: number
+  /** How long one call to a provider may take. @default 8_000 */
+  readonly providerTimeoutMs?: number
+}
+
+/** Starts the OAuth service. Raises `invalid_configuration`; a database that is away only makes `/health` fail. */
+export async function start(source: EnvSource, options: StartOptions = {}): Promise<Service> {
+  const config = readEnv(oauthEnv, source)
+  const settings = readProviders(config.OAUTH_PROVIDERS, {
+    source,
+    allowHttp: config.OAUTH_ALLOW_HTTP,
+  })
+  checkPublicUrl(config)
+  const timeoutMs = options.providerTimeoutMs ?? PROVIDER_TIMEOUT_MS
+  const log = options.log ?? createLog({ name: 'oauth', level: config.LOG_LEVEL })
+  const address = databaseAddress(config)
+  const sql = connectDatabase(address, { name: 'oauth' })
+  const database = openDatabasePing(address, { name: 'oauth-ping', freshMs: 1000 })
+  let draining = false
+  const app = createApp({
+    config,
+    settings,
+    sql,
+    log,
+    vault: createVault(config.OAUTH_ENCRYPTION_KEY, config.OAUTH_ENCRYPTION_KEY_PREVIOUS),
+    providers: new Map(
+      [...settings].map(([name, provider]) => [name, createProvider(provider, timeoutMs)]),
+    ),
+    ping: database.ping,
+    isDraining: () => draining,
+  })
+  const close = async (): Promise<void> => {
+    await Promise.all([sql.end({ timeout: 5 }), database.close()])
+  }
+  const service = await serve({
+    // The bindings are what @hono/node-server passes.
+    fetch: (request, env) => app.fetch(request, env as HttpBindings),
+    port: config.PORT,
+    host: config.HOST,
+    log,
+    lingerMs: options.lingerMs ?? 5000,
+    drainMs: DRAIN_MS,
+    onDrain: () => (draining = true),
+  }).catch(async (thrown: unknown) => {
+    await close()
+    throw thrown
+  })
+  return {
+    url: service.url,
+    async stop() {
+      await service.stop()
+      await close()
+    },
+  }
+}
+
+/** The address carries authorization codes. */
+function checkPublicUrl({ OAUTH_PUBLIC_URL, OAUTH_ALLOW_HTTP }: OauthConfig): void {
+  if (isAllowedUrl(OAUTH_PUBLIC_URL, OAUTH_ALLOW_HTTP) && !OAUTH_PUBLIC_URL.includes('?')) return
+  throw new AppError(
+    'invalid_configuration',
+    'OAUTH_PUBLIC_URL must be https:// without a user, query or fragment (http:// on loopback, or with OAUTH_ALLOW_HTTP=true).',
+    { details: { variables: ['OAUTH_PUBLIC_URL'] } },
+  )
+}

@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto'
+import { ensureOrganization } from '../platform/organizations.ts'
+import { hashPassword } from '../platform/passwords.ts'
+import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
+import type { Database } from '../shared/database.ts'
+import { AppError } from '../shared/errors.ts'
+
+/**
+ * Creates a platform administrator with a random password, in the organization of that name. Returns the password,
+ * which is stored as a hash only. Raises `invalid_request` and, for an address that is taken, `conflict`.
+ */
+export async function createAdministrator(
+  sql: Database,
+  { email = '', organization = 'Default' }: { email?: string; organization?: string },
+): Promise<string> {
+  if (!/^[^@\s]+@[^@\s]+$/.test(email)) {
+    throw new AppError(
+      'invalid_request',
+      `"${email}" is no e-mail address. Use: users:create EMAIL [ORGANIZATION]`,
+    )
+  }
+  if (await findCredentials(sql, email)) {
+    throw new AppError('conflict', `There is a user ${email} already.`)
+  }
+  const password = randomBytes(15).toString('base64url')
+  const passwordHash = await hashPassword(password)
+  const { id: organizationId } = await ensureOrganization(sql, { name: organization })
+  const id = await ensureUser(sql, { organizationId, email, name: email, passwordHash })
+  await grantRole(sql, id, 'platform-admin')
+  return password
+}

@@ -1,0 +1,31 @@
+import { deepStrictEqual } from 'node:assert'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { contextOf, platformManifests } from '../../../infra/render.ts'
+import type { Context } from '../../../infra/template/expression.ts'
+import type { JsonObject } from '../../../infra/template/json.ts'
+import { schema } from '../../../infra/values.ts'
+import { arbitraryValues } from './arbitrary-values.ts'
+import { chartObjects, RELEASE, sorted } from './platform.ts'
+import { sensible } from './sensible-values.ts'
+
+const defaults = contextOf([], RELEASE)
+
+/** What Helm hands to templates: the values as they were given, digits as numbers among them. */
+export const uncheckedContext = (values: Readonly<Record<string, unknown>>): Context => ({
+  ...defaults,
+  Values: values as JsonObject,
+})
+
+/** Fails when the chart and the plain manifests are not the same objects for some random, hostile values. */
+export function checkEquality({ postgres, numRuns }: { postgres: boolean; numRuns: number }): void {
+  const values = arbitraryValues(schema).map((random) => sensible(random, { postgres }))
+  fc.assert(fc.property(values, expectSame), { numRuns })
+}
+
+function expectSame(values: Readonly<Record<string, unknown>>): void {
+  const byChart = sorted(chartObjects(uncheckedContext(values)))
+  const bySynth = sorted(platformManifests(contextOf([values], RELEASE)))
+  // The assertion describes a difference well, and takes long to find none.
+  if (!isDeepStrictEqual(byChart, bySynth)) deepStrictEqual(byChart, bySynth)
+}
