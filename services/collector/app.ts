@@ -9,10 +9,13 @@ import { ingest } from './ingest.ts'
 import type { IngestDeps } from './ingest.ts'
 import { MEDIA_TYPE, statusBody } from './otlp/answer.ts'
 import type { Encoding } from './otlp/answer.ts'
+import { createReadApp } from './read/read-app.ts'
+import type { ReadDeps } from './read/read-app.ts'
 import { refusalReason } from './refusals.ts'
 
 export interface AppDeps extends IngestDeps {
   readonly healthReport: () => HealthReport
+  readonly read: Omit<ReadDeps, 'authorize' | 'metrics' | 'log'>
 }
 
 type App = { Bindings: HttpBindings }
@@ -37,6 +40,7 @@ export function createApp(deps: AppDeps): Hono<App> {
     }
   })
   app.all(TRACES, (c) => answer(c, { code: 12, status: 405, message: 'Only POST is allowed.' }))
+  app.route('/api', createReadApp({ ...deps, ...deps.read }))
   app.get('/health', (c) => {
     const report = deps.healthReport()
     const isServing = report.status === 'ok' || report.status === 'degraded'

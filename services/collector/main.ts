@@ -1,6 +1,3 @@
-import { run } from '../shared/run.ts'
-import { runMigration } from './schema.ts'
-import { start } from './start.ts'
+import { runCommand } from './commands/run-command.ts'
 
-if (process.argv[2] === 'migrate') await runMigration(process.env)
-else await run(start, process.env)
+await runCommand(process.argv.slice(2), process.env)

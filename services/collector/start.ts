@@ -25,6 +25,9 @@ import type { Health } from './health.ts'
 import { maintain, maintainHourly, pause, watchDatabase } from './maintenance.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
 import type { CollectorMetrics } from './metrics.ts'
+import { createReadMetrics } from './read/read-metrics.ts'
+import { openReader } from './read/reader.ts'
+import type { Reader } from './read/reader.ts'
 import { prepareSchema } from './schema.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
@@ -79,6 +82,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await ready
       await parts.storage?.stop(FLUSH_MS)
       await parts.close()
+      await parts.reader.close()
       await metrics.stop()
     },
   }
@@ -94,6 +98,7 @@ interface Parts {
   readonly health: Health
   readonly admission: Admission
   readonly pool: BufferPool
+  readonly reader: Reader
   readonly ackTimeoutMs: number
   /** Ends the background work. */
   readonly stopping: AbortController
@@ -117,6 +122,7 @@ function createParts(config: CollectorConfig, options: StartOptions): Parts {
     health: createHealth({ log, now }),
     admission: createAdmission(capacity),
     pool: createBufferPool(capacity / FREE_SHARE),
+    reader: openReader(databaseAddress(config)),
     ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
     stopping: new AbortController(),
     storage: undefined,
@@ -141,7 +147,8 @@ function observeParts(parts: Parts): void {
 }
 
 function serveApp(parts: Parts): Promise<Service> {
-  const { config, log, now, health, metrics, admission, pool, ackTimeoutMs } = parts
+  const { config, log, now, health, metrics, admission, pool, ackTimeoutMs, reader, registry } =
+    parts
   const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
   const app = createApp({
     authorize: createAuthorization({ secrets: previous ? [secret, previous] : [secret], now }),
@@ -155,6 +162,7 @@ function serveApp(parts: Parts): Promise<Service> {
     maxBodyBytes: largestBody(parts),
     healthReport: () =>
       health.report({ bytes: admission.used(), oldest: parts.storage?.commit.state().oldest }),
+    read: { reader, readMetrics: createReadMetrics(registry), isReady: () => !!parts.storage },
   })
   const port = { port: config.PORT, host: config.HOST }
   return serve({

@@ -1,0 +1,62 @@
+import type { EnvSource } from '../../shared/env.ts'
+import { AppError } from '../../shared/errors.ts'
+import { explain, run } from '../../shared/run.ts'
+import { runMigration } from '../schema.ts'
+import { start } from '../start.ts'
+import { tokenCommand } from './token.ts'
+import { verifyCommand } from './verify.ts'
+
+export interface Output {
+  readonly out: (text: string) => void
+  readonly error: (text: string) => void
+}
+
+/** Answers the exit code when it is not 0. What it raises is a mistake of the caller, or something that is not there. */
+export type Command = (
+  args: readonly string[],
+  source: EnvSource,
+  output: Output,
+) => Promise<number | void>
+
+const USAGE = `Usage: node main.js [command]
+
+  serve     the collector itself (default)
+  migrate   bring the database's schema up to date and end
+  verify    write a trace and read it back
+  token     print a token for an emitter
+
+verify and token have a --help of their own; serve and migrate are configured by the environment.
+`
+
+/** The command could not be carried out: what was to be found out is still unknown. */
+const NOT_TRIED = 3
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  serve: (_, source) => run(start, source),
+  migrate: (_, source) => runMigration(source),
+  verify: verifyCommand,
+  token: tokenCommand,
+  help: async (_, __, output) => output.out(USAGE),
+}
+
+/** Runs what the command line names, and sets the exit code of the process. */
+export async function runCommand(args: readonly string[], source: EnvSource): Promise<void> {
+  const [given = 'serve', ...rest] = args
+  const name = given === '--help' || given === '-h' ? 'help' : given
+  const output: Output = {
+    out: (text) => void process.stdout.write(text),
+    error: (text) => void process.stderr.write(text),
+  }
+  try {
+    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+    if (!command) throw unknownCommand(name)
+    const code = await command(rest, source, output)
+    if (typeof code === 'number') process.exitCode = code
+  } catch (thrown) {
+    output.error(`${explain(thrown).trimEnd()}\n`)
+    process.exitCode = NOT_TRIED
+  }
+}
+
+const unknownCommand = (name: string): AppError =>
+  new AppError('invalid_configuration', `There is no command ${JSON.stringify(name)}.\n\n${USAGE}`)

@@ -1,0 +1,179 @@
+import * as v from 'valibot'
+import { signCollectorToken } from '../../shared/collector-token.ts'
+import { deadline } from '../../shared/deadline.ts'
+import { httpUrl, integer } from '../../shared/env.ts'
+import type { EnvSource } from '../../shared/env.ts'
+import { AppError, toError } from '../../shared/errors.ts'
+import { createCanary, findDifference } from './canary.ts'
+import { readArguments, readSecret } from './options.ts'
+import type { Command, Output } from './run-command.ts'
+
+const USAGE = `Usage: npm run --silent collector:verify -- --url URL [options]
+       node main.js verify --url URL [options]
+
+Writes a small trace to the collector over OTLP, reads it back, and compares. The secret comes from the environment.
+
+  --url URL           the collector, such as http://collector:8080
+  --secret-env NAME   the variable that holds the secret (default: COLLECTOR_JWT_SECRET)
+  --timeout-ms N      for each of the requests, 100 to 60000 (default: 10000)
+  --json              print one line of JSON instead of text
+  --help              print this
+
+Exit code 0: what was written was read back. 1: it was not. 3: that could not be tried, as the command line or the
+secret is wrong, or nothing answers at the URL.
+`
+
+type StepName = 'health' | 'write' | 'read'
+
+interface Step {
+  readonly step: StepName
+  readonly ok: boolean
+  readonly ms: number
+  readonly message: string
+}
+
+interface Report {
+  readonly ok: boolean
+  readonly url: string
+  readonly trace_id: string
+  readonly steps: readonly Step[]
+}
+
+interface Target {
+  readonly url: string
+  readonly secret: string
+  readonly timeoutMs: number
+}
+
+/** `main.js verify`: exit code 0 when the trace was read back, 1 when it was not, 3 when that could not be tried. */
+export const verifyCommand: Command = async (args, source, output) => {
+  const options = {
+    url: { type: 'string' },
+    'secret-env': { type: 'string', default: 'COLLECTOR_JWT_SECRET' },
+    'timeout-ms': { type: 'string', default: '10000' },
+    json: { type: 'boolean', default: false },
+  } as const
+  const values = readArguments(args, options, USAGE)
+  if (values.help) return output.out(USAGE)
+  const report = await verify(readTarget(values, source))
+  if (values.json) output.out(`${JSON.stringify(report)}\n`)
+  else print(report, output)
+  return report.ok ? 0 : 1
+}
+
+function readTarget(
+  given: { url?: string; 'secret-env': string; 'timeout-ms': string },
+  source: EnvSource,
+): Target {
+  return {
+    url: readOption(httpUrl(), '--url', given.url),
+    timeoutMs: readOption(integer(100, 60_000), '--timeout-ms', given['timeout-ms']),
+    secret: readSecret(source, given['secret-env']),
+  }
+}
+
+function readOption<Output>(
+  schema: v.GenericSchema<unknown, Output>,
+  name: string,
+  given: string | undefined,
+): Output {
+  if (given === undefined) {
+    throw new AppError('invalid_configuration', `${name} is required.\n\n${USAGE}`)
+  }
+  const result = v.safeParse(schema, given)
+  if (result.success) return result.output
+  const message = `${name} ${result.issues[0].message} (given: ${JSON.stringify(given)}).`
+  throw new AppError('invalid_configuration', message)
+}
+
+/** Raises `unavailable` when nothing answers at all. */
+async function verify(target: Target): Promise<Report> {
+  const canary = createCanary(Date.now())
+  const health = await take('health', () => checkHealth(target))
+  const write = await take('write', () => writeTrace(target, JSON.stringify(canary.request)))
+  const steps = [health, write]
+  if (write.ok) {
+    steps.push(
+      await take('read', async () => {
+        const read = await readTrace(target, canary.traceId)
+        const difference = findDifference(canary.request, read)
+        if (difference) throw failed(`What was read is not what was sent: ${difference}.`)
+        return 'equal to what was sent'
+      }),
+    )
+  }
+  const isVerified = steps.every(({ step, ok }) => ok || step === 'health')
+  return { ok: isVerified, url: target.url, trace_id: canary.traceId, steps }
+}
+
+async function take(step: StepName, work: () => Promise<string>): Promise<Step> {
+  const started = performance.now()
+  const end = (ok: boolean, message: string): Step => {
+    const ms = Math.round((performance.now() - started) * 10) / 10
+    return { step, ok, ms, message }
+  }
+  try {
+    return end(true, await work())
+  } catch (thrown) {
+    if (thrown instanceof AppError && thrown.code === 'unavailable') throw thrown
+    return end(false, toError(thrown).message)
+  }
+}
+
+const failed = (message: string): AppError => new AppError('bad_gateway', message)
+
+async function checkHealth(target: Target): Promise<string> {
+  const { status, text } = await request(target, '/health')
+  if (status !== 200) throw failed(`/health answers ${status}: ${brief(text)}`)
+  return brief(text)
+}
+
+async function writeTrace(target: Target, body: string): Promise<string> {
+  const headers = { ...(await bearer(target)), 'content-type': 'application/json' }
+  const { status, text } = await request(target, '/v1/traces', { method: 'POST', headers, body })
+  if (status !== 200) throw failed(`/v1/traces answers ${status}: ${brief(text)}`)
+  if (text !== '{}') throw failed(`The collector did not take all spans: ${brief(text)}`)
+  return 'committed'
+}
+
+async function readTrace(target: Target, traceId: string): Promise<unknown> {
+  const path = `/api/traces/${traceId}`
+  const { status, text } = await request(target, path, { headers: await bearer(target) })
+  if (status !== 200) throw failed(`${path} answers ${status}: ${brief(text)}`)
+  return JSON.parse(text)
+}
+
+const bearer = async ({ secret }: Target): Promise<Record<string, string>> => ({
+  authorization: `Bearer ${await signCollectorToken(secret, 'verify')}`,
+})
+
+async function request(
+  { url, timeoutMs }: Target,
+  path: string,
+  init: RequestInit = {},
+): Promise<{ status: number; text: string }> {
+  try {
+    return await deadline({ name: `${url}${path}`, timeoutMs }, async (signal) => {
+      const response = await fetch(url + path, { ...init, signal, redirect: 'error' })
+      return { status: response.status, text: await response.text() }
+    })
+  } catch (thrown) {
+    if (thrown instanceof AppError) throw thrown
+    const { cause = thrown } = toError(thrown)
+    throw new AppError('unavailable', `${url} can not be reached: ${toError(cause).message}`)
+  }
+}
+
+const BRIEF_MAX = 500
+const brief = (text: string): string => text.trim().slice(0, BRIEF_MAX)
+
+function print({ ok, url, trace_id, steps }: Report, { out }: Output): void {
+  for (const { step, ok: isGood, ms, message } of steps) {
+    out(`${isGood ? '✓' : '✗'} ${step.padEnd(7)}${`${ms} ms`.padStart(10)}  ${message}\n`)
+  }
+  out(
+    ok
+      ? `The collector at ${url} keeps what it acknowledges (trace ${trace_id}).\n`
+      : `The collector at ${url} does not do what it should (trace ${trace_id}).\n`,
+  )
+}

@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto'
+import type { HttpBindings } from '@hono/node-server'
+import type { MiddlewareHandler } from 'hono'
+import { AppError } from '../../shared/errors.ts'
+import type { Authorize } from '../authorization.ts'
+import type { CollectorMetrics } from '../metrics.ts'
+import { unauthorized } from '../refusals.ts'
+import type { ReadMetrics, ReadView } from './read-metrics.ts'
+
+export interface AdmitDeps {
+  readonly authorize: Authorize
+  readonly metrics: CollectorMetrics
+  readonly readMetrics: ReadMetrics
+  /** False until the schema is there. */
+  readonly isReady: () => boolean
+  /** Answers under way at a time. @default 8 */
+  readonly maxReads?: number
+}
+
+export interface ReadEnv {
+  Bindings: HttpBindings
+  Variables: {
+    requestId: string
+    view: ReadView
+    /** Set by a handler whose answer goes on after it returned, and who calls `finish` then. */
+    isStreaming: boolean
+    finish: (code: number) => void
+  }
+}
+
+const MAX_READS = 8
+
+/** Lets a question in: the token first, then whether there is room. Measures each answer to its last byte. */
+export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
+  const { authorize, metrics, readMetrics, isReady, maxReads = MAX_READS } = deps
+  let open = 0
+  return async function admit(c, next) {
+    c.set('requestId', randomUUID())
+    const failure = await authorize(c.env.incoming.rawHeaders)
+    if (failure) {
+      metrics.authFailures.inc({ reason: failure })
+      throw unauthorized()
+    }
+    if (!isReady()) throw tryAgain('The collector is starting; try again.')
+    if (open >= maxReads) throw tryAgain('Too many traces are being read; try again.')
+    open++
+    const started = performance.now()
+    c.set('view', 'none')
+    c.set('isStreaming', false)
+    c.set('finish', (code) => {
+      open--
+      const seconds = (performance.now() - started) / 1000
+      readMetrics.observe({ view: c.var.view, code: String(code) }, seconds)
+    })
+    await next()
+    if (!c.var.isStreaming) c.var.finish(c.res.status)
+  }
+}
+
+const tryAgain = (message: string): AppError =>
+  new AppError('unavailable', message, { headers: { 'retry-after': '1' } })

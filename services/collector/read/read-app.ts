@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { AppError, toAppError, toError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import { problemResponse } from '../../shared/problem.ts'
+import { admitRead } from './admit-read.ts'
+import type { AdmitDeps, ReadEnv } from './admit-read.ts'
+import { readListQuery, readTraceId, readView } from './read-query.ts'
+import type { Reader } from './reader.ts'
+import { toByteStream } from './byte-stream.ts'
+import { openTraceDocument, traceNotFound } from './trace-document.ts'
+import type { DocumentLimits } from './trace-document.ts'
+import { listTraces } from './trace-list.ts'
+import { summarizeTraces } from './trace-summary.ts'
+
+export interface ReadDeps extends AdmitDeps {
+  readonly reader: Reader
+  readonly log: Log
+  /** How long a caller may take to read one trace. @default 60_000 */
+  readonly streamTimeoutMs?: number
+  readonly documentLimits?: DocumentLimits
+}
+
+const STREAM_MS = 60_000
+const NO_STORE = { 'cache-control': 'no-store' }
+
+/** Reading traces back, for trace pages and people. Takes the same tokens as submissions. */
+export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
+  const { reader } = deps
+  const app = new Hono<ReadEnv>()
+  app.use(admitRead(deps))
+  app.get('/traces', async (c) => {
+    c.set('view', 'list')
+    const query = readListQuery(parametersOf(c))
+    return c.json(await listTraces(reader, query), 200, NO_STORE)
+  })
+  app.get('/traces/:id', async (c) => {
+    const traceId = readTraceId(c.req.param('id'))
+    const view = readView(parametersOf(c))
+    c.set('view', view)
+    if (view === 'otlp') return streamTrace(deps, c, traceId)
+    const summaries = await reader.ask((sql) => summarizeTraces(sql, [traceId]))
+    const summary = summaries.get(traceId)
+    if (!summary) throw traceNotFound(traceId)
+    return c.json(summary, 200, NO_STORE)
+  })
+  app.all('*', (c) => {
+    throw c.req.method === 'GET' ? new AppError('not_found', PLACES) : methodNotAllowed()
+  })
+  app.onError((thrown, c) => {
+    const error = toAppError(thrown)
+    if (error.code === 'internal') logFailure(deps.log, thrown)
+    return problemResponse(error, c.var.requestId ?? randomUUID())
+  })
+  return app
+}
+
+const PLACES = 'There is nothing here; there are /api/traces and /api/traces/<trace id>.'
+
+const methodNotAllowed = (): AppError =>
+  new AppError('method_not_allowed', 'Only GET is allowed.', { headers: { allow: 'GET' } })
+
+const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchParams
+
+/** Once the first byte is out, a failure can only cut the answer off, which leaves JSON that does not parse. */
+async function streamTrace(
+  { reader, log, streamTimeoutMs: timeoutMs = STREAM_MS, documentLimits }: ReadDeps,
+  c: Context<ReadEnv>,
+  traceId: string,
+): Promise<Response> {
+  const { parts, isTruncated } = await openTraceDocument(reader, traceId, documentLimits)
+  const onEnd = (failure?: Error): void => {
+    c.var.finish(failure ? 500 : 200)
+    if (failure) logFailure(log, failure)
+  }
+  c.set('isStreaming', true)
+  return c.body(toByteStream(parts, { timeoutMs, onEnd }), 200, {
+    ...NO_STORE,
+    'content-type': 'application/json',
+    'trace-truncated': String(isTruncated),
+  })
+}
+
+/** Only message and stack: an error object may carry what was read. */
+function logFailure(log: Log, thrown: unknown): void {
+  const { message, stack } = toError(thrown)
+  log.error({ message, stack }, 'reading a trace failed')
+}

@@ -1,0 +1,114 @@
+import * as v from 'valibot'
+import { integer, word } from '../../shared/env.ts'
+import { AppError } from '../../shared/errors.ts'
+import { readCursor } from './cursor.ts'
+import type { Position } from './cursor.ts'
+
+const MAX_LIMIT = 200
+const MAX_DURATION_MS = 365 * 86_400_000
+const MAX_TEXT = 512
+const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+
+const name = v.pipe(
+  v.string(),
+  v.check(
+    (text) => text !== '' && text.length <= MAX_TEXT && !text.includes('\0'),
+    `must have 1 to ${MAX_TEXT} characters`,
+  ),
+)
+
+/** As RFC 3339 has it; a day alone begins at midnight UTC. */
+const time = v.pipe(
+  v.string(),
+  v.check(
+    (text) => TIME.test(text) && !Number.isNaN(Date.parse(text)),
+    'must be a time such as 2026-11-21T09:30:00Z, or a day such as 2026-11-21',
+  ),
+  v.transform((text) => new Date(text)),
+)
+
+const listParameters = v.object({
+  crew: v.optional(name),
+  kickoff: v.optional(name),
+  model: v.optional(name),
+  status: v.optional(word(['ok', 'error'] as const)),
+  from: v.optional(time),
+  to: v.optional(time),
+  min_duration_ms: v.optional(integer(0, MAX_DURATION_MS)),
+  limit: v.optional(integer(1, MAX_LIMIT), '50'),
+  cursor: v.optional(v.pipe(v.string(), v.transform(readCursor))),
+})
+
+const traceParameters = v.object({
+  view: v.optional(word(['otlp', 'summary'] as const), 'otlp'),
+})
+
+/** What a caller asks of the list of traces. */
+export interface TraceQuery {
+  readonly crew?: string | undefined
+  readonly kickoff?: string | undefined
+  readonly model?: string | undefined
+  readonly status?: 'ok' | 'error' | undefined
+  /** The root starts at this time or later, and before `to`. */
+  readonly from?: Date | undefined
+  readonly to?: Date | undefined
+  readonly minDurationMs?: number | undefined
+  readonly limit: number
+  readonly after?: Position | undefined
+}
+
+/** Raises `invalid_request` that names the parameter, what was given and what is allowed. */
+export function readListQuery(parameters: URLSearchParams): TraceQuery {
+  const { min_duration_ms, cursor, ...rest } = read(listParameters, parameters)
+  if (rest.from && rest.to && rest.from >= rest.to) {
+    throw invalid(
+      'from',
+      `from (${parameters.get('from')}) must be before to (${parameters.get('to')}).`,
+    )
+  }
+  return { ...rest, minDurationMs: min_duration_ms, after: cursor }
+}
+
+/** Which form of a trace is wanted. Raises `invalid_request`. */
+export const readView = (parameters: URLSearchParams): 'otlp' | 'summary' =>
+  read(traceParameters, parameters).view
+
+const TRACE_ID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/
+
+/** A trace id, or the kickoff id that it equals, as a UUID. Raises `invalid_request`. */
+export function readTraceId(given: string): string {
+  const [, ...parts] = TRACE_ID.exec(given.toLowerCase()) ?? []
+  if (parts.length > 0) return parts.join('-')
+  throw invalid(
+    'trace_id',
+    `A trace id has 32 hexadecimal digits, with or without the dashes of a kickoff id (given: ${quote(given)}).`,
+  )
+}
+
+type Parameters = v.ObjectSchema<v.ObjectEntries, undefined>
+
+function read<Schema extends Parameters>(
+  schema: Schema,
+  parameters: URLSearchParams,
+): v.InferOutput<Schema> {
+  const known = Object.keys(schema.entries)
+  for (const name of parameters.keys()) {
+    if (!known.includes(name)) {
+      throw invalid(name, `There is no parameter ${quote(name)}; there are ${known.join(', ')}.`)
+    }
+    if (parameters.getAll(name).length > 1) throw invalid(name, `${name} was given more than once.`)
+  }
+  const result = v.safeParse(schema, Object.fromEntries(parameters), { abortEarly: true })
+  if (result.success) return result.output
+  const [issue] = result.issues
+  const name = v.getDotPath(issue) ?? ''
+  throw invalid(name, `${name} ${issue.message} (given: ${quote(parameters.get(name) ?? '')}).`)
+}
+
+const SHOWN_MAX = 100
+const quote = (text: string): string => JSON.stringify(text.slice(0, SHOWN_MAX))
+
+const invalid = (parameter: string, message: string): AppError =>
+  new AppError('invalid_request', message, {
+    details: { parameter: parameter.slice(0, SHOWN_MAX) },
+  })

@@ -1,0 +1,68 @@
+import type { Database } from '../../shared/database.ts'
+import type { IdentityRow, SpanRow } from './span-json.ts'
+
+/** Where a span of a trace is stored and how much there is of it, without its content. */
+export interface SpanPlace {
+  readonly spanId: string
+  readonly startTime: string
+  readonly resourceId: string
+  readonly scopeId: string
+  readonly bytes: number
+}
+
+/**
+ * The first spans of a trace by start time; expired ones are not seen. Large values are not even unpacked. The order is
+ * one that no index has: else the planner may walk through all spans by time rather than look up the trace.
+ */
+export function listSpanPlaces(
+  sql: Database,
+  traceId: string,
+  limit: number,
+): Promise<SpanPlace[]> {
+  return sql<SpanPlace[]>`
+    select span_id, start_time::text as start_time, resource_id, scope_id,
+      (octet_length(name) + coalesce(pg_column_size(attributes), 0)
+        + coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0)
+        + coalesce(octet_length(links), 0))::float8 as bytes
+    from live_spans where trace_id = ${traceId}::text::uuid
+    order by live_spans.start_time + interval '0', span_id limit ${limit}`
+}
+
+export type PlacedSpan = SpanRow & Pick<SpanPlace, 'resourceId' | 'scopeId'>
+
+/** The spans at these places, in their order. */
+export function listSpansAt(
+  sql: Database,
+  traceId: string,
+  places: readonly SpanPlace[],
+): Promise<PlacedSpan[]> {
+  const times = places.map(({ startTime }) => startTime)
+  // Constants that the planner sees: only the days that hold these spans are looked at.
+  const range = [...times].sort()
+  return sql<PlacedSpan[]>`
+    select spans.trace_id, spans.span_id, parent_span_id, start_ns, duration_ns, kind, status,
+      (extract(epoch from spans.start_time) * 1000000)::int8 as start_us,
+      status_message, name, trace_state, flags, dropped_attributes, dropped_events, dropped_links,
+      attributes::text as attributes, payload, events, links, resource_id, scope_id
+    from unnest(
+        ${times}::text[]::timestamptz[],
+        ${places.map(({ spanId }) => spanId)}::text[]::int8[]
+      ) with ordinality as place (start_time, span_id, nr)
+    join spans on spans.start_time = place.start_time and spans.span_id = place.span_id
+      and spans.trace_id = ${traceId}::text::uuid
+      and spans.start_time between ${range.at(0) ?? ''}::text::timestamptz
+        and ${range.at(-1) ?? ''}::text::timestamptz
+    order by nr`
+}
+
+export function listResources(sql: Database, ids: readonly string[]): Promise<IdentityRow[]> {
+  return sql<IdentityRow[]>`
+    select id, attributes::text as attributes, dropped_attributes, schema_url
+    from resources where id = any (${ids}::text[]::int8[])`
+}
+
+export function listScopes(sql: Database, ids: readonly string[]): Promise<IdentityRow[]> {
+  return sql<IdentityRow[]>`
+    select id, attributes::text as attributes, dropped_attributes, schema_url, name, version
+    from scopes where id = any (${ids}::text[]::int8[])`
+}

@@ -1,0 +1,166 @@
+import type { Database } from '../../shared/database.ts'
+import { toHexId } from './span-json.ts'
+
+/** `incomplete` while the span that the trace begins with has not come. */
+export type TraceStatus = 'ok' | 'error' | 'incomplete'
+
+/** What a list shows of a trace. Tokens and cost are of the same calls: those with no other model call below them. */
+export interface TraceSummary {
+  readonly trace_id: string
+  readonly root_span_id: string | null
+  readonly name: string
+  readonly status: TraceStatus
+  readonly started_at: string
+  readonly start_time_unix_nano: string
+  /** Null while the root has no end. */
+  readonly duration_ms: number | null
+  readonly spans: number
+  readonly error_spans: number
+  readonly crew_id: string | null
+  readonly kickoff_id: string | null
+  readonly models: readonly string[]
+  readonly llm_calls: number
+  readonly tokens: {
+    readonly input: number
+    readonly output: number
+    readonly cache_read: number
+    readonly cache_write: number
+    readonly reasoning: number
+  }
+  readonly cost_usd: number | null
+  /** True when the trace has more spans than are looked at: the counts are those of its first ones. */
+  readonly truncated: boolean
+}
+
+/** Of larger traces only the first spans are counted. */
+const MAX_SPANS = 10_000
+const MAX_MODELS = 20
+
+interface SummaryRow {
+  readonly traceId: string
+  readonly spanId: string
+  readonly name: string
+  readonly isRoot: boolean
+  readonly status: number
+  readonly startUs: string
+  readonly startNs: number
+  readonly durationNs: string | null
+  readonly spans: number
+  readonly errorSpans: number
+  readonly crewId: string | null
+  readonly kickoffId: string | null
+  readonly models: string[] | null
+  readonly llmCalls: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly reasoningTokens: number
+  readonly costUsd: number | null
+}
+
+/** The summaries of these traces by trace id (a UUID); those that have no live span are left out. */
+export async function summarizeTraces(
+  sql: Database,
+  traceIds: readonly string[],
+  maxSpans = MAX_SPANS,
+): Promise<Map<string, TraceSummary>> {
+  const rows = await sql<SummaryRow[]>`
+    with recursive trace_spans as materialized (${firstSpans(sql, traceIds, maxSpans + 1)}),
+    above as (${spansAboveCalls(sql)}),
+    usage as (${usageOfLeafCalls(sql)}),
+    totals as (
+      select trace_id, count(*) as spans, count(*) filter (where status = 2) as error_spans,
+        min(crew_id) as crew_id, min(kickoff_id) as kickoff_id
+      from trace_spans group by trace_id
+    ),
+    roots as (
+      select distinct on (trace_id) trace_id, span_id, name, parent_span_id is null as is_root,
+        status, (extract(epoch from start_time) * 1000000)::int8 as start_us, start_ns, duration_ns,
+        crew_id, kickoff_id
+      from trace_spans
+      order by trace_id, parent_span_id is null desc, start_time, span_id
+    )
+    select trace_id, span_id, name, is_root, status, start_us, start_ns, duration_ns,
+      spans::float8 as spans, error_spans::float8 as error_spans,
+      coalesce(roots.crew_id, totals.crew_id) as crew_id,
+      coalesce(roots.kickoff_id, totals.kickoff_id) as kickoff_id,
+      models[:${MAX_MODELS}::int] as models,
+      coalesce(llm_calls, 0)::float8 as llm_calls,
+      coalesce(input_tokens, 0)::float8 as input_tokens,
+      coalesce(output_tokens, 0)::float8 as output_tokens,
+      coalesce(cache_read_tokens, 0)::float8 as cache_read_tokens,
+      coalesce(cache_write_tokens, 0)::float8 as cache_write_tokens,
+      coalesce(reasoning_tokens, 0)::float8 as reasoning_tokens,
+      cost_usd
+    from roots join totals using (trace_id) left join usage using (trace_id)`
+  return new Map(rows.map((row) => [row.traceId, toSummary(row, maxSpans)]))
+}
+
+/** In an order that no index has: else the planner walks through all spans by time rather than look up each trace. */
+const firstSpans = (sql: Database, traceIds: readonly string[], limit: number) => sql`
+  select found.*
+  from unnest(${traceIds}::text[]::uuid[]) as given (trace_id)
+  cross join lateral (
+    select trace_id, span_id, parent_span_id, start_time, start_ns, duration_ns, status, name,
+      crew_id, kickoff_id, llm_call, coalesce(request_model, response_model) as model,
+      input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd
+    from live_spans where live_spans.trace_id = given.trace_id
+    order by start_time + interval '0' limit ${limit}
+  ) as found`
+
+/** `union` keeps each span once: that is linear, and spans in a circle come to an end. */
+const spansAboveCalls = (sql: Database) => sql`
+  select trace_id, parent_span_id as span_id
+  from trace_spans where llm_call and parent_span_id is not null
+  union
+  select trace_id, parent_span_id
+  from above join trace_spans using (trace_id, span_id)
+  where parent_span_id is not null`
+
+const usageOfLeafCalls = (sql: Database) => sql`
+  select trace_id, count(*) as llm_calls, array_agg(distinct model) as models,
+    sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
+    sum(cache_read_tokens) as cache_read_tokens, sum(cache_write_tokens) as cache_write_tokens,
+    sum(reasoning_tokens) as reasoning_tokens, sum(cost_usd) as cost_usd
+  from trace_spans as call
+  where llm_call and not exists (
+    select from above where above.trace_id = call.trace_id and above.span_id = call.span_id
+  )
+  group by trace_id`
+
+function toSummary(row: SummaryRow, maxSpans: number): TraceSummary {
+  const start = BigInt(row.startUs) * 1000n + BigInt(row.startNs)
+  return {
+    trace_id: row.traceId.replaceAll('-', ''),
+    root_span_id: row.isRoot ? toHexId(row.spanId) : null,
+    name: row.name,
+    status: statusOf(row),
+    started_at: new Date(Number(start / 1_000_000n)).toISOString(),
+    start_time_unix_nano: `${start}`,
+    duration_ms: durationOf(row),
+    spans: Math.min(row.spans, maxSpans),
+    error_spans: row.errorSpans,
+    crew_id: row.crewId,
+    kickoff_id: row.kickoffId,
+    models: (row.models ?? []).filter((model) => model !== null),
+    llm_calls: row.llmCalls,
+    tokens: {
+      input: row.inputTokens,
+      output: row.outputTokens,
+      cache_read: row.cacheReadTokens,
+      cache_write: row.cacheWriteTokens,
+      reasoning: row.reasoningTokens,
+    },
+    cost_usd: row.costUsd,
+    truncated: row.spans > maxSpans,
+  }
+}
+
+function statusOf({ isRoot, status }: SummaryRow): TraceStatus {
+  if (!isRoot) return 'incomplete'
+  return status === 2 ? 'error' : 'ok'
+}
+
+const durationOf = ({ isRoot, durationNs }: SummaryRow): number | null =>
+  isRoot && durationNs !== null ? Number(BigInt(durationNs) / 1000n) / 1000 : null

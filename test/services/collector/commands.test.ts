@@ -1,0 +1,145 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { verifyCollectorToken } from '../../../services/shared/collector-token.ts'
+import { freePort } from '../../support/free-port.ts'
+import { createHarness, JSON_TYPE, postTo, SECRET } from './support/harness.ts'
+import type { Harness } from './support/harness.ts'
+import { requestOf, spanOf, toJson } from './support/otlp.ts'
+
+const main = new URL('../../../services/collector/main.ts', import.meta.url).pathname
+
+interface Ended {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** `main.js …`, as people and pods run it. */
+async function runMain(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  const child = spawn(process.execPath, ['--import', 'tsx', main, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, stdout, stderr }
+}
+
+const withSecret = { COLLECTOR_JWT_SECRET: SECRET }
+
+describe('the commands of the collector', () => {
+  let harness: Harness
+  beforeAll(async () => {
+    harness = await createHarness()
+  })
+  afterAll(() => harness.stop())
+
+  describe('verify', () => {
+    it('ends with 0 when what it wrote can be read, and tells how long each step took', async () => {
+      const args = ['verify', '--url', `${harness.collector.url}/`, '--json']
+      const { code, stdout, stderr } = await runMain(args, withSecret)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      const report = JSON.parse(stdout)
+      expect(report).toMatchObject({
+        ok: true,
+        url: harness.collector.url,
+        steps: [
+          { step: 'health', ok: true, ms: expect.any(Number) },
+          { step: 'write', ok: true, message: 'committed' },
+          { step: 'read', ok: true, message: 'equal to what was sent' },
+        ],
+      })
+      const rows = await harness.sql`
+        select name from spans where trace_id = ${report.trace_id}::uuid order by start_time, name`
+      expect(rows).toEqual([{ name: 'collector.verify' }, { name: 'collector.verify.child' }])
+    })
+
+    it('takes the secret from the variable that is named, and ends with 1 when it is another', async () => {
+      const args = ['verify', '--url', harness.collector.url, '--secret-env', 'OTHER']
+      const good = await runMain(args, { OTHER: SECRET })
+      expect(good.code).toBe(0)
+      expect(good.stdout).toMatch(/✓ health .*✓ write .*✓ read .*keeps what it acknowledges/s)
+      const bad = await runMain(args, { OTHER: SECRET.toUpperCase() })
+      expect(bad.code).toBe(1)
+      expect(bad.stdout).toContain('/v1/traces answers 401')
+      expect(bad.stdout + bad.stderr).not.toContain(SECRET.toUpperCase())
+    })
+
+    it('ends with 1 when a collector acknowledges and does not keep', async () => {
+      const liar = createServer((request, response) => {
+        request.resume()
+        response.end('{}')
+      }).listen(0, '127.0.0.1')
+      await once(liar, 'listening')
+      const url = `http://127.0.0.1:${(liar.address() as AddressInfo).port}`
+      const { code, stdout } = await runMain(['verify', '--url', url], withSecret)
+      expect(code).toBe(1)
+      expect(stdout).toMatch(/✗ read .*What was read is not what was sent/)
+      liar.close()
+    })
+
+    it('ends with 3 when nothing answers, or the command line is wrong', async () => {
+      const url = `http://127.0.0.1:${await freePort()}`
+      const cases: [string[], Record<string, string>, RegExp][] = [
+        [['--url', url], withSecret, /can not be reached: .*ECONNREFUSED/],
+        [['--url', 'collector:8080'], withSecret, /--url must be an absolute http/],
+        [[], withSecret, /--url is required/],
+        [['--url', url], {}, /COLLECTOR_JWT_SECRET is not set/],
+        [['--url', url], { COLLECTOR_JWT_SECRET: 'short-one' }, /has 9 characters/],
+        [['--url', url, '--nonsense'], withSecret, /Unknown option '--nonsense'[^]*Usage/],
+      ]
+      const ended = await Promise.all(cases.map(([args, env]) => runMain(['verify', ...args], env)))
+      for (const [index, { code, stderr }] of ended.entries()) {
+        expect(stderr).toMatch(cases[index]?.[2] ?? /never/)
+        expect(code).toBe(3)
+        expect(stderr).not.toContain('short-one')
+      }
+    })
+  })
+
+  describe('token', () => {
+    it('prints a token that the collector takes, and nothing else', async () => {
+      const { code, stdout, stderr } = await runMain(['token', '--ttl', '2d'], withSecret)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      const token = stdout.trimEnd()
+      const twoDays = Date.now() / 1000 + 2 * 86_400
+      const expiry = await verifyCollectorToken(token, SECRET)
+      expect(Math.abs(expiry - twoDays)).toBeLessThan(60)
+      const answer = await postTo(harness.collector.url, toJson(requestOf(spanOf())).toString(), {
+        'content-type': JSON_TYPE,
+        authorization: `Bearer ${token}`,
+      })
+      expect(answer.status).toBe(200)
+    })
+
+    it('refuses a time that it does not understand, or that is too long', async () => {
+      const times = ['soon', '0s', '91d']
+      const ended = await Promise.all(
+        times.map((ttl) => runMain(['token', '--ttl', ttl], withSecret)),
+      )
+      for (const { code, stdout, stderr } of ended) {
+        expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+        expect(stderr).toContain('--ttl must be a time such as 90s, 15m, 12h or 30d')
+      }
+    })
+  })
+
+  it('explain themselves', async () => {
+    const [all, verify, token, unknown] = await Promise.all([
+      runMain(['--help']),
+      runMain(['verify', '--help']),
+      runMain(['token', '-h']),
+      runMain(['vreify']),
+    ])
+    expect(all).toMatchObject({ code: 0, stdout: expect.stringContaining('migrate') })
+    expect(verify).toMatchObject({ code: 0, stdout: expect.stringContaining('Exit code 0') })
+    expect(token).toMatchObject({ code: 0, stdout: expect.stringContaining('--ttl') })
+    expect(unknown.code).toBe(3)
+    expect(unknown.stderr).toMatch(/There is no command "vreify"[^]*Usage/)
+  })
+})
