@@ -30,14 +30,16 @@ export function startLoop(deps: LoopDeps): Loop {
   const { concurrency, pollMs, log } = deps
   const running = new Set<Promise<void>>()
   const drain = new AbortController()
+  const letGo = AbortSignal.abort(new Error('the worker stops'))
   const bell = createBell()
   let stopping = false
   let cameRoundAt = performance.now()
-  let gaveUpAt = 0
+  let gaveUpAt = -Infinity
 
   function begin(execution: LeasedExecution): void {
+    // What a look that was on its way when the worker stopped brings back, goes back into the queue.
     const run = deps
-      .run(execution, drain.signal)
+      .run(execution, stopping ? letGo : drain.signal)
       // Its lease runs out, and it is taken up again.
       .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'a run was dropped'))
       .finally(() => {
@@ -54,7 +56,7 @@ export function startLoop(deps: LoopDeps): Loop {
         const lost = await deps.giveUp()
         if (lost > 0) log.error({ executions: lost }, 'runs were given up: their workers were lost')
       }
-      const room = concurrency - running.size
+      const room = stopping ? 0 : concurrency - running.size
       if (room > 0) for (const execution of await deps.take(room)) begin(execution)
     } catch (thrown) {
       log.warn({ reason: toError(thrown).message }, 'the queue can not be read; trying again')

@@ -94,6 +94,38 @@ describe('the loop of a worker', () => {
   })
 })
 
+describe('a loop that is stopped while it looks at the queue', () => {
+  it('lets go of what the look brings back, and looks no further', async () => {
+    let bring: ((found: LeasedExecution[]) => void) | undefined
+    const drained: boolean[] = []
+    const loop = loopWith({
+      take: () => new Promise((resolve) => (bring = resolve)),
+      run: async (_, drain) => void drained.push(drain.aborted),
+    })
+    await expect.poll(() => bring).toBeDefined()
+    const stopped = loop.stop(60_000)
+    bring?.([execution])
+    await stopped
+    expect(drained).toEqual([true])
+  })
+
+  it('does not take anything after it gave up the lost runs', async () => {
+    let gaveUp: ((lost: number) => void) | undefined
+    let looks = 0
+    const loop = loopWith({
+      giveUp: () => new Promise((resolve) => (gaveUp = resolve)),
+      async take() {
+        looks += 1
+        return []
+      },
+    })
+    const stopped = loop.stop(60_000)
+    gaveUp?.(0)
+    await stopped
+    expect(looks).toBe(0)
+  })
+})
+
 describe('a worker whose loop hangs', () => {
   it('says so, that it is restarted', async () => {
     const deps = { log: silent, registry: createMetrics(), check: async () => {} }
