@@ -1,9 +1,10 @@
-import { connect as connectSocket } from 'node:net'
-import type { Socket } from 'node:net'
+import { connect as connectSocket, Socket } from 'node:net'
 import postgres from 'postgres'
 import * as v from 'valibot'
+import { openDatabaseSocket } from './database-socket.ts'
+import { deadline } from './deadline.ts'
 import { integer, optional, text, word } from './env.ts'
-import { AppError } from './errors.ts'
+import { AppError, toError } from './errors.ts'
 
 export type Database = postgres.Sql
 export type Transaction = postgres.TransactionSql
@@ -103,30 +104,46 @@ export function connectDatabase(address: DatabaseAddress, options: ConnectOption
   const { name, max = 10, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000 } = options
   const settings = {
     ...login,
-    ssl: sslMode === 'disable' ? false : { rejectUnauthorized: sslMode === 'verify-full' },
     max,
     connect_timeout: connectTimeoutMs / 1000,
     idle_timeout: 60,
     onnotice: () => {},
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel }, undefined: null },
     connection: { application_name: name, statement_timeout: statementTimeoutMs },
-    socket: openSocket,
+    socket: () =>
+      sslMode === 'disable' ? openSocket(address) : openTls(address, connectTimeoutMs),
   }
   return postgres(settings)
 }
 
-// postgres.js leaves Nagle's algorithm on, which costs ~40 ms on each COPY. The socket is handed over while it still
-// connects: a factory that waits and then rejects would leave its pool slot waiting for ever.
-function openSocket({ host, port }: { host: string[]; port: number[] }): Socket {
-  const [first = '127.0.0.1'] = host
-  const socket = connectSocket({
-    host: first,
-    port: port[0] ?? 5432,
-    noDelay: true,
-    keepAlive: true,
-  })
-  // postgres.js reads `host` for the TLS server name.
-  return tellLossBeforeClose(Object.assign(socket, { host: first }))
+// postgres.js leaves Nagle's algorithm on, which costs ~40 ms on each COPY.
+function openSocket({ host, port }: DatabaseAddress): Socket {
+  return tellLossBeforeClose(connectSocket({ host, port, noDelay: true, keepAlive: true }))
+}
+
+/** TLS is opened here, not by postgres.js: the socket that it makes would not tell its loss. */
+async function openTls(address: DatabaseAddress, timeoutMs: number): Promise<Socket> {
+  const opened: Socket[] = []
+  try {
+    const open = () => openDatabaseSocket(address, opened)
+    return tellLossBeforeClose(await deadline({ name: 'PostgreSQL', timeoutMs }, open))
+  } catch (thrown) {
+    for (const socket of opened) socket.destroy()
+    return failedSocket(toConnectError(thrown))
+  }
+}
+
+function toConnectError(thrown: unknown): Error {
+  const error = toError(thrown)
+  const isLate = thrown instanceof AppError && thrown.code === 'timeout'
+  return isLate ? Object.assign(new Error(error.message), { code: 'CONNECT_TIMEOUT' }) : error
+}
+
+/** A factory that rejects would leave its pool slot waiting for ever: it gets a socket that fails at once. */
+function failedSocket(error: Error): Socket {
+  const socket = new Socket()
+  setImmediate(() => socket.destroy())
+  return tellLossBeforeClose(socket, error)
 }
 
 /** Long enough for a transaction to fail and try its rollback. */
@@ -137,10 +154,10 @@ const CLOSE_DELAY_MS = 50
  * rollback: it then writes to nothing, and the process ends. So it first learns that the connection is lost, each
  * further write fails at once, and the `close` comes a moment later.
  */
-function tellLossBeforeClose(socket: Socket): Socket {
+function tellLossBeforeClose(socket: Socket, failure?: Error): Socket {
   const emit = socket.emit.bind(socket)
   const write = socket.write.bind(socket)
-  let loss: Error | undefined
+  let loss = failure
   const tell = (): void => {
     if (socket.listenerCount('error') > 0) emit('error', loss)
   }

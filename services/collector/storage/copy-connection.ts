@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import type { DatabaseAddress } from '../../shared/database.ts'
+import { openDatabaseSocket } from '../../shared/database-socket.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
-import { openDatabaseSocket } from './database-socket.ts'
 import { createScram } from './scram.ts'
 import {
   commandTag,

@@ -3,7 +3,6 @@ import { AppError } from '../../shared/errors.ts'
 /** Messages of PostgreSQL's protocol version 3, as far as COPY needs them. */
 
 const PROTOCOL = 196_608
-const TLS_REQUEST = 80_877_103
 
 const text = (value: string): Buffer => Buffer.from(`${value}\0`)
 
@@ -24,7 +23,6 @@ export function startupMessage(parameters: Readonly<Record<string, string>>): Bu
   return Buffer.concat([int32(body.length + 4), body])
 }
 
-export const tlsRequest = (): Buffer => Buffer.concat([int32(8), int32(TLS_REQUEST)])
 export const queryMessage = (statement: string): Buffer => message('Q', text(statement))
 export const passwordMessage = (password: string): Buffer => message('p', text(password))
 export const saslResponse = (response: string): Buffer => message('p', Buffer.from(response))
