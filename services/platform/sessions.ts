@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Queryable } from '../shared/database.ts'
-import type { User } from './users.ts'
+import type { Role, User } from './users.ts'
 
 /** A session ends after 12 hours, or after 2 hours without a request. */
 const LIFETIME = '12 hours'
@@ -50,6 +50,15 @@ export async function findSession(sql: Queryable, token: string): Promise<Sessio
   if (!row) return undefined
   const { userId: id, organizationId, email, name, roles, organization, csrfToken } = row
   return { user: { id, organizationId, email, name, roles }, organization, csrfToken }
+}
+
+/** Whether a token opens a live session of a user who has the role now. Reads only: the session does not count as used. */
+export async function hasLiveRole(sql: Queryable, token: string, role: Role): Promise<boolean> {
+  const found = await sql`
+    select from sessions s join user_roles r on r.user_id = s.user_id
+    where s.token_hash = ${hashOf(token)} and r.role = ${role}
+      and s.expires_at > now() and s.last_seen_at > now() - ${IDLE}::interval`
+  return found.length > 0
 }
 
 export async function deleteSession(sql: Queryable, token: string): Promise<void> {

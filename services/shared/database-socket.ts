@@ -10,17 +10,17 @@ const TLS_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 const TLS_ACCEPTED = 'S'
 
 /**
- * A connected socket to the server, with TLS when the address asks for it. `opened` gets every socket as soon as it
- * exists, so that a caller who stops waiting can destroy it.
+ * A connected socket to the server, with TLS when the address asks for it. `onSocket` sees every socket as soon as
+ * it exists, so that a caller who stops waiting can destroy it.
  */
 export async function openDatabaseSocket(
   address: Pick<DatabaseAddress, 'host' | 'port' | 'sslMode'>,
-  opened: Socket[],
+  onSocket: (socket: Socket) => void,
 ): Promise<Socket> {
   const { host, port, sslMode } = address
   // Nagle's algorithm would hold back the end of each COPY for some 40 ms.
   const socket = connectTcp({ host, port, noDelay: true, keepAlive: true })
-  opened.push(socket)
+  onSocket(socket)
   await once(socket, 'connect')
   if (sslMode === 'disable') return socket
   socket.write(TLS_REQUEST)
@@ -30,7 +30,7 @@ export async function openDatabaseSocket(
     ...(isIP(host) === 0 ? { servername: host } : { host }),
     rejectUnauthorized: sslMode === 'verify-full',
   })
-  opened.push(secure)
+  onSocket(secure)
   await once(secure, 'secureConnect')
   return secure
 }

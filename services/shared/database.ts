@@ -87,6 +87,8 @@ export function addressUrl(address: DatabaseAddress): string {
   return url.href
 }
 
+const CONNECT_TIMEOUT_MS = 10_000
+
 export interface ConnectOptions {
   /** Shown in `pg_stat_activity`. */
   readonly name: string
@@ -96,12 +98,15 @@ export interface ConnectOptions {
   readonly statementTimeoutMs?: number
   /** @default 10_000 */
   readonly connectTimeoutMs?: number
+  /** Sees each socket, for those who must be sure that none outlives them. */
+  readonly onSocket?: (socket: Socket) => void
 }
 
 /** A connection pool; connects on first use and again by itself after the server was away. Columns arrive in camelCase. */
 export function connectDatabase(address: DatabaseAddress, options: ConnectOptions): Database {
-  const { sslMode, ...login } = address
-  const { name, max = 10, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000 } = options
+  const { sslMode: _, ...login } = address
+  const { name, max = 10, statementTimeoutMs = 30_000 } = options
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
   const settings = {
     ...login,
     max,
@@ -110,22 +115,30 @@ export function connectDatabase(address: DatabaseAddress, options: ConnectOption
     onnotice: () => {},
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel }, undefined: null },
     connection: { application_name: name, statement_timeout: statementTimeoutMs },
-    socket: () =>
-      sslMode === 'disable' ? openSocket(address) : openTls(address, connectTimeoutMs),
+    socket: () => openSocket(address, options),
   }
   return postgres(settings)
 }
 
-// postgres.js leaves Nagle's algorithm on, which costs ~40 ms on each COPY.
-function openSocket({ host, port }: DatabaseAddress): Socket {
-  return tellLossBeforeClose(connectSocket({ host, port, noDelay: true, keepAlive: true }))
+function openSocket(address: DatabaseAddress, options: ConnectOptions): Socket | Promise<Socket> {
+  if (address.sslMode !== 'disable') return openTls(address, options)
+  // postgres.js leaves Nagle's algorithm on, which costs ~40 ms on each COPY.
+  const { host, port } = address
+  const socket = connectSocket({ host, port, noDelay: true, keepAlive: true })
+  options.onSocket?.(socket)
+  return tellLossBeforeClose(socket)
 }
 
 /** TLS is opened here, not by postgres.js: the socket that it makes would not tell its loss. */
-async function openTls(address: DatabaseAddress, timeoutMs: number): Promise<Socket> {
+async function openTls(address: DatabaseAddress, options: ConnectOptions): Promise<Socket> {
+  const { connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS, onSocket } = options
   const opened: Socket[] = []
+  const open = () =>
+    openDatabaseSocket(address, (socket) => {
+      opened.push(socket)
+      onSocket?.(socket)
+    })
   try {
-    const open = () => openDatabaseSocket(address, opened)
     return tellLossBeforeClose(await deadline({ name: 'PostgreSQL', timeoutMs }, open))
   } catch (thrown) {
     for (const socket of opened) socket.destroy()

@@ -2,12 +2,15 @@ import { Hono } from 'hono'
 import { healthRoutes } from '../shared/health.ts'
 import { requestLog } from '../shared/log.ts'
 import type { WebApp, WebDeps } from './context.ts'
+import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
 import { assetRoutes } from './routes/assets.ts'
 import { automationApiRoutes } from './routes/automation-api.ts'
 import { automationRoutes } from './routes/automations.ts'
 import { dashboardRoutes } from './routes/dashboard.ts'
 import { answerError, answerNotFound } from './routes/errors.ts'
 import { executionRoutes } from './routes/executions.ts'
+import { healthDebugRoutes } from './routes/health-debug.ts'
+import { platformHealthRoutes } from './routes/platform-health.ts'
 import { signInRoutes } from './routes/sign-in.ts'
 import { staticTokenRoutes } from './routes/static-tokens.ts'
 import { securityHeaders } from './security-headers.ts'
@@ -19,7 +22,10 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))
   app.notFound(answerNotFound)
   app.onError(answerError(deps))
+  const diagnostics = createDiagnostics(deps, app)
   app.route('/', healthRoutes(deps))
+  app.route('/', healthDebugRoutes(deps, diagnostics))
+  app.route('/', platformHealthRoutes(deps, diagnostics))
   app.route('/', assetRoutes())
   app.route('/', automationApiRoutes(deps))
   app.route('/', signInRoutes(deps))

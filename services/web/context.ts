@@ -3,6 +3,7 @@ import type { Database } from '../shared/database.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import type { Deployment } from '../platform/deployments.ts'
 import type { Session } from '../platform/sessions.ts'
+import type { DiagnosticsDeps } from './diagnostics/create-diagnostics.ts'
 import type { WebConfig } from './env.ts'
 
 /** What the routes need from outside. */
@@ -13,6 +14,8 @@ export interface WebDeps {
   readonly ping: () => Promise<void>
   readonly isDraining: () => boolean
   readonly log: Log
+  /** What the diagnostic probe knows of its surroundings. */
+  readonly diagnostics?: DiagnosticsDeps
 }
 
 /** Every request. The bindings are absent when a test calls the app without a socket. */

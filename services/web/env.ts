@@ -36,9 +36,27 @@ export const webEnv = v.object({
   RELEASE_NAME: optional(text()),
   POD_NAME: optional(text()),
   POD_NAMESPACE: optional(text()),
+  /** The components that the chart deployed, such as `web,worker,collector`: what the diagnostic report expects. */
+  PLATFORM_DEPLOYMENTS: optional(componentList()),
+  /** Where metrics are read; not served when it is absent. */
+  METRICS_PORT: optional(integer(0, 65_535)),
+  /** The kind of identity provider; `local` is none: people sign in with a password. */
+  AUTH_PROVIDER: v.optional(
+    v.pipe(v.string(), v.regex(/^[a-z0-9_-]{1,40}$/, 'must be a word such as local, oidc or okta')),
+    'local',
+  ),
+  OIDC_ISSUER_URL: optional(httpUrl()),
   COLLECTOR_URL: optional(httpUrl()),
   COLLECTOR_JWT_SECRET: optional(text(32)),
 })
+
+function componentList() {
+  return v.pipe(
+    v.string(),
+    v.regex(/^[a-z0-9-]+(,[a-z0-9-]+)*$/, 'must be component names with commas between them'),
+    v.transform((text): readonly string[] => text.split(',')),
+  )
+}
 
 export type WebEnv = EnvOf<typeof webEnv>
 export type WebConfig = v.InferOutput<typeof webEnv>

@@ -5,41 +5,70 @@ import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
+import { createMetrics, metricsApp } from '../shared/metrics.ts'
+import { inClusterAddress } from '../shared/kubernetes.ts'
 import { serve } from '../shared/serve.ts'
 import type { Service } from '../shared/serve.ts'
 import { createApp } from './app.ts'
+import { tokenProblem } from './diagnostics/access.ts'
+import type { DiagnosticsDeps } from './diagnostics/create-diagnostics.ts'
+import { createProbeMetrics } from './diagnostics/metrics.ts'
 import { webEnv } from './env.ts'
 
 export interface StartOptions {
   readonly log?: Log
   /** How long a stopping service still takes requests, with `/health` at 503. @default 5_000 */
   readonly lingerMs?: number
+  /** Replaces what the diagnostic probe finds by itself. */
+  readonly diagnostics?: Pick<DiagnosticsDeps, 'kubernetes' | 'limits'>
+}
+
+export interface WebService extends Service {
+  /** Absent without METRICS_PORT. */
+  readonly metricsUrl?: string
 }
 
 /** Starts the web service. Raises `invalid_configuration`; a database that is away only makes `/health` fail. */
-export async function start(source: EnvSource, options: StartOptions = {}): Promise<Service> {
+export async function start(source: EnvSource, options: StartOptions = {}): Promise<WebService> {
   const config = readEnv(webEnv, source)
   const log = options.log ?? createLog({ name: 'web', level: config.LOG_LEVEL })
+  const problem = tokenProblem(config)
+  if (problem) log.warn(problem)
   const address = databaseAddress(config)
   const sql = connectDatabase(address, { name: 'web' })
   const database = openDatabasePing(address, { name: 'web-ping', freshMs: 1000 })
+  const registry = createMetrics()
   let draining = false
-  const app = createApp({ config, sql, log, ping: database.ping, isDraining: () => draining })
+  const diagnostics = {
+    env: source,
+    kubernetes: inClusterAddress(source),
+    onRun: createProbeMetrics(registry),
+    ...options.diagnostics,
+  }
+  const isDraining = (): boolean => draining
+  const app = createApp({ config, sql, log, ping: database.ping, isDraining, diagnostics })
+  let metrics: Service | undefined
   const close = async (): Promise<void> => {
-    await Promise.all([sql.end({ timeout: 5 }), database.close()])
+    await Promise.all([sql.end({ timeout: 5 }), database.close(), metrics?.stop()])
   }
   try {
+    const { HOST: host, PORT: port, METRICS_PORT } = config
+    if (METRICS_PORT !== undefined) {
+      const { fetch } = metricsApp(registry)
+      metrics = await serve({ fetch, port: METRICS_PORT, host, log })
+    }
     const service = await serve({
       // The bindings are what @hono/node-server passes.
       fetch: (request, env) => app.fetch(request, env as HttpBindings),
-      port: config.PORT,
-      host: config.HOST,
+      port,
+      host,
       log,
       lingerMs: options.lingerMs ?? 5000,
       onDrain: () => (draining = true),
     })
     return {
       url: service.url,
+      ...(metrics ? { metricsUrl: metrics.url } : {}),
       async stop() {
         await service.stop()
         await close()

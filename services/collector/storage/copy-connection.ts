@@ -66,7 +66,7 @@ export async function openCopyConnection(
   const sockets: Socket[] = []
   try {
     return await deadline({ name: 'PostgreSQL', timeoutMs: connectTimeoutMs }, async () => {
-      const socket = await openDatabaseSocket(address, sockets)
+      const socket = await openDatabaseSocket(address, (opened) => sockets.push(opened))
       const connection = createConnection(socket, address, statementTimeoutMs)
       await connection.ready
       return connection

@@ -4,6 +4,7 @@ import { countExecutions, listRecentExecutions } from '../../platform/executions
 import { requireSession } from '../auth/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { dashboardPage } from '../views/dashboard-page.ts'
+import { noticeOf } from '../views/notices.ts'
 
 const RECENT = 10
 
@@ -20,7 +21,8 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
       countExecutionsByHour(sql, organizationId),
       listRecentExecutions(sql, organizationId, RECENT),
     ])
-    return c.html(dashboardPage({ session, automations, counts, hours, recent }))
+    const notice = noticeOf(c.req.query('notice'))
+    return c.html(dashboardPage({ session, notice, automations, counts, hours, recent }))
   })
   return routes
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { platformHealthStyle } from './platform-health-style.ts'
 import { components } from './style/components.ts'
 import { frame } from './style/frame.ts'
 import { pages } from './style/pages.ts'
@@ -23,6 +24,7 @@ export const stylesheet = asset('console.css', 'text/css; charset=utf-8', [
   frame,
   components,
   pages,
+  platformHealthStyle,
 ])
 export const icon = asset('icon.svg', 'image/svg+xml', [ICON])
 

@@ -7,11 +7,12 @@ import { automationsTable } from './automations-page.ts'
 import { executionsTable } from './executions-table.ts'
 import { count } from './format.ts'
 import { page } from './layout.ts'
-import { emptyState } from './parts.ts'
+import { emptyState, noticeBox } from './parts.ts'
 import type { Html } from './parts.ts'
 
 export interface DashboardPage {
   readonly session: Session
+  readonly notice?: string | undefined
   readonly automations: readonly AutomationActivity[]
   readonly counts: Readonly<Record<ExecutionStatus, number>>
   readonly hours: readonly HourOfExecutions[]
@@ -21,7 +22,7 @@ export interface DashboardPage {
 const AUTOMATIONS_SHOWN = 8
 
 export function dashboardPage(dashboard: DashboardPage): Html {
-  const { session, automations, hours, recent } = dashboard
+  const { session, notice, automations, hours, recent } = dashboard
   return page(
     { title: 'Dashboard', session, current: '/' },
     html`<div class="page-head">
@@ -30,7 +31,7 @@ export function dashboardPage(dashboard: DashboardPage): Html {
           <p class="hint">${session.organization}</p>
         </div>
       </div>
-      ${statistics(dashboard)}
+      ${noticeBox(notice)} ${statistics(dashboard)}
       <section class="card" aria-labelledby="activity">
         <div class="card-head">
           <h2 id="activity">Last 24 hours</h2>

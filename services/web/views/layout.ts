@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import type { Session } from '../../platform/sessions.ts'
+import type { Role } from '../../platform/users.ts'
 import { icon as iconAsset, stylesheet } from './assets.ts'
 import { icon } from './icons.ts'
 import type { IconName } from './icons.ts'
@@ -15,10 +16,27 @@ export interface Frame {
   readonly refreshSeconds?: number
 }
 
-const NAVIGATION: readonly { path: string; name: string; icon: IconName }[] = [
+interface Entry {
+  readonly path: string
+  readonly name: string
+  readonly icon: IconName
+  /** Shown to those who have it; to all without. */
+  readonly role?: Role
+}
+
+const NAVIGATION: readonly Entry[] = [
   { path: '/', name: 'Dashboard', icon: 'dashboard' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
+  {
+    path: '/admin/platform_health',
+    name: 'Platform health',
+    icon: 'pulse',
+    role: 'platform-admin',
+  },
 ]
+
+const entriesFor = ({ user }: Session): readonly Entry[] =>
+  NAVIGATION.filter(({ role }) => role === undefined || user.roles.includes(role))
 
 /** A page for signed-in users, with the navigation around it. */
 export function page(frame: Frame, body: Html): Html {
@@ -31,7 +49,7 @@ export function page(frame: Frame, body: Html): Html {
           <div class="side-inner">
             <a class="brand" href="/">${mark()}<span>Crew Platform</span></a>
             <nav aria-label="Main">
-              ${NAVIGATION.map(
+              ${entriesFor(session).map(
                 (entry) =>
                   html`<a
                     href="${entry.path}"

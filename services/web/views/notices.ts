@@ -1,6 +1,8 @@
 const NOTICES = {
   'token-revoked': 'The token is revoked. Calls with it are refused from now on.',
   stopped: 'The execution is stopped.',
+  'platform-health-unavailable':
+    'The health report exists on Kubernetes only, with PLATFORM_SELF_HOSTED=true. This deployment has none.',
   'over-already': 'The execution was over already.',
 } as const
 

@@ -8,7 +8,7 @@ import type { IconName } from './icons.ts'
 
 export type Html = ReturnType<typeof html>
 
-type Tone = 'good' | 'bad' | 'busy' | 'waiting' | 'idle'
+export type Tone = 'good' | 'bad' | 'busy' | 'waiting' | 'idle'
 
 const EXECUTION_TONES = {
   queued: 'waiting',
@@ -31,7 +31,7 @@ export const executionPill = (status: ExecutionStatus): Html =>
 export const deploymentPill = (status: DeploymentStatus): Html =>
   pill(DEPLOYMENT_TONES[status], status.replace(/^Crew (is|has) /, ''))
 
-const pill = (tone: Tone, text: string): Html =>
+export const pill = (tone: Tone, text: string): Html =>
   html`<span class="pill ${tone}">${sentence(text)}</span>`
 
 /** A moment as people say it; pointing at it shows it exactly. */

@@ -1,0 +1,36 @@
+import type { Database, Queryable, Transaction } from '../shared/database.ts'
+import type { LlmConnection } from './llm-connections.ts'
+
+/** Runs queries in a transaction that PostgreSQL itself keeps from writing. */
+export async function readOnly<Result>(
+  sql: Database,
+  read: (sql: Transaction) => Promise<Result>,
+): Promise<Result> {
+  const outcome: { result?: Result } = {}
+  await sql.begin('read only', async (transaction) => {
+    outcome.result = await read(transaction)
+  })
+  // The transaction ended well, so `read` did.
+  return outcome.result as Result
+}
+
+/** Reads from the tables without which there is no designer. Rejects when one is missing or not readable. */
+export async function readCoreTables(sql: Queryable): Promise<void> {
+  await sql`
+    select exists (select from projects), exists (select from project_versions),
+      exists (select from executions)`
+}
+
+/** Whether the tool repository that every crew may use is there (SPEC 2.3). */
+export async function hasPublicToolRepository(sql: Queryable): Promise<boolean> {
+  const found = await sql`select from tool_repositories where organization_id is null limit 1`
+  return found.length > 0
+}
+
+/** The LLM connections of all organizations. */
+export async function listAllLlmConnections(
+  sql: Queryable,
+): Promise<Pick<LlmConnection, 'id' | 'provider' | 'baseUrl'>[]> {
+  return sql<Pick<LlmConnection, 'id' | 'provider' | 'baseUrl'>[]>`
+    select id, provider, base_url from llm_connections order by id limit 1000`
+}

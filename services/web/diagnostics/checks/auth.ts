@@ -1,0 +1,68 @@
+import * as v from 'valibot'
+import type { WebConfig } from '../../env.ts'
+import { describeOutage, failed, passed, skipped } from '../findings.ts'
+import { probe } from '../http-probe.ts'
+import type { ProbeAnswer } from '../http-probe.ts'
+import type { Finding } from '../report.ts'
+import type { Check } from '../run-checks.ts'
+
+const DOCUMENT_BYTES_MAX = 256 * 1024
+const SHOWN_MAX = 200
+
+const discoveryDocument = v.object({ issuer: v.string(), jwks_uri: v.string() })
+
+type Config = Pick<WebConfig, 'AUTH_PROVIDER' | 'OIDC_ISSUER_URL'>
+
+/** The identity provider answers at its discovery endpoint; no login is tried. */
+export function authCheck({ AUTH_PROVIDER: provider, OIDC_ISSUER_URL: issuer }: Config): Check {
+  return {
+    timeoutCode: 'idp_unreachable',
+    async run({ signal }) {
+      if (provider === 'local') return skipped({ provider })
+      if (issuer === undefined) {
+        const error = `ConnectionFailed: AUTH_PROVIDER is ${provider} and OIDC_ISSUER_URL is not set`
+        return failed('idp_unreachable', error, { provider })
+      }
+      try {
+        const url = new URL(`${issuer}/.well-known/openid-configuration`)
+        const answer = await probe(url, { signal, bytesMax: DOCUMENT_BYTES_MAX })
+        return judge(answer, { provider, issuer })
+      } catch (thrown) {
+        return failed('idp_unreachable', describeOutage(thrown), { provider })
+      }
+    },
+  }
+}
+
+function judge(
+  { status, json }: ProbeAnswer,
+  { provider, issuer }: { provider: string; issuer: string },
+): Finding {
+  const facts = { provider, http_status: status }
+  if (status !== 200) {
+    return failed('idp_http_error', `HTTP ${status} from the discovery endpoint`, facts)
+  }
+  const document = v.safeParse(discoveryDocument, json)
+  if (!document.success) {
+    return failed('idp_http_error', 'HTTP 200 without a discovery document', facts)
+  }
+  const named = document.output.issuer
+  if (!isSameIssuer(named, issuer)) {
+    const shown = named.slice(0, SHOWN_MAX)
+    const error = `issuer mismatch: the discovery document names ${shown}, configured is ${issuer}`
+    return failed('idp_issuer_mismatch', error, facts)
+  }
+  return passed(facts)
+}
+
+/** Some providers write a slash at the end. Where Entra ID serves all tenants, a placeholder stands for each. */
+function isSameIssuer(named: string, configured: string): boolean {
+  if (named.replace(/\/+$/, '') === configured) return true
+  const [head = '', tail = ''] = named.split('{tenantid}')
+  return (
+    named.includes('{tenantid}') &&
+    head === 'https://login.microsoftonline.com/' &&
+    configured.startsWith(head) &&
+    configured.endsWith(tail)
+  )
+}

@@ -1,0 +1,88 @@
+import type { InternalOrganization } from '../../../platform/internal-crews.ts'
+import type { KubernetesAddress } from '../../../shared/kubernetes.ts'
+import { readyReplicas } from '../deployment-rows.ts'
+import { openDeployments } from '../kubernetes-deployments.ts'
+import type { KubernetesDeployment, Read } from '../kubernetes-deployments.ts'
+import type { Layer } from '../layer.ts'
+
+export interface CrewPods {
+  readonly kubernetes: KubernetesAddress | undefined
+  readonly crewNamespace: string | undefined
+  readonly organization: InternalOrganization | undefined
+  /** The flag `k8s_namespace_isolation`, as it is now. */
+  readonly isolated: boolean
+  readonly signal: AbortSignal
+}
+
+interface Crew {
+  readonly slug: string
+  readonly appId: string
+  readonly read: Read<KubernetesDeployment | undefined>
+}
+
+/** Behind every crew of the internal organization that says it is online there is a Deployment with a ready pod. */
+export async function checkCrewPods(pods: CrewPods): Promise<Layer> {
+  const { kubernetes, crewNamespace, organization, isolated, signal } = pods
+  const online = organization?.deployments.filter(({ status }) => status === 'Crew is Online') ?? []
+  if (!kubernetes || !crewNamespace || !organization || online.length === 0) {
+    return { passed: [], failures: [], details: { crew_pods_status: 'skipped' } }
+  }
+  const namespace = crewNamespaceOf(crewNamespace, { organizationId: organization.id, isolated })
+  const api = openDeployments(kubernetes, signal)
+  const crews = await Promise.all(
+    online.map(async ({ slug, appId }): Promise<Crew> => ({
+      slug,
+      appId,
+      read: await api.get(namespace, appId),
+    })),
+  )
+  const failures = [...refusals(crews), ...unready(crews, namespace)]
+  const details = {
+    crew_pods_status: failures.length > 0 ? 'fail' : 'ok',
+    crew_pods: describeCrews(crews, namespace),
+  }
+  return { passed: failures.length > 0 ? [] : ['crew_pods_ready'], failures, details }
+}
+
+/** The namespace rule of SPEC 7. */
+export function crewNamespaceOf(
+  base: string,
+  { organizationId, isolated }: { organizationId: number; isolated: boolean },
+): string {
+  return isolated ? `${base}-org-${organizationId}` : base
+}
+
+/** One failure for however many crews: what keeps one from being read keeps all. */
+function refusals(crews: readonly Crew[]): Layer['failures'] {
+  const [first] = crews.flatMap(({ read }) => ('refusal' in read ? [read.refusal.toFinding()] : []))
+  if (!first) return []
+  return [{ code: first.details.code, error: first.error }]
+}
+
+function unready(crews: readonly Crew[], namespace: string): Layer['failures'] {
+  const known = crews.filter(({ read }) => 'found' in read && !isHealthy(read))
+  if (known.length === 0) return []
+  const names = known.map(({ slug, appId, read }) => {
+    const state = 'found' in read && read.found ? 'zero Ready pods' : 'missing'
+    return `${slug} (Deployment ${appId}: ${state})`
+  })
+  const error = `crew(s) without Ready pods: ${names.join(', ')}; expected in namespace ${namespace}`
+  return [{ code: 'crew_pods_unready', error }]
+}
+
+const isHealthy = (read: Crew['read']): boolean =>
+  'found' in read && read.found !== undefined && readyReplicas(read.found) > 0
+
+function describeCrews(crews: readonly Crew[], namespace: string) {
+  return {
+    namespaces: [namespace],
+    deployment_count: crews.length,
+    ready_count: crews.filter(({ read }) => isHealthy(read)).length,
+    deployments: crews.map(({ slug, appId, read }) => ({
+      slug,
+      app_id: appId,
+      namespace,
+      healthy: isHealthy(read),
+    })),
+  }
+}

@@ -1,0 +1,26 @@
+import type { WebConfig } from '../env.ts'
+
+/** Every long-lived Deployment of the chart, by component (SPEC 2.3). */
+export const CHART_DEPLOYMENTS = [
+  'web',
+  'worker',
+  'oauth',
+  'buildkit',
+  'collector',
+  'internal-registry',
+] as const
+
+type Config = Pick<
+  WebConfig,
+  'PLATFORM_DEPLOYMENTS' | 'PLATFORM_OAUTH_API_BASE_URL' | 'COLLECTOR_URL'
+>
+
+/** Those that this installation has: what the chart says it made, else all but the services that are not configured. */
+export function expectedDeployments(config: Config): readonly string[] {
+  if (config.PLATFORM_DEPLOYMENTS) return config.PLATFORM_DEPLOYMENTS
+  return CHART_DEPLOYMENTS.filter((component) => {
+    if (component === 'oauth') return config.PLATFORM_OAUTH_API_BASE_URL !== undefined
+    if (component === 'collector') return config.COLLECTOR_URL !== undefined
+    return true
+  })
+}

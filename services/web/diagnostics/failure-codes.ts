@@ -1,0 +1,50 @@
+/** Every way a component can fail, with what to do about it. */
+export const REMEDIATION = {
+  db_unreachable:
+    'Check DATABASE_URL or DB_HOST and DB_PORT, the network policy, and whether PostgreSQL runs and takes connections.',
+  db_auth_failed:
+    'PostgreSQL answers and refuses the login. Check DB_USER and DB_PASSWORD in the platform Secret, and that the pods restarted after it changed.',
+  db_timeout:
+    'The database accepts no work in time. Check its load and locks, and whether a network policy drops packets on the way.',
+  tables_unreadable:
+    'The schema is older than this version, or the database user lacks the right to read. Run `npm run task -- migrate` and check the grants.',
+  idp_unreachable:
+    'Check OIDC_ISSUER_URL, DNS, and that the cluster may reach the identity provider (egress policy, HTTPS_PROXY with NODE_USE_ENV_PROXY=1, NODE_EXTRA_CA_CERTS).',
+  idp_http_error:
+    'The provider answers, but not with a discovery document. Check that OIDC_ISSUER_URL is the issuer itself, without /.well-known, and is not redirected.',
+  idp_issuer_mismatch:
+    'Set OIDC_ISSUER_URL to the issuer that the discovery document names; tokens of any other are refused.',
+  route_not_mounted:
+    'This image does not serve that route. Deploy an image of the same version as the chart.',
+  internal_org_missing: 'Run `npm run task -- designer:install_internal_organization`.',
+  agent_install_incomplete:
+    'Run `npm run task -- designer:agent:install`, and look at why its crew is not online.',
+  runner_install_incomplete:
+    'Run `npm run task -- designer:runner:install`, and look at why its crew is not online.',
+  crew_pods_unready:
+    'Look at the Deployment with kubectl describe. If k8s_namespace_isolation was switched on after the crews were deployed, deploy them again.',
+  rbac_forbidden:
+    'Let the service account of web get and list apps/v1 Deployments in that namespace: set rbac.create to true, or create the Role and its binding.',
+  no_service_account_token:
+    'The pod has no service account token. Set automountServiceAccountToken to true on the web pods.',
+  k8s_api_unreachable:
+    'Check that web may reach the Kubernetes API: egress policy, certificate authority, load of the API server.',
+  deployments_unready:
+    'Look at the Deployments with kubectl describe and at the logs of their pods. One that is scaled to zero counts as down.',
+  tool_repository_missing: 'Run `npm run task -- tools:install_public_repository`.',
+  collector_unreachable:
+    'Check COLLECTOR_URL, the collector pods and the network policy. Traces are lost meanwhile; runs are not.',
+  oauth_key_missing:
+    'Set PLATFORM_OAUTH_API_KEY on this pod: it comes from the platform Secret. Restart the pod after the Secret is right.',
+  oauth_unreachable:
+    'Check PLATFORM_OAUTH_API_BASE_URL, the pods of the OAuth service and the network policy.',
+  llm_missing_credentials:
+    'Set the variables that details.missing_credentials names on the web pods, or remove the connections.',
+  llm_unreachable:
+    'Check that the cluster may reach the providers: egress policy, HTTPS_PROXY with NODE_USE_ENV_PROXY=1, DNS.',
+  timeout:
+    'The check did not end in time. Run it again; if it stays so, look at the log of this pod.',
+  check_failed: 'The check itself failed. Look at the log of this pod.',
+} as const satisfies Record<string, string>
+
+export type FailureCode = keyof typeof REMEDIATION

@@ -1,0 +1,55 @@
+import { request as httpRequest } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+
+export interface ProbeAnswer {
+  readonly status: number
+  /** Parsed; undefined when it is no JSON or has more than `bytesMax`. */
+  readonly json: unknown
+}
+
+export interface ProbeOptions {
+  readonly signal: AbortSignal
+  /** How much of the body is read; none with 0. */
+  readonly bytesMax: number
+}
+
+/**
+ * One GET without credentials. Follows no redirect, and leaves no socket behind: an answer that is too large is cut,
+ * and an abort destroys the connection. Rejects when there is no answer.
+ */
+export function probe(url: URL, { signal, bytesMax }: ProbeOptions): Promise<ProbeAnswer> {
+  const request = url.protocol === 'https:' ? httpsRequest : httpRequest
+  const headers = {
+    accept: 'application/json',
+    connection: 'close',
+    'user-agent': 'platform-probe',
+  }
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method: 'GET', headers, signal }, (response) => {
+      const status = response.statusCode ?? 0
+      readJson(response, bytesMax)
+        .then((json) => resolve({ status, json }), reject)
+        .finally(() => outgoing.destroy())
+    })
+    // Stays: a connection that is cut after the answer must not end the process.
+    outgoing.on('error', reject)
+    outgoing.end()
+  })
+}
+
+async function readJson(response: IncomingMessage, bytesMax: number): Promise<unknown> {
+  if (bytesMax === 0) return undefined
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > bytesMax) return undefined
+    chunks.push(chunk)
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

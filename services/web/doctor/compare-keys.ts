@@ -1,0 +1,23 @@
+import type { Answer } from './ask.ts'
+
+export interface KeyComparison {
+  readonly same: boolean
+  readonly keys: readonly { readonly pod: string; readonly fingerprint: string | undefined }[]
+}
+
+/** Whether the pods share one key of the OAuth service (SPEC appendix 6); nothing where none is configured to use it. */
+export function compareKeys(answers: readonly Answer[]): KeyComparison | undefined {
+  const keys = answers.flatMap(({ url, report }) => {
+    const oauth = report?.components['oauth']
+    if (!oauth || oauth.status === 'skipped') return []
+    const { pod, api_key_fingerprint: fingerprint } = oauth.details
+    return [
+      {
+        pod: typeof pod === 'string' ? pod : url,
+        fingerprint: typeof fingerprint === 'string' ? fingerprint : undefined,
+      },
+    ]
+  })
+  if (keys.length === 0) return undefined
+  return { same: new Set(keys.map(({ fingerprint }) => fingerprint)).size === 1, keys }
+}

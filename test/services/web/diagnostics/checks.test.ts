@@ -1,0 +1,413 @@
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { ensureLlmConnection } from '../../../../services/platform/llm-connections.ts'
+import { connectDatabase, addressUrl, parseAddress } from '../../../../services/shared/database.ts'
+import type { Database } from '../../../../services/shared/database.ts'
+import type { EnvSource } from '../../../../services/shared/env.ts'
+import type { ComponentName } from '../../../../services/web/diagnostics/report.ts'
+import { createDatabase } from '../../../support/postgres.ts'
+import type { TestDatabase } from '../../../support/postgres.ts'
+import { codeOf, examineComponent, install, SHORT } from './support/clinic.ts'
+import type { Patient } from './support/clinic.ts'
+import {
+  blackHole,
+  closed,
+  dripping,
+  httpServer,
+  huge,
+  json,
+  page,
+  redirect,
+  resetting,
+  silent,
+  socketServer,
+} from './support/faults.ts'
+import type { Fault } from './support/faults.ts'
+
+const KEY = 'an-api-key-of-the-oauth-service-of-32-characters'
+
+let database: TestDatabase
+let sql: Database
+let organizationId: number
+
+beforeAll(async () => {
+  database = await createDatabase('platform')
+  sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 2 })
+  organizationId = await install(sql)
+})
+
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+const examine = (name: ComponentName, env: EnvSource = {}, rest: Partial<Patient> = {}) =>
+  examineComponent(name, { databaseUrl: database.url, env, ...rest })
+
+async function during<Result>(
+  fault: Promise<Fault>,
+  use: (fault: Fault) => Promise<Result>,
+): Promise<Result> {
+  const server = await fault
+  try {
+    return await use(server)
+  } finally {
+    await server.stop()
+  }
+}
+
+/** What a service that is asked over HTTP can do, and how the failure begins. */
+const FAULTS: readonly [string, () => Promise<Fault>, RegExp][] = [
+  ['a closed port', closed, /^ConnectionFailed: .*ECONNREFUSED/],
+  ['a reset', resetting, /^ConnectionFailed: .*(ECONNRESET|hang up)/],
+  ['silence', silent, /^TimeoutError: /],
+  ['a black hole', blackHole, /^TimeoutError: /],
+]
+
+describe('database', () => {
+  const at = (change: Partial<ReturnType<typeof parseAddress>>) =>
+    addressUrl({ ...parseAddress(database.url), ...change })
+
+  const failing = (url: string) => examineComponent('database', { databaseUrl: url })
+
+  it('passes with a statement', async () => {
+    expect(await examine('database')).toEqual({
+      status: 'ok',
+      latency_ms: expect.any(Number),
+      checks: ['select_1'],
+    })
+  })
+
+  it.each([
+    ['a closed port', closed, /^db_unreachable ConnectionFailed: .*ECONNREFUSED/],
+    ['a reset', resetting, /^db_unreachable ConnectionFailed: /],
+    ['silence', silent, /^db_timeout TimeoutError: /],
+    ['a black hole', blackHole, /^db_timeout TimeoutError: /],
+    ['a web server', () => page(400), /^db_\w+ (ConnectionFailed|TimeoutError): /],
+    [
+      '10 MB of noise',
+      () => socketServer((socket) => socket.write(Buffer.alloc(10 << 20, 'R'))),
+      /^db_\w+ (ConnectionFailed|TimeoutError): /,
+    ],
+  ] as const)('fails for %s', async (_, fault, failure) => {
+    await during(fault(), async ({ port }) => {
+      const result = await failing(at({ host: '127.0.0.1', port }))
+      expect(result.status).toBe('fail')
+      expect(`${codeOf(result)} ${result.error}`).toMatch(failure)
+    })
+  })
+
+  it('fails for a database that is not there', async () => {
+    const result = await failing(at({ database: 'nothing' }))
+    expect(codeOf(result)).toBe('db_unreachable')
+    expect(result.error).toMatch(/^ConnectionFailed: .*"nothing" does not exist/)
+  })
+
+  it('tells a refused login apart', async () => {
+    const result = await failing(at({ user: 'nobody' }))
+    expect(codeOf(result)).toBe('db_auth_failed')
+    expect(result.error).toMatch(/^bad credentials: .*nobody/)
+  })
+})
+
+describe('auth', () => {
+  const discovery = (issuer: (fault: string) => string): Promise<Fault> => {
+    const server = httpServer((request, response) => {
+      const base = `http://${request.headers.host}`
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ issuer: issuer(base), jwks_uri: `${base}/keys` }))
+    })
+    return server
+  }
+  const ask = (url: string) => examine('auth', { AUTH_PROVIDER: 'okta', OIDC_ISSUER_URL: url })
+
+  it('is skipped where people sign in with a password', async () => {
+    expect(await examine('auth')).toEqual({ status: 'skipped', provider: 'local' })
+  })
+
+  it('passes with the discovery document of the issuer, with a slash at the end or not', async () => {
+    for (const end of ['', '/']) {
+      await during(
+        discovery((base) => `${base}/tenant${end}`),
+        async ({ url }) => {
+          expect(await ask(`${url}/tenant${end}`)).toEqual({
+            status: 'ok',
+            latency_ms: expect.any(Number),
+            provider: 'okta',
+            http_status: 200,
+          })
+        },
+      )
+    }
+  })
+
+  it.each(FAULTS)('fails for %s', async (_, fault, error) => {
+    await during(fault(), async ({ url }) => {
+      const result = await ask(url)
+      expect(result).toMatchObject({ status: 'fail', provider: 'okta' })
+      expect(codeOf(result)).toBe('idp_unreachable')
+      expect(result.error).toMatch(error)
+      expect(result).not.toHaveProperty('http_status')
+    })
+  })
+
+  it.each([
+    ['HTTP 404', () => json(404, {}), 404],
+    ['HTTP 500', () => json(500, {}), 500],
+    ['HTTP 503', () => page(503), 503],
+    ['HTTP 302', () => redirect('http://169.254.169.254/'), 302],
+    ['HTTP 200 without a discovery document', () => page(), 200],
+    ['HTTP 200 without a discovery document', huge, 200],
+    ['HTTP 200 without a discovery document', () => json(200, null), 200],
+  ] as const)('fails for an answer that is none: %s', async (error, fault, status) => {
+    await during(fault(), async ({ url }) => {
+      const result = await ask(url)
+      expect(result).toMatchObject({ status: 'fail', http_status: status })
+      expect(result.error?.startsWith(error)).toBe(true)
+      expect(codeOf(result)).toBe('idp_http_error')
+    })
+  })
+
+  it('fails for the document of another issuer', async () => {
+    await during(
+      discovery(() => 'https://other.example'),
+      async ({ url }) => {
+        const result = await ask(url)
+        expect(codeOf(result)).toBe('idp_issuer_mismatch')
+        expect(result.error).toContain('https://other.example')
+      },
+    )
+  })
+
+  it('fails without an issuer', async () => {
+    expect(codeOf(await examine('auth', { AUTH_PROVIDER: 'oidc' }))).toBe('idp_unreachable')
+  })
+})
+
+describe('collector', () => {
+  const ask = (url: string) => examine('collector', { COLLECTOR_URL: url })
+
+  it('is skipped when traces are off', async () => {
+    expect(await examine('collector')).toEqual({ status: 'skipped' })
+  })
+
+  it.each(['ok', 'degraded'])('passes when it says that it is %s', async (status) => {
+    await during(json(200, { status, database: 'up' }), async ({ url }) => {
+      expect(await ask(url)).toMatchObject({ status: 'ok', details: { collector: { status } } })
+    })
+  })
+
+  it.each([
+    ...FAULTS,
+    ['drops of an answer', dripping, /^TimeoutError: /],
+    ['HTTP 503', () => json(503, { status: 'draining' }), /^HTTP 503 /],
+    ['HTTP 404', () => page(404), /^HTTP 404 /],
+    ['a redirect', () => redirect('https://example.com/'), /^HTTP 302 /],
+    ['a web page', () => page(), /^HTTP 200 without a health report/],
+    ['10 MB', huge, /^HTTP 200 without a health report/],
+  ] as const)('fails for %s', async (_, fault, error) => {
+    await during(fault(), async (server) => {
+      const result = await ask(server.url)
+      expect(codeOf(result)).toBe('collector_unreachable')
+      expect(result.error).toMatch(error)
+    })
+  })
+})
+
+describe('oauth', () => {
+  const env = (url: string) => ({ PLATFORM_OAUTH_API_BASE_URL: url, PLATFORM_OAUTH_API_KEY: KEY })
+
+  it('is skipped when it is not configured', async () => {
+    expect(await examine('oauth')).toEqual({ status: 'skipped' })
+  })
+
+  it('tells which key this pod has, and not the key', async () => {
+    await during(json(200, { status: 'ok' }), async ({ url }) => {
+      const result = await examine('oauth', env(url))
+      expect(result).toEqual({
+        status: 'ok',
+        latency_ms: expect.any(Number),
+        details: {
+          host: new URL(url).host,
+          api_key_configured: true,
+          api_key_fingerprint: createHash('sha256').update(KEY).digest('hex').slice(0, 12),
+          pod: 'web-1',
+        },
+      })
+    })
+  })
+
+  it('fails without the key on this pod, also when the service answers', async () => {
+    await during(json(200, {}), async ({ url }) => {
+      const result = await examine('oauth', { PLATFORM_OAUTH_API_BASE_URL: url })
+      expect(codeOf(result)).toBe('oauth_key_missing')
+      expect(result.error).toMatch(/^API key missing/)
+      expect(result.details).toMatchObject({ api_key_configured: false, pod: 'web-1' })
+      expect(result.details).not.toHaveProperty('api_key_fingerprint')
+    })
+  })
+
+  it.each([...FAULTS, ['HTTP 503', () => json(503, {}), /^HTTP 503 /]] as const)(
+    'fails for %s, with the fingerprint all the same',
+    async (_, fault, error) => {
+      await during(fault(), async ({ url }) => {
+        const result = await examine('oauth', env(url))
+        expect(codeOf(result)).toBe('oauth_unreachable')
+        expect(result.error).toMatch(error)
+        expect(result.details).toHaveProperty('api_key_fingerprint')
+      })
+    },
+  )
+
+  it.each([401, 404])('passes when the service knows no such page (HTTP %s)', async (status) => {
+    await during(json(status, {}), async ({ url }) => {
+      expect(await examine('oauth', env(url))).toMatchObject({ status: 'ok' })
+    })
+  })
+})
+
+describe('tools', () => {
+  const mount: Patient['mount'] = (app) => {
+    app.get('/tools/simple/:project/', (c) => c.text('files'))
+  }
+
+  it('passes with the public repository and the index', async () => {
+    expect(await examine('tools', {}, { mount })).toMatchObject({ status: 'ok' })
+  })
+
+  it('fails in the words of SPEC 2.3 without the repository', async () => {
+    const fresh = await createDatabase('platform')
+    const result = await examineComponent('tools', { databaseUrl: fresh.url, mount })
+    expect(result.error).toBe('public tool repository not provisioned')
+    expect(codeOf(result)).toBe('tool_repository_missing')
+    await fresh.drop()
+  })
+
+  it('says that the tables are the problem where they are', async () => {
+    const empty = await createDatabase('empty')
+    const result = await examineComponent('tools', { databaseUrl: empty.url, mount })
+    expect(codeOf(result)).toBe('tables_unreadable')
+    await empty.drop()
+  })
+})
+
+describe('llm_connections', () => {
+  let connections = 0
+  const connect = (provider: string, baseUrl: string | null = null) =>
+    ensureLlmConnection(sql, {
+      organizationId,
+      name: `connection ${(connections += 1)}`,
+      provider,
+      model: 'm',
+      baseUrl,
+    })
+
+  const ask = (env: EnvSource, providerUrls: Record<string, string> = {}) =>
+    examine('llm_connections', env, { diagnostics: { limits: SHORT, env, providerUrls } })
+
+  beforeEach(async () => {
+    await sql`delete from llm_connections`
+  })
+
+  it('is skipped when there is none', async () => {
+    expect(await ask({})).toEqual({ status: 'skipped' })
+  })
+
+  it('passes with the key and any HTTP answer, asks each provider once and sends no key', async () => {
+    const seen: unknown[] = []
+    const server = await httpServer((request, response) => {
+      seen.push(request.headers)
+      response.writeHead(401).end('no')
+    })
+    await connect('openai')
+    await connect('openai')
+    const result = await ask({ OPENAI_API_KEY: 'sk-canary-0123456789' }, { openai: server.url })
+    expect(result).toMatchObject({ status: 'ok', details: { connection_count: 2 } })
+    expect(seen).toHaveLength(1)
+    expect(JSON.stringify(seen)).not.toMatch(/canary|authorization/i)
+    await server.stop()
+  })
+
+  it.each([403, 500, 302])('counts HTTP %s as reachable', async (status) => {
+    await connect('anthropic')
+    await during(json(status, {}), async ({ url }) => {
+      const result = await ask({ ANTHROPIC_API_KEY: 'x' }, { anthropic: url })
+      expect(result.status).toBe('ok')
+    })
+  })
+
+  it.each(FAULTS)('fails for %s', async (_, fault, error) => {
+    await connect('groq')
+    await during(fault(), async ({ url }) => {
+      const result = await ask({ GROQ_API_KEY: 'x' }, { groq: url })
+      expect(codeOf(result)).toBe('llm_unreachable')
+      expect(result.error).toMatch(/^provider\(s\) unreachable: groq/)
+      const { unreachable_providers: rows } = result.details as Record<string, { error: string }[]>
+      expect(rows?.[0]?.error).toMatch(error)
+    })
+  })
+
+  it.each([
+    ['openai', [['OPENAI_API_KEY']]],
+    ['gemini', [['GEMINI_API_KEY'], ['GOOGLE_API_KEY']]],
+    [
+      'azure',
+      [
+        ['AZURE_API_KEY', 'AZURE_API_BASE'],
+        ['AZURE_FEDERATED_TOKEN_FILE', 'AZURE_ENDPOINT'],
+      ],
+    ],
+    [
+      'bedrock',
+      [
+        ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_REGION'],
+        ['AWS_BEARER_TOKEN_BEDROCK', 'AWS_DEFAULT_REGION'],
+        ['AWS_WEB_IDENTITY_TOKEN_FILE', 'AWS_ROLE_ARN', 'AWS_REGION_NAME'],
+      ],
+    ],
+    ['snowflake', [['SNOWFLAKE_PAT', 'SNOWFLAKE_ACCOUNT']]],
+    ['watsonx', [['WATSONX_APIKEY', 'WATSONX_URL', 'WATSONX_PROJECT_ID']]],
+    ['acme-llm', [['ACME_LLM_API_KEY']]],
+    ['ollama', [['OLLAMA_HOST']]],
+  ] as const)('knows what %s needs', async (provider, sufficient) => {
+    await connect(provider)
+    const server = await json(200, {})
+    const urls = { openai: server.url, gemini: server.url }
+    const nothing = await ask({ OPENAI_API_KEY: '  ' }, urls)
+    expect(codeOf(nothing)).toBe('llm_missing_credentials')
+    expect(nothing.error).toMatch(/^missing required credentials: [A-Z_, ]+$/)
+    for (const names of sufficient) {
+      const env = Object.fromEntries(names.map((name) => [name, 'x']))
+      expect(await ask(env, urls)).toMatchObject({ status: 'ok' })
+    }
+    await server.stop()
+  })
+
+  it('names the connection, the variables, and those that would do as well', async () => {
+    const { id } = await connect('huggingface')
+    const server = await json(200, {})
+    const result = await ask({}, { huggingface: server.url })
+    expect(result.details?.['missing_credentials']).toEqual([
+      {
+        connection_id: id,
+        provider: 'huggingface',
+        missing: ['HF_TOKEN'],
+        any_of: [['HF_TOKEN', 'HUGGINGFACE_API_KEY']],
+      },
+    ])
+    await server.stop()
+  })
+
+  it('asks nothing of an address that only this tenant has', async () => {
+    await connect('openai', 'http://127.0.0.1:9/v1')
+    await connect('openai_compatible', 'http://127.0.0.1:9/v1')
+    expect(await ask({ OPENAI_API_KEY: 'x' })).toMatchObject({
+      status: 'ok',
+      details: { probed_providers: [] },
+    })
+    await sql`update llm_connections set base_url = null where provider = 'openai'`
+    expect(await ask({ OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'http://127.0.0.1:9' })).toMatchObject(
+      { status: 'ok', details: { probed_providers: [] } },
+    )
+  })
+})

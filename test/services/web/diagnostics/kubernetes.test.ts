@@ -1,0 +1,354 @@
+import { unlink } from 'node:fs/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { setFlag } from '../../../../services/platform/feature-flags.ts'
+import { connectDatabase, parseAddress } from '../../../../services/shared/database.ts'
+import type { Database } from '../../../../services/shared/database.ts'
+import type { EnvSource } from '../../../../services/shared/env.ts'
+import { startKubernetes, forbidden } from '../../../support/kubernetes.ts'
+import type { KubernetesStub } from '../../../support/kubernetes.ts'
+import { createDatabase } from '../../../support/postgres.ts'
+import type { TestDatabase } from '../../../support/postgres.ts'
+import { codeOf, examineComponent, install, SHORT } from './support/clinic.ts'
+import type { Patient } from './support/clinic.ts'
+import { blackHole, closed, huge, page, resetting, silent } from './support/faults.ts'
+
+const NAMES = ['web', 'worker', 'buildkit', 'internal-registry']
+const LIST =
+  '/apis/apps/v1/namespaces/install/deployments?labelSelector=app.kubernetes.io%2Finstance%3Dacme&limit=500'
+const ENV = { RELEASE_NAME: 'acme', POD_NAMESPACE: 'install', K8S_NAMESPACE: 'crews' }
+
+let database: TestDatabase
+let sql: Database
+let organizationId: number
+let stub: KubernetesStub
+
+beforeAll(async () => {
+  database = await createDatabase('platform')
+  sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 2 })
+  organizationId = await install(sql)
+})
+
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+beforeEach(async () => {
+  stub = await startKubernetes()
+})
+
+afterEach(() => stub.stop())
+
+const mount: Patient['mount'] = (app) => {
+  app.get('/designer/v2/projects', (c) => c.text('here'))
+}
+
+const examine = (name: 'platform_pods' | 'designer', env: EnvSource = {}, address = stub.address) =>
+  examineComponent(name, {
+    databaseUrl: database.url,
+    env: { ...ENV, ...env },
+    mount,
+    diagnostics: { limits: SHORT, kubernetes: address },
+  })
+
+interface State {
+  readonly replicas?: number | null
+  readonly status?: Record<string, unknown>
+  readonly generation?: number
+}
+
+const healthy = (ready = 1): State => ({
+  replicas: ready,
+  generation: 3,
+  status: { observedGeneration: 3, replicas: ready, readyReplicas: ready, updatedReplicas: ready },
+})
+
+const deployment = (name: string, { replicas = 1, status = {}, generation = 3 }: State) => ({
+  metadata: { name, generation, labels: { 'app.kubernetes.io/component': name } },
+  spec: replicas === null ? {} : { replicas },
+  status,
+})
+
+/** Lists the Deployments of the chart, all well but for those given. */
+function serve(states: Readonly<Record<string, State | undefined>> = {}): void {
+  const items = NAMES.filter((name) => !(name in states) || states[name]).map((name) =>
+    deployment(`acme-${name}`, states[name] ?? healthy()),
+  )
+  stub.objects.set(LIST, { kind: 'DeploymentList', metadata: {}, items })
+}
+
+const rowsOf = ({ details }: { details?: Readonly<Record<string, unknown>> }) =>
+  Object.fromEntries(
+    ((details?.['deployments'] ?? []) as { name: string }[]).map((row) => [row.name, row]),
+  ) as Record<string, Record<string, unknown>>
+
+describe('platform_pods', () => {
+  it('is skipped outside Kubernetes', async () => {
+    const result = await examineComponent('platform_pods', { databaseUrl: database.url, env: ENV })
+    expect(result).toEqual({ status: 'skipped' })
+  })
+
+  it('passes with a row for each Deployment of the chart', async () => {
+    serve({ web: healthy(3) })
+    const result = await examine('platform_pods')
+    expect(result).toMatchObject({ status: 'ok', details: { namespace: 'install' } })
+    expect(rowsOf(result)['acme-web']).toEqual({
+      name: 'acme-web',
+      condition: 'ready',
+      desired_replicas: 3,
+      ready_replicas: 3,
+      updated_replicas: 3,
+      message: '',
+    })
+    expect(Object.keys(rowsOf(result))).toEqual(NAMES.map((name) => `acme-${name}`))
+  })
+
+  it.each([
+    [
+      'no ready pod: the count is absent',
+      { replicas: 3, status: { observedGeneration: 3 } },
+      'unready',
+    ],
+    ['a brand-new object', { replicas: 3, status: {}, generation: 0 }, 'unready'],
+    [
+      'fewer than desired',
+      { replicas: 2, status: { observedGeneration: 3, readyReplicas: 1 } },
+      'unready',
+    ],
+    ['a change that the cluster has not seen', { ...healthy(), generation: 4 }, 'progressing'],
+    ['zero replicas', { replicas: 0, status: { observedGeneration: 3 } }, 'scaled_to_zero'],
+    ['no Deployment', undefined, 'missing'],
+  ] as const)('fails for %s', async (_, state, condition) => {
+    serve({ worker: state })
+    const result = await examine('platform_pods')
+    expect(codeOf(result)).toBe('deployments_unready')
+    expect(result.error).toMatch(/^fewer Ready replicas than desired: acme-worker/)
+    expect(result.error).not.toContain('acme-web')
+    expect(rowsOf(result)['acme-worker']).toMatchObject({ condition })
+  })
+
+  it.each([
+    ['a surge', { ...healthy(2), replicas: 1 }],
+    ['one replica by default', { ...healthy(1), replicas: null }],
+  ] as const)('passes with %s', async (_, state) => {
+    serve({ worker: state })
+    expect((await examine('platform_pods')).status).toBe('ok')
+  })
+
+  it('says what the cluster says of pods that it can not make', async () => {
+    const conditions = [
+      { type: 'Available', status: 'False', reason: 'MinimumReplicasUnavailable', message: 'none' },
+      { type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated', message: 'fine' },
+      { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota exceeded' },
+    ]
+    serve({ web: { replicas: 3, status: { observedGeneration: 3, conditions } } })
+    const row = rowsOf(await examine('platform_pods'))['acme-web']
+    expect(row?.['message']).toBe('MinimumReplicasUnavailable: none FailedCreate: quota exceeded')
+  })
+
+  it('asks for what the chart says it made', async () => {
+    serve({ buildkit: undefined, 'internal-registry': undefined })
+    expect((await examine('platform_pods', { PLATFORM_DEPLOYMENTS: 'web,worker' })).status).toBe(
+      'ok',
+    )
+  })
+
+  it('follows the pages of a long list', async () => {
+    serve({ 'internal-registry': undefined })
+    const first = stub.objects.get(LIST)
+    stub.objects.set(LIST, { ...first, metadata: { continue: 'next' } })
+    stub.objects.set(`${LIST}&continue=next`, {
+      metadata: {},
+      items: [deployment('acme-internal-registry', healthy())],
+    })
+    expect((await examine('platform_pods')).status).toBe('ok')
+  })
+
+  it('names the missing right', async () => {
+    stub.intercept = (_, response) => forbidden(response, { verb: 'list', resource: 'deployments' })
+    const result = await examine('platform_pods')
+    expect(codeOf(result)).toBe('rbac_forbidden')
+    expect(result.error).toMatch(/cannot list Deployments in the namespace install: .*forbidden/)
+    expect(result.details).toMatchObject({
+      forbidden: { verb: 'list', resource: 'deployments.apps', namespace: 'install' },
+    })
+  })
+
+  it('says that there is no token, and what other answers the API server gave', async () => {
+    await unlink(stub.address.tokenFile)
+    expect(codeOf(await examine('platform_pods'))).toBe('no_service_account_token')
+    await stub.setToken('again')
+    for (const status of [401, 404, 429, 500]) {
+      stub.intercept = (_, response) => {
+        response.writeHead(status, { 'content-type': 'application/json' })
+        response.end(JSON.stringify({ kind: 'Status', reason: 'Because', message: 'so' }))
+        return true
+      }
+      const result = await examine('platform_pods')
+      expect(codeOf(result)).toBe('k8s_api_unreachable')
+      expect(result.error).toMatch(
+        new RegExp(`^HTTP ${status} from the Kubernetes API: Because so`),
+      )
+    }
+  })
+
+  it.each([
+    ['a closed port', closed, /^ConnectionFailed: /],
+    ['a reset', resetting, /^ConnectionFailed: /],
+    ['silence', silent, /^TimeoutError: /],
+    ['a black hole', blackHole, /^TimeoutError: /],
+    ['10 MB', huge, /^ConnectionFailed: .*more than/],
+    ['a web page', () => page(), /^HTTP 200 .*without Deployments/],
+  ] as const)('fails for %s', async (_, fault, error) => {
+    const server = await fault()
+    const result = await examine('platform_pods', {}, { ...stub.address, url: server.url })
+    expect(codeOf(result)).toBe('k8s_api_unreachable')
+    expect(result.error).toMatch(error)
+    await server.stop()
+  })
+})
+
+describe('designer', () => {
+  const CREWS = ['assistant', 'runner']
+
+  /** The crews' Deployments in a namespace. */
+  function serveCrews(namespace = 'crews', ready: Readonly<Record<string, number>> = {}): void {
+    for (const slug of CREWS) {
+      const name = `crew-${slug}`
+      const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`
+      stub.objects.set(path, deployment(name, healthy(ready[slug] ?? 1)))
+    }
+  }
+
+  it('passes all its checks', async () => {
+    serveCrews()
+    const result = await examine('designer')
+    expect(result).toMatchObject({
+      status: 'ok',
+      checks: [
+        'project_table_readable',
+        'designer_v2_route_mounted',
+        'agent_install_complete',
+        'runner_install_complete',
+        'crew_pods_ready',
+      ],
+      details: {
+        internal_organization: 'Platform',
+        internal_deployments: CREWS.map((slug) => ({
+          id: expect.any(Number),
+          slug,
+          status: 'Crew is Online',
+          ready: true,
+        })),
+        crew_pods_status: 'ok',
+        crew_pods: {
+          namespaces: ['crews'],
+          deployment_count: 2,
+          ready_count: 2,
+          deployments: CREWS.map((slug) => ({
+            slug,
+            app_id: `crew-${slug}`,
+            namespace: 'crews',
+            healthy: true,
+          })),
+        },
+      },
+    })
+  })
+
+  it.each([
+    ['outside Kubernetes', undefined, ENV],
+    ['without the namespace of the crews', 'stub', { ...ENV, K8S_NAMESPACE: '' }],
+  ])('skips the pods %s, and nothing else', async (_, where, env) => {
+    const result = await examineComponent('designer', {
+      databaseUrl: database.url,
+      env,
+      mount,
+      diagnostics: { limits: SHORT, kubernetes: where ? stub.address : undefined },
+    })
+    expect(result).toMatchObject({ status: 'ok', details: { crew_pods_status: 'skipped' } })
+    expect(result.checks).toHaveLength(4)
+    expect(result.details).not.toHaveProperty('crew_pods')
+  })
+
+  it('fails when a Deployment is missing or has no ready pod, and names the namespace', async () => {
+    serveCrews('crews', { assistant: 0 })
+    stub.objects.delete('/apis/apps/v1/namespaces/crews/deployments/crew-runner')
+    const result = await examine('designer')
+    expect(codeOf(result)).toBe('crew_pods_unready')
+    expect(result.error).toBe(
+      'crew(s) without Ready pods: assistant (Deployment crew-assistant: zero Ready pods), runner (Deployment crew-runner: missing); expected in namespace crews',
+    )
+    expect(result.details).toMatchObject({
+      crew_pods_status: 'fail',
+      crew_pods: { deployment_count: 2, ready_count: 0 },
+    })
+    expect(result.checks).toContain('runner_install_complete')
+  })
+
+  it('reads the flag when it runs: crews from before it are missing (SPEC 7)', async () => {
+    serveCrews()
+    await setFlag(sql, { name: 'k8s_namespace_isolation', organizationId: null, enabled: true })
+    const namespace = `crews-org-${organizationId}`
+    const missing = await examine('designer')
+    expect(missing.error).toContain(`expected in namespace ${namespace}`)
+    serveCrews(namespace)
+    expect(await examine('designer')).toMatchObject({
+      status: 'ok',
+      details: { crew_pods: { namespaces: [namespace] } },
+    })
+    await setFlag(sql, { name: 'k8s_namespace_isolation', organizationId: null, enabled: false })
+  })
+
+  it('tells a missing right from a missing Deployment', async () => {
+    stub.intercept = (_, response) => forbidden(response, { verb: 'get', resource: 'deployments' })
+    const result = await examine('designer')
+    expect(codeOf(result)).toBe('rbac_forbidden')
+    expect(result.error).toContain('cannot get Deployments in the namespace crews')
+    expect(result.error).not.toContain('without Ready pods')
+    expect(result.details).toMatchObject({ crew_pods_status: 'fail' })
+  })
+
+  it('says in time that the API server is silent, with what it knows', async () => {
+    const server = await silent()
+    const result = await examine('designer', {}, { ...stub.address, url: server.url })
+    expect(codeOf(result)).toBe('k8s_api_unreachable')
+    expect(result.error).toMatch(/^TimeoutError: /)
+    expect(result.checks).toHaveLength(4)
+    await server.stop()
+  })
+
+  it('fails when a crew is not online or not there, one after the other', async () => {
+    serveCrews()
+    await sql`update deployments set status = 'Crew has Failed' where slug = 'runner'`
+    const runner = await examine('designer')
+    expect(codeOf(runner)).toBe('runner_install_incomplete')
+    expect(runner.error).toBe('runner install incomplete: runner says "Crew has Failed"')
+    expect(runner.details).toMatchObject({
+      runner: {
+        expected_slugs: ['runner'],
+        existing_slugs: ['runner'],
+        not_online_slugs: ['runner'],
+      },
+      crew_pods: { deployment_count: 1 },
+    })
+    await sql`delete from deployments where slug = 'assistant'`
+    const both = await examine('designer')
+    expect(codeOf(both)).toBe('agent_install_incomplete')
+    expect(both.error).toMatch(/^agent install incomplete: .*; runner install incomplete: /)
+    expect(both.checks).toEqual(['project_table_readable', 'designer_v2_route_mounted'])
+  })
+
+  it('fails without the internal organization and without tables, and looks at the rest', async () => {
+    const fresh = await createDatabase('platform')
+    const missing = await examineComponent('designer', { databaseUrl: fresh.url, mount })
+    expect(missing.error).toBe('internal organization not found')
+    expect(codeOf(missing)).toBe('internal_org_missing')
+    await fresh.drop()
+    const empty = await createDatabase('empty')
+    const unreadable = await examineComponent('designer', { databaseUrl: empty.url, mount })
+    expect(codeOf(unreadable)).toBe('tables_unreadable')
+    expect(unreadable.checks).toEqual(['designer_v2_route_mounted'])
+    await empty.drop()
+  })
+})

@@ -1,0 +1,137 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import {
+  CHART_DEPLOYMENTS,
+  expectedDeployments,
+} from '../../../../services/web/diagnostics/expected-deployments.ts'
+import { REMEDIATION } from '../../../../services/web/diagnostics/failure-codes.ts'
+import { describeOutage, textOf } from '../../../../services/web/diagnostics/findings.ts'
+import { createRedaction } from '../../../../services/web/diagnostics/redact.ts'
+import {
+  COMPONENT_NAMES,
+  HTTP_STATUS,
+  verdictOf,
+} from '../../../../services/web/diagnostics/report.ts'
+import type { ComponentName, ComponentStatus } from '../../../../services/web/diagnostics/report.ts'
+
+const STATUSES = ['ok', 'fail', 'skipped'] as const
+const CRITICAL = new Set<ComponentName>(['database', 'auth'])
+
+describe('the verdict (SPEC 3)', () => {
+  it('has the components of SPEC 2.1, in its order', () => {
+    expect(COMPONENT_NAMES).toEqual([
+      'database',
+      'designer',
+      'auth',
+      'tools',
+      'collector',
+      'oauth',
+      'llm_connections',
+      'platform_pods',
+    ])
+  })
+
+  it('is right for every one of the 6561 combinations of statuses', () => {
+    for (let combination = 0; combination < 3 ** COMPONENT_NAMES.length; combination += 1) {
+      const statuses = new Map<ComponentName, ComponentStatus>(
+        COMPONENT_NAMES.map((name, index) => [
+          name,
+          STATUSES[Math.floor(combination / 3 ** index) % 3] ?? 'ok',
+        ]),
+      )
+      const failing = COMPONENT_NAMES.filter((name) => statuses.get(name) === 'fail')
+      const expected = failing.some((name) => CRITICAL.has(name))
+        ? 'fail'
+        : failing.length > 0
+          ? 'degraded'
+          : 'ok'
+      const components = Object.fromEntries(
+        [...statuses].map(([name, status]) => [name, { status }]),
+      ) as Record<ComponentName, { status: ComponentStatus }>
+      expect(verdictOf(components)).toBe(expected)
+    }
+  })
+
+  it('maps to the HTTP codes of SPEC 3', () => {
+    expect(HTTP_STATUS).toEqual({ ok: 200, degraded: 200, fail: 503 })
+  })
+
+  it('has something to do about every code', () => {
+    for (const text of Object.values(REMEDIATION)) expect(text).toMatch(/^[A-Z].{20,}\.$/)
+  })
+})
+
+describe('the Deployments that the probe expects', () => {
+  it('are those that the chart makes', () => {
+    const dist = new URL('../../../../dist/', import.meta.url)
+    const objects = readdirSync(dist)
+      .filter((name) => name.endsWith('.yaml'))
+      .flatMap((name) => parseAllDocuments(readFileSync(new URL(name, dist), 'utf8')))
+      .map((document) => document.toJS() as { kind?: string; metadata?: { name?: string } } | null)
+    const made = objects
+      .filter((object) => object?.kind === 'Deployment')
+      .map((object) => object?.metadata?.name?.replace(/^platform-/, ''))
+    expect(new Set(made)).toEqual(new Set(CHART_DEPLOYMENTS))
+  })
+
+  it('are fewer where services are not configured, and exactly those that the chart names', () => {
+    const none = {
+      PLATFORM_DEPLOYMENTS: undefined,
+      PLATFORM_OAUTH_API_BASE_URL: undefined,
+      COLLECTOR_URL: undefined,
+    }
+    expect(expectedDeployments(none)).toEqual(['web', 'worker', 'buildkit', 'internal-registry'])
+    expect(expectedDeployments({ ...none, PLATFORM_DEPLOYMENTS: ['web'] })).toEqual(['web'])
+  })
+})
+
+describe('what a failure says', () => {
+  it('is a text whatever was thrown', () => {
+    const hostile = {
+      toString() {
+        throw new Error('no')
+      },
+    }
+    const values = [undefined, null, 0, 'x', Symbol('s'), hostile, Object.create(null), new Error()]
+    for (const value of values) expect(typeof textOf(value)).toBe('string')
+    fc.assert(fc.property(fc.anything(), (value) => textOf(value).length <= 600))
+  })
+
+  it('names every address of a host that has several', () => {
+    const errors = [
+      new Error('connect ECONNREFUSED ::1:1'),
+      new Error('connect ECONNREFUSED 127.0.0.1:1'),
+    ]
+    expect(describeOutage(new AggregateError(errors, ''))).toBe(
+      'ConnectionFailed: connect ECONNREFUSED ::1:1, connect ECONNREFUSED 127.0.0.1:1',
+    )
+  })
+})
+
+describe('the redaction', () => {
+  const redact = createRedaction({ OPENAI_API_KEY: 'canary-value-0123', DB_PASSWORD: 'short' })
+
+  it('takes out what the pod knows to be secret, and what looks like it', () => {
+    const texts = [
+      'key canary-value-0123!',
+      'postgres://u:hunter22@db/x',
+      'Authorization: Bearer abc.def',
+      'sk-proj-0123456789',
+      'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln',
+      'GET /x?token=abcdef&y=1',
+    ]
+    const shown = JSON.stringify(redact({ a: texts, b: { c: [texts] } }))
+    expect(shown).not.toMatch(/canary|hunter22|abc\.def|0123456789|eyJ|abcdef/)
+    expect(shown.match(/\[redacted\]/g)?.length).toBeGreaterThanOrEqual(12)
+  })
+
+  it('leaves everything else as it is', () => {
+    const value = {
+      a: 'a short text',
+      b: [1, true, null, { c: 'connect ECONNREFUSED 10.0.0.1:5432' }],
+    }
+    expect(redact(value)).toEqual(value)
+  })
+})

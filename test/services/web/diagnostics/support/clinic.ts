@@ -1,0 +1,98 @@
+import type { Hono } from 'hono'
+import { createApp } from '../../../../../services/web/app.ts'
+import { ensureDeployment, markOnline } from '../../../../../services/platform/deployments.ts'
+import { ensureOrganization } from '../../../../../services/platform/organizations.ts'
+import { ensureProject, publishVersion } from '../../../../../services/platform/projects.ts'
+import { ensurePublicToolRepository } from '../../../../../services/platform/tools.ts'
+import { connectDatabase, parseAddress } from '../../../../../services/shared/database.ts'
+import type { Database } from '../../../../../services/shared/database.ts'
+import { readEnv } from '../../../../../services/shared/env.ts'
+import type { EnvSource } from '../../../../../services/shared/env.ts'
+import { createLog } from '../../../../../services/shared/log.ts'
+import type { WebApp } from '../../../../../services/web/context.ts'
+import type { DiagnosticsDeps } from '../../../../../services/web/diagnostics/create-diagnostics.ts'
+import type {
+  ComponentName,
+  ComponentResult,
+  Report,
+} from '../../../../../services/web/diagnostics/report.ts'
+import { webEnv } from '../../../../../services/web/env.ts'
+import { definition } from '../../../../support/crew.ts'
+import { environment } from '../../world.ts'
+
+export const TOKEN = 'debug-token-of-more-than-thirty-two-characters'
+
+/** Enough for everything on this machine, and short for what never answers. */
+export const SHORT = { abortMs: 400, checkMs: 600, totalMs: 3000 }
+
+export const clinicEnvironment = (databaseUrl: string, extra: EnvSource = {}) => ({
+  ...environment(databaseUrl),
+  PLATFORM_SELF_HOSTED: 'true',
+  PLATFORM_PROVIDER: 'kubernetes',
+  PLATFORM_DEBUG_TOKEN: TOKEN,
+  POD_NAME: 'web-1',
+  ...extra,
+})
+
+export interface Patient {
+  readonly databaseUrl: string
+  readonly env?: EnvSource
+  readonly diagnostics?: DiagnosticsDeps
+  /** Mounts further routes. */
+  readonly mount?: (app: Hono<WebApp>) => void
+}
+
+/** An app with the diagnostic endpoint, and its pool. */
+export function openClinic({ databaseUrl, env = {}, diagnostics = {}, mount }: Patient) {
+  const config = readEnv(webEnv, clinicEnvironment(databaseUrl, env))
+  const sql = connectDatabase(parseAddress(databaseUrl), { name: 'test', max: 2 })
+  const log = createLog({ name: 'web', level: 'silent' })
+  const app = createApp({
+    config,
+    sql,
+    log,
+    ping: async () => {},
+    isDraining: () => false,
+    diagnostics: { limits: SHORT, env, ...diagnostics },
+  })
+  mount?.(app)
+  return { app, sql, close: () => sql.end({ timeout: 1 }) }
+}
+
+/** Asks for the report with the token. */
+export async function examine(patient: Patient): Promise<Report> {
+  const { app, close } = openClinic(patient)
+  const headers = { 'x-platform-debug-token': TOKEN }
+  const response = await app.request('/health/debug', { headers })
+  const report = (await response.json()) as Report
+  await close()
+  return report
+}
+
+export async function examineComponent(
+  name: ComponentName,
+  patient: Patient,
+): Promise<ComponentResult> {
+  return (await examine(patient)).components[name]
+}
+
+export function codeOf({ details }: ComponentResult): string | undefined {
+  const code = details?.['code']
+  return typeof code === 'string' ? code : undefined
+}
+
+/** What `designer:*` and `tools:*` tasks leave behind. */
+export async function install(sql: Database): Promise<number> {
+  const { id: organizationId } = await ensureOrganization(sql, { name: 'Platform', internal: true })
+  await ensurePublicToolRepository(sql, 'public')
+  for (const slug of ['assistant', 'runner']) await installCrew(sql, organizationId, slug)
+  return organizationId
+}
+
+async function installCrew(sql: Database, organizationId: number, slug: string): Promise<void> {
+  const projectId = await ensureProject(sql, { organizationId, name: slug })
+  const { id: projectVersionId } = await publishVersion(sql, projectId, definition)
+  const crew = { organizationId, projectVersionId, name: slug, slug, appId: `crew-${slug}` }
+  const { id } = await ensureDeployment(sql, crew)
+  await markOnline(sql, id, 'http://127.0.0.1:9')
+}
