@@ -75,6 +75,15 @@ export async function kickoff(sql: Database, request: Kickoff): Promise<string> 
   })
 }
 
+/** Deletes idempotency keys that nothing asks for any more, some at a time; returns how many. */
+export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
+  const { count } = await sql`
+    delete from kickoff_keys where (deployment_id, key) in (
+      select deployment_id, key from kickoff_keys
+      where created_at < now() - interval '24 hours' order by created_at limit 1000)`
+  return count
+}
+
 async function enqueue(sql: Queryable, deploymentId: number, inputs: string): Promise<string> {
   const [row] = await sql<[{ id: string }]>`
     insert into executions (deployment_id, inputs)

@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import { giveUpLostExecutions, measureQueue, takeExecutions } from '../platform/execution-queue.ts'
+import { forgetKickoffKeys } from '../platform/executions.ts'
 import { connectDatabase, databaseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
 import { openDatabasePing } from '../shared/database-ping.ts'
@@ -98,7 +99,10 @@ function startWork({ config, log, sql, tracing, metrics }: Work): Loop {
   }
   return startLoop({
     take: (limit) => takeExecutions(sql, limit),
-    giveUp: () => giveUpLostExecutions(sql),
+    async giveUp() {
+      await forgetKickoffKeys(sql)
+      return giveUpLostExecutions(sql)
+    },
     async run(execution, drain) {
       const started = performance.now()
       const outcome = await runExecution(deps, execution, drain)

@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import { Hono } from 'hono'
 import { requiredInputs } from '../../platform/crew-definition.ts'
-import { getDefinition } from '../../platform/deployments.ts'
+import { getDefinition, isUuid } from '../../platform/deployments.ts'
 import { kickoff, stopExecution } from '../../platform/executions.ts'
 import { listProgress } from '../../platform/progress.ts'
 import { requireForm } from '../auth/forms.ts'
@@ -32,7 +33,8 @@ export function executionRoutes(deps: WebDeps): Hono<SignedIn> {
       const page = await readAutomationPage(c, deps, automation)
       return c.html(automationPage({ ...page, runForm: { inputs, problem } }), 422)
     }
-    const id = await kickoff(sql, { deploymentId: automation.id, inputs })
+    const idempotencyKey = startOnceKey(c.var.form.get('start_once'), inputs)
+    const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
     c.var.wide['kickoff_id'] = id
     return c.redirect(`/automations/${automation.automationId}/executions/${id}`, 303)
   })
@@ -59,6 +61,13 @@ export function executionRoutes(deps: WebDeps): Hono<SignedIn> {
 
 function readInputs(form: URLSearchParams, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, form.get(INPUT_PREFIX + name) ?? '']))
+}
+
+/** A form that is sent twice, by a double click, starts one run; one that is filled in anew starts another. */
+function startOnceKey(formId: string | null, inputs: Readonly<Record<string, string>>) {
+  if (!formId || !isUuid(formId)) return undefined
+  const hash = createHash('sha256').update(JSON.stringify(inputs)).digest('hex')
+  return `form-${formId}-${hash}`
 }
 
 function problemOf(inputs: Readonly<Record<string, string>>): string | undefined {

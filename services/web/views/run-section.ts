@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Deployment } from '../../platform/deployments.ts'
 import type { Session } from '../../platform/sessions.ts'
@@ -24,6 +25,7 @@ export function runSection({ session, automation, inputs, form }: RunSection): H
     ${problemBox(form?.problem)}
     <form method="post" action="/automations/${automation.automationId}/executions" class="stack">
       ${csrfField(session.csrfToken)}
+      <input type="hidden" name="start_once" value="${randomUUID()}" />
       ${inputs.map((name) => inputField(name, form?.inputs[name] ?? ''))}
       ${inputs.length === 0 ? html`<p class="hint">It needs no inputs.</p>` : ''}
       <button class="button primary">${icon('play')}<span>Start</span></button>

@@ -14,6 +14,7 @@ import {
 import {
   countExecutions,
   findExecution,
+  forgetKickoffKeys,
   kickoff,
   stopExecution,
 } from '../../../services/platform/executions.ts'
@@ -188,5 +189,15 @@ describe('kickoff with an idempotency key (SPEC 4.4)', () => {
     const first = await kickoff(sql, request)
     await sql`update kickoff_keys set created_at = now() - interval '25 hours'`
     expect(await kickoff(sql, request)).not.toBe(first)
+  })
+
+  it('leaves no old key behind', async () => {
+    const request = { deploymentId: deployment.id, inputs: {} }
+    await kickoff(sql, { ...request, idempotencyKey: 'old' })
+    await sql`update kickoff_keys set created_at = now() - interval '25 hours'`
+    await kickoff(sql, { ...request, idempotencyKey: 'young' })
+    expect(await forgetKickoffKeys(sql)).toBeGreaterThan(0)
+    expect([...(await sql`select key from kickoff_keys`)]).toEqual([{ key: 'young' }])
+    expect(await forgetKickoffKeys(sql)).toBe(0)
   })
 })

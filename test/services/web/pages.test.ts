@@ -309,6 +309,30 @@ describe('forms', () => {
   })
 })
 
+describe('the form that starts a run', () => {
+  const startOnce = /name="start_once" value="([^"]+)"/
+  const start = async (form: Record<string, string>) =>
+    (await post(`${pageOf()}/executions`, form)).headers.get('location')
+
+  it('starts one run when it is sent twice, and another one when it is filled in anew', async () => {
+    const formId = startOnce.exec(await read(pageOf()))?.[1] ?? ''
+    const form = { start_once: formId, 'input.topic': 'tides' }
+    const twice = await Promise.all([start(form), start(form)])
+    expect(twice[0]).toMatch(/executions\/[0-9a-f-]{36}$/)
+    expect(twice[1]).toBe(twice[0])
+    expect(await start({ ...form, 'input.topic': 'moons' })).not.toBe(twice[0])
+    const anew = startOnce.exec(await read(pageOf()))?.[1] ?? ''
+    expect(await start({ ...form, start_once: anew })).not.toBe(twice[0])
+  })
+
+  it('starts a run all the same when its id is missing or broken', async () => {
+    const runs = await Promise.all(
+      ['', '', 'x'].map((formId) => start({ 'input.topic': 'tides', start_once: formId })),
+    )
+    expect(new Set(runs).size).toBe(3)
+  })
+})
+
 describe('an unforeseen failure', () => {
   it('shows a reference, and the log has the cause', async () => {
     const broken = await createWorld()
