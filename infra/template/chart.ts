@@ -10,7 +10,6 @@ import type { Rule } from './rules.ts'
 import { yamlScalar } from './scalar.ts'
 import { leavesOf } from './schema.ts'
 import type { Shape } from './schema.ts'
-import { manifestOf } from './strictness.ts'
 import { TemplateReading } from './template-reading.ts'
 import { treeOf } from './tree.ts'
 import { valuesSchema, valuesYaml } from './values-files.ts'
@@ -83,8 +82,8 @@ interface Template {
 
 function readTemplates(build: Build): readonly Template[] {
   const reading = new TemplateReading()
-  return buildTree(build, reading).objects.map((object) => {
-    const tree = treeOf(manifestOf(object.source), reading.marksOf(object.source))
+  return buildTree(build, { resolvers: [reading] }).objects.map((object) => {
+    const tree = treeOf(reading.manifestOf(object.source), reading.marksOf(object.source))
     return {
       object,
       write: (witness) => {

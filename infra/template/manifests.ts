@@ -3,7 +3,6 @@ import type { Context } from './expression.ts'
 import { buildTree } from './objects.ts'
 import type { Build, SourceTree } from './objects.ts'
 import { PlainReading } from './plain-reading.ts'
-import { manifestOf } from './strictness.ts'
 import { treeOf } from './tree.ts'
 import { writeManifest } from './writer.ts'
 
@@ -19,11 +18,11 @@ interface PlainObject {
 
 /** Every Kubernetes object of a deployment, as plain data. */
 export const manifestsOf = (build: Build, context: Context): readonly Manifest[] =>
-  readPlain(plainTree(build), context).map(({ manifest }) => manifest)
+  readPlain(treeFor(build), context).map(({ manifest }) => manifest)
 
 /** The manifests as files that `kubectl apply -f` takes in the right order, one for each component. */
 export function renderManifests(build: Build, context: Context): Files {
-  const tree = plainTree(build)
+  const tree = treeFor(build)
   const objects = readPlain(tree, context)
   const files = tree.components.map((component, index) => {
     const own = objects.filter((object) => object.component === component)
@@ -37,23 +36,18 @@ export function renderManifests(build: Build, context: Context): Files {
   return new Map(files.filter(([, content]) => content !== ''))
 }
 
-interface PlainTree extends SourceTree {
-  readonly reading: PlainReading
-}
-
-const trees = new WeakMap<Build, PlainTree>()
+const trees = new WeakMap<Build, SourceTree>()
 
 /** The tree is the same for all values, so it is built once; a process that renders often reads it again. */
-function plainTree(build: Build): PlainTree {
-  const reading = new PlainReading()
-  const tree = trees.get(build) ?? { ...buildTree(build, reading), reading }
+function treeFor(build: Build): SourceTree {
+  const tree = trees.get(build) ?? buildTree(build)
   trees.set(build, tree)
   return tree
 }
 
-function readPlain({ objects, reading }: PlainTree, context: Context): readonly PlainObject[] {
-  reading.context = context
+function readPlain({ objects }: SourceTree, context: Context): readonly PlainObject[] {
+  const reading = new PlainReading(context)
   return objects
     .filter(({ guards }) => guards.every((guard) => truthyIn(guard, context)))
-    .map(({ component, source }) => ({ component, manifest: manifestOf(source) }))
+    .map(({ component, source }) => ({ component, manifest: reading.manifestOf(source) }))
 }

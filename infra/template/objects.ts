@@ -1,5 +1,5 @@
 import { ApiObject, App } from 'cdk8s'
-import type { Chart, IResolver } from 'cdk8s'
+import type { AppProps, Chart } from 'cdk8s'
 import type { Expression } from './expression.ts'
 import { guardsOf } from './structure.ts'
 
@@ -16,15 +16,15 @@ export interface SourceObject {
   readonly source: ApiObject
 }
 
-/** A construct tree that one reading resolves. */
+/** A construct tree. */
 export interface SourceTree {
   readonly components: readonly string[]
   readonly objects: readonly SourceObject[]
 }
 
-/** Builds the tree. */
-export function buildTree(build: Build, reading: IResolver): SourceTree {
-  const chart = build(new App({ resolvers: [reading] }))
+/** Builds the tree, in an app with the given options. */
+export function buildTree(build: Build, options: AppProps = {}): SourceTree {
+  const chart = build(new App(options))
   const sources = chart.node.findAll().filter((node) => node instanceof ApiObject)
   const objects = sources.map((source) => {
     const [component = '', ...rest] = source.node.path.split('/').slice(1)

@@ -1,29 +1,56 @@
-import type { IResolver, ResolutionContext } from 'cdk8s'
+import type { ApiObject } from 'cdk8s'
 import { evaluate, truthyIn, Val } from './expression.ts'
 import type { Context } from './expression.ts'
 import { isObject } from './json.ts'
-import { Each, Either, existence, isSpread, When } from './structure.ts'
+import { manifestOf } from './strictness.ts'
+import { definitionOf, Each, Either, existence, isSpread, When } from './structure.ts'
+
+/** Maps and lists of any tree in which nothing is symbolic: they are their own reading. */
+const constants = new WeakSet()
 
 /** Reads a construct tree as manifests: every symbolic value becomes its value, and what is not wanted is gone. */
-export class PlainReading implements IResolver {
-  /** What is read now. */
-  context: Context = {}
+export class PlainReading {
+  private readonly context: Context
 
-  resolve(resolution: ResolutionContext): void {
-    const node: unknown = resolution.value
-    const plain = this.read(node)
-    if (plain !== node) resolution.replaceValue(plain)
+  constructor(context: Context) {
+    this.context = context
   }
 
-  /** The next step towards plain data; the same node when it is plain on this level. */
+  manifestOf(object: ApiObject): Readonly<Record<string, unknown>> {
+    const { apiVersion, kind } = object
+    return { apiVersion, kind, ...manifestOf(object, this.read(definitionOf(object))) }
+  }
+
   private read(node: unknown): unknown {
+    if (typeof node !== 'object' || node === null || constants.has(node)) return node
     if (!this.exists(node)) return undefined
     if (node instanceof Val) return evaluate(node.expression, this.context)
-    if (node instanceof When) return node.inner
+    if (node instanceof When) return this.read(node.inner)
     if (node instanceof Either) return { value: evaluate(node.value.expression, this.context) }
-    if (Array.isArray(node))
-      return node.some(isStructural) ? node.flatMap((item) => this.elements(item)) : node
-    return isObject(node) && Object.keys(node).some(isSpread) ? this.pour(node) : node
+    if (Array.isArray(node)) return this.list(node)
+    return isObject(node) ? this.map(node) : node
+  }
+
+  private list(node: readonly unknown[]): readonly unknown[] {
+    const items = node.flatMap((item) => this.elements(item))
+    if (items.length !== node.length || items.some((item, index) => item !== node[index]))
+      return items
+    constants.add(node)
+    return node
+  }
+
+  private map(node: Readonly<Record<string, unknown>>): unknown {
+    const map: Record<string, unknown> = {}
+    let isConstant = true
+    for (const [key, value] of Object.entries(node)) {
+      const read = this.read(value)
+      if (isSpread(key)) Object.assign(map, read)
+      else if (read !== undefined) map[key] = read
+      isConstant &&= read === value
+    }
+    if (!isConstant) return map
+    constants.add(node)
+    return node
   }
 
   private exists(node: unknown): boolean {
@@ -33,31 +60,17 @@ export class PlainReading implements IResolver {
 
   private elements(item: unknown): readonly unknown[] {
     if (item instanceof When) return this.exists(item) ? this.elements(item.inner) : []
-    if (item instanceof Each) return this.repeat(item)
-    return [item]
+    return item instanceof Each ? this.repeat(item) : [this.read(item)]
   }
 
   private repeat({ over, element }: Each<unknown>): readonly unknown[] {
     const items = evaluate(over.expression, this.context)
     if (!Array.isArray(items)) throw new Error('only a list can be repeated over')
-    return items.map((item) =>
-      element(
-        (key) =>
-          new Val({ op: 'literal', value: asText(isObject(item) ? item[key] : item) }, 'string'),
-      ),
-    )
-  }
-
-  private pour(node: Readonly<Record<string, unknown>>): unknown {
-    const entries = Object.entries(node).map(([key, value]) =>
-      isSpread(key) && value instanceof Val
-        ? evaluate(value.expression, this.context)
-        : { [key]: value },
-    )
-    return Object.assign({}, ...entries)
+    return items.map((item) => this.read(element((key) => memberOf(item, key))))
   }
 }
 
-const isStructural = (item: unknown): boolean => item instanceof When || item instanceof Each
-
-const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
+const memberOf = (item: unknown, key: string): Val<string> => {
+  const value = isObject(item) ? item[key] : item
+  return new Val({ op: 'literal', value: typeof value === 'string' ? value : '' }, 'string')
+}

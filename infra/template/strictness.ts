@@ -1,12 +1,11 @@
-import { ApiObject } from 'cdk8s'
+import type { ApiObject } from 'cdk8s'
 import { isObject } from './json.ts'
 
 /**
- * The manifest of an object. The L1 classes drop, without a word, each field that their API version does not know and each
+ * What an L1 class makes of properties in which nothing is symbolic any more. The L1 classes drop, without a word, each field that their API version does not know and each
  * value of the wrong kind; here such a loss is an error.
  */
-export function manifestOf(object: ApiObject): Readonly<Record<string, unknown>> {
-  const given: unknown = ApiObject.prototype.toJson.call(object)
+export function manifestOf(object: ApiObject, given: unknown): Readonly<Record<string, unknown>> {
   const kept = filteredBy(object.constructor, given)
   const lost = lossesOf(given, kept, '')
   if (lost.length > 0 || !isObject(kept)) {
@@ -17,7 +16,7 @@ export function manifestOf(object: ApiObject): Readonly<Record<string, unknown>>
   return kept
 }
 
-/** What an L1 class makes of resolved properties; its `toJson` would resolve them once more. A kind without one keeps all. */
+/** A kind that is not an L1 class keeps everything. */
 const filteredBy = (kind: object, given: unknown): unknown =>
   hasManifest(kind) ? kind.manifest(given) : given
 

@@ -75,7 +75,7 @@ const SPREAD = '…'
 /** Whether a key carries a map of entries instead of one entry. */
 export const isSpread = (key: string): boolean => key.startsWith(SPREAD)
 
-// Only the resolvers look at what stands under a spread key, and they ask `isSpread` first.
+// Only the two readings look at what stands under a spread key, and they ask `isSpread` first.
 const entryOf = (entries: Val<Readonly<Record<string, string>>>): Val<string> =>
   new Val(entries.expression, 'map')
 
@@ -86,7 +86,7 @@ export const intOrString = (value: Val<number>): k8s.IntOrString =>
 export const quantity = (value: Val<string>): k8s.Quantity =>
   asOpaque<k8s.Quantity>(new Either(value))
 
-// Both resolvers turn an `Either` into the `{ value }` that the L1 classes read from these two types.
+// Both readings turn an `Either` into the `{ value }` that the L1 classes read from these two types.
 const asOpaque = <T>(either: Either): T => either as unknown as T
 
 type Opaque = k8s.IntOrString | k8s.Quantity | Date
@@ -121,10 +121,20 @@ export function create<P>(
   Kind: KubeKind<P>,
   props: Templated<NoInfer<NonNullable<P>>>,
 ): ApiObject {
-  return new Kind(scope, Kind.GVK.kind.toLowerCase(), asPlain<P>(props))
+  const object = new Kind(scope, Kind.GVK.kind.toLowerCase(), asPlain<P>(props))
+  definitions.set(object, props)
+  return object
 }
 
-// The resolvers replace whatever is symbolic before the object is serialised.
+const definitions = new WeakMap<ApiObject, unknown>()
+
+/** The properties with which an object was created, symbolic as they are. */
+export function definitionOf(object: ApiObject): unknown {
+  if (!definitions.has(object)) throw new Error(`${object.node.path}: objects are made by create()`)
+  return definitions.get(object)
+}
+
+// Both readings replace whatever is symbolic before the L1 classes look at it.
 const asPlain = <P>(props: unknown): P => props as P
 
 const guards = new WeakMap<object, Condition>()

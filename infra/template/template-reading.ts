@@ -1,7 +1,9 @@
-import type { ApiObject, IResolver, ResolutionContext } from 'cdk8s'
+import { ApiObject } from 'cdk8s'
+import type { IResolver, ResolutionContext } from 'cdk8s'
 import { Val } from './expression.ts'
 import type { Expression } from './expression.ts'
 import type { Condition } from './operators.ts'
+import { manifestOf } from './strictness.ts'
 import { Each, Either, existence, isSpread, When } from './structure.ts'
 
 /** What the chart has to know about one place of a manifest. */
@@ -29,6 +31,12 @@ const METADATA_KEYS = new Set(['name', 'namespace', 'labels', 'annotations'])
 /** Reads a construct tree as templates: the manifest keeps placeholders, and every symbolic place is marked by its path. */
 export class TemplateReading implements IResolver {
   private readonly objects = new Map<ApiObject, Map<string, Mark>>()
+
+  /** The manifest with its placeholders; reading it makes the marks. */
+  manifestOf(object: ApiObject): unknown {
+    // The L1 classes' own `toJson` would resolve twice, and drop without a word what Kubernetes does not know.
+    return manifestOf(object, ApiObject.prototype.toJson.call(object))
+  }
 
   marksOf(object: ApiObject): Marks {
     return this.objects.get(object) ?? new Map()

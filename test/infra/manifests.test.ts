@@ -78,6 +78,9 @@ describe.each(samples)('the manifests of %s', (_, objects) => {
   })
 })
 
+const sortedByKey = (map: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+
 const expectUnique = (names: readonly unknown[]): void => expect(names).toEqual([...new Set(names)])
 
 /** Every port on which a container of the pod listens, the sidecar's included. */
@@ -99,7 +102,7 @@ describe('the identity of the workloads', () => {
       .map(({ kind, metadata, spec }) => ({
         kind,
         name: metadata.name,
-        selector: spec.selector.matchLabels ?? spec.selector,
+        selector: sortedByKey(spec.selector.matchLabels ?? spec.selector),
         ...(spec.serviceName ? { serviceName: spec.serviceName } : {}),
         ...(spec.volumeClaimTemplates
           ? { claims: spec.volumeClaimTemplates.map(({ metadata: { name } }: Manifest) => name) }

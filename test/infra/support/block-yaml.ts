@@ -23,55 +23,59 @@ function parseWhole(source: string): unknown {
   return document.toJS()
 }
 
-const ENTRY = /^("(?:[^"\\]|\\.)*"|[\w./-]+):(?: +(.*))?$/
-
 class Reader {
   private readonly lines: string[]
   private at = 0
+  /** The next line with anything on it. */
+  private text = ''
+  /** How far that line is indented; -1 at the end. */
+  private indent = -1
 
   constructor(lines: string[]) {
     this.lines = lines
+    this.look()
   }
 
   document(): unknown {
-    const value = this.peek() ? this.block(0) : null
-    if (this.peek()) throw new Beyond()
+    const value = this.block(0)
+    if (this.indent >= 0) throw new Beyond()
     return value
   }
 
-  /** The next line with anything on it. */
-  private peek(): { readonly indent: number; readonly text: string } | undefined {
+  private next(): void {
+    this.at += 1
+    this.look()
+  }
+
+  private look(): void {
     for (; this.at < this.lines.length; this.at += 1) {
       const line = this.lines[this.at] ?? ''
-      const text = line.trimStart()
-      if (text.startsWith('#') || text.startsWith('---')) throw new Beyond()
-      if (text !== '') return { indent: line.length - text.length, text: text.trimEnd() }
+      this.indent = line.search(/\S/)
+      if (this.indent < 0) continue
+      this.text = line.slice(this.indent).trimEnd()
+      if (this.text.startsWith('#') || this.text.startsWith('---')) throw new Beyond()
+      return
     }
-    return undefined
+    this.indent = -1
   }
 
   private block(least: number): unknown {
-    const first = this.peek()
-    if (!first || first.indent < least) return null
-    return isItem(first.text) ? this.list(first.indent) : this.map(first.indent)
+    if (this.indent < least) return null
+    return isItem(this.text) ? this.list(this.indent) : this.map(this.indent)
   }
 
   private list(indent: number): unknown[] {
     const items: unknown[] = []
-    for (
-      let next = this.peek();
-      next && next.indent === indent && isItem(next.text);
-      next = this.peek()
-    ) {
-      const rest = next.text.slice(1).trimStart()
+    while (this.indent === indent && isItem(this.text)) {
+      const rest = this.text.slice(1).trimStart()
       if (rest === '') throw new Beyond()
-      if (ENTRY.test(rest)) {
-        const inner = indent + next.text.length - rest.length
-        this.lines[this.at] = ' '.repeat(inner) + rest
-        items.push(this.map(inner))
+      if (entryOf(rest)) {
+        this.indent += this.text.length - rest.length
+        this.text = rest
+        items.push(this.map(this.indent))
       } else {
-        this.at += 1
-        items.push(scalar(rest))
+        this.next()
+        items.push(rest === '|-' ? this.literal(indent) : scalar(rest))
       }
     }
     return items
@@ -79,61 +83,103 @@ class Reader {
 
   private map(indent: number): Record<string, unknown> {
     const map: Record<string, unknown> = {}
-    for (
-      let next = this.peek();
-      next && next.indent === indent && !isItem(next.text);
-      next = this.peek()
-    ) {
-      const [, key = '', rest = ''] = ENTRY.exec(next.text) ?? []
-      if (key === '') throw new Beyond()
-      const name = String(scalar(key))
-      if (Object.hasOwn(map, name)) throw new Error(`${name} stands twice in one map`)
-      this.at += 1
-      Object.defineProperty(map, name, {
-        value: this.value(rest, indent),
-        enumerable: true,
-        writable: true,
-        configurable: true,
-      })
+    while (this.indent === indent && !isItem(this.text)) {
+      const entry = entryOf(this.text)
+      if (!entry || entry.key === '__proto__') throw new Beyond()
+      if (Object.hasOwn(map, entry.key)) throw new Error(`${entry.key} stands twice in one map`)
+      this.next()
+      map[entry.key] = this.value(entry.rest, indent)
     }
-    const next = this.peek()
-    if (next && next.indent > indent) throw new Beyond()
+    if (this.indent > indent) throw new Beyond()
     return map
   }
 
   private value(rest: string, indent: number): unknown {
     if (rest === '|-') return this.literal(indent)
     if (rest !== '') return scalar(rest)
-    const next = this.peek()
-    const isNested = next && (next.indent > indent || (next.indent === indent && isItem(next.text)))
-    return isNested ? this.block(next.indent) : null
+    const isNested = this.indent > indent || (this.indent === indent && isItem(this.text))
+    return isNested ? this.block(this.indent) : null
   }
 
   private literal(indent: number): string {
-    const first = this.peek()
-    if (!first || first.indent <= indent) throw new Beyond()
+    const first = this.indent
+    if (first <= indent) throw new Beyond()
     const lines: string[] = []
     for (; this.at < this.lines.length; this.at += 1) {
       const line = this.lines[this.at] ?? ''
-      if (line.trim() !== '' && line.length - line.trimStart().length < first.indent) break
-      lines.push(line.slice(first.indent))
+      if (line.trim() !== '' && line.length - line.trimStart().length < first) break
+      lines.push(line.slice(first))
     }
+    this.look()
     return lines.join('\n').replace(/\n+$/, '')
   }
 }
 
 const isItem = (text: string): boolean => text === '-' || text.startsWith('- ')
 
-const scalars = new Map<string, unknown>([
-  ['[]', []],
-  ['{}', {}],
-])
+interface Entry {
+  readonly key: string
+  readonly rest: string
+}
+
+/** A key and what stands behind it on its line. */
+function entryOf(text: string): Entry | undefined {
+  const colon = text.startsWith('"')
+    ? /^"(?:[^"\\]|\\.)*"/.exec(text)?.[0].length
+    : text.indexOf(':')
+  if (colon === undefined || colon < 1 || text.charAt(colon) !== ':') return undefined
+  const rest = text.slice(colon + 1)
+  if (rest !== '' && !rest.startsWith(' ')) return undefined
+  const key = keyOf(text.slice(0, colon))
+  return key === undefined ? undefined : { key, rest: rest.trimStart() }
+}
+
+const keys = new Map<string, string | undefined>()
+
+/** The same few keys stand everywhere. */
+function keyOf(text: string): string | undefined {
+  if (!keys.has(text)) {
+    const isKey = text.startsWith('"') || /^[\w./-]+$/.test(text)
+    keys.set(text, isKey ? String(scalar(text)) : undefined)
+  }
+  return keys.get(text)
+}
+
+const ESCAPE = /\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)/g
+const SHORT: Readonly<Record<string, string>> = {
+  '\\"': '"',
+  '\\\\': '\\',
+  '\\a': '\u0007',
+  '\\b': '\b',
+  '\\f': '\f',
+  '\\n': '\n',
+  '\\r': '\r',
+  '\\t': '\t',
+  '\\v': '\v',
+}
+
+const scalars = new Map<string, unknown>()
 
 function scalar(text: string): unknown {
-  if (/^"[^"\\]*"$/.test(text)) return text.slice(1, -1)
-  // With these escapes alone JSON and YAML agree.
-  if (/^"([^"\\]|\\["\\nt])*"$/.test(text)) return JSON.parse(text)
+  if (text.startsWith('"')) return quoted(text)
+  if (text === '[]') return []
+  if (text === '{}') return {}
   if (/^[|>&*!]| #/.test(text)) throw new Beyond()
+  if (/^(?:0|[1-9][0-9]*)$/.test(text)) return Number(text)
+  // Longer than any word that YAML takes for something else.
+  if (/^(?:--)?[A-Za-z/][\w./:@=,-]{6,}[\w/]$/.test(text)) return text
   if (!scalars.has(text)) scalars.set(text, parseWhole(text))
   return scalars.get(text)
+}
+
+function quoted(text: string): string {
+  if (!/^"(?:[^"\\]|\\.)*"$/.test(text)) throw new Beyond()
+  const inner = text.slice(1, -1)
+  if (!inner.includes('\\')) return inner
+  return inner.replace(ESCAPE, (escape) => {
+    const code = /^\\[xuU](.+)/.exec(escape)?.[1]
+    const character = code ? String.fromCodePoint(Number.parseInt(code, 16)) : SHORT[escape]
+    if (character === undefined || /\p{Cs}/u.test(character)) throw new Beyond()
+    return character
+  })
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { stringify } from 'yaml'
+import { FUNCTIONS, isTrue, print } from './go-functions.ts'
+import type { Caller } from './go-functions.ts'
 
 /**
  * An evaluator of the Go templates that the chart consists of: the actions and functions that occur there and no others, with
@@ -7,36 +7,10 @@ import { stringify } from 'yaml'
  */
 export class GoTemplates {
   private readonly blocks = new Map<string, Block>()
-  private readonly sources = new Map<string, string>()
-  private readonly mentioned = new Map<string, readonly string[]>()
   private readonly included = new WeakMap<object, Map<string, string>>()
 
   constructor(files: ReadonlyMap<string, string>) {
-    for (const [name, source] of files) {
-      this.blocks.set(name, this.parse(name, source))
-      this.sources.set(name, source)
-      for (const [, helper = '', body = ''] of source.matchAll(DEFINITION)) {
-        this.sources.set(helper, body)
-      }
-    }
-  }
-
-  /** Every place of the root that one template mentions, in what it includes too, such as `Values.collector.port`. */
-  valuesIn(name: string): readonly string[] {
-    const known = this.mentioned.get(name) ?? this.mentions(name)
-    this.mentioned.set(name, known)
-    return known
-  }
-
-  private mentions(name: string): readonly string[] {
-    const source = this.sources.get(name) ?? ''
-    const own = [...source.matchAll(/\.((?:Values|Release|Chart)(?:\.\w+)+)/g)].map(
-      ([, path = '']) => path,
-    )
-    const included = [...source.matchAll(/include "([^"]+)"/g)].flatMap(([, other = '']) =>
-      this.valuesIn(other),
-    )
-    return [...new Set([...own, ...included])]
+    for (const [name, source] of files) this.blocks.set(name, this.parse(name, source))
   }
 
   /** Renders one template with a root such as `{ Values, Release, Chart }`. */
@@ -71,8 +45,6 @@ export class GoTemplates {
   }
 }
 
-const DEFINITION = /\{\{- define "([^"]+)" -\}\}([^]*?)\n\{\{- end \}\}\n(?=\n|$)/g
-
 type Token = { readonly text: string } | { readonly action: string }
 
 type Statement =
@@ -96,12 +68,11 @@ type Statement =
 type Block = readonly Statement[]
 type Evaluate = (frame: Frame) => unknown
 
-interface Frame {
+interface Frame extends Caller {
   readonly dot: unknown
   readonly root: unknown
   readonly variables: Map<string, unknown>
   readonly out: string[]
-  readonly include: (name: string, dot: unknown) => string
 }
 
 /** Splits text from actions; `{{-` and `-}}` take the white space beside them along. */
@@ -284,128 +255,4 @@ function atom(word: string): Evaluate {
 function member(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) throw new Error(`.${key} of ${String(value)}`)
   return Object.hasOwn(value, key) ? (value as Readonly<Record<string, unknown>>)[key] : undefined
-}
-
-function isTrue(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length > 0
-  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0
-  return Boolean(value)
-}
-
-/** As `fmt.Print`. A number from a 1e6 on would come out as 1e+06, which no template may risk. */
-function print(value: unknown): string {
-  if (typeof value === 'string' || typeof value === 'boolean') return String(value)
-  if (typeof value === 'number' && Math.abs(value) < 1e6) return String(value)
-  throw new Error(`${JSON.stringify(value)} does not print as text`)
-}
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  '\\': '\\\\',
-  '\u0007': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-}
-
-/** As `strconv.Quote`. */
-function quote(text: string): string {
-  if (/^[ !#-[\]-~]*$/.test(text)) return `"${text}"`
-  const quoted = Array.from(text, (character) => {
-    const escape = ESCAPES[character]
-    if (escape !== undefined) return escape
-    if (character === ' ' || /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(character)) return character
-    const code = character.codePointAt(0) ?? 0
-    if (code < 0x80) return `\\x${code.toString(16).padStart(2, '0')}`
-    return code < 0x1_0000
-      ? `\\u${code.toString(16).padStart(4, '0')}`
-      : `\\U${code.toString(16).padStart(8, '0')}`
-  })
-  return `"${quoted.join('')}"`
-}
-
-/** As `encoding/json`: keys in order, and what HTML could misread escaped. */
-function toJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(toJson).join(',')}]`
-  if (typeof value === 'object' && value !== null) {
-    const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-    return `{${entries.map(([key, item]) => `${toJson(key)}:${toJson(item)}`).join(',')}}`
-  }
-  return JSON.stringify(value).replace(
-    /[<>&\u2028\u2029]/g,
-    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-}
-
-function equal(a: unknown, b: unknown): boolean {
-  if (typeof a !== typeof b) throw new Error('incompatible types for comparison')
-  return a === b
-}
-
-const text = (value: unknown): string => {
-  if (typeof value !== 'string') throw new Error(`expected a string, got ${JSON.stringify(value)}`)
-  return value
-}
-
-const number = (value: unknown): number => {
-  if (typeof value !== 'number') throw new Error(`expected a number, got ${JSON.stringify(value)}`)
-  return value
-}
-
-const asList = (value: unknown): readonly unknown[] => {
-  if (!Array.isArray(value)) throw new Error('expected a list')
-  return value
-}
-
-const indent = (by: unknown, value: unknown): string =>
-  text(value).replaceAll(/^/gm, ' '.repeat(Number(by)))
-
-type TemplateFunction = (frame: Frame, ...args: readonly unknown[]) => unknown
-
-const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
-  and: (_, ...args) => args.find((value) => !isTrue(value)) ?? args.at(-1),
-  append: (_, list, item) => [...asList(list), item],
-  base: (_, path) => text(path).replace(/\/+$/, '').split('/').at(-1) || (path === '' ? '.' : '/'),
-  compact: (_, list) => asList(list).filter(isTrue),
-  default: (_, fallback, value) => (isTrue(value) ? value : fallback),
-  empty: (_, value) => !isTrue(value),
-  eq: (_, a, b) => equal(a, b),
-  fail: (_, message) => {
-    throw new Error(text(message))
-  },
-  gt: (_, a, b) => number(a) > number(b),
-  include: ({ include }, name, dot) => include(text(name), dot),
-  int64: (_, value) => Math.trunc(Number(value)),
-  join: (_, separator, list) => asList(list).join(text(separator)),
-  list: (_, ...items) => items,
-  ne: (_, a, b) => !equal(a, b),
-  nindent: (_, by, value) => `\n${indent(by, value)}`,
-  not: (_, value) => !isTrue(value),
-  or: (_, ...args) => args.find(isTrue) ?? args.at(-1),
-  printf: (_, format, ...args) => {
-    const rest = [...args]
-    return text(format).replace(/%(.)/g, (_verb, kind: string) => {
-      if (kind === '%') return '%'
-      return kind === 's' ? text(rest.shift()) : print(rest.shift())
-    })
-  },
-  quote: (_, value) => quote(print(value)),
-  regexMatch: (_, pattern, value) => new RegExp(text(pattern)).test(text(value)),
-  sha256sum: (_, value) => createHash('sha256').update(text(value)).digest('hex'),
-  ternary: (_, ...[yes, no, condition]) => {
-    if (typeof condition !== 'boolean') throw new Error('ternary wants a boolean')
-    return condition ? yes : no
-  },
-  toJson: (_, value) => toJson(value),
-  toString: (_: Frame, value: unknown) => print(value),
-  toYaml: (_, value) => stringify(value, { lineWidth: 0, version: '1.1' }).replace(/\n$/, ''),
-  trimSuffix: (_, suffix, value) => {
-    const [end, whole] = [text(suffix), text(value)]
-    return whole.endsWith(end) ? whole.slice(0, whole.length - end.length) : whole
-  },
-  trunc: (_, length, value) => text(value).slice(0, Number(length)),
-  uniq: (_, list) => [...new Set(asList(list))],
 }

@@ -38,21 +38,7 @@ export const chartTestPod = (context: Context): Manifest =>
 
 /** What Helm would make of the chart in the same context, by our own evaluator. */
 export const chartObjects = (context: Context): readonly Manifest[] =>
-  rendered.flatMap((path) => {
-    const values = templates.valuesIn(path)
-    if (values.length > MEMORABLE) return objectIn(templates.render(path, context))
-    const key = `${path}${JSON.stringify(values.map((value) => at(context, value)))}`
-    const objects = known.get(key) ?? objectIn(templates.render(path, context))
-    known.set(key, objects)
-    return objects
-  })
-
-// A template that meets the same values makes the same object; with more of them than this it hardly ever does.
-const MEMORABLE = 12
-const known = new Map<string, readonly Manifest[]>()
-
-const at = (context: Context, path: string): unknown =>
-  path.split('.').reduce<Manifest>((value, key) => value?.[key], context)
+  rendered.flatMap((path) => objectIn(templates.render(path, context)))
 
 /** The texts that the templates make, one object each or none. */
 export const renderedTexts = (context: Context): readonly string[] =>
