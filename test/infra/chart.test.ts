@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { contextOf } from '../../infra/render.ts'
-import { checkManifest } from './support/kubernetes-schema.ts'
+import { CHECKS } from './support/kubernetes-schema.ts'
 import { chart, chartTestPod, notes, parseYaml, RELEASE } from './support/platform.ts'
 import { restrictedViolations } from './support/pod-security.ts'
 
@@ -27,7 +27,7 @@ describe('the chart', () => {
     expect(pod.metadata.annotations['helm.sh/hook']).toBe('test')
     expect(pod.spec.containers[0].env[0].value).toBe('http://demo-web:80')
     expect(restrictedViolations('test', pod)).toEqual([])
-    expect(checkManifest(pod)).toEqual([])
+    for (const check of Object.values(CHECKS)) expect(check(pod)).toEqual([])
   })
 
   it('is content with a real address', () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { contextOf, platformManifests } from '../../infra/render.ts'
 import { schema } from '../../infra/values.ts'
 import { arbitraryValues } from './support/arbitrary-values.ts'
-import { checkManifest } from './support/kubernetes-schema.ts'
+import { CHECKS } from './support/kubernetes-schema.ts'
 import * as overrides from './support/overrides.ts'
 import { containersOf, manifests, podsOf, RELEASE } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
@@ -26,9 +26,12 @@ const samples: readonly (readonly [string, readonly Manifest[]])[] = [
 ]
 
 describe.each(samples)('the manifests of %s', (_, objects) => {
-  it('are valid for Kubernetes 1.28, without an unknown field', () => {
-    expect(objects.flatMap(checkManifest)).toEqual([])
-  })
+  it.each(Object.entries(CHECKS))(
+    'are valid for Kubernetes %s, without an unknown, a missing or a wrongly typed field',
+    (_version, check) => {
+      expect(objects.flatMap(check)).toEqual([])
+    },
+  )
 
   it('make pods that pass Pod Security "restricted", all but those of BuildKit (5.4)', () => {
     const pods = podsOf(objects).filter(({ owner }) => owner !== 'Deployment demo-buildkit')
