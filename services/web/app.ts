@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { healthRoutes } from '../shared/health.ts'
 import { requestLog } from '../shared/log.ts'
 import type { WebApp, WebDeps } from './context.ts'
+import { identify } from './diagnostics/access.ts'
 import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
 import { assetRoutes } from './routes/assets.ts'
 import { automationApiRoutes } from './routes/automation-api.ts'
@@ -20,7 +21,11 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   const app = new Hono<WebApp>()
   app.use(requestLog(deps.log))
   app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))
-  app.notFound(answerNotFound)
+  app.notFound(async (c) => {
+    // What a refusal at a hidden path takes, an address that has nothing takes as well.
+    await identify(c, deps)
+    return answerNotFound(c)
+  })
   app.onError(answerError(deps))
   const diagnostics = createDiagnostics(deps, app)
   app.route('/', healthRoutes(deps))

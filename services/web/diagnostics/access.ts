@@ -45,16 +45,19 @@ export function tokenProblem(
 export const isCrossSite = (c: Context): boolean =>
   !['same-origin', 'none', undefined].includes(c.req.header('sec-fetch-site'))
 
-/** Whether the caller has the debug token, or a live session of a platform administrator (SPEC 5.1). Never rejects. */
-export async function mayProbe<Env extends { Bindings: Partial<HttpBindings> }>(
+/** How a caller may have the report. */
+export type Identity = 'token' | 'administrator'
+
+/** Who calls: the holder of the debug token, or the live session of a platform administrator (SPEC 5.1). Never rejects. */
+export async function identify<Env extends { Bindings: Partial<HttpBindings> }>(
   c: Context<Env>,
   deps: WebDeps,
-): Promise<boolean> {
+): Promise<Identity | undefined> {
   const { PLATFORM_DEBUG_TOKEN: expected = '' } = deps.config
   // Compared also when there is nothing to compare, so that the time tells nothing.
   const isToken = isSame(singleHeader(c, 'x-platform-debug-token') ?? '', expected)
-  if (isToken && expected.length >= TOKEN_LENGTH_MIN) return true
-  return isAdministrator(c, deps)
+  if (isToken && expected.length >= TOKEN_LENGTH_MIN) return 'token'
+  return (await isAdministrator(c, deps)) ? 'administrator' : undefined
 }
 
 async function isAdministrator(c: Context, { sql, config }: WebDeps): Promise<boolean> {

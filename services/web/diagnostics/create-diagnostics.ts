@@ -3,6 +3,7 @@ import type { Hono } from 'hono'
 import { databaseAddress } from '../../shared/database.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import type { KubernetesAddress } from '../../shared/kubernetes.ts'
+import type { Log } from '../../shared/log.ts'
 import type { WebApp, WebDeps } from '../context.ts'
 import type { WebConfig } from '../env.ts'
 import { authCheck } from './checks/auth.ts'
@@ -19,6 +20,7 @@ import type { IsMounted } from './mounted-routes.ts'
 import { createProbe } from './probe.ts'
 import type { PastRun, Probe } from './probe.ts'
 import { createRedaction } from './redact.ts'
+import { COMPONENT_NAMES } from './report.ts'
 import { LIMITS } from './run-checks.ts'
 import type { Checks, Limits } from './run-checks.ts'
 import { openRunDatabase } from './run-database.ts'
@@ -41,7 +43,10 @@ export interface Diagnostics {
 }
 
 /** The probe of this pod, which the endpoint and the admin page share. */
-export function createDiagnostics({ config, diagnostics = {} }: WebDeps, app: Hono<WebApp>) {
+export function createDiagnostics(
+  { config, log, diagnostics = {} }: WebDeps,
+  app: Hono<WebApp>,
+): Diagnostics {
   const { env = {}, kubernetes, limits = LIMITS, providerUrls, onRun = () => {} } = diagnostics
   const pod = config.POD_NAME ?? hostname()
   const address = databaseAddress(config)
@@ -55,9 +60,22 @@ export function createDiagnostics({ config, diagnostics = {} }: WebDeps, app: Ho
     },
     openDatabase: () => openRunDatabase(address, limits.checkMs),
     redact: createRedaction({ ...env, DB_PASSWORD: address.password, ...secretsOf(config) }),
-    onRun,
+    onRun(run) {
+      logRun(log, run)
+      onRun(run)
+    },
   })
-  return { probe, pod } satisfies Diagnostics
+  return { probe, pod }
+}
+
+/** The codes only: what the errors say is for those who may see the report. */
+function logRun(log: Log, { id, report }: PastRun): void {
+  const failures = COMPONENT_NAMES.flatMap((name) => {
+    const { status, details } = report.components[name]
+    return status === 'fail' ? [`${name}: ${String(details?.['code'])}`] : []
+  })
+  const { status: verdict, duration_ms } = report
+  log[verdict === 'ok' ? 'info' : 'warn']({ run: id, verdict, duration_ms, failures }, 'diagnosis')
 }
 
 interface Surroundings {

@@ -43,8 +43,9 @@ export const REMEDIATION = {
   llm_unreachable:
     'Check that the cluster may reach the providers: egress policy, HTTPS_PROXY with NODE_USE_ENV_PROXY=1, DNS.',
   timeout:
-    'The check did not end in time. Run it again; if it stays so, look at the log of this pod.',
-  check_failed: 'The check itself failed. Look at the log of this pod.',
+    'The check did not end in time. Run it again; if it stays so, look at the load of this pod.',
+  check_failed:
+    'The check itself failed, which is a mistake in this program. Report it together with this report.',
 } as const satisfies Record<string, string>
 
 export type FailureCode = keyof typeof REMEDIATION

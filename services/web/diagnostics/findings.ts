@@ -3,7 +3,8 @@ import { REMEDIATION } from './failure-codes.ts'
 import type { FailureCode } from './failure-codes.ts'
 import type { Failure, Finding } from './report.ts'
 
-const TEXT_LENGTH_MAX = 600
+/** Generous: the report cuts it shorter, after its secrets are out. */
+const TEXT_LENGTH_MAX = 4000
 
 export type Facts = Omit<Finding, 'status' | 'error'>
 
@@ -14,7 +15,7 @@ export const skipped = (facts: Facts = {}): Finding => ({ status: 'skipped', ...
 /** A failure with its code and what to do about it. */
 export function failed(code: FailureCode, error: string, facts: Facts = {}): Failure {
   const details = { code, remediation: REMEDIATION[code], ...facts.details }
-  return { ...facts, status: 'fail', error: error.slice(0, TEXT_LENGTH_MAX), details }
+  return { ...facts, status: 'fail', error, details }
 }
 
 /** Why something could not be reached, beginning with the words of SPEC 7: `ConnectionFailed: …` or `TimeoutError: …`. */

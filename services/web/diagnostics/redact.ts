@@ -4,16 +4,26 @@ const SECRET_NAME = /SECRET|PASSWORD|TOKEN|KEY|PAT$|JWT$|CREDENTIAL/
 /** A shorter value is a word that stands everywhere, such as the password of a database for development. */
 const SECRET_LENGTH_MIN = 10
 const DEPTH_MAX = 12
+const TEXT_LENGTH_MAX = 1000
+/** What is looked at: some of the shapes take a time that grows with the square of the length. */
+const SEEN_LENGTH_MAX = 4 * TEXT_LENGTH_MAX
 
 const SHAPES: readonly (readonly [RegExp, string])[] = [
-  [/([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1[redacted]@'],
+  [/([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@]*@/gi, '$1[redacted]@'],
   [/\b(Bearer|Basic)\s+[\w.~+/=-]+/gi, '$1 [redacted]'],
   [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, '[redacted]'],
   [/\b(sk|pk|pat|ghp|gho|xox[abp])[-_][\w-]{8,}/g, '[redacted]'],
   [/([?&][\w.-]+=)[^&\s"']+/g, '$1[redacted]'],
+  [
+    /\b((?:password|passwd|secret|token|api[-_]?key)(?:=|"\s*:\s*")"?)[^\s"',;&]+/gi,
+    '$1[redacted]',
+  ],
 ]
 
-/** Takes out of a report whatever is, or looks like, a credential: remote answers end up in error messages. */
+/**
+ * Takes out of a report whatever is, or looks like, a credential, and cuts each text to 1000 characters: what others
+ * answered ends up in it.
+ */
 export function createRedaction(env: EnvSource): <Value>(value: Value) => Value {
   const secrets = Object.entries(env)
     .filter(([name, value = '']) => SECRET_NAME.test(name) && value.length >= SECRET_LENGTH_MIN)
@@ -21,8 +31,10 @@ export function createRedaction(env: EnvSource): <Value>(value: Value) => Value 
     .toSorted((a, b) => b.length - a.length)
 
   function redactText(text: string): string {
-    const known = secrets.reduce((shown, each) => shown.replaceAll(each, '[redacted]'), text)
-    return SHAPES.reduce((shown, [shape, by]) => shown.replace(shape, by), known)
+    const seen = text.slice(0, SEEN_LENGTH_MAX)
+    const known = secrets.reduce((shown, each) => shown.replaceAll(each, '[redacted]'), seen)
+    const clean = SHAPES.reduce((shown, [shape, by]) => shown.replace(shape, by), known)
+    return clean.length > TEXT_LENGTH_MAX ? `${clean.slice(0, TEXT_LENGTH_MAX)}…` : clean
   }
 
   function redact(value: unknown, depth: number): unknown {

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { WebApp, WebDeps } from '../context.ts'
-import { isAvailable, isCrossSite, mayProbe } from '../diagnostics/access.ts'
+import { identify, isAvailable, isCrossSite } from '../diagnostics/access.ts'
 import type { Diagnostics } from '../diagnostics/create-diagnostics.ts'
 import { HTTP_STATUS } from '../diagnostics/report.ts'
 import { answerNotFound } from './errors.ts'
@@ -9,10 +9,10 @@ import { answerNotFound } from './errors.ts'
 export function healthDebugRoutes(deps: WebDeps, { probe }: Diagnostics): Hono<WebApp> {
   const routes = new Hono<WebApp>()
   routes.get('/health/debug', async (c) => {
-    const allowed = await mayProbe(c, deps)
-    if (!allowed || !isAvailable(deps.config) || isCrossSite(c)) return answerNotFound(c)
+    const identity = await identify(c, deps)
+    if (!identity || !isAvailable(deps.config) || isCrossSite(c)) return answerNotFound(c)
     const { report } = await probe.run().done
-    Object.assign(c.var.wide, { audit: 'health_debug', verdict: report.status })
+    Object.assign(c.var.wide, { audit: 'health_debug', identity, verdict: report.status })
     return c.json(report, HTTP_STATUS[report.status], {
       'cache-control': 'no-store',
       vary: 'Cookie, X-Platform-Debug-Token, Sec-Fetch-Site',

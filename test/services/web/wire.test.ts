@@ -1,9 +1,8 @@
-import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLog } from '../../../services/shared/log.ts'
 import type { Service } from '../../../services/shared/serve.ts'
 import { start } from '../../../services/web/start.ts'
+import { exchange, requestLines, statusOf, withoutDate } from '../../support/raw-http.ts'
 import { createWorld, environment } from './world.ts'
 import type { World } from './world.ts'
 
@@ -25,23 +24,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** Sends bytes as they are, and resolves to all that comes back until the server closes. */
-async function exchange(lines: readonly string[], body = ''): Promise<string> {
-  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
-  // A server that answers early may reset the rest of what is sent.
-  socket.on('error', () => {})
-  socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`)
-  return text(socket)
-}
-
-const request = (line: string, ...headers: string[]) => [
-  `${line} HTTP/1.1`,
-  'Host: platform.test',
-  'Connection: close',
-  ...headers,
-]
-
-const statusOf = (answer: string): string => answer.slice(9, 12)
+const send = (lines: readonly string[], body?: string) => exchange(service.url, lines, body)
 
 describe('the one answer for what is not there (SPEC 4.1, 5.1)', () => {
   const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'DELETE', 'PATCH', 'TRACE']
@@ -58,11 +41,10 @@ describe('the one answer for what is not there (SPEC 4.1, 5.1)', () => {
     '/%ff',
     '//health',
   ]
-  const masked = (answer: string): string => answer.replace(/^Date: .*$/im, 'Date: -')
 
   it.each(METHODS)('is the same bytes for %s, whatever the path', async (method) => {
     const answers = await Promise.all(
-      PATHS.map(async (path) => masked(await exchange(request(`${method} ${path}`)))),
+      PATHS.map(async (path) => withoutDate(await send(requestLines(`${method} ${path}`)))),
     )
     expect(statusOf(answers[0] ?? '')).toBe('404')
     for (const answer of answers) expect(answer).toBe(answers[0])
@@ -70,20 +52,20 @@ describe('the one answer for what is not there (SPEC 4.1, 5.1)', () => {
 
   it('does not depend on who asks, and only HTML or JSON on what is wished for', async () => {
     const { cookie } = await world.signIn(world.acme)
-    const asked = (...headers: string[]) => exchange(request('GET /health/debug', ...headers))
-    const plain = masked(await asked())
-    expect(masked(await asked(`Cookie: ${cookie}`))).toBe(plain)
-    expect(masked(await asked(`Authorization: Bearer ${token}`))).toBe(plain)
-    expect(masked(await asked('X-Request-Id: 12345678'))).toBe(plain)
-    expect(masked(await asked('X-Platform-Debug-Token: x'))).toBe(plain)
-    const page = masked(await asked('Accept: text/html'))
+    const asked = (...headers: string[]) => send(requestLines('GET /health/debug', ...headers))
+    const plain = withoutDate(await asked())
+    expect(withoutDate(await asked(`Cookie: ${cookie}`))).toBe(plain)
+    expect(withoutDate(await asked(`Authorization: Bearer ${token}`))).toBe(plain)
+    expect(withoutDate(await asked('X-Request-Id: 12345678'))).toBe(plain)
+    expect(withoutDate(await asked('X-Platform-Debug-Token: x'))).toBe(plain)
+    const page = withoutDate(await asked('Accept: text/html'))
     expect(page).toContain('<h1>Not found</h1>')
-    expect(masked(await exchange(request('GET /nothing', 'Accept: text/html')))).toBe(page)
+    expect(withoutDate(await send(requestLines('GET /nothing', 'Accept: text/html')))).toBe(page)
   })
 })
 
 describe('the Authorization header on the wire (SPEC 5.2)', () => {
-  const inputs = (...headers: string[]) => exchange(request(`GET ${api}/inputs`, ...headers))
+  const inputs = (...headers: string[]) => send(requestLines(`GET ${api}/inputs`, ...headers))
 
   it('is accepted once and refused twice, however it is doubled', async () => {
     const good = `Authorization: Bearer ${token}`
@@ -97,8 +79,8 @@ describe('the Authorization header on the wire (SPEC 5.2)', () => {
   })
 
   it('is answered before the body arrives', async () => {
-    const answer = await exchange(
-      request(
+    const answer = await send(
+      requestLines(
         `POST ${api}/kickoff`,
         'Authorization: Bearer wrong',
         'Content-Type: application/json',
@@ -113,7 +95,7 @@ describe('the Authorization header on the wire (SPEC 5.2)', () => {
 
 describe('the size of a kickoff on the wire (SPEC 4.4)', () => {
   const post = (header: string) =>
-    request(
+    requestLines(
       `POST ${api}/kickoff`,
       `Authorization: Bearer ${token}`,
       'Content-Type: application/json',
@@ -123,18 +105,18 @@ describe('the size of a kickoff on the wire (SPEC 4.4)', () => {
 
   it('is counted when it comes in chunks without a length', async () => {
     const chunks = Array.from({ length: 40 }, () => chunk('x'.repeat(10_000)))
-    const answer = await exchange(post('Transfer-Encoding: chunked'), `${chunks.join('')}0\r\n\r\n`)
+    const answer = await send(post('Transfer-Encoding: chunked'), `${chunks.join('')}0\r\n\r\n`)
     expect(statusOf(answer)).toBe('413')
     expect(answer).toContain('"max_bytes":262144')
   })
 
   it('is refused at once when the announced length is too large', async () => {
-    expect(statusOf(await exchange(post('Content-Length: 262145')))).toBe('413')
+    expect(statusOf(await send(post('Content-Length: 262145')))).toBe('413')
   })
 
   it('is no matter for a small body in chunks', async () => {
     const body = chunk('{"inputs":') + chunk('{"topic":"x"}}')
-    const answer = await exchange(post('Transfer-Encoding: chunked'), `${body}0\r\n\r\n`)
+    const answer = await send(post('Transfer-Encoding: chunked'), `${body}0\r\n\r\n`)
     expect(statusOf(answer)).toBe('202')
   })
 })

@@ -7,7 +7,6 @@ import type { Finding } from '../report.ts'
 import type { Check } from '../run-checks.ts'
 
 const DOCUMENT_BYTES_MAX = 256 * 1024
-const SHOWN_MAX = 200
 
 const discoveryDocument = v.object({ issuer: v.string(), jwks_uri: v.string() })
 
@@ -48,8 +47,7 @@ function judge(
   }
   const named = document.output.issuer
   if (!isSameIssuer(named, issuer)) {
-    const shown = named.slice(0, SHOWN_MAX)
-    const error = `issuer mismatch: the discovery document names ${shown}, configured is ${issuer}`
+    const error = `issuer mismatch: configured is ${issuer}, the discovery document names ${named}`
     return failed('idp_issuer_mismatch', error, facts)
   }
   return passed(facts)

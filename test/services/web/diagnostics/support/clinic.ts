@@ -1,3 +1,4 @@
+import type { HttpBindings } from '@hono/node-server'
 import type { Hono } from 'hono'
 import { createApp } from '../../../../../services/web/app.ts'
 import { ensureDeployment, markOnline } from '../../../../../services/platform/deployments.ts'
@@ -9,6 +10,7 @@ import type { Database } from '../../../../../services/shared/database.ts'
 import { readEnv } from '../../../../../services/shared/env.ts'
 import type { EnvSource } from '../../../../../services/shared/env.ts'
 import { createLog } from '../../../../../services/shared/log.ts'
+import { serve } from '../../../../../services/shared/serve.ts'
 import type { WebApp } from '../../../../../services/web/context.ts'
 import type { DiagnosticsDeps } from '../../../../../services/web/diagnostics/create-diagnostics.ts'
 import type {
@@ -42,11 +44,12 @@ export interface Patient {
   readonly mount?: (app: Hono<WebApp>) => void
 }
 
-/** An app with the diagnostic endpoint, and its pool. */
+/** An app with the diagnostic endpoint, its pool and its log. */
 export function openClinic({ databaseUrl, env = {}, diagnostics = {}, mount }: Patient) {
   const config = readEnv(webEnv, clinicEnvironment(databaseUrl, env))
   const sql = connectDatabase(parseAddress(databaseUrl), { name: 'test', max: 2 })
-  const log = createLog({ name: 'web', level: 'silent' })
+  const lines: string[] = []
+  const log = createLog({ name: 'web', destination: { write: (line) => void lines.push(line) } })
   const app = createApp({
     config,
     sql,
@@ -56,7 +59,35 @@ export function openClinic({ databaseUrl, env = {}, diagnostics = {}, mount }: P
     diagnostics: { limits: SHORT, env, ...diagnostics },
   })
   mount?.(app)
-  return { app, sql, close: () => sql.end({ timeout: 1 }) }
+  return { app, sql, log, lines, close: () => sql.end({ timeout: 1 }) }
+}
+
+export type Clinic = Awaited<ReturnType<typeof serveClinic>>
+
+/** The same behind a real socket. */
+export async function serveClinic(patient: Patient) {
+  const clinic = openClinic(patient)
+  const service = await serve({
+    // The bindings are what @hono/node-server passes.
+    fetch: (request, env) => clinic.app.fetch(request, env as HttpBindings),
+    port: 0,
+    host: '127.0.0.1',
+    log: clinic.log,
+  })
+  return {
+    ...clinic,
+    url: service.url,
+    /** Asks for the report with the token. */
+    async report() {
+      const headers = { 'x-platform-debug-token': TOKEN }
+      const response = await fetch(`${service.url}/health/debug`, { headers })
+      return { http: response.status, report: (await response.json()) as Report }
+    },
+    async close() {
+      await service.stop()
+      await clinic.close()
+    },
+  }
 }
 
 /** Asks for the report with the token. */

@@ -1,0 +1,30 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+/** Sends bytes to the server of a URL as they are, and resolves to all that comes back until it closes. */
+export async function exchange(
+  url: string,
+  lines: readonly string[],
+  body: string | Buffer = '',
+): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  // A server that answers early may reset the rest of what is sent.
+  socket.on('error', () => {})
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  socket.write(body)
+  return text(socket)
+}
+
+/** The head of a request, line by line, after which the server closes the connection. */
+export const requestLines = (line: string, ...headers: string[]): string[] => [
+  `${line} HTTP/1.1`,
+  'Host: platform.test',
+  'Connection: close',
+  ...headers,
+]
+
+export const statusOf = (answer: string): string => answer.slice(9, 12)
+
+/** An answer without the only thing in it that may differ from one moment to the next. */
+export const withoutDate = (answer: string): string => answer.replace(/^Date: .*$/im, 'Date: -')
