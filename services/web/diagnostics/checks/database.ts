@@ -4,8 +4,9 @@ import { orAbort } from '../run-checks.ts'
 import type { Check } from '../run-checks.ts'
 import type { Failure } from '../report.ts'
 
-/** A wrong password, an unknown user, a database that this user may not enter. */
-const REFUSED_LOGINS = new Set(['28P01', '28000', '42501'])
+/** A wrong password, an unknown user, a rule that keeps this pod out. */
+const REFUSED_LOGINS = new Set(['28P01', '28000'])
+const NO_RIGHT = '42501'
 /** The server ended the statement: it is there and does not keep up. */
 const STATEMENT_TIMEOUT = '57014'
 
@@ -17,17 +18,19 @@ export const databaseCheck: Check = {
       await orAbort(signal, sql`select 1`)
       return passed({ checks: ['select_1'] })
     } catch (thrown) {
-      return databaseFailure(thrown)
+      // Whoever may not even select a number may not enter this database.
+      return sqlState(thrown) === NO_RIGHT ? loginRefused(thrown) : databaseFailure(thrown)
     }
   },
 }
 
+const loginRefused = (thrown: unknown): Failure =>
+  failed('db_auth_failed', `bad credentials: ${textOf(thrown)} (SQLSTATE ${sqlState(thrown)})`)
+
 /** What a failed statement says about the database. */
 export function databaseFailure(thrown: unknown): Failure {
   const state = sqlState(thrown) ?? ''
-  if (REFUSED_LOGINS.has(state)) {
-    return failed('db_auth_failed', `bad credentials: ${textOf(thrown)} (SQLSTATE ${state})`)
-  }
+  if (REFUSED_LOGINS.has(state)) return loginRefused(thrown)
   if (isTimeout(thrown) || state === STATEMENT_TIMEOUT) {
     return failed('db_timeout', `TimeoutError: ${textOf(thrown)}`)
   }

@@ -78,7 +78,7 @@ export async function serveClinic(patient: Patient) {
     ...clinic,
     url: service.url,
     /** Asks for the report with the token. */
-    async report() {
+    report: async () => {
       const headers = { 'x-platform-debug-token': TOKEN }
       const response = await fetch(`${service.url}/health/debug`, { headers })
       return { http: response.status, report: (await response.json()) as Report }

@@ -1,0 +1,171 @@
+import { mkdtemp, chmod, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startEmbeddedPostgres } from '../../../../services/local/embedded-postgres.ts'
+import type { EmbeddedPostgres } from '../../../../services/local/embedded-postgres.ts'
+import {
+  addressUrl,
+  connectDatabase,
+  parseAddress,
+  sqlState,
+} from '../../../../services/shared/database.ts'
+import type { Database } from '../../../../services/shared/database.ts'
+import { createLog } from '../../../../services/shared/log.ts'
+import { migrate } from '../../../../services/shared/migrate.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { codeOf, install, serveClinic } from './support/clinic.ts'
+import type { Clinic } from './support/clinic.ts'
+
+const PASSWORD = 'canary-password-of-the-database'
+const MIGRATIONS = new URL('../../../../services/platform/migrations/', import.meta.url)
+const HBA = [
+  'host all guarded 127.0.0.1/32 scram-sha-256',
+  'host all banned 127.0.0.1/32 reject',
+  'host all all 127.0.0.1/32 trust',
+]
+
+let directory: string
+let port: number
+let server: EmbeddedPostgres
+let clinic: Clinic
+let sql: Database
+
+/** A server of its own, which can be stopped and filled up. */
+async function startServer(): Promise<EmbeddedPostgres> {
+  const hba = join(directory, 'hba.conf')
+  await writeFile(hba, HBA.join('\n'), { mode: 0o644 })
+  const settings = { fsync: 'off', full_page_writes: 'off', hba_file: hba, max_connections: '12' }
+  return startEmbeddedPostgres({ directory: join(directory, 'data'), port, settings })
+}
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'platform-faults-'))
+  await chmod(directory, 0o755)
+  port = await freePort()
+  server = await startServer()
+  sql = connectDatabase(parseAddress(server.url), { name: 'test', max: 1 })
+  await migrate(sql, MIGRATIONS, createLog({ name: 'test', level: 'silent' }))
+  await install(sql)
+  await sql.unsafe(`create role guarded login password '${PASSWORD}'; create role banned login`)
+  clinic = await serveClinic({
+    databaseUrl: server.url,
+    mount: (app) => {
+      app.get('/designer/v2', (c) => c.text('here'))
+      app.get('/tools/simple/', (c) => c.text('here'))
+    },
+  })
+})
+
+afterAll(async () => {
+  await clinic.close()
+  await sql.end()
+  await server.stop()
+  await rm(directory, { recursive: true, force: true })
+})
+
+const login = (user: string, password: string): string =>
+  addressUrl({ ...parseAddress(server.url), user, password })
+
+async function diagnose(databaseUrl: string) {
+  const other = await serveClinic({ databaseUrl })
+  const answer = await other.report()
+  await other.close()
+  expect(JSON.stringify(answer.report) + other.lines.join('')).not.toContain(PASSWORD)
+  return answer
+}
+
+describe('a database that fails (SPEC 7)', () => {
+  it('a wrong password is told from an unreachable server', async () => {
+    const right = await diagnose(login('guarded', PASSWORD))
+    expect(right.report.components.database.status).toBe('ok')
+    const { http, report } = await diagnose(login('guarded', `${PASSWORD}-of-yesterday`))
+    expect(http).toBe(503)
+    expect(report.status).toBe('fail')
+    expect(codeOf(report.components.database)).toBe('db_auth_failed')
+    expect(report.components.database.error).toMatch(/^bad credentials: .*guarded/)
+    for (const name of ['designer', 'tools', 'llm_connections'] as const) {
+      expect(codeOf(report.components[name])).toBe('db_auth_failed')
+    }
+  })
+
+  it('so is a rule that keeps this pod out', async () => {
+    const { report } = await diagnose(login('banned', ''))
+    expect(codeOf(report.components.database)).toBe('db_auth_failed')
+    await sql`revoke connect on database postgres from public`
+    const entry = await diagnose(login('guarded', PASSWORD))
+    expect(codeOf(entry.report.components.database)).toBe('db_auth_failed')
+    await sql`grant connect on database postgres to public`
+  })
+
+  it('rights that are missing on tables are the trouble of the designer, not of the database', async () => {
+    const { http, report } = await diagnose(login('guarded', PASSWORD))
+    expect(http).toBe(200)
+    expect(report.status).toBe('degraded')
+    expect(codeOf(report.components.designer)).toBe('tables_unreadable')
+    expect(report.components.designer.error).toMatch(/permission denied for table projects/)
+  })
+
+  it('a pool of the service that is full looks like nothing', async () => {
+    const busy = [1, 2, 3].map(() => clinic.sql`select pg_sleep(0.7)`.catch(() => {}))
+    const { report } = await clinic.report()
+    expect(report.components.database.status).toBe('ok')
+    expect(report.components.designer.status).toBe('ok')
+    await Promise.all(busy)
+  })
+
+  it('a server without a free connection is away, and well again by itself', async () => {
+    const guests = await takeAllConnections(login('guarded', PASSWORD))
+    const { http, report } = await diagnose(login('guarded', PASSWORD))
+    expect(http).toBe(503)
+    expect(codeOf(report.components.database)).toBe('db_unreachable')
+    expect(report.components.database.error).toMatch(
+      /^ConnectionFailed: .*(clients|connection slots)/,
+    )
+    await Promise.all(guests.map((guest) => guest.end()))
+    await expect
+      .poll(async () => (await clinic.report()).report.components.database.status)
+      .toBe('ok')
+  })
+
+  it('a table that is locked takes no longer than the limit, and only its layer fails', async () => {
+    const held = await sql.reserve()
+    await held`begin`
+    await held`lock table projects in access exclusive mode`
+    const { http, report } = await clinic.report()
+    expect(http).toBe(200)
+    expect(codeOf(report.components.designer)).toBe('db_timeout')
+    expect(report.components.database.status).toBe('ok')
+    await held`rollback`
+    held.release()
+  })
+
+  it('a stopped server is unreachable, and a started one is well at once', async () => {
+    await server.stop()
+    const { http, report } = await clinic.report()
+    expect(http).toBe(503)
+    expect(report.status).toBe('fail')
+    expect(codeOf(report.components.database)).toBe('db_unreachable')
+    expect(report.components.database.error).toMatch(/^ConnectionFailed: .*ECONNREFUSED/)
+    expect(report.components.designer.checks).toEqual(['designer_v2_route_mounted'])
+    server = await startServer()
+    expect(await clinic.report()).toMatchObject({ http: 200, report: { status: 'ok' } })
+  })
+})
+
+/** Connects until the server takes no more. */
+async function takeAllConnections(url: string): Promise<postgres.Sql[]> {
+  const guests: postgres.Sql[] = []
+  for (;;) {
+    const guest = postgres(url, { max: 1 })
+    try {
+      await guest`select 1`
+      guests.push(guest)
+    } catch (thrown) {
+      expect(sqlState(thrown)).toBe('53300')
+      await guest.end()
+      return guests
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addressUrl, parseAddress } from '../../../../services/shared/database.ts'
+import { COMPONENT_NAMES } from '../../../../services/web/diagnostics/report.ts'
+import { LIMITS } from '../../../../services/web/diagnostics/run-checks.ts'
+import { codeOf, serveClinic } from './support/clinic.ts'
+import type { Patient } from './support/clinic.ts'
+import { blackHole, dripping, huge, resetting, silent } from './support/faults.ts'
+import type { Fault } from './support/faults.ts'
+import { startTown } from './support/town.ts'
+import type { Town } from './support/town.ts'
+
+let town: Town
+
+beforeAll(async () => {
+  town = await startTown()
+})
+
+afterAll(() => town.stop())
+
+/** A web service for which every single dependency does the same. */
+function surrounded({ url, port }: Fault, limits = LIMITS): Patient {
+  const patient = town.patient({
+    env: { OIDC_ISSUER_URL: url, COLLECTOR_URL: url, PLATFORM_OAUTH_API_BASE_URL: url },
+    diagnostics: {
+      limits,
+      kubernetes: { ...town.kubernetes.address, url },
+      providerUrls: { openai: url },
+    },
+  })
+  return { ...patient, databaseUrl: withPort(patient.databaseUrl, port) }
+}
+
+const withPort = (databaseUrl: string, port: number): string =>
+  addressUrl({ ...parseAddress(databaseUrl), port })
+
+setFlagsFromString('--expose-gc')
+// The flag gives the function to contexts that are made after it.
+const collectGarbage = runInNewContext('gc') as () => void
+
+/** The kinds of things that keep a process alive or grow. */
+function resources(): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const name of process.getActiveResourcesInfo()) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}
+
+describe('dependencies that hang (SPEC 8)', () => {
+  it.each([
+    ['silence', silent],
+    ['a black hole', blackHole],
+  ] as const)('%s from all eight is a complete report in time', async (_, fault) => {
+    const server = await fault()
+    const clinic = await serveClinic(surrounded(server))
+    const started = performance.now()
+    const { http, report } = await clinic.report()
+    expect(performance.now() - started).toBeLessThan(3500)
+    expect(http).toBe(503)
+    expect(report.status).toBe('fail')
+    expect(Object.keys(report.components).toSorted()).toEqual(COMPONENT_NAMES.toSorted())
+    for (const name of COMPONENT_NAMES) {
+      const result = report.components[name]
+      expect(result.status).toBe('fail')
+      expect(result.error).toMatch(/^TimeoutError: /)
+      expect(codeOf(result)).toMatch(/_timeout$|_unreachable$/)
+      expect(result.latency_ms).toBeLessThan(3200)
+    }
+    await clinic.close()
+    await server.stop()
+  })
+
+  it('a hundred runs against silence leave no socket, no handle and no memory behind', async () => {
+    const server = await silent()
+    const limits = { abortMs: 25, checkMs: 40, totalMs: 1000 }
+    const clinic = await serveClinic(surrounded(server, limits))
+    const run = async () => expect((await clinic.report()).http).toBe(503)
+    for (let count = 0; count < 25; count += 1) await run()
+    const settled = async () => {
+      await expect.poll(() => server.open(), { timeout: 5000 }).toBe(0)
+      // postgres.js and the sockets end what they began within this time.
+      await delay(200)
+      clinic.lines.length = 0
+      collectGarbage()
+    }
+    await settled()
+    const before = { resources: resources(), heap: process.memoryUsage().heapUsed }
+    for (let count = 0; count < 100; count += 1) await run()
+    await settled()
+    expect(resources()).toEqual(before.resources)
+    const grown = process.memoryUsage().heapUsed - before.heap
+    // One kept socket or pool has more than this.
+    expect(grown / 100).toBeLessThan(20_000)
+    await clinic.close()
+    await server.stop()
+  })
+
+  it.each([
+    ['resets', resetting],
+    ['answers without an end', dripping],
+    ['answers of 10 MB', huge],
+  ] as const)('a report is complete with %s from all, and leaves no socket', async (_, fault) => {
+    const server = await fault()
+    const clinic = await serveClinic(
+      surrounded(server, { abortMs: 400, checkMs: 600, totalMs: 3000 }),
+    )
+    const { http, report } = await clinic.report()
+    expect(http).toBe(503)
+    expect(Object.keys(report.components)).toHaveLength(COMPONENT_NAMES.length)
+    await expect.poll(() => server.open()).toBe(0)
+    await clinic.close()
+    await server.stop()
+  })
+})
+
+describe('the probe only looks (SPEC 4.1)', () => {
+  /** What the database counts of rows written, since it was made. */
+  async function writes(): Promise<unknown> {
+    const [row] = await town.sql`
+      select sum(n_tup_ins) as inserted, sum(n_tup_upd) as updated, sum(n_tup_del) as deleted
+      from pg_stat_user_tables`
+    return row
+  }
+
+  it('writes no row, and works where nothing can be written', async () => {
+    const clinic = await serveClinic(town.patient())
+    await town.sql`select pg_stat_force_next_flush()`
+    const before = await writes()
+    for (let count = 0; count < 3; count += 1) {
+      expect((await clinic.report()).report.status).toBe('ok')
+    }
+    // A backend hands its counts over when it ends.
+    await expect.poll(() => probesConnected()).toBe(0)
+    expect(await writes()).toEqual(before)
+    const { database } = parseAddress(town.database.url)
+    await town.sql.unsafe(`alter database ${database} set default_transaction_read_only to on`)
+    expect((await clinic.report()).report.status).toBe('ok')
+    await town.sql.unsafe(`alter database ${database} reset default_transaction_read_only`)
+    await clinic.close()
+  })
+
+  async function probesConnected(): Promise<number> {
+    const rows = await town.sql`
+      select from pg_stat_activity
+      where application_name = 'web-probe' and datname = current_database()`
+    return rows.length
+  }
+})
