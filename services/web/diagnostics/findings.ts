@@ -14,8 +14,13 @@ export const skipped = (facts: Facts = {}): Finding => ({ status: 'skipped', ...
 
 /** A failure with its code and what to do about it. */
 export function failed(code: FailureCode, error: string, facts: Facts = {}): Failure {
-  const details = { code, remediation: REMEDIATION[code], ...facts.details }
-  return { ...facts, status: 'fail', error, details }
+  const { details, ...rest } = facts
+  return {
+    status: 'fail',
+    ...rest,
+    error,
+    details: { code, remediation: REMEDIATION[code], ...details },
+  }
 }
 
 /** Why something could not be reached, beginning with the words of SPEC 7: `ConnectionFailed: …` or `TimeoutError: …`. */

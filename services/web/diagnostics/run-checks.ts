@@ -58,8 +58,8 @@ export async function runChecks(run: ChecksRun): Promise<Components> {
   guard.cancel()
   const late = failed('timeout', `TimeoutError: no result within ${limits.totalMs} ms`)
   for (const name of COMPONENT_NAMES) settle(name, { ...late, latency_ms: since(started) })
-  // Each name was settled above.
-  return Object.fromEntries(results) as Components
+  // Each name was settled above; here they come into the order of SPEC 2.1.
+  return Object.fromEntries(COMPONENT_NAMES.map((name) => [name, results.get(name)])) as Components
 }
 
 async function runCheck({ checks, limits, sql }: ChecksRun, name: ComponentName) {
@@ -88,8 +88,10 @@ const toFinding = (timeoutCode: FailureCode) => (thrown: unknown) =>
 const overrun = (code: FailureCode, { checkMs }: Limits): Finding =>
   failed(code, `TimeoutError: no answer within ${checkMs} ms`)
 
-function timed(finding: Finding, started: number): ComponentResult {
-  return finding.status === 'skipped' ? finding : { ...finding, latency_ms: since(started) }
+function timed({ status, ...rest }: Finding, started: number): ComponentResult {
+  return status === 'skipped'
+    ? { status, ...rest }
+    : { status, latency_ms: since(started), ...rest }
 }
 
 const since = (started: number): number => Math.round(performance.now() - started)

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSession } from '../../../../services/platform/sessions.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import { addressUrl, parseAddress } from '../../../../services/shared/database.ts'
+import { codeOf, serveClinic, TOKEN } from './support/clinic.ts'
+import type { Patient } from './support/clinic.ts'
+import { closed, httpServer } from './support/faults.ts'
+import type { Fault } from './support/faults.ts'
+import { LIST, startTown } from './support/town.ts'
+import type { Town } from './support/town.ts'
+
+/** Each stands for a secret that something else tells us in its error. */
+const CANARY = 'canary7f3e'
+const LEAKS = [
+  `Authorization: Bearer ${CANARY}abcdefgh`,
+  `postgres://platform:${CANARY}@db.internal:5432/platform`,
+  `sk-${CANARY}-0123456789`,
+  `ghp_${CANARY}0123456789`,
+  `eyJhbGciOiJIUzI1NiJ9.${CANARY}.c2lnbmF0dXJl`,
+  `https://idp.test/callback?code=${CANARY}&state=${CANARY}`,
+  `password=${CANARY} {"api_key":"${CANARY}"}`,
+  `the key ${CANARY}-of-openai, the token ${TOKEN}`,
+  `${'x'.repeat(990)} sk-${CANARY}-0123456789`,
+].join(' ')
+
+let town: Town
+let cookie: string
+let leaking: Fault
+let away: Fault
+
+beforeAll(async () => {
+  town = await startTown()
+  const { sql, organizationId } = town
+  const user = { organizationId, email: 'admin@acme.test', name: 'Ada', passwordHash: null }
+  const userId = await ensureUser(sql, user)
+  await grantRole(sql, userId, 'platform-admin')
+  cookie = `platform_session=${await createSession(sql, userId)}`
+  leaking = await httpServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'x-leak': CANARY })
+    response.end(JSON.stringify({ issuer: LEAKS, jwks_uri: LEAKS, status: LEAKS, message: LEAKS }))
+  })
+  away = await closed()
+})
+
+afterAll(async () => {
+  await leaking.stop()
+  await town.stop()
+})
+
+/** Everything that one can see of a run, and how the components did. */
+async function everythingOf(patient: Patient) {
+  const clinic = await serveClinic(patient)
+  const { report } = await clinic.report()
+  const page = (query = '') =>
+    fetch(`${clinic.url}/admin/platform_health${query}`, { headers: { cookie } })
+  const texts = [await page(), await page('?download=1')].map(async (response) => {
+    expect(response.status).toBe(200)
+    return response.text()
+  })
+  const seen = [JSON.stringify(report), ...(await Promise.all(texts)), clinic.lines.join('')]
+  await clinic.close()
+  return { report, seen }
+}
+
+describe('secrets in what others answer (SPEC 7)', () => {
+  it('never reach the report, the page, the download or the log', async () => {
+    town.kubernetes.intercept = (call, response) => {
+      const isList = call.path === LIST
+      response.writeHead(isList ? 200 : 403, { 'content-type': 'application/json' })
+      const status = {
+        conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'Leak', message: LEAKS }],
+      }
+      const item = { metadata: { name: 'acme-web' }, spec: { replicas: 1 }, status }
+      const refusal = { kind: 'Status', reason: 'Forbidden', message: LEAKS }
+      response.end(JSON.stringify(isList ? { items: [item] } : refusal))
+      return true
+    }
+    const { report, seen } = await everythingOf(
+      town.patient({
+        env: {
+          OIDC_ISSUER_URL: leaking.url,
+          COLLECTOR_URL: leaking.url,
+          PLATFORM_OAUTH_API_BASE_URL: away.url.replace('http://', `http://user:${CANARY}@`),
+          PLATFORM_OAUTH_API_KEY: `${CANARY}-of-the-oauth-service-0123456789`,
+          OPENAI_API_KEY: `${CANARY}-of-openai`,
+          SECRET_KEY_BASE: `${CANARY}-of-the-sessions-0123456789`,
+          COLLECTOR_JWT_SECRET: `${CANARY}-of-the-collector-0123456789`,
+        },
+      }),
+    )
+    expect(codeOf(report.components.auth)).toBe('idp_issuer_mismatch')
+    expect(codeOf(report.components.designer)).toBe('rbac_forbidden')
+    expect(codeOf(report.components.platform_pods)).toBe('deployments_unready')
+    expect(codeOf(report.components.collector)).toBe('collector_unreachable')
+    expect(codeOf(report.components.oauth)).toBe('oauth_unreachable')
+    expect(JSON.stringify(report)).toContain('[redacted]')
+    for (const text of seen) expect(text).not.toContain(CANARY)
+    for (const text of seen) expect(text).not.toContain(TOKEN)
+  })
+
+  it('nor does the password of the database', async () => {
+    const address = { ...parseAddress(town.database.url), password: `${CANARY}-password` }
+    const clinic = await serveClinic({
+      databaseUrl: addressUrl({ ...address, database: 'not_there' }),
+    })
+    const { report } = await clinic.report()
+    expect(report.components.database.status).toBe('fail')
+    expect(JSON.stringify(report) + clinic.lines.join('')).not.toContain(CANARY)
+    await clinic.close()
+  })
+
+  it('a text of megabytes is cut, in no time', async () => {
+    town.kubernetes.intercept = (_, response) => {
+      response.writeHead(403, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ reason: 'Forbidden', message: 'a'.repeat(4 << 20) }))
+      return true
+    }
+    const clinic = await serveClinic(town.patient())
+    const { report } = await clinic.report()
+    expect(codeOf(report.components.platform_pods)).toBe('rbac_forbidden')
+    expect(JSON.stringify(report).length).toBeLessThan(10_000)
+    expect(report.duration_ms).toBeLessThan(3000)
+    await clinic.close()
+  })
+})
