@@ -1,6 +1,6 @@
 import type { FailureCode } from './failure-codes.ts'
 
-/** What the report is about (SPEC 2.1); without a critical component the platform does not work at all (SPEC 3). */
+/** What the report is about (SPEC 2.1), and how much depends on it (SPEC 3). */
 const COMPONENTS = {
   database: 'critical',
   designer: 'optional',
@@ -14,6 +14,9 @@ const COMPONENTS = {
 
 export type ComponentName = keyof typeof COMPONENTS
 export const COMPONENT_NAMES = Object.keys(COMPONENTS) as readonly ComponentName[]
+
+/** Whether the platform does not work at all without a component (SPEC 3). */
+export const isCritical = (name: ComponentName): boolean => COMPONENTS[name] === 'critical'
 
 export type ComponentStatus = 'ok' | 'fail' | 'skipped'
 export type Verdict = 'ok' | 'degraded' | 'fail'

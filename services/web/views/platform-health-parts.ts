@@ -77,4 +77,4 @@ const CHECKS: Readonly<Record<string, string>> = {
 
 /** A check that passed, in words; its name in the report is its title. */
 export const passedCheck = (name: string): Html =>
-  html`<li title="${name}">${Object.hasOwn(CHECKS, name) ? CHECKS[name] : name}</li>`
+  html`<li class="passed" title="${name}">${Object.hasOwn(CHECKS, name) ? CHECKS[name] : name}</li>`

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { PastRun } from '../diagnostics/probe.ts'
-import { COMPONENT_NAMES } from '../diagnostics/report.ts'
+import { COMPONENT_NAMES, isCritical } from '../diagnostics/report.ts'
 import type { ComponentName, ComponentResult, Report } from '../diagnostics/report.ts'
 import { absoluteTime, duration, plural, pretty } from './format.ts'
 import { icon } from './icons.ts'
@@ -26,7 +26,9 @@ const VERDICTS = {
 /** One report: the verdict, what needs attention, what works, and the tables behind it. */
 export function reportSection(run: PastRun, pod: string): Html {
   const { components } = run.report
-  const failing = COMPONENT_NAMES.filter((name) => components[name].status === 'fail')
+  const failing = COMPONENT_NAMES.filter((name) => components[name].status === 'fail').toSorted(
+    (a, b) => Number(isCritical(b)) - Number(isCritical(a)),
+  )
   const others = COMPONENT_NAMES.filter((name) => components[name].status !== 'fail')
   return html`<div class="probe-report">
     ${verdictBanner(run, { failing: failing.length, pod })}
@@ -56,10 +58,11 @@ function verdictBanner(
   const checked = COMPONENT_NAMES.filter(
     (name) => report.components[name].status !== 'skipped',
   ).length
+  const skipped = COMPONENT_NAMES.length - checked
   const summary =
     failing > 0
       ? `${failing} of ${plural(checked, 'checked component')} failed`
-      : `${plural(checked, 'component')} checked, ${COMPONENT_NAMES.length - checked} skipped`
+      : `${plural(checked, 'component')} checked${skipped > 0 ? `, ${skipped} skipped` : ''}`
   return html`<section class="card verdict ${tone}" aria-label="Verdict" role="status">
     <span class="verdict-icon">${icon(report.status === 'ok' ? 'check' : 'alert')}</span>
     <div class="verdict-text">
@@ -89,7 +92,10 @@ function failureCard(name: ComponentName, result: ComponentResult): Html {
   return html`<section class="card failed probe-failure" aria-labelledby="failed-${name}">
     <div class="card-head">
       <h2 id="failed-${name}">${TITLES[name]}</h2>
-      <span class="pair">${latencyBadge(result)} ${statusPill(result.status)}</span>
+      <span class="pair">
+        ${isCritical(name) ? html`<span class="hint">Critical</span>` : ''} ${latencyBadge(result)}
+        ${statusPill(result.status)}
+      </span>
     </div>
     <p class="probe-error">${result.error}</p>
     ${credentialsTable(details)}
@@ -129,7 +135,7 @@ function facts(result: ComponentResult): Html | string {
   const checks = result.checks ?? []
   if (texts.length + checks.length === 0) return ''
   return html`<ul class="probe-facts">
-    ${checks.length > 0 ? checks.map(passedCheck) : ''} ${texts}
+    ${texts} ${checks.map(passedCheck)}
   </ul>`
 }
 

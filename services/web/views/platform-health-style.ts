@@ -68,6 +68,7 @@ export const platformHealthStyle = `
 .probe-list .pair, .probe-failure .pair, .probe-progress .pair { flex: none; }
 .probe-facts { display: flex; flex-wrap: wrap; gap: 2px 14px; color: var(--soft); font-size: 12.5px; }
 .probe-facts li { overflow-wrap: anywhere; }
+.probe-facts .passed::before { content: "✓" / ""; margin-right: 5px; color: var(--good); font-weight: 600; }
 .probe-json pre { max-height: 480px; overflow: auto; }
 
 @media (max-width: 640px) {

@@ -1,8 +1,8 @@
 import { html } from 'hono/html'
 import type { PastRun } from '../diagnostics/probe.ts'
 import { COMPONENT_NAMES } from '../diagnostics/report.ts'
-import { duration } from './format.ts'
-import { pill, time } from './parts.ts'
+import { absoluteTime, duration } from './format.ts'
+import { pill } from './parts.ts'
 import type { Html, Tone } from './parts.ts'
 import type { CrewDetails, DeploymentDetails, ShownDetails } from './platform-health-details.ts'
 import { TITLES, verdictPill } from './platform-health-parts.ts'
@@ -153,7 +153,7 @@ export function runsTable(runs: readonly PastRun[], pod: string): Html | string 
 function runRow({ id, startedAt, report }: PastRun): Html {
   const failing = COMPONENT_NAMES.filter((name) => report.components[name].status === 'fail')
   return html`<tr>
-    <td class="lead"><a href="?download=1&amp;run=${id}">${time(startedAt)}</a></td>
+    <td class="lead"><a href="?download=1&amp;run=${id}">${absoluteTime(startedAt)}</a></td>
     <td class="state">${verdictPill(report.status)}</td>
     <td data-label="Failed components" class="wide">
       ${

@@ -65,12 +65,12 @@ export function openClinic({ databaseUrl, env = {}, diagnostics = {}, mount }: P
 export type Clinic = Awaited<ReturnType<typeof serveClinic>>
 
 /** The same behind a real socket. */
-export async function serveClinic(patient: Patient) {
+export async function serveClinic({ port = 0, ...patient }: Patient & { port?: number }) {
   const clinic = openClinic(patient)
   const service = await serve({
     // The bindings are what @hono/node-server passes.
     fetch: (request, env) => clinic.app.fetch(request, env as HttpBindings),
-    port: 0,
+    port,
     host: '127.0.0.1',
     log: clinic.log,
   })

@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { hashPassword } from '../../../../services/platform/passwords.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import { chromiumPath, launchBrowser } from '../../../support/browser.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { serveClinic } from './support/clinic.ts'
+import type { Clinic, Patient } from './support/clinic.ts'
+import { closed } from './support/faults.ts'
+import { startTown } from './support/town.ts'
+import type { Town } from './support/town.ts'
+
+const PASSWORD = 'correct horse battery staple'
+const EMAIL = 'ada@acme.test'
+const chromium = chromiumPath()
+if (!chromium) console.warn('browser tests skipped: no Chromium found; set CHROMIUM_PATH')
+
+describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPEC 4.3)', () => {
+  let town: Town
+  let browser: Browser
+  let clinic: Clinic | undefined
+
+  beforeAll(async () => {
+    town = await startTown()
+    const { sql, organizationId } = town
+    const passwordHash = await hashPassword(PASSWORD)
+    const user = { organizationId, email: EMAIL, name: 'Ada Park', passwordHash }
+    await grantRole(sql, await ensureUser(sql, user), 'platform-admin')
+    browser = await launchBrowser(chromium ?? '')
+  })
+
+  afterEach(async () => {
+    await clinic?.close()
+    clinic = undefined
+  })
+
+  afterAll(async () => {
+    await browser.close()
+    await town.stop()
+  })
+
+  /** The health page of a service, after the sign-in that leads to it through the dashboard. */
+  async function open(change: Partial<Patient> = {}, viewport = { width: 1280, height: 900 }) {
+    const port = await freePort()
+    const env = { ...change.env, PLATFORM_BASE_URL: `http://127.0.0.1:${port}` }
+    clinic = await serveClinic({ ...town.patient({ ...change, env }), port })
+    const context = await browser.newContext({ javaScriptEnabled: false, viewport })
+    const page = await context.newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => complaints.push(message.text()))
+    await page.goto(clinic.url)
+    await page.getByLabel('Email address').fill(EMAIL)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: 'Platform health' }).click()
+    return { page, complaints }
+  }
+
+  const pillOf = (page: Page, title: string) =>
+    page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: title }) })
+
+  it('shows that everything is well, and gives the report as a file', async () => {
+    const { page, complaints } = await open()
+    await page.getByRole('heading', { name: 'Everything that is configured works' }).waitFor()
+    for (const title of ['Database', 'Designer', 'Identity provider', 'Platform pods']) {
+      expect(await pillOf(page, title).innerText()).toContain('OK')
+    }
+    expect(await page.getByRole('row', { name: /acme-worker/ }).innerText()).toMatch(/ready/i)
+    expect(await page.getByText('Checking 8 components').isVisible()).toBe(false)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download JSON' }).click(),
+    ])
+    expect(download.suggestedFilename()).toMatch(/^platform-health-web-1-.*\.json$/)
+    const report: unknown = JSON.parse(await readFile(await download.path(), 'utf8'))
+    expect(report).toMatchObject({ status: 'ok' })
+    await page.getByRole('link', { name: 'Run again' }).click()
+    await page.getByRole('heading', { name: 'Everything that is configured works' }).waitFor()
+    expect(await page.getByRole('table', { name: 'Last runs' }).getByRole('row').count()).toBe(3)
+    expect(complaints).toEqual([])
+  })
+
+  it('shows what failed and what to do about it', async () => {
+    const { url } = await closed()
+    const { page, complaints } = await open({
+      env: { COLLECTOR_URL: url, PLATFORM_OAUTH_API_KEY: '' },
+    })
+    await page.getByRole('heading', { name: 'The platform works, but not all of it' }).waitFor()
+    const failure = page.getByRole('region', { name: 'Trace collector' })
+    expect(await failure.innerText()).toMatch(/ECONNREFUSED[^]*What to do[^]*Check COLLECTOR_URL/)
+    expect(await page.getByRole('region', { name: 'OAuth integration' }).innerText()).toContain(
+      'PLATFORM_OAUTH_API_KEY is not set on this pod',
+    )
+    expect(complaints).toEqual([])
+  })
+
+  it('leads to the dashboard where the provider has no report, and says so there', async () => {
+    const { page } = await open({ env: { PLATFORM_PROVIDER: 'serverless' } })
+    expect(new URL(page.url()).pathname).toBe('/')
+    expect(await page.getByRole('status').innerText()).toContain('on Kubernetes only')
+  })
+
+  it('fits a small screen, in the light and in the dark', async () => {
+    const { url } = await closed()
+    const small = { width: 360, height: 740 }
+    const { page } = await open({ env: { COLLECTOR_URL: url } }, small)
+    await page.getByRole('heading', { name: 'Last runs' }).waitFor()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      const { width } = (await page.locator('html').boundingBox()) ?? { width: 0 }
+      const main = await page.locator('main').evaluate((element) => element.scrollWidth)
+      expect(width).toBe(small.width)
+      expect(main).toBeLessThanOrEqual(small.width)
+    }
+  })
+})

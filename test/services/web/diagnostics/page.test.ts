@@ -1,0 +1,203 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createSession } from '../../../../services/platform/sessions.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import type { Role } from '../../../../services/platform/users.ts'
+import { COMPONENT_NAMES } from '../../../../services/web/diagnostics/report.ts'
+import { serveClinic, SHORT } from './support/clinic.ts'
+import type { Clinic, Patient } from './support/clinic.ts'
+import { closed, httpServer, silent } from './support/faults.ts'
+import { LIST, startTown } from './support/town.ts'
+import type { Town } from './support/town.ts'
+
+const PATH = '/admin/platform_health'
+const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
+
+let town: Town
+let admin: string
+let member: string
+const open: { close(): Promise<void> }[] = []
+
+beforeAll(async () => {
+  town = await startTown()
+  admin = await signIn('admin@acme.test', 'platform-admin')
+  member = await signIn('member@acme.test', 'member')
+})
+
+afterEach(async () => {
+  town.kubernetes.intercept = () => false
+  await Promise.all(open.splice(0).map((each) => each.close()))
+})
+
+afterAll(() => town.stop())
+
+async function signIn(email: string, role: Role): Promise<string> {
+  const { sql, organizationId } = town
+  const userId = await ensureUser(sql, { organizationId, email, name: 'Ada', passwordHash: null })
+  await grantRole(sql, userId, role)
+  return `platform_session=${await createSession(sql, userId)}`
+}
+
+async function serve(change: Partial<Patient> = {}): Promise<Clinic> {
+  const clinic = await serveClinic(town.patient(change))
+  open.push(clinic)
+  return clinic
+}
+
+const get = ({ url }: Clinic, path = PATH, headers: Record<string, string> = {}) =>
+  fetch(url + path, { redirect: 'manual', headers: { cookie: admin, ...headers } })
+
+const read = async (response: Response): Promise<string> =>
+  (await response.text()).replace(/\s+/g, ' ')
+
+describe('GET /admin/platform_health (SPEC 4.3)', () => {
+  it('shows the report with pills, latencies and the Deployments', async () => {
+    const response = await get(await serve())
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/html; charset=UTF-8')
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
+    const page = await read(response)
+    expect(page).toContain('Everything that is configured works')
+    expect(page.match(/class="pill good">OK</g)?.length).toBeGreaterThanOrEqual(8)
+    expect(page).toMatch(/class="latency"[^>]*>\d+ ms</)
+    expect(page).toContain('acme-internal-registry')
+    expect(page).toContain('crew-assistant')
+    expect(page).not.toContain('<script')
+    expect(page.trim()).toMatch(/<\/html>$/)
+  })
+
+  it('shows what is wrong first, with the code and what to do', async () => {
+    const away = await closed()
+    const page = await read(await get(await serve({ env: { COLLECTOR_URL: away.url } })))
+    expect(page).toContain('The platform works, but not all of it')
+    expect(page).toContain('ConnectionFailed: connect ECONNREFUSED')
+    expect(page).toContain('collector_unreachable')
+    expect(page).toMatch(/What to do<\/strong> Check COLLECTOR_URL/)
+    expect(page.indexOf('ECONNREFUSED')).toBeLessThan(page.indexOf('Other components'))
+  })
+
+  it('sends the frame at once, and each component when it has its result', async () => {
+    const server = await silent()
+    open.push({ close: () => server.stop() })
+    const response = await get(await serve({ env: { COLLECTOR_URL: server.url } }))
+    const times = new Map<string, number>()
+    let page = ''
+    for await (const chunk of response.body ?? []) {
+      page += Buffer.from(chunk).toString()
+      for (const text of ['Checking 8 components', 'Database', 'class="probe-report"']) {
+        if (page.includes(text) && !times.has(text)) times.set(text, performance.now())
+      }
+    }
+    const [begun = 0, first = 0, done = 0] = times.values()
+    expect(begun).toBeLessThan(done)
+    expect(done - first).toBeGreaterThan(SHORT.abortMs / 2)
+  })
+
+  it('escapes whatever others say', async () => {
+    const liar = await httpServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ issuer: HOSTILE, jwks_uri: HOSTILE }))
+    })
+    open.push({ close: () => liar.stop() })
+    town.kubernetes.intercept = (call, response) => {
+      const conditions = [
+        { type: 'ReplicaFailure', status: 'True', reason: HOSTILE, message: HOSTILE },
+      ]
+      const item = { metadata: { name: 'acme-web' }, spec: {}, status: { conditions } }
+      const isList = call.path === LIST
+      response.writeHead(isList ? 200 : 403, { 'content-type': 'application/json' })
+      response.end(
+        JSON.stringify(isList ? { items: [item] } : { reason: HOSTILE, message: HOSTILE }),
+      )
+      return true
+    }
+    await town.sql`update organizations set name = ${HOSTILE} where internal`
+    const clinic = await serve({
+      env: { OIDC_ISSUER_URL: liar.url, POD_NAME: HOSTILE, PLATFORM_VERSION: HOSTILE },
+    })
+    const page = await read(await get(clinic))
+    expect(page).not.toMatch(/<script|<img src=x/)
+    expect(page.match(/&lt;script&gt;/g)?.length).toBeGreaterThanOrEqual(4)
+    const download = await get(clinic, `${PATH}?download=1`)
+    expect(download.headers.get('content-disposition')).toMatch(/^attachment; filename="[\w.-]+"$/)
+    await town.sql`update organizations set name = 'Platform' where internal`
+  })
+
+  it('offers the report as a file, this one and those before', async () => {
+    const clinic = await serve()
+    const page = await read(await get(clinic))
+    const [, query = ''] = /href="\?(download=1&amp;run=[0-9a-f-]+)"/.exec(page) ?? []
+    const before = town.hits.collector
+    const response = await get(clinic, `${PATH}?${query.replace('&amp;', '&')}`)
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(response.headers.get('content-disposition')).toMatch(
+      /^attachment; filename="platform-health-web-1-2\d{3}-[\dTZ-]+\.json"$/,
+    )
+    const report = (await response.json()) as { components: Record<string, unknown> }
+    expect(Object.keys(report.components)).toEqual(COMPONENT_NAMES)
+    expect(town.hits.collector).toBe(before)
+    await get(clinic, `${PATH}?download=1&run=unknown`)
+    expect(town.hits.collector).toBe(before + 1)
+  })
+
+  it('remembers the last runs of this pod', async () => {
+    const clinic = await serve()
+    await (await get(clinic)).text()
+    await clinic.report()
+    const page = await read(await get(clinic))
+    expect(page.match(/\?download=1&amp;run=/g)?.length).toBe(4)
+  })
+
+  it('runs nothing for a page of another site, and offers to', async () => {
+    const clinic = await serve()
+    const before = town.hits.collector
+    const offer = await get(clinic, PATH, { 'sec-fetch-site': 'cross-site' })
+    expect(await read(offer)).toContain('Run the checks')
+    await get(clinic, `${PATH}?download=1`, { 'sec-fetch-site': 'cross-site' })
+    expect(town.hits.collector).toBe(before)
+    await (await get(clinic, PATH, { 'sec-fetch-site': 'same-origin' })).text()
+    expect(town.hits.collector).toBe(before + 1)
+    const last = await get(clinic, PATH, { 'sec-fetch-site': 'cross-site' })
+    expect(await read(last)).toContain('Everything that is configured works')
+    expect(town.hits.collector).toBe(before + 1)
+  })
+
+  it('goes on for the next viewer when one leaves in the middle', async () => {
+    const server = await silent()
+    open.push({ close: () => server.stop() })
+    const clinic = await serve({ env: { COLLECTOR_URL: server.url } })
+    const leaver = new AbortController()
+    const response = await fetch(clinic.url + PATH, {
+      headers: { cookie: admin },
+      signal: leaver.signal,
+    })
+    expect(response.status).toBe(200)
+    leaver.abort()
+    const page = await read(await get(clinic))
+    expect(page).toContain('collector_unreachable')
+    expect(clinic.lines.filter((line) => line.includes('"diagnosis"'))).toHaveLength(1)
+    expect(clinic.lines.join('')).not.toContain('"level":"error"')
+  })
+
+  it.each([
+    ['without PLATFORM_SELF_HOSTED', { PLATFORM_SELF_HOSTED: 'false' }],
+    ['on a serverless container service', { PLATFORM_PROVIDER: 'serverless' }],
+    ['for local development', { PLATFORM_PROVIDER: 'local' }],
+  ])('leads to the dashboard, which says why, %s', async (_, env) => {
+    const clinic = await serve({ env })
+    const before = town.hits.collector
+    const response = await get(clinic)
+    expect(response.status).toBe(303)
+    const location = response.headers.get('location') ?? ''
+    const dashboard = await read(await get(clinic, location))
+    expect(dashboard).toContain('The health report exists on Kubernetes only')
+    expect((await get(clinic, PATH, { cookie: member })).status).toBe(404)
+    expect(town.hits.collector).toBe(before)
+  })
+
+  it('is in the navigation of administrators only', async () => {
+    const clinic = await serve()
+    expect(await read(await get(clinic, '/'))).toContain(PATH)
+    expect(await read(await get(clinic, '/', { cookie: member }))).not.toContain(PATH)
+  })
+})
