@@ -1,6 +1,7 @@
 import { connect as connectSocket, Socket } from 'node:net'
 import postgres from 'postgres'
 import * as v from 'valibot'
+import { arrayTypes } from './database-arrays.ts'
 import { openDatabaseSocket } from './database-socket.ts'
 import { deadline } from './deadline.ts'
 import { integer, optional, text, word } from './env.ts'
@@ -113,6 +114,8 @@ export function connectDatabase(address: DatabaseAddress, options: ConnectOption
     connect_timeout: connectTimeoutMs / 1000,
     idle_timeout: 60,
     onnotice: () => {},
+    fetch_types: false,
+    types: arrayTypes,
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel }, undefined: null },
     connection: { application_name: name, statement_timeout: statementTimeoutMs },
     socket: () => openSocket(address, options),

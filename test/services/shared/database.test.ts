@@ -111,6 +111,57 @@ describe('connectDatabase', () => {
     },
   )
 
+  it('takes and gives arrays of texts and of numbers', async () => {
+    const sql = connectDatabase(parseAddress(database.url), { name: 'test' })
+    const texts = ['', 'a,b', '{x}', '"quoted"', 'back\\slash', 'NULL', ' ', 'ünï']
+    const [row] = await sql`
+      select ${texts}::text[] as texts, ${[]}::text[] as none, ${[1, -2]}::int[] as integers,
+        ${['9007199254740993']}::text[]::int8[] as bigints, 'b' = any(${['a', 'b']}) as has,
+        array['a', null] as with_null`
+    expect(row).toEqual({
+      texts,
+      none: [],
+      integers: [1, -2],
+      bigints: ['9007199254740993'],
+      has: true,
+      withNull: ['a', null],
+    })
+    await sql.end()
+  })
+
+  it.each([1, 2, 3, 4])(
+    'fails its statement when the connection is lost at answer %i, and goes on',
+    async (answers) => {
+      const { host, port, ...rest } = parseAddress(database.url)
+      let lost = false
+      const proxy = createServer((client) => {
+        const server = connect(port, host)
+        for (const socket of [client, server]) socket.on('error', () => {})
+        client.pipe(server)
+        let seen = 0
+        server.on('data', (data) => {
+          seen += 1
+          if (lost || seen < answers) return void client.write(data)
+          lost = true
+          client.destroy()
+        })
+        client.on('close', () => server.destroy())
+      }).listen(0, '127.0.0.1')
+      await once(proxy, 'listening')
+      const { port: front } = proxy.address() as AddressInfo
+      const sql = connectDatabase({ host, port: front, ...rest }, { name: 'test', max: 1 })
+      const outcome = await Promise.all(
+        [1, 2, 3].map((n) =>
+          sql`select ${n}::int as n`.then(([row]) => row?.['n'], isDatabaseAway),
+        ),
+      )
+      expect(outcome).toContain(true)
+      expect([...(await sql`select 1 as one`)]).toEqual([{ one: 1 }])
+      await sql.end({ timeout: 1 })
+      proxy.close()
+    },
+  )
+
   it('refuses while nobody listens, and works again as soon as somebody does', async () => {
     const { host, port, ...rest } = parseAddress(database.url)
     const front = await freePort()
