@@ -223,16 +223,16 @@ describe('a crew’s model that fails', () => {
   })
 
   it('fails the run when it never answers', async () => {
-    expect(await failureOf([isSilent], { timeoutMs: 50 })).toEqual({
+    expect(await failureOf([isSilent], { timeoutMs: 500 })).toEqual({
       code: 'llm_timeout',
-      message: expect.stringContaining('did not answer within 50 ms'),
+      message: expect.stringContaining('did not answer within 500 ms'),
     })
     expect(model.requests).toHaveLength(1)
   })
 
   it('fails the run when it stops in the middle of its answer', async () => {
     const half: Answer = (response) => void response.writeHead(200).write('{"choices":')
-    expect(await failureOf([half], { timeoutMs: 50 })).toMatchObject({ code: 'llm_timeout' })
+    expect(await failureOf([half], { timeoutMs: 500 })).toMatchObject({ code: 'llm_timeout' })
     const cut: Answer = (response) => {
       response.writeHead(200, { 'content-length': '100' }).write('{"choices":')
       setImmediate(() => response.destroy())
