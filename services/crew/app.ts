@@ -56,17 +56,17 @@ export function createApp(deps: CrewDeps): Hono<Env> {
 }
 
 function kickoffHandler(deps: CrewDeps) {
-  const { definition, llm, log, isDraining = () => false, heartbeatMs = HEARTBEAT_MS } = deps
+  const { llm, log, isDraining = () => false, heartbeatMs = HEARTBEAT_MS } = deps
   let runs = 0
   return async function kickoff(c: Context<Env>): Promise<Response> {
-    const request = await readKickoff(c, definition)
+    const request = await readKickoff(c, deps.definition)
     if (isDraining() || runs >= RUNS_MAX) {
       const why = isDraining() ? 'This crew is stopping.' : `${RUNS_MAX} runs are going on.`
       const headers = { 'retry-after': '1' }
       throw new AppError('unavailable', `${why} Try again soon.`, { headers })
     }
     runs += 1
-    const { kickoff_id } = request
+    const { kickoff_id, definition } = request
     c.get('wide')['kickoff_id'] = kickoff_id
     const body = streamEvents({
       run: (signal) => runCrew({ definition, llm }, request.inputs, signal),
@@ -82,15 +82,19 @@ function kickoffHandler(deps: CrewDeps) {
   }
 }
 
-async function readKickoff(c: Context, definition: CrewDefinition): Promise<KickoffRequest> {
+async function readKickoff(
+  c: Context,
+  deployed: CrewDefinition,
+): Promise<KickoffRequest & { definition: CrewDefinition }> {
   const request = parseKickoff(await c.req.text())
+  const { definition = deployed } = request
   const missing = requiredInputs(definition).filter((name) => !Object.hasOwn(request.inputs, name))
   if (missing.length > 0) {
     throw new AppError('unprocessable', `Inputs are missing: ${missing.join(', ')}.`, {
       details: { missing_inputs: missing },
     })
   }
-  return request
+  return { ...request, definition }
 }
 
 function parseKickoff(body: string): KickoffRequest {

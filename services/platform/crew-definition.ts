@@ -45,7 +45,7 @@ export type CrewDefinition = v.InferOutput<typeof crew>
 export type Agent = CrewDefinition['agents'][number]
 export type Task = CrewDefinition['tasks'][number]
 
-const crewDefinition = v.pipe(
+export const crewDefinition = v.pipe(
   crew,
   v.check(hasUniqueKeys, 'agents and tasks need unique keys'),
   v.check(namesKnownAgents, 'every task names an agent of this crew'),

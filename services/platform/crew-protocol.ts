@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { crewDefinition } from './crew-definition.ts'
 
 /** A crew writes a heartbeat this often while it runs, so that a slow model can be told from a dead connection. */
 export const HEARTBEAT_MS = 5000
@@ -73,6 +74,8 @@ export type CrewMessage = v.InferOutput<typeof message>
 export const kickoffRequest = v.strictObject({
   kickoff_id: v.pipe(v.string(), v.uuid('must be a UUID')),
   inputs: v.record(v.string(), v.unknown()),
+  /** The project version that is run. @default the one that the crew was deployed with */
+  definition: v.optional(crewDefinition),
 })
 export type KickoffRequest = v.InferOutput<typeof kickoffRequest>
 

@@ -19,7 +19,10 @@ export interface LeasedExecution {
   readonly deploymentName: string
   readonly slug: string
   readonly organizationId: number
+  /** Where the crew is that runs it, and the automation which that crew's token is derived from. */
   readonly url: string | null
+  readonly crewAutomationId: string
+  /** The version that was deployed when it was queued. */
   readonly definition: CrewDefinition
 }
 
@@ -43,11 +46,13 @@ export async function takeExecutions(sql: Queryable, limit: number): Promise<Lea
         lease_expires_at = now() + make_interval(secs => ${LEASE_SECONDS}),
         started_at = coalesce(started_at, now())
       from due where e.id = due.id
-      returning e.id, e.lease_id, e.attempt, e.inputs, e.queued_at, e.deployment_id)
+      returning e.id, e.lease_id, e.attempt, e.inputs, e.queued_at, e.deployment_id, e.project_version_id)
     select t.id, t.lease_id, t.attempt, t.inputs, t.queued_at, t.deployment_id, d.automation_id,
-      d.name as deployment_name, d.slug, d.organization_id, d.url, v.definition
+      d.name as deployment_name, d.slug, d.organization_id, crew.url,
+      crew.automation_id as crew_automation_id, v.definition
     from taken t join deployments d on d.id = t.deployment_id
-      join project_versions v on v.id = d.project_version_id
+      join deployments crew on crew.id = coalesce(d.runs_on, d.id)
+      join project_versions v on v.id = t.project_version_id
     order by t.queued_at`
 }
 

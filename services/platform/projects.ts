@@ -1,7 +1,67 @@
+import { sqlState } from '../shared/database.ts'
 import type { Queryable } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { parseCrewDefinition } from './crew-definition.ts'
 import type { CrewDefinition } from './crew-definition.ts'
+
+export interface Project {
+  readonly id: number
+  readonly name: string
+  /** The number of the newest version; 0: there is none. */
+  readonly lastVersion: number
+  /** The number of the newest published version. */
+  readonly publishedVersion: number | null
+  /** The automation that runs it, once it is deployed. */
+  readonly automationId: string | null
+  readonly createdAt: Date
+}
+
+const columns = (sql: Queryable) => sql`
+  p.id, p.name, p.last_version, p.created_at,
+  (select max(v.number) from project_versions v
+    where v.project_id = p.id and v.published_at is not null) as published_version,
+  (select d.automation_id from deployments d join project_versions v on v.id = d.project_version_id
+    where v.project_id = p.id order by d.id limit 1) as automation_id`
+
+/** Creates a project. Raises `conflict` when the organization has one of that name. */
+export async function createProject(
+  sql: Queryable,
+  project: { organizationId: number; name: string },
+): Promise<Project> {
+  try {
+    const [created] = await sql<[Project]>`
+      with p as (insert into projects ${sql({ ...project })} returning *)
+      select ${columns(sql)} from p`
+    return created
+  } catch (thrown) {
+    if (sqlState(thrown) !== '23505') throw thrown
+    throw new AppError(
+      'conflict',
+      'Your organization has a project of that name. Choose another name, or add a version to that project.',
+    )
+  }
+}
+
+/** A project of the organization; one of another organization is not found. */
+export async function findProject(
+  sql: Queryable,
+  { organizationId, id }: { organizationId: number; id: number },
+): Promise<Project | undefined> {
+  const [found] = await sql<Project[]>`
+    select ${columns(sql)} from projects p
+    where p.id = ${id} and p.organization_id = ${organizationId}`
+  return found
+}
+
+/** The projects of an organization after the one with the id `after`, oldest first. */
+export async function listProjects(
+  sql: Queryable,
+  { organizationId, after, limit }: { organizationId: number; after: number; limit: number },
+): Promise<Project[]> {
+  return sql<Project[]>`
+    select ${columns(sql)} from projects p
+    where p.organization_id = ${organizationId} and p.id > ${after} order by p.id limit ${limit}`
+}
 
 export interface ProjectVersion {
   readonly id: number

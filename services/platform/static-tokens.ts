@@ -49,6 +49,30 @@ export async function acceptStaticToken(
   return found !== undefined
 }
 
+/** What a token of a whole organization opens. */
+export interface OrganizationToken {
+  readonly id: number
+  readonly organizationId: number
+  /** The platform's own organization. */
+  readonly internal: boolean
+}
+
+/** The organization of a token that is good for all of it; marks the token as used, at most once a minute. */
+export async function findOrganizationToken(
+  sql: Queryable,
+  token: string,
+): Promise<OrganizationToken | undefined> {
+  const [found] = await sql<(OrganizationToken & { stale: boolean })[]>`
+    select t.id, t.organization_id, o.internal,
+      coalesce(t.last_used_at < now() - interval '1 minute', true) as stale
+    from static_tokens t join organizations o on o.id = t.organization_id
+    where t.token_hash = ${hashOf(token)} and t.revoked_at is null and t.deployment_id is null`
+  if (!found) return undefined
+  if (found.stale) await sql`update static_tokens set last_used_at = now() where id = ${found.id}`
+  const { id, organizationId, internal } = found
+  return { id, organizationId, internal }
+}
+
 /** The live tokens that may call a deployment, newest first. */
 export async function listStaticTokens(
   sql: Queryable,

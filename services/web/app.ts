@@ -8,6 +8,7 @@ import { assetRoutes } from './routes/assets.ts'
 import { automationApiRoutes } from './routes/automation-api.ts'
 import { automationRoutes } from './routes/automations.ts'
 import { dashboardRoutes } from './routes/dashboard.ts'
+import { designerRoutes } from './routes/designer.ts'
 import { answerError, answerNotFound } from './routes/errors.ts'
 import { executionRoutes } from './routes/executions.ts'
 import { healthDebugRoutes } from './routes/health-debug.ts'
@@ -33,6 +34,7 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   app.route('/', platformHealthRoutes(deps, diagnostics))
   app.route('/', assetRoutes())
   app.route('/', automationApiRoutes(deps))
+  app.route('/designer/v2', designerRoutes(deps))
   app.route('/', signInRoutes(deps))
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))

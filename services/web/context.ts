@@ -35,3 +35,18 @@ export interface AuthorizedCall {
   Bindings: Partial<HttpBindings>
   Variables: RequestVariables & { automation: Deployment }
 }
+
+/** Who calls on behalf of a whole organization: a person, or a token of it. */
+export interface Caller {
+  readonly organizationId: number
+  /** It is the platform's own organization, and a token of it. */
+  readonly internal: boolean
+  /** null: a person, with a session. */
+  readonly tokenId: number | null
+}
+
+/** A call that was accepted for an organization. */
+export interface OrganizationCall {
+  Bindings: Partial<HttpBindings>
+  Variables: RequestVariables & { caller: Caller }
+}

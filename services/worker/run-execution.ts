@@ -145,7 +145,7 @@ async function follow(following: Following): Promise<Ending> {
 }
 
 async function call({ deps, execution, trace }: Following, signal: AbortSignal): Promise<Ending> {
-  const { id, inputs, url, automationId } = execution
+  const { id, inputs, url, crewAutomationId, definition } = execution
   if (url === null) {
     const message = 'The crew has no address: it was not deployed. Look at its deployment.'
     return { kind: 'failed', failure: { code: 'crew_not_deployed', message } }
@@ -153,8 +153,8 @@ async function call({ deps, execution, trace }: Following, signal: AbortSignal):
   let position = 0
   return callCrew({
     url,
-    token: crewToken(deps.secretKeyBase, automationId),
-    request: { kickoff_id: id, inputs },
+    token: crewToken(deps.secretKeyBase, crewAutomationId),
+    request: { kickoff_id: id, inputs, definition },
     patienceMs: deps.crewPatienceMs,
     silenceMs: deps.silenceMs,
     signal,

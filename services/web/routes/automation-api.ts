@@ -1,5 +1,4 @@
 import { Hono } from 'hono'
-import type { Handler } from 'hono'
 import { requiredInputs } from '../../platform/crew-definition.ts'
 import { getDefinition } from '../../platform/deployments.ts'
 import { findExecution, kickoff } from '../../platform/executions.ts'
@@ -11,6 +10,7 @@ import { automationPath, automationUrl } from '../automation-urls.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { readJson } from '../../shared/json-body.ts'
 import { isOver, statusDocument } from './execution-status.ts'
+import { refuseMethod } from '../refuse-method.ts'
 import { readIdempotencyKey, readKickoff, requireInputs } from './kickoff-request.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
@@ -57,13 +57,4 @@ export function automationApiRoutes({ config, sql }: WebDeps): Hono<AuthorizedCa
   routes.all(`${path}/inputs`, refuseMethod('GET, HEAD'))
 
   return routes
-}
-
-/** 405 comes after authentication: without a token these paths tell nothing but 401. */
-function refuseMethod(allow: string): Handler<AuthorizedCall> {
-  return function methodNotAllowed() {
-    throw new AppError('method_not_allowed', `This address takes ${allow} only.`, {
-      headers: { allow },
-    })
-  }
 }

@@ -21,7 +21,7 @@ export function answerNotFound(c: Context): Response | Promise<Response> {
 
 /** The one place where an error becomes an answer: a problem document for the API, a page for people (SPEC 7). */
 export function answerError({ log, config }: WebDeps): ErrorHandler<WebApp> {
-  const api = `/${config.PLATFORM_API_PREFIX}/api/`
+  const apis = [`/${config.PLATFORM_API_PREFIX}/api/`, '/designer/v2/', '/tools/']
   return function onError(thrown, c) {
     const error = isDatabaseAway(thrown) ? databaseAway(thrown) : toAppError(thrown)
     const { requestId, wide, session } = c.var
@@ -29,7 +29,7 @@ export function answerError({ log, config }: WebDeps): ErrorHandler<WebApp> {
     if (error.status >= 500) {
       log.error({ request_id: requestId, err: error.cause ?? error }, 'request failed')
     }
-    if (c.req.path.startsWith(api)) return problemResponse(error, requestId)
+    if (apis.some((api) => c.req.path.startsWith(api))) return problemResponse(error, requestId)
     return c.html(errorPage({ error, requestId, session }), error.status, error.headers)
   }
 }

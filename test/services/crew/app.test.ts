@@ -74,6 +74,25 @@ async function failureOf(answers: Answer[], options?: CrewOptions) {
 }
 
 describe('a crew’s run (SPEC 1)', () => {
+  it('is of the definition that the kickoff brings, if it brings one', async () => {
+    const brought = {
+      name: 'Brought',
+      llm: { model: 'other-model' },
+      agents: [{ key: 'poet', role: 'Poet', goal: 'Write about {animal}' }],
+      tasks: [{ key: 'poem', description: 'A poem.', expected_output: 'Verse', agent: 'poet' }],
+    }
+    const send = (change: object) => {
+      const inputs = { animal: 'otters' }
+      const request = { kickoff_id: randomUUID(), inputs, definition: brought, ...change }
+      return kickoff({ body: JSON.stringify(request) })
+    }
+    model.play(says('Verse.'))
+    expect((await eventsOf(await send({}))).at(-1)).toMatchObject({ output: 'Verse.' })
+    expect(model.requests[0]?.body).toMatchObject({ model: 'other-model' })
+    expect((await send({ inputs: { topic: 'x' } })).status).toBe(422)
+    expect((await send({ definition: { ...brought, tasks: [] } })).status).toBe(422)
+  })
+
   it('does its tasks in order, fills in the inputs, and hands each output to the next task', async () => {
     model.play(says('Whales are mammals. {topic}'), says('A summary.'))
     const response = await kickoff()

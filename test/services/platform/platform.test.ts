@@ -127,6 +127,32 @@ describe('deployments', () => {
     expect(await stolen.catch(sqlState)).toBe(FOREIGN_KEY_VIOLATION)
   })
 
+  it('runs published versions only, and on crews of the internal organization only', async () => {
+    const ours = await seedCrew(sql, { organization: 'Drafts', slug: 'drafts' })
+    const theirs = await seedCrew(sql, { organization: 'Rival', slug: 'rival' })
+    const [draft] = await sql<[{ id: number }]>`
+      insert into project_versions (project_id, organization_id, number, definition)
+      select project_id, organization_id, 99, definition from project_versions
+      where id = ${ours.projectVersionId} returning id`
+    const moved = sql`update deployments set project_version_id = ${draft.id} where id = ${ours.id}`
+    expect(await moved.catch(sqlState)).toBe(CHECK_VIOLATION)
+    for (const host of [theirs.id, ours.id]) {
+      const hosted = sql`update deployments set runs_on = ${host} where id = ${ours.id}`
+      expect(await hosted.catch(sqlState)).toBe(CHECK_VIOLATION)
+    }
+  })
+
+  it('gives each run its organization and its version, whoever inserts it', async () => {
+    const ours = await seedCrew(sql, { organization: 'Whose', slug: 'whose' })
+    const theirs = await seedCrew(sql, { organization: 'Rival', slug: 'rival' })
+    const [run] = await sql<[{ organizationId: number; projectVersionId: number }]>`
+      insert into executions (deployment_id, organization_id, project_version_id, inputs)
+      values (${ours.id}, ${theirs.organizationId}, ${theirs.projectVersionId}, '{}')
+      returning organization_id, project_version_id`
+    const { organizationId, projectVersionId } = ours
+    expect(run).toEqual({ organizationId, projectVersionId })
+  })
+
   it('knows the same statuses as the database', async () => {
     const { id, organizationId } = await seedCrew(sql, {
       organization: 'Statuses',

@@ -19,6 +19,7 @@ const execution: LeasedExecution = {
   slug: 'research',
   organizationId: 1,
   url: null,
+  crewAutomationId: '00000000-0000-4000-8000-000000000003',
   definition,
 }
 

@@ -1,10 +1,16 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ATTEMPTS_MAX, takeExecutions } from '../../../services/platform/execution-queue.ts'
+import { markOnline } from '../../../services/platform/deployments.ts'
 import { stopExecution } from '../../../services/platform/executions.ts'
+import { ensureOrganization } from '../../../services/platform/organizations.ts'
+import { publishVersion } from '../../../services/platform/projects.ts'
+import { crewToken } from '../../../services/shared/crew-token.ts'
 import { runExecution } from '../../../services/worker/run-execution.ts'
 import type { ExecutionDeps } from '../../../services/worker/run-execution.ts'
 import { noTracing } from '../../../services/worker/run-trace.ts'
+import { definition } from '../../support/crew.ts'
+import { seedCrew } from '../../support/platform.ts'
 import { isSilent, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from './broken-crew.ts'
@@ -60,6 +66,44 @@ async function runNext(more: Partial<ExecutionDeps> = {}, drain = new AbortContr
   }
   return runExecution(deps, await platform.takeOne(), drain)
 }
+
+describe('what a run is of', () => {
+  it('is the version that was deployed when it was queued, whatever was published since', async () => {
+    await deploy()
+    const id = await platform.kickoff()
+    const changed = { ...definition, tasks: definition.tasks.slice(0, 1) }
+    const { projectVersionId } = platform.deployment
+    const [project] = await platform.sql<[{ id: number }]>`
+      select project_id as id from project_versions where id = ${projectVersionId}`
+    const newest = await publishVersion(platform.sql, project.id, changed)
+    await platform.sql`
+      update deployments set project_version_id = ${newest.id} where id = ${platform.deployment.id}`
+    model.play(says('Facts.'), says('A summary.'))
+    expect(await runNext()).toBe('completed')
+    expect(await platform.get(id)).toMatchObject({ output: 'A summary.' })
+    const next = await platform.kickoff()
+    model.play(says('Facts only.'))
+    expect(await runNext()).toBe('completed')
+    expect(await platform.get(next)).toMatchObject({ output: 'Facts only.' })
+  })
+
+  it('goes to the Runner when its automation has no crew of its own', async () => {
+    const { sql } = platform
+    await ensureOrganization(sql, { name: 'Platform', internal: true })
+    const runner = await seedCrew(sql, { organization: 'Platform', slug: 'runner' })
+    const base = { OPENAI_BASE_URL: model.baseUrl }
+    const token = crewToken(SECRET_KEY_BASE, runner.automationId)
+    const crew = await platform.startCrew({ ...base, CREW_TOKEN: token })
+    await markOnline(sql, runner.id, crew.url)
+    await platform.deployAt('http://127.0.0.1:9')
+    await sql`update deployments set runs_on = ${runner.id} where id = ${platform.deployment.id}`
+    const id = await platform.kickoff()
+    model.play(says('Facts.'), says('A summary.'))
+    expect(await runNext()).toBe('completed')
+    expect(await platform.get(id)).toMatchObject({ status: 'completed' })
+    await sql`update deployments set runs_on = null where id = ${platform.deployment.id}`
+  })
+})
 
 describe('a run that is taken away', () => {
   it('is let go of at the next heartbeat when somebody stops it', async () => {

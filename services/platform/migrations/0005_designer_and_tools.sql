@@ -1,0 +1,56 @@
+-- Runs that remember their version, and automations that the Runner runs.
+
+-- An automation without a crew of its own runs on another one's, which is one of the platform's own organization.
+alter table deployments
+  add column runs_on int references deployments check (runs_on <> id),
+  drop constraint deployments_check,
+  add constraint deployments_online_is_reachable
+    check (status <> 'Crew is Online' or url is not null or runs_on is not null);
+
+create function check_deployment() returns trigger language plpgsql as $$
+begin
+  if not exists (
+    select from project_versions where id = new.project_version_id and published_at is not null) then
+    raise exception 'project version % is not published: only published versions are deployed', new.project_version_id
+      using errcode = 'check_violation';
+  end if;
+  if new.runs_on is not null and not exists (
+    select from deployments d join organizations o on o.id = d.organization_id
+    where d.id = new.runs_on and d.runs_on is null and o.internal) then
+    raise exception 'deployment % can not run others: it is not a crew of the internal organization', new.runs_on
+      using errcode = 'check_violation';
+  end if;
+  return new;
+end $$;
+
+create trigger deployments_checked before insert or update of project_version_id, runs_on on deployments
+  for each row execute function check_deployment();
+
+create index deployments_version on deployments (project_version_id);
+
+-- A run is of the version that its automation runs when it is queued, whatever is published later.
+alter table executions
+  add column organization_id int,
+  add column project_version_id int;
+
+update executions e set organization_id = d.organization_id, project_version_id = d.project_version_id
+  from deployments d where d.id = e.deployment_id;
+
+alter table executions
+  alter column organization_id set not null,
+  alter column project_version_id set not null,
+  add foreign key (deployment_id, organization_id) references deployments (id, organization_id),
+  add foreign key (project_version_id, organization_id) references project_versions (id, organization_id);
+
+create function set_execution_version() returns trigger language plpgsql as $$
+begin
+  select organization_id, project_version_id into new.organization_id, new.project_version_id
+    from deployments where id = new.deployment_id;
+  return new;
+end $$;
+
+create trigger executions_version before insert on executions
+  for each row execute function set_execution_version();
+
+create index executions_of_organization on executions (organization_id, queued_at desc, id desc);
+create index executions_of_version on executions (project_version_id);

@@ -1,0 +1,68 @@
+import type { Queryable } from '../shared/database.ts'
+import { findAutomation } from './deployments.ts'
+import type { Deployment } from './deployments.ts'
+
+/** The crew of the internal organization that runs the projects which have no crew of their own. */
+const RUNNER_SLUG = 'runner'
+const NAME_PART_MAX = 40
+
+interface ProjectKey {
+  readonly organizationId: number
+  readonly projectId: number
+}
+
+/**
+ * Makes the automations of a project run its newest published version. A project without one gets one on the Runner;
+ * nothing is deployed when there is no Runner, or no published version.
+ */
+export async function deployProject(sql: Queryable, project: ProjectKey): Promise<void> {
+  const { organizationId, projectId } = project
+  const moved = await sql`
+    update deployments d set project_version_id = newest.id, updated_at = now()
+    from (${newestVersion(sql, project)}) newest, project_versions v
+    where v.id = d.project_version_id and v.project_id = ${projectId}
+      and d.organization_id = ${organizationId}
+    returning d.id`
+  if (moved.length > 0) return
+  await sql`
+    insert into deployments (organization_id, project_version_id, name, slug, app_id, status, runs_on)
+    select ${organizationId}, newest.id, p.name, names.slug, 'crew-' || names.slug,
+      'Crew is Online', runner.id
+    from (${newestVersion(sql, project)}) newest, projects p,
+      lateral (select ${slugOf(sql)} as slug) names,
+      (${runner(sql)}) runner
+    where p.id = ${projectId} and p.organization_id = ${organizationId}
+    on conflict do nothing`
+}
+
+/** The automation that runs a project, deployed now if it can be. */
+export async function ensureProjectAutomation(
+  sql: Queryable,
+  project: ProjectKey,
+): Promise<Deployment | undefined> {
+  const { organizationId, projectId } = project
+  const find = async (): Promise<string | undefined> => {
+    const [found] = await sql<{ automationId: string }[]>`
+      select d.automation_id from deployments d join project_versions v on v.id = d.project_version_id
+      where v.project_id = ${projectId} and d.organization_id = ${organizationId}
+      order by d.id limit 1`
+    return found?.automationId
+  }
+  const there = await find()
+  if (there === undefined) await deployProject(sql, project)
+  return findAutomation(sql, there ?? (await find()) ?? '')
+}
+
+const newestVersion = (sql: Queryable, { organizationId, projectId }: ProjectKey) => sql`
+  select id from project_versions
+  where project_id = ${projectId} and organization_id = ${organizationId} and published_at is not null
+  order by number desc limit 1`
+
+const runner = (sql: Queryable) => sql`
+  select d.id from deployments d join organizations o on o.id = d.organization_id
+  where o.internal and d.slug = ${RUNNER_SLUG}`
+
+/** The name as far as it can be part of a host name, and the id, which makes it unique. */
+const slugOf = (sql: Queryable) => sql`
+  ltrim(trim(both '-' from left(
+    regexp_replace(lower(p.name), '[^a-z0-9]+', '-', 'g'), ${NAME_PART_MAX})) || '-' || p.id, '-')`

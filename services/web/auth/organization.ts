@@ -1,0 +1,82 @@
+import type { Context, MiddlewareHandler } from 'hono'
+import { findOrganizationToken, isStaticToken } from '../../platform/static-tokens.ts'
+import { AppError } from '../../shared/errors.ts'
+import { singleHeader } from '../../shared/single-header.ts'
+import type { Caller, OrganizationCall, WebDeps } from '../context.ts'
+import { isSame, requireSameOrigin } from './forms.ts'
+import { readSession } from './session.ts'
+
+const BEARER = /^Bearer +(\S{1,200})$/i
+const BASIC = /^Basic +([A-Za-z0-9+/]{1,400}={0,2})$/i
+/** The user name that goes with a token in HTTP Basic, as the clients of package indexes send it. */
+const TOKEN_USER = '__token__'
+const SAFE = new Set(['GET', 'HEAD'])
+/** Carries the CSRF token of a session, as the field of that name does in a form. */
+const CSRF_HEADER = 'x-csrf-token'
+
+/**
+ * Lets a call pass with a token of a whole organization, or with a session; for anything but reading, a session also
+ * has to prove that a page of ours sent the call. A header that is there decides: a bad token never falls back to the
+ * cookie. Everything else is 401. Reads no body.
+ */
+export function requireOrganization(deps: WebDeps): MiddlewareHandler<OrganizationCall> {
+  return async function authenticate(c, next) {
+    const caller =
+      c.req.header('authorization') === undefined
+        ? await readSessionCaller(c, deps)
+        : await readTokenCaller(c, deps)
+    if (!caller) throw refused('Bearer realm="platform"')
+    c.set('caller', caller)
+    await next()
+  }
+}
+
+async function readTokenCaller(
+  c: Context<OrganizationCall>,
+  { sql }: WebDeps,
+): Promise<Caller | undefined> {
+  const token = readToken(singleHeader(c, 'authorization') ?? '')
+  const found = isStaticToken(token) ? await findOrganizationToken(sql, token) : undefined
+  if (!found) {
+    c.var.wide['auth_refused'] = 'no_organization_token'
+    return undefined
+  }
+  const { id, organizationId, internal } = found
+  Object.assign(c.var.wide, { auth: 'organization_token', organization_id: organizationId })
+  return { organizationId, internal, tokenId: id }
+}
+
+function readToken(header: string): string {
+  const basic = BASIC.exec(header)?.[1]
+  if (basic === undefined) return BEARER.exec(header)?.[1] ?? ''
+  const [user, ...password] = Buffer.from(basic, 'base64').toString('utf8').split(':')
+  return user === TOKEN_USER ? password.join(':') : ''
+}
+
+async function readSessionCaller(
+  c: Context<OrganizationCall>,
+  deps: WebDeps,
+): Promise<Caller | undefined> {
+  const session = await readSession(c, deps)
+  if (!session) return undefined
+  if (!SAFE.has(c.req.method)) {
+    requireSameOrigin(c, deps.config.PLATFORM_BASE_URL)
+    if (!isSame(c.req.header(CSRF_HEADER) ?? '', session.csrfToken)) {
+      throw new AppError(
+        'csrf_failed',
+        'Send the CSRF token of your session in the header X-CSRF-Token, or use a token of your organization.',
+      )
+    }
+  }
+  const { id, organizationId } = session.user
+  Object.assign(c.var.wide, { auth: 'session', user_id: id, organization_id: organizationId })
+  return { organizationId, internal: false, tokenId: null }
+}
+
+function refused(challenge: string): AppError {
+  return new AppError(
+    'invalid_token',
+    'Send exactly one Authorization header with a token that is good for your whole organization.',
+    { headers: { 'www-authenticate': challenge } },
+  )
+}
