@@ -27,3 +27,12 @@ export async function findOrganization(
     select id, name, internal from organizations where id = ${id}`
   return found
 }
+
+export async function findOrganizationByName(
+  sql: Queryable,
+  name: string,
+): Promise<Organization | undefined> {
+  const [found] = await sql<Organization[]>`
+    select id, name, internal from organizations where name = ${name}`
+  return found
+}

@@ -4,7 +4,8 @@ import type { Deployment } from './deployments.ts'
 
 /** The crew of the internal organization that runs the projects which have no crew of their own. */
 const RUNNER_SLUG = 'runner'
-const NAME_PART_MAX = 40
+/** With the id and the `crew-` of the app id it stays within what the database takes. */
+const NAME_PART_MAX = 35
 
 interface ProjectKey {
   readonly organizationId: number

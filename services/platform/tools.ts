@@ -1,28 +1,24 @@
-import { createHash } from 'node:crypto'
 import type { Queryable } from '../shared/database.ts'
-import { AppError } from '../shared/errors.ts'
-import { sqlState } from '../shared/database.ts'
+import { normalizeToolName } from './python-packages.ts'
 
+/** One file of a tool. */
 export interface Tool {
+  readonly id: number
+  /** As PEP 503 compares it. */
   readonly name: string
   readonly version: string
   readonly filename: string
   readonly sha256: Buffer
+  /** In bytes. */
+  readonly size: number
   readonly requiresPython: string | null
+  /** null: not yanked. Empty: yanked without a reason. */
   readonly yankedReason: string | null
+  readonly createdAt: Date
 }
 
-export interface ToolUpload {
-  readonly name: string
-  readonly version: string
-  readonly filename: string
-  readonly requiresPython: string | null
-  readonly content: Buffer
-}
-
-/** The name of a package as PEP 503 compares it. */
-export const normalizeToolName = (name: string): string =>
-  name.replace(/[-_.]+/g, '-').toLowerCase()
+const NAMES_MAX = 10_000
+const FILES_MAX = 1000
 
 /** Creates the repository that every crew may use, or returns its id. */
 export async function ensurePublicToolRepository(sql: Queryable, name: string): Promise<number> {
@@ -32,24 +28,41 @@ export async function ensurePublicToolRepository(sql: Queryable, name: string): 
   return found.id
 }
 
-/** Stores one file of a tool. Raises `conflict` when the repository has a file of that name: files never change. */
-export async function uploadTool(
+/** Creates the repository of an organization, or returns its id. */
+export async function ensureToolRepository(
   sql: Queryable,
-  repositoryId: number,
-  upload: ToolUpload,
-): Promise<void> {
-  const sha256 = createHash('sha256').update(upload.content).digest()
-  const row = { ...upload, name: normalizeToolName(upload.name), repositoryId, sha256 }
-  try {
-    await sql`insert into tools ${sql(row)}`
-  } catch (thrown) {
-    if (sqlState(thrown) !== '23505') throw thrown
-    throw new AppError(
-      'conflict',
-      `The repository already has the file ${upload.filename}. Upload a new version.`,
-    )
-  }
+  organizationId: number,
+): Promise<number> {
+  const row = { organizationId, name: `organization-${organizationId}` }
+  await sql`insert into tool_repositories ${sql(row)} on conflict do nothing`
+  const [found] = await sql<[{ id: number }]>`
+    select id from tool_repositories where organization_id = ${organizationId}`
+  return found.id
 }
+
+/** The repository of an organization; with null the public one. */
+export async function findToolRepository(
+  sql: Queryable,
+  organizationId: number | null,
+): Promise<number | undefined> {
+  const [found] = await sql<{ id: number }[]>`
+    select id from tool_repositories where organization_id is not distinct from ${organizationId}`
+  return found?.id
+}
+
+/** The names of the tools in some repositories, each once. */
+export async function listToolNames(
+  sql: Queryable,
+  repositoryIds: readonly number[],
+): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select distinct name from tools where repository_id = any(${[...repositoryIds]}::int[])
+    order by name limit ${NAMES_MAX}`
+  return rows.map(({ name }) => name)
+}
+
+const columns = (sql: Queryable) => sql`
+  id, name, version, filename, sha256, size, requires_python, yanked_reason, created_at`
 
 /** The files of one tool, in order of upload. */
 export async function listTools(
@@ -58,7 +71,42 @@ export async function listTools(
   name: string,
 ): Promise<Tool[]> {
   return sql<Tool[]>`
-    select name, version, filename, sha256, requires_python, yanked_reason from tools
+    select ${columns(sql)} from tools
     where repository_id = ${repositoryId} and name = ${normalizeToolName(name)}
-    order by id limit 1000`
+    order by id limit ${FILES_MAX}`
+}
+
+export async function findTool(
+  sql: Queryable,
+  { repositoryId, filename }: { repositoryId: number; filename: string },
+): Promise<Tool | undefined> {
+  const [found] = await sql<Tool[]>`
+    select ${columns(sql)} from tools
+    where repository_id = ${repositoryId} and filename = ${filename}`
+  return found
+}
+
+/** What a file holds, part after part; each is read when it is asked for. */
+export async function* readToolContent(sql: Queryable, { id }: Tool): AsyncGenerator<Buffer> {
+  for (let position = 0; ; position += 1) {
+    const [part] = await sql<{ content: Buffer }[]>`
+      select content from tool_parts where tool_id = ${id} and position = ${position}`
+    if (!part) return
+    yield part.content
+  }
+}
+
+/**
+ * Yanks a file, for a reason: installers that do not ask for exactly its version pass it over (PEP 592). With null it
+ * is good again. Answers false when there is no such file.
+ */
+export async function setYanked(
+  sql: Queryable,
+  { repositoryId, filename }: { repositoryId: number; filename: string },
+  reason: string | null,
+): Promise<boolean> {
+  const changed = await sql`
+    update tools set yanked_reason = ${reason}
+    where repository_id = ${repositoryId} and filename = ${filename} returning id`
+  return changed.length > 0
 }

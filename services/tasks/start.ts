@@ -7,6 +7,7 @@ import { createKubernetes, inClusterAddress } from '../shared/kubernetes.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
+import { createOrganizationToken } from './create-token.ts'
 import { createAdministrator } from './create-user.ts'
 import { bootstrapEnv, tasksEnv } from './env.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
@@ -36,6 +37,13 @@ const TASKS: Readonly<Record<string, Task>> = {
     async (sql, _log, [email, organization]) => {
       const password = await createAdministrator(sql, { email, organization })
       process.stdout.write(`${password}\n`)
+    },
+  ),
+  'tokens:create': onDatabase(
+    'ORGANIZATION NAME: issue a token for a whole organization and print it, once',
+    async (sql, _log, [organization, name]) => {
+      const token = await createOrganizationToken(sql, { organization, name })
+      process.stdout.write(`${token}\n`)
     },
   ),
   'secrets:bootstrap': {

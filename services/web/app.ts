@@ -15,6 +15,7 @@ import { healthDebugRoutes } from './routes/health-debug.ts'
 import { platformHealthRoutes } from './routes/platform-health.ts'
 import { signInRoutes } from './routes/sign-in.ts'
 import { staticTokenRoutes } from './routes/static-tokens.ts'
+import { toolsIndexRoutes } from './routes/tools-index.ts'
 import { securityHeaders } from './security-headers.ts'
 
 /** The web service: every mount, in order. */
@@ -35,6 +36,7 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   app.route('/', assetRoutes())
   app.route('/', automationApiRoutes(deps))
   app.route('/designer/v2', designerRoutes(deps))
+  app.route('/', toolsIndexRoutes(deps))
   app.route('/', signInRoutes(deps))
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))

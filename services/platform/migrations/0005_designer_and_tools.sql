@@ -1,4 +1,4 @@
--- Runs that remember their version, and automations that the Runner runs.
+-- Runs that remember their version, automations that the Runner runs, and tools in parts that can be streamed.
 
 -- An automation without a crew of its own runs on another one's, which is one of the platform's own organization.
 alter table deployments
@@ -54,3 +54,30 @@ create trigger executions_version before insert on executions
 
 create index executions_of_organization on executions (organization_id, queued_at desc, id desc);
 create index executions_of_version on executions (project_version_id);
+
+-- The files of tools in parts, so that neither an upload nor a download holds all of one in memory.
+create table tool_parts (
+  tool_id int not null references tools on delete cascade deferrable initially deferred,
+  position int not null check (position >= 0),
+  content bytea not null check (octet_length(content) between 1 and 1048576),
+  primary key (tool_id, position)
+);
+-- Wheels and archives are compressed already.
+alter table tool_parts alter column content set storage external;
+
+insert into tool_parts (tool_id, position, content)
+  select id, part, substring(content from part * 1048576 + 1 for 1048576)
+  from tools, generate_series(0, (octet_length(content) - 1) / 1048576) part
+  where octet_length(content) > 0;
+
+alter table tools
+  add column size int,
+  add column uploaded_by int references static_tokens on delete set null;
+update tools set size = octet_length(content);
+alter table tools
+  alter column size set not null,
+  add check (size between 1 and 67108864),
+  drop column content;
+
+-- One repository for each organization, beside the public one.
+create unique index tool_repositories_one_each on tool_repositories (organization_id) where organization_id is not null;

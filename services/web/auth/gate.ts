@@ -3,6 +3,8 @@ import { AppError } from '../../shared/errors.ts'
 export interface GateLimits {
   readonly concurrent: number
   readonly waitingMax: number
+  /** What is told to those for whom the line is too long. */
+  readonly busy: string
 }
 
 /**
@@ -11,7 +13,7 @@ export interface GateLimits {
  */
 export function createGate<Args extends unknown[], Result>(
   call: (...args: Args) => Promise<Result>,
-  { concurrent, waitingMax }: GateLimits,
+  { concurrent, waitingMax, busy }: GateLimits,
 ): (...args: Args) => Promise<Result> {
   const waiting: (() => void)[] = []
   let running = 0
@@ -22,13 +24,7 @@ export function createGate<Args extends unknown[], Result>(
       return
     }
     if (waiting.length >= waitingMax) {
-      throw new AppError(
-        'unavailable',
-        'Too many people sign in right now. Try again in a moment.',
-        {
-          headers: { 'retry-after': '5' },
-        },
-      )
+      throw new AppError('unavailable', busy, { headers: { 'retry-after': '5' } })
     }
     // Whoever leaves hands its place over.
     await new Promise<void>((resolve) => waiting.push(resolve))

@@ -31,6 +31,16 @@ export function requireOrganization(deps: WebDeps): MiddlewareHandler<Organizati
   }
 }
 
+/** Lets a call pass with a token of a whole organization, as a bearer or as the password of HTTP Basic. */
+export function requireOrganizationToken(deps: WebDeps): MiddlewareHandler<OrganizationCall> {
+  return async function authenticate(c, next) {
+    const caller = await readTokenCaller(c, deps)
+    if (!caller) throw refused('Basic realm="platform", charset="UTF-8"')
+    c.set('caller', caller)
+    await next()
+  }
+}
+
 async function readTokenCaller(
   c: Context<OrganizationCall>,
   { sql }: WebDeps,

@@ -17,7 +17,11 @@ import { signInPage } from '../views/sign-in-page.ts'
 
 const EMAIL_LENGTH_MAX = 254
 /** Each check of a password takes 128 MiB while it runs. */
-const PASSWORD_CHECKS = { concurrent: 2, waitingMax: 30 }
+const PASSWORD_CHECKS = {
+  concurrent: 2,
+  waitingMax: 30,
+  busy: 'Too many people sign in right now. Try again in a moment.',
+}
 
 /** Signing in with a password, and out. */
 export function signInRoutes(deps: WebDeps): Hono<WebApp> {

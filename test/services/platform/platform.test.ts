@@ -25,11 +25,6 @@ import {
   findPublishedVersion,
   publishVersion,
 } from '../../../services/platform/projects.ts'
-import {
-  ensurePublicToolRepository,
-  listTools,
-  uploadTool,
-} from '../../../services/platform/tools.ts'
 import { connectDatabase, parseAddress, sqlState } from '../../../services/shared/database.ts'
 import type { Database } from '../../../services/shared/database.ts'
 import { definition } from '../../support/crew.ts'
@@ -249,36 +244,5 @@ describe('LLM connections', () => {
       { name: 'main', model: 'b' },
     ])
     expect(await listLlmConnections(sql, organizationId + 1)).toEqual([])
-  })
-})
-
-describe('the tool repository (SPEC 2.3)', () => {
-  const upload = {
-    name: 'My_Tool',
-    version: '1.0',
-    filename: 'my_tool-1.0.tar.gz',
-    requiresPython: '>=3.10',
-    content: Buffer.from('x'),
-  }
-
-  it('is there once, and finds a tool by any spelling of its name (PEP 503)', async () => {
-    const id = await ensurePublicToolRepository(sql, 'public')
-    expect(await ensurePublicToolRepository(sql, 'public-too')).toBe(id)
-    await uploadTool(sql, id, upload)
-    expect(await listTools(sql, id, 'my-TOOL')).toMatchObject([
-      {
-        name: 'my-tool',
-        version: '1.0',
-        filename: 'my_tool-1.0.tar.gz',
-        requiresPython: '>=3.10',
-        yankedReason: null,
-      },
-    ])
-  })
-
-  it('never replaces a file', async () => {
-    const id = await ensurePublicToolRepository(sql, 'public')
-    const again = uploadTool(sql, id, { ...upload, content: Buffer.from('other') })
-    await expect(again).rejects.toMatchObject({ code: 'conflict' })
   })
 })

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyPassword } from '../../../services/platform/passwords.ts'
+import { findOrganizationToken } from '../../../services/platform/static-tokens.ts'
 import { findCredentials } from '../../../services/platform/users.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import { runTask, usage } from '../../../services/tasks/start.ts'
@@ -50,6 +51,26 @@ describe('npm run task', () => {
     expect([...(await sql`select name, organization_id from tool_repositories`)]).toEqual([
       { name: 'public', organizationId: null },
     ])
+    await sql.end()
+  })
+
+  it('issues a token for a whole organization, and prints it', async () => {
+    await task('designer:install_internal_organization')
+    const created = await task('tokens:create', 'Platform', 'release pipeline')
+    const token = created.output.trim().split('\n').at(-1) ?? ''
+    const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
+    expect(await findOrganizationToken(sql, token)).toMatchObject({ internal: true })
+    const before = await sql`select 1 from static_tokens`
+    for (const [args, problem] of [
+      [['Nobody', 'x'], 'There is no organization "Nobody".'],
+      [['Platform'], 'Name the token'],
+      [['Platform', 'a\u001bb'], 'Name the token'],
+    ] as const) {
+      const refused = await task('tokens:create', ...args)
+      expect(refused.code).toBe(1)
+      expect(refused.output).toContain(problem)
+    }
+    expect(await sql`select 1 from static_tokens`).toHaveLength(before.length)
     await sql.end()
   })
 

@@ -49,7 +49,7 @@ describe('the gate before expensive work', () => {
         inside -= 1
         if (id === 1) throw new Error('fails')
       },
-      { concurrent: 2, waitingMax: 3 },
+      { concurrent: 2, waitingMax: 3, busy: 'Too many.' },
     )
     const results = await Promise.allSettled([1, 2, 3, 4, 5, 6].map((id) => work(id)))
     expect(most).toBe(2)

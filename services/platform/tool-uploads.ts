@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { sqlState } from '../shared/database.ts'
+import type { Database, Transaction } from '../shared/database.ts'
+import { AppError } from '../shared/errors.ts'
+import { normalizeToolName } from './python-packages.ts'
+
+/** What the database takes, in bytes. */
+export const TOOL_BYTES_MAX = 64 * 1024 * 1024
+const PART_BYTES = 1024 * 1024
+
+export interface ToolDescription {
+  readonly name: string
+  readonly version: string
+  readonly filename: string
+  readonly requiresPython: string | null
+  /** What the sender says that the content's SHA-256 is. */
+  readonly sha256: Buffer
+}
+
+export interface ToolUpload {
+  readonly repositoryId: number
+  readonly uploadedBy: number | null
+  readonly content: AsyncIterable<Uint8Array>
+  /** Asked for at the end of the content, which may come before the words about it. */
+  readonly describe: () => Promise<ToolDescription>
+}
+
+/**
+ * Stores one file of a tool, part after part as it comes. Answers `present` when the repository has exactly this file.
+ * Raises `payload_too_large`, `unprocessable` when the content is not what its SHA-256 says, and `conflict` when the
+ * repository has another file of that name: files never change.
+ */
+export async function uploadTool(
+  sql: Database,
+  { repositoryId, uploadedBy, content, describe }: ToolUpload,
+): Promise<'stored' | 'present'> {
+  return sql.begin(async (tx) => {
+    const [{ id }] = await tx<[{ id: number }]>`
+      select nextval(pg_get_serial_sequence('tools', 'id'))::int as id`
+    const { size, sha256 } = await storeParts(tx, id, content)
+    const description = await describe()
+    checkContent(size, sha256, description)
+    const { version, filename, requiresPython } = description
+    const name = normalizeToolName(description.name)
+    try {
+      await tx.savepoint(
+        (point) => point`
+          insert into tools (id, repository_id, uploaded_by, name, version, filename,
+            requires_python, size, sha256)
+          overriding system value
+          values (${id}, ${repositoryId}, ${uploadedBy}, ${name}, ${version}, ${filename},
+            ${requiresPython}, ${size}, ${sha256})`,
+      )
+      return 'stored' as const
+    } catch (thrown) {
+      if (sqlState(thrown) !== '23505') throw thrown
+      await tx`delete from tool_parts where tool_id = ${id}`
+      await checkSame(tx, { repositoryId, filename, sha256 })
+      return 'present' as const
+    }
+  })
+}
+
+async function storeParts(
+  tx: Transaction,
+  toolId: number,
+  content: AsyncIterable<Uint8Array>,
+): Promise<{ size: number; sha256: Buffer }> {
+  const hash = createHash('sha256')
+  let size = 0
+  let position = 0
+  for await (const part of partsOf(content)) {
+    size += part.length
+    if (size > TOOL_BYTES_MAX) throw tooLarge()
+    hash.update(part)
+    await tx`insert into tool_parts ${tx({ toolId, position, content: part })}`
+    position += 1
+  }
+  return { size, sha256: hash.digest() }
+}
+
+/** The same bytes in parts of one size; the last may be smaller. */
+async function* partsOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of content) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size < PART_BYTES) continue
+    const whole = Buffer.concat(chunks)
+    const end = size - (size % PART_BYTES)
+    for (let at = 0; at < end; at += PART_BYTES) yield whole.subarray(at, at + PART_BYTES)
+    chunks = [whole.subarray(end)]
+    size -= end
+  }
+  if (size > 0) yield Buffer.concat(chunks)
+}
+
+export const tooLarge = (): AppError =>
+  new AppError('payload_too_large', `A file of a tool has at most ${TOOL_BYTES_MAX} bytes.`, {
+    details: { max_bytes: TOOL_BYTES_MAX },
+    // What is left of the body is not read.
+    headers: { connection: 'close' },
+  })
+
+function checkContent(size: number, sha256: Buffer, told: ToolDescription): void {
+  if (size === 0) throw new AppError('unprocessable', 'The file is empty.')
+  if (sha256.equals(told.sha256)) return
+  throw new AppError(
+    'unprocessable',
+    `The file is damaged: its SHA-256 is ${sha256.toString('hex')}, and not ${told.sha256.toString('hex')}. Send it again.`,
+  )
+}
+
+async function checkSame(
+  tx: Transaction,
+  { repositoryId, filename, sha256 }: { repositoryId: number; filename: string; sha256: Buffer },
+): Promise<void> {
+  const same = await tx`
+    select from tools
+    where repository_id = ${repositoryId} and filename = ${filename} and sha256 = ${sha256}`
+  if (same.length > 0) return
+  throw new AppError(
+    'conflict',
+    `The repository already has another file ${filename}. Files never change: upload a new version.`,
+  )
+}

@@ -1,0 +1,24 @@
+import { findOrganizationByName } from '../platform/organizations.ts'
+import { issueStaticToken } from '../platform/static-tokens.ts'
+import type { Database } from '../shared/database.ts'
+import { AppError } from '../shared/errors.ts'
+
+/**
+ * Issues a token that is good for a whole organization, such as to upload tools or to call the designer. Returns the
+ * token, which is stored as a hash only. Raises `invalid_request` and, for an organization that is not there, `not_found`.
+ */
+export async function createOrganizationToken(
+  sql: Database,
+  { organization = '', name = '' }: { organization?: string; name?: string },
+): Promise<string> {
+  if (!/^[^\p{Cc}]{1,100}$/u.test(name)) {
+    throw new AppError(
+      'invalid_request',
+      'Name the token after what will use it, in at most 100 characters: tokens:create ORGANIZATION NAME',
+    )
+  }
+  const found = await findOrganizationByName(sql, organization)
+  if (!found) throw new AppError('not_found', `There is no organization "${organization}".`)
+  const token = { organizationId: found.id, deploymentId: null, name, createdBy: null }
+  return issueStaticToken(sql, token)
+}

@@ -1,0 +1,96 @@
+import { html, raw } from 'hono/html'
+import type { Tool } from '../../platform/tools.ts'
+
+const API_VERSION = '1.1'
+export const JSON_TYPE = 'application/vnd.pypi.simple.v1+json'
+export const HTML_TYPE = 'application/vnd.pypi.simple.v1+html'
+const PLAIN_HTML_TYPE = 'text/html'
+
+/** A file, and where it is seen from the page of its tool. */
+export type IndexedFile = Tool & { readonly url: string }
+
+/** The names of all tools (PEP 503, PEP 691), each with a link to its page below this one. */
+export const namesHtml = (names: readonly string[]) =>
+  indexPage(
+    'Simple index',
+    names.map((name) => html`<a href="${name}/">${name}</a><br />`),
+  )
+
+export const namesJson = (names: readonly string[]) => ({
+  meta: { 'api-version': API_VERSION },
+  projects: names.map((name) => ({ name })),
+})
+
+/** The files of one tool. */
+export const filesHtml = (name: string, files: readonly IndexedFile[]) =>
+  indexPage(`Links for ${name}`, files.map(fileLink))
+
+function fileLink({ url, filename, sha256, requiresPython, yankedReason }: IndexedFile) {
+  const python = requiresPython === null ? '' : html` data-requires-python="${requiresPython}"`
+  const yanked = yankedReason === null ? '' : html` data-yanked="${yankedReason}"`
+  return html`<a href="${url}#sha256=${sha256.toString('hex')}" ${python}${yanked}>${filename}</a
+    ><br />`
+}
+
+function indexPage(title: string, links: readonly ReturnType<typeof html>[]) {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="pypi:repository-version" content="${API_VERSION}" />
+        <title>${title}</title>
+      </head>
+      <body>
+        <h1>${title}</h1>
+        ${links.map((link) => html`${link}${raw('\n')}`)}
+      </body>
+    </html>`
+}
+
+export const filesJson = (name: string, files: readonly IndexedFile[]) => ({
+  meta: { 'api-version': API_VERSION },
+  name,
+  versions: [...new Set(files.map(({ version }) => version))],
+  files: files.map((file) => ({
+    filename: file.filename,
+    url: file.url,
+    hashes: { sha256: file.sha256.toString('hex') },
+    ...(file.requiresPython === null ? {} : { 'requires-python': file.requiresPython }),
+    yanked: file.yankedReason === null ? false : file.yankedReason || true,
+    size: file.size,
+    'upload-time': file.createdAt,
+  })),
+})
+
+const OFFERED: readonly (readonly [type: string, given: string])[] = [
+  [PLAIN_HTML_TYPE, PLAIN_HTML_TYPE],
+  [JSON_TYPE, JSON_TYPE],
+  [HTML_TYPE, HTML_TYPE],
+  ['application/vnd.pypi.simple.latest+json', JSON_TYPE],
+  ['application/vnd.pypi.simple.latest+html', HTML_TYPE],
+]
+const ACCEPTED_MAX = 20
+
+/** The content type that a client likes best (PEP 691): HTML when it says nothing, or nothing that is known here. */
+export function chooseType(accept: string | undefined): string {
+  const wishes = (accept ?? '').split(',', ACCEPTED_MAX).map(parseWish)
+  const weighOf = (type: string): number => {
+    const [group] = type.split('/')
+    const best = [type, `${group}/*`, '*/*'].map((range) =>
+      wishes.find((wish) => wish.range === range),
+    )
+    return best.find((wish) => wish !== undefined)?.weight ?? 0
+  }
+  const weighed = OFFERED.map(([type, given]) => ({ given, weight: weighOf(type) }))
+  const most = Math.max(...weighed.map(({ weight }) => weight))
+  return most > 0
+    ? (weighed.find(({ weight }) => weight === most)?.given ?? PLAIN_HTML_TYPE)
+    : PLAIN_HTML_TYPE
+}
+
+function parseWish(text: string): { range: string; weight: number } {
+  const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
+  const quality = parameters.find((part) => part.startsWith('q='))?.slice(2)
+  const weight = quality === undefined ? 1 : Number(quality)
+  return { range, weight: weight >= 0 && weight <= 1 ? weight : 0 }
+}
