@@ -30,7 +30,7 @@ export async function hasPublicToolRepository(sql: Queryable): Promise<boolean> 
 /** The LLM connections of all organizations. */
 export async function listAllLlmConnections(
   sql: Queryable,
-): Promise<Pick<LlmConnection, 'id' | 'provider' | 'baseUrl'>[]> {
-  return sql<Pick<LlmConnection, 'id' | 'provider' | 'baseUrl'>[]>`
-    select id, provider, base_url from llm_connections order by id limit 1000`
+): Promise<Pick<LlmConnection, 'id' | 'provider' | 'baseUrl' | 'hasKey'>[]> {
+  return sql<Pick<LlmConnection, 'id' | 'provider' | 'baseUrl' | 'hasKey'>[]>`
+    select id, provider, base_url, sealed_key is not null as has_key from llm_connections order by id limit 1000`
 }

@@ -12,6 +12,7 @@ import { designerRoutes } from './routes/designer.ts'
 import { answerError, answerNotFound } from './routes/errors.ts'
 import { executionRoutes } from './routes/executions.ts'
 import { healthDebugRoutes } from './routes/health-debug.ts'
+import { llmConnectionRoutes } from './routes/llm-connections.ts'
 import { platformHealthRoutes } from './routes/platform-health.ts'
 import { signInRoutes } from './routes/sign-in.ts'
 import { staticTokenRoutes } from './routes/static-tokens.ts'
@@ -42,5 +43,6 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   app.route('/', automationRoutes(deps))
   app.route('/', staticTokenRoutes(deps))
   app.route('/', executionRoutes(deps))
+  app.route('/', llmConnectionRoutes(deps))
   return app
 }

@@ -81,3 +81,8 @@ alter table tools
 
 -- One repository for each organization, beside the public one.
 create unique index tool_repositories_one_each on tool_repositories (organization_id) where organization_id is not null;
+
+-- A key of the organization's own, sealed by the web service; without it the variables of the platform are used.
+alter table llm_connections
+  add column sealed_key bytea check (octet_length(sealed_key) > 37),
+  add column updated_at timestamptz not null default now();

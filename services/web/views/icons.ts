@@ -7,6 +7,7 @@ const PATHS = {
     '<circle cx="10" cy="4.5" r="2"/><circle cx="4.5" cy="15" r="2"/><circle cx="15.5" cy="15" r="2"/><path d="M9 6.4 5.6 13M11 6.4l3.4 6.6M6.7 15h6.6"/>',
   key: '<circle cx="6.5" cy="10" r="3.5"/><path d="M10 10h7.5M14.5 10v3M17.5 10v2"/>',
   play: '<path d="M6 4.2v11.6L15.5 10z"/>',
+  link: '<path d="M8.2 11.8a3 3 0 0 0 4.3 0l3-3a3 3 0 0 0-4.3-4.3l-.9.9M11.8 8.2a3 3 0 0 0-4.3 0l-3 3a3 3 0 0 0 4.3 4.3l.9-.9"/>',
   pulse: '<path d="M2.5 10.5h3.2l2.3-6 4 11 2.3-5h3.2"/>',
   signOut: '<path d="M8 3.5H4.5v13H8M12 6.5l3.5 3.5-3.5 3.5M15.5 10H8"/>',
   chevron: '<path d="m8 5 5 5-5 5"/>',

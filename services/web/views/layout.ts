@@ -27,6 +27,7 @@ interface Entry {
 const NAVIGATION: readonly Entry[] = [
   { path: '/', name: 'Dashboard', icon: 'dashboard' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
+  { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   {
     path: '/admin/platform_health',
     name: 'Platform health',

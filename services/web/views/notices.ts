@@ -3,6 +3,11 @@ const NOTICES = {
   stopped: 'The execution is stopped.',
   'platform-health-unavailable':
     'The health report exists on Kubernetes only, with PLATFORM_SELF_HOSTED=true. This deployment has none.',
+  'llm-connection-created': 'The connection is created. Test it here.',
+  'llm-connection-saved': 'The connection is saved.',
+  'llm-key-forgotten':
+    'The connection is saved. Its key was forgotten, because it would have gone to another address: enter it again.',
+  'llm-connection-deleted': 'The connection is deleted.',
   'over-already': 'The execution was over already.',
 } as const
 

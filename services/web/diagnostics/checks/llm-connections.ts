@@ -1,8 +1,8 @@
 import { listAllLlmConnections, readOnly } from '../../../platform/diagnostics.ts'
 import { describeOutage, failed, passed, skipped } from '../findings.ts'
 import { probe } from '../http-probe.ts'
-import { describeRequirements, providerOf, unmetGroups } from '../llm-providers.ts'
-import type { HasVariable } from '../llm-providers.ts'
+import { describeRequirements, providerOf, unmetGroups } from '../../../platform/llm-providers.ts'
+import type { HasVariable } from '../../../platform/llm-providers.ts'
 import type { Finding } from '../report.ts'
 import { orAbort } from '../run-checks.ts'
 import type { Check } from '../run-checks.ts'
@@ -15,6 +15,7 @@ interface Connection {
   readonly id: number
   readonly provider: string
   readonly baseUrl: string | null
+  readonly hasKey: boolean
 }
 
 /** Every LLM connection has its credentials on this pod, and every public provider can be reached. No credential is sent. */

@@ -96,6 +96,10 @@ input:not([type="hidden"]), select, textarea {
 }
 .row input, .row select, .row .button { height: 38px; min-height: 38px; }
 textarea { resize: vertical; }
+input.mono { font-family: var(--mono); }
+.stack > .under { margin-top: -8px; font-size: 12.5px; }
+label.check { display: flex; align-items: center; gap: 8px; font-weight: 450; }
+label.check input { width: 16px; min-height: 16px; height: 16px; margin: 0; accent-color: var(--accent); }
 ::placeholder { color: var(--soft); opacity: 0.75; }
 input:focus-visible, select:focus-visible, textarea:focus-visible {
   outline: 2px solid var(--accent);

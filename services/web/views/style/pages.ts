@@ -41,6 +41,10 @@ export const pages = `
 .facts dd { margin-bottom: 12px; overflow-wrap: anywhere; }
 .facts dd:last-child { margin-bottom: 0; }
 
+.findings { display: grid; gap: 14px; }
+.findings dt { display: flex; align-items: center; justify-content: space-between; gap: 8px; font-weight: 540; }
+.findings dd { margin-top: 3px; color: var(--soft); overflow-wrap: anywhere; }
+
 .chips { display: flex; flex-wrap: wrap; gap: 6px; }
 .chips li { padding: 2px 8px; border-radius: 6px; background: var(--sunken); font-size: 12.5px; overflow-wrap: anywhere; }
 

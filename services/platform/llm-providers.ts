@@ -6,6 +6,8 @@ interface Provider {
   readonly requires: readonly (readonly string[])[]
   /** Where everybody reaches it; absent when each tenant has an address of its own. */
   readonly url?: string
+  /** Where it answers `chat/completions` as OpenAI does; with null it does so nowhere. @default `url` */
+  readonly chatUrl?: string | null
   /** Variables that lead to another address than `url`: then the connection is specific to this tenant. */
   readonly overrides?: readonly string[]
 }
@@ -13,6 +15,8 @@ interface Provider {
 interface Connection {
   readonly provider: string
   readonly baseUrl: string | null
+  /** It has a key of its own. */
+  readonly hasKey?: boolean
 }
 
 const COMPATIBLE: Provider = {
@@ -40,11 +44,13 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   anthropic: {
     requires: [['ANTHROPIC_API_KEY']],
     url: 'https://api.anthropic.com',
+    chatUrl: 'https://api.anthropic.com/v1',
     overrides: ['ANTHROPIC_BASE_URL'],
   },
   gemini: {
     requires: [['GEMINI_API_KEY', 'GOOGLE_API_KEY']],
     url: 'https://generativelanguage.googleapis.com',
+    chatUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     overrides: ['GOOGLE_GENAI_USE_VERTEXAI'],
   },
   vertex_ai: {
@@ -108,7 +114,10 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   groq: keyed('https://api.groq.com/openai/v1', 'GROQ_API_KEY'),
   mistral: keyed('https://api.mistral.ai/v1', 'MISTRAL_API_KEY'),
   codestral: keyed('https://codestral.mistral.ai/v1', 'CODESTRAL_API_KEY'),
-  cohere: keyed('https://api.cohere.com', 'COHERE_API_KEY', 'CO_API_KEY'),
+  cohere: {
+    ...keyed('https://api.cohere.com', 'COHERE_API_KEY', 'CO_API_KEY'),
+    chatUrl: 'https://api.cohere.ai/compatibility/v1',
+  },
   deepseek: keyed('https://api.deepseek.com/v1', 'DEEPSEEK_API_KEY'),
   openrouter: keyed('https://openrouter.ai/api/v1', 'OPENROUTER_API_KEY'),
   xai: keyed('https://api.x.ai/v1', 'XAI_API_KEY'),
@@ -134,12 +143,15 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     overrides: ['CEREBRAS_BASE_URL'],
   },
   sambanova: keyed('https://api.sambanova.ai/v1', 'SAMBANOVA_API_KEY'),
-  huggingface: keyed('https://router.huggingface.co', 'HF_TOKEN', 'HUGGINGFACE_API_KEY'),
+  huggingface: {
+    ...keyed('https://router.huggingface.co', 'HF_TOKEN', 'HUGGINGFACE_API_KEY'),
+    chatUrl: 'https://router.huggingface.co/v1',
+  },
   deepinfra: keyed('https://api.deepinfra.com/v1/openai', 'DEEPINFRA_API_KEY'),
   anyscale: keyed('https://api.endpoints.anyscale.com/v1', 'ANYSCALE_API_KEY'),
   ai21: keyed('https://api.ai21.com/studio/v1', 'AI21_API_KEY'),
-  voyage: keyed('https://api.voyageai.com/v1', 'VOYAGE_API_KEY'),
-  jina_ai: keyed('https://api.jina.ai/v1', 'JINA_AI_API_KEY'),
+  voyage: { ...keyed('https://api.voyageai.com/v1', 'VOYAGE_API_KEY'), chatUrl: null },
+  jina_ai: { ...keyed('https://api.jina.ai/v1', 'JINA_AI_API_KEY'), chatUrl: null },
   meta_llama: keyed('https://api.llama.com/compat/v1', 'LLAMA_API_KEY'),
   dashscope: keyed('https://dashscope-intl.aliyuncs.com/compatible-mode/v1', 'DASHSCOPE_API_KEY'),
   nebius: keyed('https://api.studio.nebius.ai/v1', 'NEBIUS_API_KEY'),
@@ -148,7 +160,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     'FRIENDLI_TOKEN',
     'FRIENDLIAI_API_KEY',
   ),
-  replicate: keyed('https://api.replicate.com/v1', 'REPLICATE_API_KEY'),
+  replicate: { ...keyed('https://api.replicate.com/v1', 'REPLICATE_API_KEY'), chatUrl: null },
   github: keyed('https://models.inference.ai.azure.com', 'GITHUB_API_KEY'),
 }
 
@@ -177,17 +189,56 @@ export function providerOf(provider: string): Provider & { readonly name: string
 const keyVariable = (provider: string): string =>
   `${provider.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}_API_KEY`
 
-/** The groups of which no variable is set. An address of the connection's own stands for the variable with the address. */
+/** The names of the known providers. */
+export const PROVIDER_NAMES: readonly string[] = Object.keys(PROVIDERS).toSorted()
+
+/**
+ * The groups of which no variable is set. An address of the connection's own stands for the variable with the address,
+ * and a key of its own for the one with the key.
+ */
 export function unmetGroups(
-  { provider, baseUrl }: Connection,
+  { provider, baseUrl, hasKey = false }: Connection,
   hasVariable: HasVariable,
 ): readonly (readonly string[])[] {
   return providerOf(provider).requires.filter(
-    (group) => !group.some(hasVariable) && !(baseUrl && group.every(isAddress)),
+    (group) =>
+      !group.some(hasVariable) &&
+      !(baseUrl && group.every(isAddress)) &&
+      !(hasKey && group.some(isKey)),
   )
 }
 
 const isAddress = (variable: string): boolean => /_(BASE|URL|ENDPOINT|HOST)$/.test(variable)
+const isKey = (variable: string): boolean => /(API_?KEY|_TOKEN|_PAT)$/.test(variable)
+
+export type ReadVariable = (name: string) => string | undefined
+
+/** Where the models of a connection answer `chat/completions`, if anywhere: its own address, a variable, the public one. */
+export function chatUrlOf(
+  { provider, baseUrl }: Connection,
+  read: ReadVariable,
+): string | undefined {
+  if (baseUrl) return baseUrl
+  const { url, chatUrl = url, overrides = [], requires } = providerOf(provider)
+  const variables = [...overrides, ...(url ? [] : requires.flat())].filter(isAddress)
+  return variables.map(read).find((value) => value) ?? chatUrl ?? undefined
+}
+
+/**
+ * The platform's own key for a provider. It goes to that provider and where the platform's variables lead, and never to
+ * an address that an organization chose: whoever can choose that could read the key.
+ */
+export function platformKeyOf(
+  { provider, baseUrl }: Connection,
+  read: ReadVariable,
+): string | undefined {
+  if (baseUrl) return undefined
+  return providerOf(provider)
+    .requires.flat()
+    .filter(isKey)
+    .map(read)
+    .find((value) => value)
+}
 
 /** Each variable once. */
 export const describeRequirements = (missing: readonly (readonly string[])[]): string =>

@@ -1,0 +1,91 @@
+import type { LlmConnection } from '../../platform/llm-connections.ts'
+import { chatUrlOf, platformKeyOf, providerOf, unmetGroups } from '../../platform/llm-providers.ts'
+import { deadline } from '../../shared/deadline.ts'
+import type { EnvSource } from '../../shared/env.ts'
+import type { ProviderUrls } from '../diagnostics/checks/llm-connections.ts'
+import { describeOutage } from '../diagnostics/findings.ts'
+import { probe } from '../diagnostics/http-probe.ts'
+
+const TIMEOUT_MS = 3000
+
+/** What the platform knows of providers: its own variables, and where they are. */
+export interface LlmSurroundings {
+  readonly env: EnvSource
+  /** Where providers are, instead of their public addresses. */
+  readonly providerUrls: ProviderUrls
+}
+
+export interface Credentials {
+  /** The connection's own key, the platform's variables, or none that is needed. */
+  readonly source: 'connection' | 'platform' | 'none'
+  /** Groups of which no variable is set; any one of a group would do. */
+  readonly missing: readonly (readonly string[])[]
+}
+
+export type Reach =
+  | {
+      readonly kind: 'answers'
+      readonly host: string
+      readonly status: number
+      readonly ms: number
+    }
+  | { readonly kind: 'unreachable'; readonly host: string; readonly error: string }
+  /** An address of this tenant's own is not asked (SPEC 2.3), and one that is not known can not be. */
+  | { readonly kind: 'not_asked'; readonly why: 'own_address' | 'unknown' }
+
+export interface ConnectionTest {
+  readonly credentials: Credentials
+  readonly reach: Reach
+  /** Where crews call it; undefined: it does not answer as OpenAI does, and crews can not use it. */
+  readonly chatUrl: string | undefined
+}
+
+const readerOf =
+  ({ env }: LlmSurroundings) =>
+  (name: string): string | undefined =>
+    env[name]?.trim() || undefined
+
+/** Whether a connection has its credentials. Nothing of a key is in the answer. */
+export function findCredentials(
+  connection: LlmConnection,
+  surroundings: LlmSurroundings,
+): Credentials {
+  const read = readerOf(surroundings)
+  const missing = unmetGroups(connection, (name) => read(name) !== undefined)
+  if (connection.hasKey) return { source: 'connection', missing }
+  return { source: platformKeyOf(connection, read) ? 'platform' : 'none', missing }
+}
+
+/** Looks whether the credentials are there and whether the provider answers; sends no credential (SPEC 2.3). */
+export async function testConnection(
+  connection: LlmConnection,
+  surroundings: LlmSurroundings,
+): Promise<ConnectionTest> {
+  return {
+    credentials: findCredentials(connection, surroundings),
+    reach: await reachOf(connection, surroundings),
+    chatUrl: chatUrlOf(connection, readerOf(surroundings)),
+  }
+}
+
+async function reachOf(
+  { provider, baseUrl }: LlmConnection,
+  surroundings: LlmSurroundings,
+): Promise<Reach> {
+  const { name, url, overrides = [] } = providerOf(provider)
+  const address = surroundings.providerUrls[name] ?? url
+  if (baseUrl || overrides.some(readerOf(surroundings))) {
+    return { kind: 'not_asked', why: 'own_address' }
+  }
+  if (!address) return { kind: 'not_asked', why: 'unknown' }
+  const { host } = new URL(address)
+  const started = performance.now()
+  try {
+    const { status } = await deadline({ name: host, timeoutMs: TIMEOUT_MS }, (signal) =>
+      probe(new URL(address), { signal, bytesMax: 0 }),
+    )
+    return { kind: 'answers', host, status, ms: Math.round(performance.now() - started) }
+  } catch (thrown) {
+    return { kind: 'unreachable', host, error: describeOutage(thrown) }
+  }
+}

@@ -1,0 +1,84 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import {
+  deleteLlmConnection,
+  findLlmConnection,
+  updateLlmConnection,
+} from '../../platform/llm-connections.ts'
+import type { LlmConnection } from '../../platform/llm-connections.ts'
+import { AppError } from '../../shared/errors.ts'
+import { requireForm } from '../auth/forms.ts'
+import { requireSession } from '../auth/session.ts'
+import type { SignedIn, WebDeps } from '../context.ts'
+import { readConnectionForm, toFields } from '../llm/connection-form.ts'
+import { audit, createSaver, surroundingsOf } from '../llm/save-connection.ts'
+import { findCredentials, testConnection } from '../llm/test-connection.ts'
+import { llmConnectionPage } from '../views/llm-connection-page.ts'
+import { noticeOf } from '../views/notices.ts'
+
+const ID_MAX = 2 ** 31 - 1
+
+/** The page of one connection: change it, test it, delete it. */
+export function llmConnectionPageRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const surroundings = surroundingsOf(deps)
+  const save = createSaver(deps)
+  const path = '/llm-connections/:id'
+
+  routes.get(path, session, async (c) => {
+    const connection = await getConnection(c, deps)
+    const credentials = findCredentials(connection, surroundings)
+    const notice = noticeOf(c.req.query('notice'))
+    return c.html(llmConnectionPage({ session: c.var.session, connection, credentials, notice }))
+  })
+
+  routes.post(path, session, form, async (c) => {
+    const connection = await getConnection(c, deps)
+    const { id, organizationId, hasKey } = connection
+    const read = readConnectionForm(c.var.form)
+    const fields = toFields(organizationId, read.typed)
+    const saved = await save(read, () => updateLlmConnection(sql, id, fields))
+    if (saved === undefined) return notFound()
+    if (typeof saved === 'string') {
+      const credentials = findCredentials(connection, surroundings)
+      const page = { session: c.var.session, connection, credentials }
+      return c.html(llmConnectionPage({ ...page, typed: read.typed, problem: saved }), 422)
+    }
+    audit(c, 'llm_connection_changed', saved)
+    const isForgotten = hasKey && !saved.hasKey && !read.key
+    const notice = isForgotten ? 'llm-key-forgotten' : 'llm-connection-saved'
+    return c.redirect(`/llm-connections/${id}?notice=${notice}`, 303)
+  })
+
+  routes.post(`${path}/test`, session, form, async (c) => {
+    const connection = await getConnection(c, deps)
+    const test = await testConnection(connection, surroundings)
+    audit(c, 'llm_connection_tested', connection)
+    const { credentials } = test
+    return c.html(llmConnectionPage({ session: c.var.session, connection, credentials, test }))
+  })
+
+  routes.post(`${path}/delete`, session, form, async (c) => {
+    const connection = await getConnection(c, deps)
+    await deleteLlmConnection(sql, connection)
+    audit(c, 'llm_connection_deleted', connection)
+    return c.redirect('/llm-connections?notice=llm-connection-deleted', 303)
+  })
+
+  return routes
+}
+
+async function getConnection(c: Context<SignedIn>, { sql }: WebDeps): Promise<LlmConnection> {
+  const text = c.req.param('id') ?? ''
+  const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Infinity
+  const { organizationId } = c.var.session.user
+  const found = id <= ID_MAX && (await findLlmConnection(sql, { id, organizationId }))
+  return found || notFound()
+}
+
+function notFound(): never {
+  throw new AppError('not_found', 'Your organization has no such LLM connection.')
+}

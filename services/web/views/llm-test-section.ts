@@ -1,0 +1,93 @@
+import { html } from 'hono/html'
+import type { LlmConnection } from '../../platform/llm-connections.ts'
+import type { Session } from '../../platform/sessions.ts'
+import type { ConnectionTest, Credentials, Reach } from '../llm/test-connection.ts'
+import { credentialsPill } from './llm-connections-page.ts'
+import { csrfField, pill } from './parts.ts'
+import type { Html } from './parts.ts'
+
+export interface LlmTestSection {
+  readonly session: Session
+  readonly connection: LlmConnection
+  readonly credentials: Credentials
+  readonly test?: ConnectionTest
+}
+
+/** Whether a connection has its credentials, and what a test found. */
+export function llmTestSection({ session, connection, credentials, test }: LlmTestSection): Html {
+  return html`<section class="card" aria-labelledby="test">
+    <div class="card-head"><h2 id="test">Test</h2></div>
+    <dl class="findings">
+      ${credentialsFinding(credentials, connection)} ${test ? reachFinding(test.reach) : ''}
+      ${test ? callFinding(test) : ''}
+    </dl>
+    <form method="post" action="/llm-connections/${connection.id}/test">
+      ${csrfField(session.csrfToken)}
+      <button class="button">${test ? 'Test again' : 'Test the connection'}</button>
+    </form>
+    <p class="hint">The test asks the provider for an answer, and sends no key.</p>
+  </section>`
+}
+
+const finding = (what: string, state: Html, text: Html | string): Html =>
+  html`<div>
+    <dt>${what} ${state}</dt>
+    <dd>${text}</dd>
+  </div>`
+
+function credentialsFinding(credentials: Credentials, { baseUrl }: LlmConnection): Html {
+  return finding('Credentials', credentialsPill(credentials), credentialsText(credentials, baseUrl))
+}
+
+function credentialsText({ source, missing }: Credentials, baseUrl: string | null): Html | string {
+  if (missing.length > 0) {
+    return html`Enter a key here, or let an administrator set ${missing.map(missingGroup)} for the
+    platform.`
+  }
+  if (source === 'connection') return 'The key of this connection.'
+  if (source === 'platform') return 'A variable of the platform.'
+  return baseUrl
+    ? 'Calls go to the base URL without a key.'
+    : 'The provider needs no key, or has other credentials.'
+}
+
+const missingGroup = (group: readonly string[], index: number): Html =>
+  html`${index > 0 ? ' and ' : ''}${group.map(
+    (name, at) => html`${at > 0 ? ' or ' : ''}<code>${name}</code>`,
+  )}`
+
+function reachFinding(reach: Reach): Html {
+  switch (reach.kind) {
+    case 'answers':
+      return finding(
+        'Provider',
+        pill('good', 'reachable'),
+        html`<span class="mono">${reach.host}</span> answered HTTP ${reach.status} in ${reach.ms}
+          ms.`,
+      )
+    case 'unreachable':
+      return finding(
+        'Provider',
+        pill('bad', 'unreachable'),
+        html`<span class="mono">${reach.host}</span>: ${reach.error}. Check the network policy and
+          the proxy of the platform.`,
+      )
+    case 'not_asked':
+      return finding('Provider', pill('idle', 'not asked'), WHY_NOT_ASKED[reach.why])
+  }
+}
+
+const WHY_NOT_ASKED = {
+  own_address: 'An address of your own is not asked. The first run shows whether it answers.',
+  unknown: 'Its public address is not known here. Give a base URL.',
+} as const
+
+function callFinding({ chatUrl }: ConnectionTest): Html {
+  return chatUrl === undefined
+    ? finding(
+        'Crews',
+        pill('bad', 'can not call it'),
+        'This provider has no OpenAI-compatible address that is known here. Give a base URL.',
+      )
+    : finding('Crews', pill('good', 'call'), html`<span class="mono break">${chatUrl}</span>`)
+}
