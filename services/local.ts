@@ -7,7 +7,13 @@ import { start as startCrew } from './crew/start.ts'
 import { startModel } from './local/model.ts'
 import { readOptions, USAGE } from './local/options.ts'
 import type { LocalOptions } from './local/options.ts'
-import { createOwner, hasOwnModel, openPlatformDatabase, startDatabases } from './local/platform.ts'
+import {
+  createOwner,
+  hasOwnModel,
+  openPlatformDatabase,
+  providerVariables,
+  startDatabases,
+} from './local/platform.ts'
 import type { Owner } from './local/platform.ts'
 import { readSecrets, writeSecrets } from './local/secrets.ts'
 import type { LocalSecrets } from './local/secrets.ts'
@@ -34,6 +40,8 @@ interface Context {
   readonly portBase: number
   readonly secrets: LocalSecrets
   readonly logOf: (name: string) => Log
+  /** The credentials of LLM providers that this machine has. */
+  readonly providers: EnvSource
 }
 
 async function startPlatform(
@@ -55,7 +63,8 @@ async function startPlatform(
   const sql = await openPlatformDatabase(owner, databases.platformUrl, logOf('local'))
   const seeded = await seed(sql, secrets)
   await writeSecrets(directory, { ...secrets, staticToken: seeded.staticToken })
-  const context: Context = { owner, portBase, secrets, logOf }
+  const providers = providerVariables(source)
+  const context: Context = { owner, portBase, secrets, logOf, providers }
   const collector = await startTraceCollector(context, databases.collectorUrl)
   const [kickoffId] = await Promise.all([
     startCrews(context, { sql, seeded, source }),
@@ -99,13 +108,14 @@ function startTraceCollector({ owner, portBase, secrets, logOf }: Context, datab
 }
 
 function startWorkers(
-  { owner, portBase, secrets, logOf }: Context,
+  { owner, portBase, secrets, logOf, providers }: Context,
   databaseUrl: string,
   collectorUrl: string,
 ) {
   const env = {
     HOST,
     PORT: String(portBase + 3),
+    ...providers,
     DATABASE_URL: databaseUrl,
     PLATFORM_VERSION: VERSION,
     SECRET_KEY_BASE: secrets.secretKeyBase,
@@ -134,12 +144,13 @@ interface WebAddresses {
 }
 
 function startWebServer(
-  { owner, portBase, secrets, logOf }: Context,
+  { owner, portBase, secrets, logOf, providers }: Context,
   { databaseUrl, collectorUrl, oauthUrl }: WebAddresses,
 ) {
   const env = {
     HOST,
     PORT: String(portBase),
+    ...providers,
     DATABASE_URL: databaseUrl,
     PLATFORM_SELF_HOSTED: 'true',
     PLATFORM_PROVIDER: 'local',

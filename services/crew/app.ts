@@ -6,7 +6,7 @@ import * as v from 'valibot'
 import { requiredInputs } from '../platform/crew-definition.ts'
 import type { CrewDefinition } from '../platform/crew-definition.ts'
 import { HEARTBEAT_MS, kickoffRequest } from '../platform/crew-protocol.ts'
-import type { KickoffRequest } from '../platform/crew-protocol.ts'
+import type { KickoffRequest, ModelEndpoint } from '../platform/crew-protocol.ts'
 import { AppError } from '../shared/errors.ts'
 import { requestLog } from '../shared/log.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
@@ -23,6 +23,8 @@ const RUNS_MAX = 100
 export interface CrewDeps {
   readonly definition: CrewDefinition
   readonly llm: Llm
+  /** The model behind an endpoint that a kickoff brings. */
+  readonly llmAt: (endpoint: ModelEndpoint) => Llm
   /** What a caller of `/kickoff` has to present. */
   readonly token: string
   readonly log: Log
@@ -56,7 +58,7 @@ export function createApp(deps: CrewDeps): Hono<Env> {
 }
 
 function kickoffHandler(deps: CrewDeps) {
-  const { llm, log, isDraining = () => false, heartbeatMs = HEARTBEAT_MS } = deps
+  const { log, isDraining = () => false, heartbeatMs = HEARTBEAT_MS } = deps
   let runs = 0
   return async function kickoff(c: Context<Env>): Promise<Response> {
     const request = await readKickoff(c, deps.definition)
@@ -67,9 +69,10 @@ function kickoffHandler(deps: CrewDeps) {
     }
     runs += 1
     const { kickoff_id, definition } = request
+    const llmFor = chooseLlm(deps, request)
     c.get('wide')['kickoff_id'] = kickoff_id
     const body = streamEvents({
-      run: (signal) => runCrew({ definition, llm }, request.inputs, signal),
+      run: (signal) => runCrew({ definition, llmFor }, request.inputs, signal),
       heartbeatMs,
       onEnd: (end) => {
         runs -= 1
@@ -79,6 +82,13 @@ function kickoffHandler(deps: CrewDeps) {
     return new Response(body, {
       headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' },
     })
+  }
+}
+
+function chooseLlm({ llm, llmAt }: CrewDeps, { models = {} }: KickoffRequest) {
+  return function llmFor(model: string): Llm {
+    const endpoint = Object.hasOwn(models, model) ? models[model] : undefined
+    return endpoint ? llmAt(endpoint) : llm
   }
 }
 

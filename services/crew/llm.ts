@@ -116,7 +116,7 @@ function unanswered({ host }: URL, error: Error): Attempt {
     return { ok: false, retry: 'never', failure: { code: 'llm_timeout', message } }
   }
   const reason = 'code' in error ? String(error.code) : error.message
-  const message = `The model at ${host} can not be reached: ${reason}. Check OPENAI_BASE_URL and the network.`
+  const message = `The model at ${host} can not be reached: ${reason}. Check OPENAI_BASE_URL, or the LLM connection, and the network.`
   return { ok: false, retry: 'backoff', failure: { code: 'llm_unreachable', message } }
 }
 

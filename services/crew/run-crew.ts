@@ -8,7 +8,7 @@ import type { TaskOutput } from './prompts.ts'
 
 export interface RunDeps {
   readonly definition: CrewDefinition
-  readonly llm: Llm
+  readonly llmFor: (model: string) => Llm
 }
 
 type Inputs = Readonly<Record<string, unknown>>
@@ -20,7 +20,7 @@ const now = (): string => new Date().toISOString()
  * Ends with `crew_completed` or `failed`; an aborted signal ends it by raising the signal's reason.
  */
 export async function* runCrew(
-  { definition, llm }: RunDeps,
+  { definition, llmFor }: RunDeps,
   inputs: Inputs,
   signal: AbortSignal,
 ): AsyncGenerator<CrewEvent> {
@@ -37,6 +37,7 @@ export async function* runCrew(
       ...(agent.llm ?? definition.llm),
       messages: promptFor({ agent, task, inputs, context }),
     }
+    const llm = llmFor(call.model)
     const started_at = now()
     const result = await llm.complete(call, signal)
     yield { ...llmCall(llm, call, result), ...names, started_at, ended_at: now() }

@@ -1,3 +1,4 @@
+import type { ModelEndpoint } from '../platform/crew-protocol.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
@@ -20,14 +21,14 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     json: env.CREW_DEFINITION,
     file: env.CREW_DEFINITION_FILE,
   })
-  const llm = createLlm({
-    baseUrl: env.OPENAI_BASE_URL,
-    apiKey: env.OPENAI_API_KEY,
-    timeoutMs: env.LLM_TIMEOUT_SECONDS * 1000,
-  })
+  const timeoutMs = env.LLM_TIMEOUT_SECONDS * 1000
+  const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = env
+  const llm = createLlm({ baseUrl, apiKey, timeoutMs })
+  const llmAt = ({ base_url, api_key }: ModelEndpoint) =>
+    createLlm({ baseUrl: base_url, apiKey: api_key, timeoutMs })
   let draining = false
   const isDraining = (): boolean => draining
-  const app = createApp({ definition, llm, token: env.CREW_TOKEN, log, isDraining })
+  const app = createApp({ definition, llm, llmAt, token: env.CREW_TOKEN, log, isDraining })
   return serve({
     fetch: app.fetch,
     port: env.PORT,

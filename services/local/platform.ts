@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import postgres from 'postgres'
+import { PROVIDER_VARIABLES } from '../platform/llm-providers.ts'
 import { connectDatabase, parseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
 import type { EnvSource } from '../shared/env.ts'
@@ -73,4 +74,9 @@ export async function openPlatformDatabase(owner: Owner, url: string, log: Log):
 /** Whether a model of the user's own is configured; else the built-in one serves. */
 export function hasOwnModel({ OPENAI_API_KEY, OPENAI_BASE_URL }: EnvSource): boolean {
   return Boolean(OPENAI_API_KEY ?? OPENAI_BASE_URL)
+}
+
+/** The credentials of LLM providers among some variables. */
+export function providerVariables(source: EnvSource): EnvSource {
+  return Object.fromEntries(Object.entries(source).filter(([name]) => PROVIDER_VARIABLES.has(name)))
 }

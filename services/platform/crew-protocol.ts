@@ -70,12 +70,27 @@ export type LlmCallEvent = Extract<CrewEvent, { type: 'llm_call' }>
 export type CrewFailure = v.InferOutput<typeof failure>
 export type CrewMessage = v.InferOutput<typeof message>
 
+/** Where the calls of one model go, instead of where the crew was deployed to send them. */
+const modelEndpoint = v.strictObject(
+  {
+    base_url: v.pipe(
+      v.string('must be a text'),
+      v.check((url) => /^https?:\/\//.test(url) && URL.canParse(url), 'must be an http(s) URL'),
+    ),
+    api_key: v.optional(v.string('must be a text')),
+  },
+  'must have a base_url, and perhaps an api_key',
+)
+export type ModelEndpoint = v.InferOutput<typeof modelEndpoint>
+
 /** What a worker posts to a crew's `/kickoff`. */
 export const kickoffRequest = v.strictObject({
   kickoff_id: v.pipe(v.string(), v.uuid('must be a UUID')),
   inputs: v.record(v.string(), v.unknown()),
   /** The project version that is run. @default the one that the crew was deployed with */
   definition: v.optional(crewDefinition),
+  /** By the name of the model. It holds keys: nothing of it is logged or told. */
+  models: v.optional(v.record(v.string(), modelEndpoint)),
 })
 export type KickoffRequest = v.InferOutput<typeof kickoffRequest>
 

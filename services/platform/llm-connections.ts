@@ -123,9 +123,10 @@ export async function listConnectionsForModels(
   organizationId: number,
   models: readonly string[],
 ): Promise<(LlmConnection & { readonly sealedKey: Buffer | null })[]> {
+  if (models.length === 0) return []
   return sql`
     select distinct on (model) ${columns(sql)}, sealed_key from llm_connections
-    where organization_id = ${organizationId} and model = any(${[...models]}::text[])
+    where organization_id = ${organizationId} and model in ${sql([...models])}
     order by model, name`
 }
 

@@ -178,6 +178,14 @@ function keyed(url: string, ...anyOf: readonly string[]): Provider {
   return { requires: [anyOf], url }
 }
 
+/** Every variable that a known provider reads. */
+export const PROVIDER_VARIABLES: ReadonlySet<string> = new Set(
+  Object.values(PROVIDERS).flatMap(({ requires, overrides = [] }) => [
+    ...requires.flat(),
+    ...overrides,
+  ]),
+)
+
 /** What is known of a provider; of an unknown one, that it needs `<PROVIDER>_API_KEY` (SPEC 2.3). */
 export function providerOf(provider: string): Provider & { readonly name: string } {
   const plain = provider.toLowerCase().replaceAll('-', '_')

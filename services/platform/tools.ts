@@ -55,8 +55,9 @@ export async function listToolNames(
   sql: Queryable,
   repositoryIds: readonly number[],
 ): Promise<string[]> {
+  if (repositoryIds.length === 0) return []
   const rows = await sql<{ name: string }[]>`
-    select distinct name from tools where repository_id = any(${[...repositoryIds]}::int[])
+    select distinct name from tools where repository_id in ${sql([...repositoryIds])}
     order by name limit ${NAMES_MAX}`
   return rows.map(({ name }) => name)
 }

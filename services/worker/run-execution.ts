@@ -11,6 +11,7 @@ import {
 } from '../platform/execution-queue.ts'
 import type { LeasedExecution, ProgressEvent } from '../platform/execution-queue.ts'
 import type { Failure } from '../platform/executions.ts'
+import type { ReadVariable } from '../platform/llm-providers.ts'
 import { crewToken } from '../shared/crew-token.ts'
 import type { Database } from '../shared/database.ts'
 import { deadline } from '../shared/deadline.ts'
@@ -20,6 +21,7 @@ import { callCrew } from './call-crew.ts'
 import type { Ending as CallEnding } from './call-crew.ts'
 import { insist, isRefused } from './insist.ts'
 import { keepLease } from './keep-lease.ts'
+import { resolveModels } from './resolve-models.ts'
 import type { RunTrace, Tracing } from './run-trace.ts'
 
 /** How long a result is kept while the database does not take it; a stopping worker has less. */
@@ -32,6 +34,8 @@ export interface ExecutionDeps {
   readonly log: Log
   readonly tracing: Tracing
   readonly secretKeyBase: string
+  /** The platform's own variables, such as the keys of LLM providers. */
+  readonly readVariable: ReadVariable
   readonly crewPatienceMs: number
   readonly executionTimeoutMs: number
   readonly onCrewAway?: () => void
@@ -150,11 +154,14 @@ async function call({ deps, execution, trace }: Following, signal: AbortSignal):
     const message = 'The crew has no address: it was not deployed. Look at its deployment.'
     return { kind: 'failed', failure: { code: 'crew_not_deployed', message } }
   }
+  const forMs = LEASE_SECONDS * 1000
+  const resolved = await insist(() => resolveModels(deps, execution), { forMs, signal })
+  if ('failure' in resolved) return { kind: 'failed', failure: resolved.failure }
   let position = 0
   return callCrew({
     url,
     token: crewToken(deps.secretKeyBase, crewAutomationId),
-    request: { kickoff_id: id, inputs, definition },
+    request: { kickoff_id: id, inputs, definition, ...resolved },
     patienceMs: deps.crewPatienceMs,
     silenceMs: deps.silenceMs,
     signal,

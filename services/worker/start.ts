@@ -65,7 +65,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([tracing.stop(), database.close(), sql.end({ timeout: 5 })])
     throw thrown
   })
-  loop = startWork({ config, log, sql, tracing, metrics })
+  loop = startWork({ config, source, log, sql, tracing, metrics })
   const stopListening = listenForWork(sql, { wake: loop.wake, log })
   async function stop(): Promise<void> {
     draining = true
@@ -81,18 +81,20 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
 
 interface Work {
   readonly config: WorkerConfig
+  readonly source: EnvSource
   readonly log: Log
   readonly sql: Database
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
 }
 
-function startWork({ config, log, sql, tracing, metrics }: Work): Loop {
+function startWork({ config, source, log, sql, tracing, metrics }: Work): Loop {
   const deps = {
     sql,
     log,
     tracing,
     secretKeyBase: config.SECRET_KEY_BASE,
+    readVariable: (name: string) => source[name]?.trim() || undefined,
     crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
     executionTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
     onCrewAway: metrics.crewAway,

@@ -1,4 +1,3 @@
-import { PROVIDER_NAMES } from '../../platform/llm-providers.ts'
 import type { LlmConnectionFields } from '../../platform/llm-connections.ts'
 
 /** What was typed into the form of a connection. The key is never shown again, not even in a form that was refused. */
@@ -55,7 +54,7 @@ function providerProblem(provider: string): string | undefined {
   if (provider.length <= LENGTHS.provider && /^[a-z0-9][a-z0-9_-]*$/.test(provider)) {
     return undefined
   }
-  return `The provider is one word of letters, digits, - and _, such as ${PROVIDER_NAMES.slice(0, 3).join(', ')}.`
+  return 'The provider is one word of letters, digits, - and _, such as openai, anthropic or groq.'
 }
 
 function addressProblem(address: string): string | undefined {

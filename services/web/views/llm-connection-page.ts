@@ -81,16 +81,23 @@ interface ConnectionForm {
 }
 
 function connectionForm({ session, action, typed, hasKey }: ConnectionForm): Html {
-  return html`<form method="post" action="${action}" class="stack" autocomplete="off">
+  return html`<form method="post" action="${action}" class="stack">
     ${csrfField(session.csrfToken)}
     <label
       >Name
-      <input name="name" value="${typed.name}" maxlength="${LENGTHS.name}" required />
+      <input
+        name="name"
+        autocomplete="off"
+        value="${typed.name}"
+        maxlength="${LENGTHS.name}"
+        required
+      />
     </label>
     <label
       >Provider
       <input
         name="provider"
+        autocomplete="off"
         value="${typed.provider}"
         maxlength="${LENGTHS.provider}"
         list="providers"
@@ -105,6 +112,7 @@ function connectionForm({ session, action, typed, hasKey }: ConnectionForm): Htm
       >Model
       <input
         name="model"
+        autocomplete="off"
         class="mono"
         value="${typed.model}"
         maxlength="${LENGTHS.model}"
@@ -120,6 +128,7 @@ function connectionForm({ session, action, typed, hasKey }: ConnectionForm): Htm
       >Base URL <span class="quiet">(optional)</span>
       <input
         name="base_url"
+        autocomplete="off"
         class="mono"
         type="url"
         value="${typed.baseUrl}"

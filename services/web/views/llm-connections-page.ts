@@ -65,7 +65,7 @@ function connectionRow({ id, name, provider, model, baseUrl, credentials }: Row)
       <span class="sub mono">${provider}</span>
     </td>
     <td class="state">${credentialsPill(credentials)}</td>
-    <td data-label="Model" class="mono">${model}</td>
+    <td data-label="Model" class="row-wide"><span class="mono">${model}</span></td>
     <td data-label="Address" class="quiet row-wide">
       ${baseUrl ? html`<span class="mono break">${baseUrl}</span>` : 'Of the provider'}
     </td>

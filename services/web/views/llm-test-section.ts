@@ -21,7 +21,7 @@ export function llmTestSection({ session, connection, credentials, test }: LlmTe
       ${credentialsFinding(credentials, connection)} ${test ? reachFinding(test.reach) : ''}
       ${test ? callFinding(test) : ''}
     </dl>
-    <form method="post" action="/llm-connections/${connection.id}/test">
+    <form method="post" action="/llm-connections/${connection.id}/test#test">
       ${csrfField(session.csrfToken)}
       <button class="button">${test ? 'Test again' : 'Test the connection'}</button>
     </form>
@@ -41,8 +41,8 @@ function credentialsFinding(credentials: Credentials, { baseUrl }: LlmConnection
 
 function credentialsText({ source, missing }: Credentials, baseUrl: string | null): Html | string {
   if (missing.length > 0) {
-    return html`Enter a key here, or let an administrator set ${missing.map(missingGroup)} for the
-    platform.`
+    const orPlatform = baseUrl ? '' : html`, or let an administrator set it for the platform`
+    return html`The provider wants ${missing.map(missingGroup)}. Enter a key here${orPlatform}.`
   }
   if (source === 'connection') return 'The key of this connection.'
   if (source === 'platform') return 'A variable of the platform.'
@@ -86,8 +86,12 @@ function callFinding({ chatUrl }: ConnectionTest): Html {
   return chatUrl === undefined
     ? finding(
         'Crews',
-        pill('bad', 'can not call it'),
+        pill('bad', 'not usable'),
         'This provider has no OpenAI-compatible address that is known here. Give a base URL.',
       )
-    : finding('Crews', pill('good', 'call'), html`<span class="mono break">${chatUrl}</span>`)
+    : finding(
+        'Crews',
+        pill('good', 'usable'),
+        html`They call <span class="mono break">${chatUrl}</span>`,
+      )
 }

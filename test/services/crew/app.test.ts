@@ -10,6 +10,7 @@ import type { CrewEvent } from '../../../services/platform/crew-protocol.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import { serve } from '../../../services/shared/serve.ts'
 import type { Service } from '../../../services/shared/serve.ts'
+import type { ModelEndpoint } from '../../../services/platform/crew-protocol.ts'
 import { definition } from '../../support/crew.ts'
 import { freePort } from '../../support/free-port.ts'
 import { isSilent, refuses, says, startFakeModel } from './fake-model.ts'
@@ -35,7 +36,9 @@ function startCrew({ baseUrl, timeoutMs = 5000, heartbeatMs }: CrewOptions = {})
     timeoutMs,
     backoffMs: 2,
   })
-  const app = createApp({ definition, llm, token: TOKEN, log, heartbeatMs })
+  const llmAt = ({ base_url, api_key }: ModelEndpoint) =>
+    createLlm({ baseUrl: base_url, apiKey: api_key, timeoutMs, backoffMs: 2 })
+  const app = createApp({ definition, llm, llmAt, token: TOKEN, log, heartbeatMs })
   return serve({ fetch: app.fetch, port: 0, host: '127.0.0.1', log, drainMs: 100 })
 }
 
@@ -91,6 +94,31 @@ describe('a crew’s run (SPEC 1)', () => {
     expect(model.requests[0]?.body).toMatchObject({ model: 'other-model' })
     expect((await send({ inputs: { topic: 'x' } })).status).toBe(422)
     expect((await send({ definition: { ...brought, tasks: [] } })).status).toBe(422)
+  })
+
+  it('calls a model where the kickoff says it is, with the key that it brings, and tells it nobody', async () => {
+    const elsewhere = await startFakeModel()
+    elsewhere.play(refuses(401, 'the key sk-canary-0123456789 is not known'))
+    const send = (models: unknown) => {
+      const inputs = { topic: 'whales' }
+      return kickoff({ body: JSON.stringify({ kickoff_id: randomUUID(), inputs, models }) })
+    }
+    const endpoint = { base_url: elsewhere.baseUrl, api_key: 'sk-canary-0123456789' }
+    const told = await (await send({ 'test-model': endpoint })).text()
+    expect(elsewhere.requests[0]?.headers.authorization).toBe('Bearer sk-canary-0123456789')
+    expect(model.requests).toHaveLength(0)
+    expect(told).toContain('llm_rejected')
+    expect(told).not.toContain('canary')
+    model.play(says('Facts.'), says('A summary.'))
+    expect((await eventsOf(await send({ 'another-model': endpoint }))).at(-1)).toMatchObject({
+      output: 'A summary.',
+    })
+    for (const bad of [{ ...endpoint, base_url: 'file:///etc' }, { ...endpoint, x: 1 }, 'x']) {
+      const refused = await send({ 'test-model': bad })
+      expect(refused.status).toBe(422)
+      expect(await refused.text()).not.toContain('canary')
+    }
+    await elsewhere.stop()
   })
 
   it('does its tasks in order, fills in the inputs, and hands each output to the next task', async () => {
@@ -299,7 +327,14 @@ describe('a crew’s HTTP surface', () => {
 
   it('starts nothing while it stops, so that the run goes elsewhere', async () => {
     const llm = createLlm({ baseUrl: model.baseUrl, timeoutMs: 1000 })
-    const app = createApp({ definition, llm, token: TOKEN, log, isDraining: () => true })
+    const app = createApp({
+      definition,
+      llm,
+      llmAt: () => llm,
+      token: TOKEN,
+      log,
+      isDraining: () => true,
+    })
     expect((await app.request('/health')).status).toBe(503)
     const body = JSON.stringify({ kickoff_id: randomUUID(), inputs: { topic: 'x' } })
     const response = await app.request('/kickoff', { method: 'POST', headers: HEADERS, body })

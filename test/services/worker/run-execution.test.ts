@@ -3,6 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { ATTEMPTS_MAX, takeExecutions } from '../../../services/platform/execution-queue.ts'
 import { markOnline } from '../../../services/platform/deployments.ts'
 import { stopExecution } from '../../../services/platform/executions.ts'
+import { createLlmConnection, setSealedKey } from '../../../services/platform/llm-connections.ts'
+import type { LlmConnectionFields } from '../../../services/platform/llm-connections.ts'
+import { createLlmKeys } from '../../../services/platform/llm-keys.ts'
 import { ensureOrganization } from '../../../services/platform/organizations.ts'
 import { publishVersion } from '../../../services/platform/projects.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
@@ -60,6 +63,7 @@ async function runNext(more: Partial<ExecutionDeps> = {}, drain = new AbortContr
     log: silent,
     tracing: noTracing,
     secretKeyBase: SECRET_KEY_BASE,
+    readVariable: () => undefined,
     crewPatienceMs: 1000,
     executionTimeoutMs: 10_000,
     ...more,
@@ -85,6 +89,8 @@ describe('what a run is of', () => {
     model.play(says('Facts only.'))
     expect(await runNext()).toBe('completed')
     expect(await platform.get(next)).toMatchObject({ output: 'Facts only.' })
+    await platform.sql`
+      update deployments set project_version_id = ${projectVersionId} where id = ${platform.deployment.id}`
   })
 
   it('goes to the Runner when its automation has no crew of its own', async () => {
@@ -102,6 +108,90 @@ describe('what a run is of', () => {
     expect(await runNext()).toBe('completed')
     expect(await platform.get(id)).toMatchObject({ status: 'completed' })
     await sql`update deployments set runs_on = null where id = ${platform.deployment.id}`
+  })
+})
+
+describe('a run whose organization has an LLM connection for its model', () => {
+  const connect = (organizationId: number, change: Partial<LlmConnectionFields> = {}) =>
+    createLlmConnection(platform.sql, {
+      organizationId,
+      name: 'main',
+      provider: 'openai_compatible',
+      model: 'test-model',
+      baseUrl: model.baseUrl,
+      ...change,
+    })
+
+  const failureOf = async (more: Partial<ExecutionDeps> = {}) => {
+    const id = await platform.kickoff()
+    await runNext(more)
+    return (await platform.get(id))?.error
+  }
+
+  beforeEach(async () => {
+    await platform.sql`delete from llm_connections`
+    // Its own model is nowhere.
+    const crew = await platform.startCrew({ OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' })
+    await platform.deployAt(crew.url)
+  })
+
+  it('calls the model there, with the key of the connection', async () => {
+    const { organizationId } = platform.deployment
+    const connection = await connect(organizationId)
+    const keys = createLlmKeys(SECRET_KEY_BASE)
+    await setSealedKey(platform.sql, connection, keys.seal('sk-own', connection))
+    model.play(says('Facts.'), says('A summary.'))
+    const id = await platform.kickoff()
+    expect(await runNext()).toBe('completed')
+    expect(await platform.get(id)).toMatchObject({ output: 'A summary.' })
+    expect(model.requests.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer sk-own',
+      'Bearer sk-own',
+    ])
+  })
+
+  it('gets the key of the platform where the platform leads, and never where the organization does', async () => {
+    const { organizationId } = platform.deployment
+    const variables: Record<string, string> = {
+      OPENAI_API_KEY: 'sk-platform',
+      OPENAI_BASE_URL: model.baseUrl,
+    }
+    const readVariable = (name: string) => variables[name]
+    await connect(organizationId, { provider: 'openai', baseUrl: null })
+    model.play(says('Facts.'), says('A summary.'))
+    await platform.kickoff()
+    expect(await runNext({ readVariable })).toBe('completed')
+    expect(model.requests[0]?.headers.authorization).toBe('Bearer sk-platform')
+    await platform.sql`update llm_connections set base_url = ${model.baseUrl}`
+    model.play(says('Facts.'), says('A summary.'))
+    await platform.kickoff()
+    expect(await runNext({ readVariable })).toBe('completed')
+    expect(model.requests[2]?.headers.authorization).toBeUndefined()
+  })
+
+  it('ends with what to do when the connection can not be used', async () => {
+    const { organizationId } = platform.deployment
+    const connection = await connect(organizationId, { provider: 'groq', baseUrl: null })
+    expect(await failureOf()).toMatchObject({
+      code: 'llm_connection_unusable',
+      message: expect.stringContaining('GROQ_API_KEY'),
+    })
+    const sealed = createLlmKeys(`${SECRET_KEY_BASE}!`).seal('sk-own', connection)
+    await setSealedKey(platform.sql, connection, sealed)
+    expect((await failureOf())?.message).toContain('another SECRET_KEY_BASE')
+    await platform.sql`update llm_connections set provider = 'replicate', sealed_key = null`
+    expect((await failureOf())?.message).toContain('Give the connection a base URL')
+    await platform.sql`update llm_connections set provider = 'ollama'`
+    const readVariable = () => 'not an address'
+    expect((await failureOf({ readVariable }))?.message).toContain('no OpenAI-compatible address')
+  })
+
+  it('takes no notice of a connection for another model, or of another organization', async () => {
+    const rival = await seedCrew(platform.sql, { organization: 'Rival', slug: 'rival' })
+    await connect(rival.organizationId)
+    await connect(platform.deployment.organizationId, { model: 'another-model' })
+    expect(await failureOf()).toMatchObject({ code: 'llm_unreachable' })
+    expect(model.requests).toHaveLength(0)
   })
 })
 

@@ -131,7 +131,7 @@ main#main { padding: 32px clamp(16px, 3vw, 40px) 64px; max-width: 1240px; width:
   .account { padding: 0; border: 0; grid-area: 1 / 2; }
   .account-names { max-width: 34vw; text-align: right; }
   nav[aria-label="Main"] { flex-direction: row; grid-column: 1 / -1; gap: 4px; overflow-x: auto; }
-  nav[aria-label="Main"] a { padding: 8px 10px 10px; border-radius: 0; border-bottom: 2px solid transparent; }
+  nav[aria-label="Main"] a { flex: none; padding: 8px 10px 10px; border-radius: 0; border-bottom: 2px solid transparent; }
   nav[aria-label="Main"] a[aria-current] { background: none; border-bottom-color: var(--accent); }
   main#main { padding: 22px 14px 48px; }
 }

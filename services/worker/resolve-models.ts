@@ -1,0 +1,72 @@
+import type { CrewDefinition } from '../platform/crew-definition.ts'
+import type { ModelEndpoint } from '../platform/crew-protocol.ts'
+import type { LeasedExecution } from '../platform/execution-queue.ts'
+import type { Failure } from '../platform/executions.ts'
+import { listConnectionsForModels } from '../platform/llm-connections.ts'
+import { createLlmKeys } from '../platform/llm-keys.ts'
+import {
+  chatUrlOf,
+  describeRequirements,
+  platformKeyOf,
+  unmetGroups,
+} from '../platform/llm-providers.ts'
+import type { ReadVariable } from '../platform/llm-providers.ts'
+import type { Database } from '../shared/database.ts'
+
+export interface ModelDeps {
+  readonly sql: Database
+  /** Opens the keys of LLM connections. */
+  readonly secretKeyBase: string
+  readonly readVariable: ReadVariable
+}
+
+type Connection = Awaited<ReturnType<typeof listConnectionsForModels>>[number]
+
+/**
+ * Where the models of a run are, and with which keys, as far as its organization has LLM connections for them; the
+ * crew calls the others as it was deployed to.
+ */
+export async function resolveModels(
+  deps: ModelDeps,
+  { organizationId, definition }: Pick<LeasedExecution, 'organizationId' | 'definition'>,
+): Promise<{ models?: Record<string, ModelEndpoint> } | { failure: Failure }> {
+  const connections = await listConnectionsForModels(deps.sql, organizationId, modelsOf(definition))
+  if (connections.length === 0) return {}
+  const models: [string, ModelEndpoint][] = []
+  for (const connection of connections) {
+    const endpoint = endpointOf(deps, connection)
+    if (typeof endpoint === 'string') return { failure: unusable(connection, endpoint) }
+    models.push([connection.model, endpoint])
+  }
+  return { models: Object.fromEntries(models) }
+}
+
+const modelsOf = ({ llm, agents }: CrewDefinition): string[] => [
+  ...new Set([llm.model, ...agents.flatMap((agent) => agent.llm?.model ?? [])]),
+]
+
+/** The endpoint of a connection, or why there is none. */
+function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | string {
+  const { readVariable: read } = deps
+  const url = chatUrlOf(connection, read)
+  if (url === undefined || !/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    return `the provider ${connection.provider} has no OpenAI-compatible address. Give the connection a base URL.`
+  }
+  const base = { base_url: url.replace(/\/+$/, '') }
+  if (connection.sealedKey) {
+    const key = createLlmKeys(deps.secretKeyBase).open(connection.sealedKey, connection)
+    return key === undefined
+      ? 'its key was stored with another SECRET_KEY_BASE. Enter the key again.'
+      : { ...base, api_key: key }
+  }
+  const key = platformKeyOf(connection, read)
+  if (key !== undefined) return { ...base, api_key: key }
+  const missing = unmetGroups(connection, (name) => read(name) !== undefined)
+  if (missing.length === 0 || connection.baseUrl !== null) return base
+  return `it has no key, and the platform has no ${describeRequirements(missing)}. Enter a key, or set the variable.`
+}
+
+const unusable = ({ name }: Connection, why: string): Failure => ({
+  code: 'llm_connection_unusable',
+  message: `The LLM connection "${name}" can not be used: ${why}`,
+})
