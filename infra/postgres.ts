@@ -77,7 +77,12 @@ const server = () => ({
     { name: 'POSTGRES_PASSWORD', ...fromSecret('DB_PASSWORD') },
   ],
   startupProbe: { ...isReady, periodSeconds: 5, failureThreshold: 60 },
-  livenessProbe: { ...isReady, periodSeconds: 10, failureThreshold: 6 },
+  // Not `isReady`: a server that recovers after a crash refuses sessions, and would never get to its end.
+  livenessProbe: {
+    tcpSocket: { port: k8s.IntOrString.fromString('postgres') },
+    periodSeconds: 10,
+    failureThreshold: 6,
+  },
   readinessProbe: { ...isReady, periodSeconds: 5, failureThreshold: 3 },
   lifecycle: { postStart: { exec: { command: ['sh', '-c', SET_PASSWORD] } } },
   resources: resourcesOf(postgres.resources),

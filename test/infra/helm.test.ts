@@ -61,7 +61,7 @@ describe.each(helms)('helm $version', { timeout: 60_000 + 2000 * numRuns }, (hel
     ['a value deleted by null', { collector: { port: null } }],
     ['a group deleted by null', { postgres: null }],
     ['a proxy beside PostgreSQL in the cluster', { dbProxy: { enabled: true } }],
-    ['a map entry without a text', { collector: { nodeSelector: { disk: null } } }],
+    ['a map entry that is no text', { collector: { nodeSelector: { disk: 1 } } }],
     ['a label key that is none', { collector: { nodeSelector: { 'a b': 'c' } } }],
   ])('refuses %s, as synth does', (_, values) => {
     expect(() => contextOf([values], RELEASE)).toThrow('The values are not valid')

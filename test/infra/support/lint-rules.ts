@@ -39,10 +39,22 @@ const isProbedElsewhere = (container: Manifest): boolean => {
     .some((port) => port !== undefined && !ports.includes(port))
 }
 
+const actionOf = ({ exec, httpGet, tcpSocket }: Manifest): Manifest => exec ?? httpGet ?? tcpSocket
+
+const isHeadless = (objects: readonly Manifest[], name: string): boolean =>
+  objects.some(
+    ({ kind, metadata, spec }) =>
+      kind === 'Service' && metadata.name === name && spec.clusterIP === 'None',
+  )
+
 const volumesOf = (spec: Manifest): readonly Manifest[] => spec.volumes ?? []
 
 const matches = (selector: Manifest, labels: Manifest): boolean =>
   Object.entries(selector.matchLabels ?? selector).every(([key, value]) => labels[key] === value)
+
+const hasWritableRoot = perContainer(
+  ({ securityContext }) => !securityContext?.readOnlyRootFilesystem,
+)
 
 /** What kube-linter finds with its defaults, by the names of its checks. */
 export const KUBE_LINTER: Readonly<Record<string, Rule>> = {
@@ -84,9 +96,7 @@ export const KUBE_LINTER: Readonly<Record<string, Rule>> = {
       .filter(({ kind, spec }) => kind === 'Deployment' && spec.replicas > 1)
       .filter(({ spec }) => !spec.template.spec.affinity?.podAntiAffinity)
       .map(({ metadata }) => metadata.name),
-  'no-read-only-root-fs': perContainer(
-    ({ securityContext }) => !securityContext?.readOnlyRootFilesystem,
-  ),
+  'no-read-only-root-fs': hasWritableRoot,
   'pdb-unhealthy-pod-eviction-policy': (objects) =>
     objects
       .filter(
@@ -126,6 +136,7 @@ export const KUBE_SCORE: Readonly<Record<string, Rule>> = {
     ports.some(({ name }: Manifest) => !name || name.length > 15),
   ),
   'container-resources': perContainer(({ resources }) => !resources?.limits?.cpu),
+  'container-security-context-readonlyrootfilesystem': hasWritableRoot,
   'container-security-context-user-group-id': perContainer(
     ({ securityContext }, { securityContext: pod }) =>
       (securityContext?.runAsUser ?? pod?.runAsUser ?? 0) < 10_000,
@@ -153,12 +164,13 @@ export const KUBE_SCORE: Readonly<Record<string, Rule>> = {
           ),
       )
       .map(({ owner }) => owner),
-  'pod-probes (identical)': perContainer(
+  'pod-probes-identical': perContainer(
     ({ livenessProbe, readinessProbe }) =>
-      livenessProbe?.httpGet &&
-      JSON.stringify(livenessProbe.httpGet) === JSON.stringify(readinessProbe?.httpGet),
+      livenessProbe &&
+      readinessProbe &&
+      JSON.stringify(actionOf(livenessProbe)) === JSON.stringify(actionOf(readinessProbe)),
   ),
-  'pod-probes (missing)': (objects) =>
+  'pod-probes': (objects) =>
     podsOf(objects)
       .filter(({ owner }) => !owner.startsWith('Job'))
       .flatMap(({ owner, pod }) =>
@@ -171,6 +183,6 @@ export const KUBE_SCORE: Readonly<Record<string, Rule>> = {
   ),
   'statefulset-has-servicename': (objects) =>
     objects
-      .filter(({ kind, spec }) => kind === 'StatefulSet' && !spec.serviceName)
+      .filter(({ kind, spec }) => kind === 'StatefulSet' && !isHeadless(objects, spec.serviceName))
       .map(({ metadata }) => metadata.name),
 }
