@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28'
 import { Construct } from 'constructs'
 import type { BootstrapEnv } from '../services/tasks/env.ts'
+import { also } from './kit/also.ts'
 import { env, podField } from './kit/env.ts'
 import { platformImage, pullSecretOf, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
@@ -11,9 +12,7 @@ import { overridesSecret, platformSecret } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
 import { beforeBootstrap } from './secrets.ts'
-import type { Val } from './template/expression.ts'
 import { any, isSet, not, pick, revision, text } from './template/operators.ts'
-import type { Condition } from './template/operators.ts'
 import { create, onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -84,10 +83,6 @@ class SecretAccess extends Construct {
     })
   }
 }
-
-/** A text that is added, behind a comma, while a condition holds. */
-const also = (condition: Condition, item: string | Val<string>): Val<string> =>
-  pick(condition, text`,${item}`, '')
 
 const pod = () => ({
   automountServiceAccountToken: true,

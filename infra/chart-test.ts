@@ -1,4 +1,4 @@
-/** What `helm test` runs: asks web, inside the cluster, for its health. Part of the chart alone. */
+/** What `helm test` runs: asks web, inside the cluster, for its health and its diagnosis. Part of the chart alone. */
 export const chartTest = `apiVersion: v1
 kind: Pod
 metadata:
@@ -39,14 +39,40 @@ spec:
         - node
         - -e
         - |-
-          const { env } = process
-          fetch(env.WEB_URL + '/health').then(async (response) => {
-            console.log('/health', response.status, await response.text())
-            if (response.status !== 200) process.exitCode = 1
-          })
+          const { WEB_URL, PLATFORM_DEBUG_TOKEN } = process.env
+          const ask = (path) =>
+            fetch(WEB_URL + path, {
+              headers: { 'X-Platform-Debug-Token': PLATFORM_DEBUG_TOKEN },
+              signal: AbortSignal.timeout(15_000),
+            })
+          const run = async () => {
+            const health = await ask('/health')
+            console.log('/health', health.status, await health.text())
+            const debug = await ask('/health/debug')
+            const body = await debug.text()
+            if (debug.status === 404) throw new Error('/health/debug 404: the token is not that of web')
+            const { status, components } = JSON.parse(body)
+            console.log('/health/debug', debug.status, status)
+            for (const [name, { status, error = '' }] of Object.entries(components)) {
+              console.log(' ', name, status, error)
+            }
+            return health.ok && debug.ok
+          }
+          run().then(
+            (isWell) => process.exit(isWell ? 0 : 1),
+            (error) => {
+              console.error(error.message, error.cause?.message ?? '')
+              process.exit(1)
+            },
+          )
       env:
         - name: WEB_URL
           value: http://{{ .Release.Name }}-web:{{ .Values.web.servicePort }}
+        - name: PLATFORM_DEBUG_TOKEN
+          valueFrom:
+            secretKeyRef:
+              name: {{ include "platform.secretName.PLATFORM_DEBUG_TOKEN" . | quote }}
+              key: PLATFORM_DEBUG_TOKEN
       resources:
         requests:
           cpu: 50m

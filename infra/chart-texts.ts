@@ -25,8 +25,16 @@ Open it:
 Create the first administrator; the password is printed once:
   kubectl -n {{ .Release.Namespace }} exec deployment/{{ .Release.Name }}-web -- node build/tasks/main.js users:create EMAIL
 
-Ask from inside the cluster whether it is well:
+Ask from inside the cluster whether everything is well, and what is not:
   helm test {{ .Release.Name }} --namespace {{ .Release.Namespace }} --logs
+
+Ask the same yourself, through the port above (the report explains each failure):
+  TOKEN=$(kubectl -n {{ .Release.Namespace }} get secret {{ include "platform.secretName.PLATFORM_DEBUG_TOKEN" . }} -o jsonpath='{.data.PLATFORM_DEBUG_TOKEN}' | base64 -d)
+  curl -H "X-Platform-Debug-Token: $TOKEN" http://localhost:3000/health/debug
+{{- if eq .Values.auth.provider "local" }}
+
+People sign in with passwords. Set auth.provider, auth.issuerUrl and auth.clientId to sign them in with your identity provider.
+{{- end }}
 {{- if eq .Values.envVars.PLATFORM_BASE_URL "http://localhost:3000" }}
 
 envVars.PLATFORM_BASE_URL is still http://localhost:3000. Set it to the address that users and API clients reach:
@@ -64,7 +72,7 @@ With \`networkPolicy.enabled\` everything is forbidden that a program does not d
 
 | To | From |
 |---|---|
-| web | everywhere, or \`networkPolicy.ingressNamespace\` and the crews |
+| web | everywhere, or \`networkPolicy.ingressNamespace\` and the crews; its metrics from \`networkPolicy.monitoringNamespace\` |
 | oauth | web; when it has a host in \`ingress\` or \`httpRoute\`, from where web is reached too |
 | collector | web and worker; its metrics from \`networkPolicy.monitoringNamespace\` |
 | worker | its metrics from \`networkPolicy.monitoringNamespace\` |

@@ -5,6 +5,7 @@ import { databaseEnv, waitForPostgres } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, setWhen } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
+import { scrapedAt } from './kit/metrics.ts'
 import { nameOf } from './kit/names.ts'
 import { healthProbes } from './kit/probes.ts'
 import { initResources, resourcesOf } from './kit/resources.ts'
@@ -38,9 +39,7 @@ export class Collector extends Construct {
       replicas: replicasOf(collector),
       pods: collector,
       annotations: {
-        'prometheus.io/scrape': 'true',
-        'prometheus.io/path': '/metrics',
-        'prometheus.io/port': digits(collector.metricsPort),
+        ...scrapedAt(collector.metricsPort),
         ...secretsChecksum('COLLECTOR_JWT_SECRET', 'COLLECTOR_JWT_SECRET_PREVIOUS', 'DB_PASSWORD'),
       },
       pod: {

@@ -12,6 +12,7 @@ const { collector, podMonitor } = values
 export class Monitoring extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
+    new Monitor(this, 'web', 'metrics')
     new Monitor(this, 'worker', 'http')
     onlyWhen(collector.enabled, new Monitor(this, 'collector', 'metrics'))
   }

@@ -21,7 +21,7 @@ export class Network extends Construct {
       podSelector: { matchLabels: releaseLabels },
       policyTypes: ['Ingress', 'Egress'],
     })
-    new Incoming(this, 'web', [from(frontDoor, 'http')])
+    new Incoming(this, 'web', [from(frontDoor, 'http'), from([monitoring], 'metrics')])
     new Incoming(this, 'worker', [from([monitoring], 'http')])
     onlyWhen(
       oauth.enabled,

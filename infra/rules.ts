@@ -1,3 +1,4 @@
+import { hasIdentityProvider } from './identity-provider.ts'
 import { release } from './kit/names.ts'
 import { all, equals, exceeds, isSet, matches, not } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
@@ -5,8 +6,19 @@ import type { Val } from './template/expression.ts'
 import type { Rule } from './template/rules.ts'
 import { values } from './values.ts'
 
-const { collector, dbProxy, envVars, httpRoute, ingress, oauth, postgres, secrets, web, worker } =
-  values
+const {
+  auth,
+  collector,
+  dbProxy,
+  envVars,
+  httpRoute,
+  ingress,
+  oauth,
+  postgres,
+  secrets,
+  web,
+  worker,
+} = values
 
 const refuse = (message: string, ...conditions: readonly Condition[]): Rule => ({
   refuse: all(...conditions),
@@ -51,11 +63,16 @@ export const rules: readonly Rule[] = [
     ['collector.port', collector.port],
     ['collector.metricsPort', collector.metricsPort],
   ]),
+  ...differ([
+    ['web.port', web.port],
+    ['web.metricsPort', web.metricsPort],
+  ]),
   ...differ(sidecarPorts, dbProxy.enabled),
   ...besideSidecar([
     ['collector.port', collector.port],
     ['collector.metricsPort', collector.metricsPort],
     ['web.port', web.port],
+    ['web.metricsPort', web.metricsPort],
     ['worker.port', worker.port],
     ['oauth.port', oauth.port],
   ]),
@@ -65,6 +82,32 @@ export const rules: readonly Rule[] = [
       autoscaling.enabled,
       exceeds(autoscaling.minReplicas, autoscaling.maxReplicas),
     ),
+  ),
+  refuse(
+    'auth.issuerUrl is required unless auth.provider is local',
+    hasIdentityProvider,
+    not(isSet(auth.issuerUrl)),
+  ),
+  refuse(
+    'auth.clientId is required unless auth.provider is local',
+    hasIdentityProvider,
+    not(isSet(auth.clientId)),
+  ),
+  refuse(
+    'secrets.OIDC_CLIENT_SECRET or secrets.existingSecret is required unless auth.provider is local',
+    hasIdentityProvider,
+    not(isSet(secrets.OIDC_CLIENT_SECRET)),
+    not(isSet(secrets.existingSecret)),
+  ),
+  refuse(
+    'auth.adminValue is required with auth.adminClaim',
+    isSet(auth.adminClaim),
+    not(isSet(auth.adminValue)),
+  ),
+  refuse(
+    'auth.adminClaim is required with auth.adminValue',
+    isSet(auth.adminValue),
+    not(isSet(auth.adminClaim)),
   ),
   refuse(
     'ingress.oauthHost must differ from ingress.host: oauth answers at the root of a host of its own',

@@ -169,6 +169,13 @@ export const url = (value: string, doc: string): StringField =>
     expected: 'an http(s) URL',
   })
 
+/** A URL, or nothing. */
+export const optionalUrl = (doc: string): StringField =>
+  string('', doc, {
+    pattern: /^(https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._~/-]*)?)?$/,
+    expected: 'an http(s) URL, or ""',
+  })
+
 /** The name of a namespace, or nothing. */
 export const namespace = (value: string, doc: string): StringField =>
   string(value, doc, {

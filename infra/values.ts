@@ -2,6 +2,7 @@ import { symbolicValues } from './template/operators.ts'
 import { boolean, group, integer, list, port, string, word } from './template/schema.ts'
 import type { OverridesOf, ValuesOf } from './template/schema.ts'
 import * as type from './value-types.ts'
+import { auth } from './values/auth.ts'
 import { cluster } from './values/cluster.ts'
 import { thirdParty } from './values/third-party.ts'
 
@@ -63,6 +64,8 @@ export const schema = {
     ),
   }),
 
+  auth,
+
   extraEnvVars: type.variables(
     'More environment variables for web, worker and oauth; those that the chart sets itself win.',
   ),
@@ -85,12 +88,16 @@ export const schema = {
       PLATFORM_DEBUG_TOKEN: type.secret('Token for `GET /health/debug`.'),
       SECRET_KEY_BASE: type.secret('Key that signs sessions.'),
       PLATFORM_OAUTH_API_KEY: type.secret(
-        'Key with which web and worker call the OAuth integration service.',
+        'Key with which web calls the OAuth integration service.',
       ),
       OAUTH_ENCRYPTION_KEY: type.secret('Key that encrypts stored OAuth tokens.'),
       OAUTH_ENCRYPTION_KEY_PREVIOUS: type.formerSecret(
         'Former `OAUTH_ENCRYPTION_KEY`, still read while it is replaced.',
       ),
+      OIDC_CLIENT_SECRET: string('', 'Secret of the client `auth.clientId`.', {
+        pattern: /^[!-~]*$/,
+        expected: 'printable ASCII characters without spaces, or ""',
+      }),
       COLLECTOR_JWT_SECRET: type.secret('Shared secret that authenticates trace submissions.'),
       COLLECTOR_JWT_SECRET_PREVIOUS: type.formerSecret(
         'Former `COLLECTOR_JWT_SECRET`, still accepted while it is replaced.',
@@ -105,6 +112,7 @@ export const schema = {
   web: group('Web: the user interface and the automation API.', {
     replicaCount: type.replicas('web'),
     port: port(3000, 'HTTP port of the pods.'),
+    metricsPort: port(9090, 'HTTP port of the pods for `/metrics`.'),
     servicePort: port(80, 'Port of the Service.'),
     trustedProxies: integer(
       0,

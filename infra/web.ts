@@ -3,10 +3,13 @@ import { Construct } from 'constructs'
 import type { WebEnv } from '../services/web/env.ts'
 import { DiagnosticAccess } from './access.ts'
 import { collectorUrl } from './collector.ts'
+import { signInEnv } from './identity-provider.ts'
+import { also } from './kit/also.ts'
 import { databaseEnv } from './kit/database.ts'
 import { choose, env, podField, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, runs } from './kit/image.ts'
+import { scrapedAt } from './kit/metrics.ts'
 import { release } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
@@ -16,11 +19,11 @@ import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
 import { oauthUrl } from './oauth.ts'
-import { builtIn, digits, isSet } from './template/operators.ts'
+import { builtIn, digits, isSet, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { web, oauth, collector, crews, envVars, rbac } = values
+const { buildkit, collector, crews, envVars, internalRegistry, oauth, rbac, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -36,11 +39,13 @@ export class Web extends Construct {
       replicas: replicasOf(web),
       pods: web,
       annotations: {
+        ...scrapedAt(web.metricsPort),
         ...secretsChecksum(
           'PLATFORM_DEBUG_TOKEN',
           'SECRET_KEY_BASE',
           'PLATFORM_OAUTH_API_KEY',
           'COLLECTOR_JWT_SECRET',
+          'OIDC_CLIENT_SECRET',
           'DB_PASSWORD',
         ),
         ...extraEnvVars.checksum,
@@ -59,15 +64,25 @@ export class Web extends Construct {
 
 const tmp = scratch('/tmp')
 
+/** The Deployments that the diagnostic report expects. */
+const deployed = text`web,worker${also(oauth.enabled, 'oauth')}${also(buildkit.enabled, 'buildkit')}${also(
+  collector.enabled,
+  'collector',
+)}${also(internalRegistry.enabled, 'internal-registry')}`
+
 const server = () => ({
   name: 'web',
   ...runs(platformImage),
   command: ['node', 'build/web/main.js'],
-  ports: [{ name: 'http', containerPort: web.port }],
+  ports: [
+    { name: 'http', containerPort: web.port },
+    { name: 'metrics', containerPort: web.metricsPort },
+  ],
   envFrom: extraEnvVars.from,
   env: env<WebEnv>({
     ...databaseEnv(envVars.DB_NAME),
     PORT: digits(web.port),
+    METRICS_PORT: digits(web.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
     PLATFORM_SELF_HOSTED: 'true',
     PLATFORM_PROVIDER: envVars.PLATFORM_PROVIDER,
@@ -77,7 +92,9 @@ const server = () => ({
     PLATFORM_DEBUG_TOKEN: fromSecret('PLATFORM_DEBUG_TOKEN'),
     SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
     TRUSTED_PROXIES: digits(web.trustedProxies),
+    ...signInEnv,
     RELEASE_NAME: release,
+    PLATFORM_DEPLOYMENTS: deployed,
     POD_NAME: podField('metadata.name'),
     POD_NAMESPACE: podField('metadata.namespace'),
     K8S_NAMESPACE: choose(isSet(crews.namespace), crews.namespace, podField('metadata.namespace')),

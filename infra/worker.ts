@@ -5,6 +5,7 @@ import { databaseEnv } from './kit/database.ts'
 import { env, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, runs } from './kit/image.ts'
+import { scrapedAt } from './kit/metrics.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
@@ -27,9 +28,7 @@ export class Worker extends Construct {
       replicas: replicasOf(worker),
       pods: worker,
       annotations: {
-        'prometheus.io/scrape': 'true',
-        'prometheus.io/path': '/metrics',
-        'prometheus.io/port': digits(worker.port),
+        ...scrapedAt(worker.port),
         ...secretsChecksum('SECRET_KEY_BASE', 'COLLECTOR_JWT_SECRET', 'DB_PASSWORD'),
         ...extraEnvVars.checksum,
       },

@@ -46,6 +46,19 @@ export const webEnv = v.object({
     'local',
   ),
   OIDC_ISSUER_URL: optional(httpUrl()),
+  OIDC_CLIENT_ID: optional(text()),
+  OIDC_CLIENT_SECRET: optional(text()),
+  /** What is asked for at the sign-in; some providers tell of groups only when asked. */
+  OIDC_SCOPES: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/(^| )openid( |$)/, 'must name the scope openid, and others with spaces between'),
+    ),
+    'openid profile email',
+  ),
+  /** The claim, or the path to it with dots between, that makes a platform-admin when it is or holds the value. */
+  OIDC_ADMIN_CLAIM: optional(text()),
+  OIDC_ADMIN_VALUE: optional(text()),
   COLLECTOR_URL: optional(httpUrl()),
   COLLECTOR_JWT_SECRET: optional(text(32)),
 })

@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { contextOf } from '../../infra/render.ts'
 import { CHECKS } from './support/kubernetes-schema.ts'
@@ -22,12 +27,46 @@ describe('the chart', () => {
     expect(text).toContain('envVars.PLATFORM_BASE_URL is still')
   })
 
-  it('has a pod for helm test that asks web for its health, within Pod Security "restricted"', () => {
+  it('has a pod for helm test that asks web for its health and its diagnosis (4.1, 4.2), within Pod Security "restricted"', () => {
     const pod = chartTestPod(contextOf([], RELEASE))
     expect(pod.metadata.annotations['helm.sh/hook']).toBe('test')
-    expect(pod.spec.containers[0].env[0].value).toBe('http://demo-web:80')
+    expect(pod.spec.containers[0].env).toEqual([
+      { name: 'WEB_URL', value: 'http://demo-web:80' },
+      {
+        name: 'PLATFORM_DEBUG_TOKEN',
+        valueFrom: { secretKeyRef: { name: 'demo-secrets', key: 'PLATFORM_DEBUG_TOKEN' } },
+      },
+    ])
     expect(restrictedViolations('test', pod)).toEqual([])
     for (const check of Object.values(CHECKS)) expect(check(pod)).toEqual([])
+  })
+
+  it.each([
+    ['everything is well', { status: 200, verdict: 'ok', exitCode: 0 }],
+    ['only something uncritical is not', { status: 200, verdict: 'degraded', exitCode: 0 }],
+    ['something critical is not', { status: 503, verdict: 'fail', exitCode: 1 }],
+  ])('ends helm test rightly when %s', async (_, { status, verdict, exitCode }) => {
+    const components = { database: { status: 'ok' }, auth: { status: verdict, error: 'a reason' } }
+    const result = await helmTest(({ url, headers }) =>
+      url === '/health' || headers['x-platform-debug-token'] === 'the-token'
+        ? { status: url === '/health' ? 200 : status, body: { status: verdict, components } }
+        : { status: 404, body: {} },
+    )
+    expect(result).toEqual({
+      exitCode,
+      output: expect.stringContaining(`auth ${verdict} a reason`),
+    })
+  })
+
+  it('ends helm test with a reason when the token is not that of web', async () => {
+    const result = await helmTest(({ url }) => ({
+      status: url === '/health' ? 200 : 404,
+      body: {},
+    }))
+    expect(result).toEqual({
+      exitCode: 1,
+      output: expect.stringContaining('the token is not that of web'),
+    })
   })
 
   it('is content with a real address', () => {
@@ -39,3 +78,33 @@ describe('the chart', () => {
     expect(text).not.toContain('is still')
   })
 })
+
+interface Answer {
+  readonly status: number
+  readonly body: object
+}
+
+/** Runs what `helm test` runs, against a web that answers as given. */
+async function helmTest(answer: (request: IncomingMessage) => Answer) {
+  const server = createServer((request, response) => {
+    const { status, body } = answer(request)
+    response.writeHead(status).end(JSON.stringify(body))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const [program, ...args] = chartTestPod(contextOf([], RELEASE)).spec.containers[0].command
+  const { port } = server.address() as AddressInfo
+  const child = spawn(program, args, {
+    env: {
+      ...process.env,
+      WEB_URL: `http://127.0.0.1:${port}`,
+      PLATFORM_DEBUG_TOKEN: 'the-token',
+    },
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (data) => (output += String(data)))
+  }
+  const [exitCode] = await once(child, 'close')
+  server.close()
+  return { exitCode, output }
+}

@@ -124,6 +124,7 @@ describe('the network policies', () => {
     const objects = manifests({ networkPolicy: { monitoringNamespace: 'observability' } })
     for (const [name, port] of [
       ['collector', 'metrics'],
+      ['web', 'metrics'],
       ['worker', 'http'],
     ]) {
       const { ingress } = find(objects, 'NetworkPolicy', name ?? '').spec

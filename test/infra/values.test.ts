@@ -159,8 +159,19 @@ const EVERYTHING = {
   httpRoute: { enabled: true, gateway: 'gateway', oauthHost: 'oauth.example.com' },
   podMonitor: { enabled: true },
 }
+const SIGN_IN = {
+  auth: {
+    provider: 'oidc',
+    issuerUrl: 'https://idp.example.com',
+    clientId: 'platform',
+    adminClaim: 'groups',
+    adminValue: 'admins',
+  },
+  secrets: { OIDC_CLIENT_SECRET: 'secret' },
+}
 const BASES = [
   {},
+  SIGN_IN,
   EVERYTHING,
   { ...EXTERNAL, postgres: { enabled: false } },
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },
@@ -209,7 +220,7 @@ describe('every value matters', () => {
     if (field.words) return field.words.filter((word) => word !== field.default)
     if (path.startsWith('secrets.')) return ['flipped-flipped-flipped-flipped-flipped']
     if (path.endsWith('.digest')) return [`sha256:${'f'.repeat(64)}`]
-    return ['flipped', '7', '7s', 'https://flipped.example.com', 'x:y:flipped']
+    return ['flipped', 'openid flipped', '7', '7s', 'https://flipped.example.com', 'x:y:flipped']
   }
 })
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { ValuesOverrides } from '../../infra/values.ts'
 import { containersOf, find, manifests, podsOf } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
 
@@ -70,6 +71,95 @@ describe('web and worker', () => {
     expect(ours.length).toBeGreaterThan(5)
     for (const { env } of ours)
       expect(env).toContainEqual({ name: 'UV_THREADPOOL_SIZE', value: '16' })
+  })
+})
+
+describe('the sign-in', () => {
+  const variables = (overrides: ValuesOverrides): readonly Manifest[] =>
+    find(manifests(overrides), 'Deployment', 'web').spec.template.spec.containers[0].env.filter(
+      ({ name }: Manifest) => /^(AUTH|OIDC)_/.test(name),
+    )
+
+  it('is by password, and nothing is said of a provider', () => {
+    expect(variables({})).toEqual([{ name: 'AUTH_PROVIDER', value: 'local' }])
+  })
+
+  it('is with an identity provider, whose client secret stays a secret', () => {
+    const auth = { provider: 'okta', issuerUrl: 'https://idp.example.com', clientId: 'platform' }
+    expect(variables({ auth, secrets: { OIDC_CLIENT_SECRET: 'client-secret' } })).toEqual([
+      { name: 'AUTH_PROVIDER', value: 'okta' },
+      { name: 'OIDC_ISSUER_URL', value: 'https://idp.example.com' },
+      { name: 'OIDC_CLIENT_ID', value: 'platform' },
+      {
+        name: 'OIDC_CLIENT_SECRET',
+        valueFrom: {
+          secretKeyRef: { name: 'demo-secrets-overrides', key: 'OIDC_CLIENT_SECRET' },
+        },
+      },
+      { name: 'OIDC_SCOPES', value: 'openid profile email' },
+    ])
+  })
+
+  it('makes platform-admins of those who carry a claim', () => {
+    const auth = {
+      provider: 'oidc',
+      issuerUrl: 'https://idp.example.com',
+      clientId: 'platform',
+      adminClaim: 'realm_access.roles',
+      adminValue: 'platform admins',
+    }
+    expect(variables({ auth, secrets: { existingSecret: 'own' } }).slice(-2)).toEqual([
+      { name: 'OIDC_ADMIN_CLAIM', value: 'realm_access.roles' },
+      { name: 'OIDC_ADMIN_VALUE', value: 'platform admins' },
+    ])
+  })
+
+  it('lists everything that is missing at once', () => {
+    expect(() => manifests({ auth: { provider: 'oidc', adminValue: 'admins' } })).toThrow(
+      /auth\.issuerUrl is required.*auth\.clientId is required.*OIDC_CLIENT_SECRET.*auth\.adminClaim is required/s,
+    )
+  })
+})
+
+describe('the diagnostic report (2.3, platform_pods)', () => {
+  const expected = (overrides: ValuesOverrides): unknown =>
+    find(manifests(overrides), 'Deployment', 'web').spec.template.spec.containers[0].env.find(
+      ({ name }: Manifest) => name === 'PLATFORM_DEPLOYMENTS',
+    ).value
+
+  it.each<[string, ValuesOverrides]>([
+    ['the defaults', {}],
+    ['nothing but web and worker', minimal()],
+    ['all but BuildKit', { buildkit: { enabled: false } }],
+  ])('expects every Deployment that the chart makes, with %s', (_, overrides) => {
+    const names = manifests(overrides)
+      .filter(({ kind }) => kind === 'Deployment')
+      .map(({ metadata }): string => metadata.name.replace('demo-', ''))
+    expect(String(expected(overrides)).split(',').toSorted()).toEqual(names.toSorted())
+  })
+
+  function minimal(): ValuesOverrides {
+    const enabled = false
+    return {
+      oauth: { enabled },
+      collector: { enabled },
+      buildkit: { enabled },
+      internalRegistry: { enabled },
+    }
+  }
+})
+
+describe('the metrics of web', () => {
+  it('have a port of their own, which the annotations name and no Service offers', () => {
+    const objects = manifests({ web: { metricsPort: 9191 } })
+    const { metadata, spec } = find(objects, 'Deployment', 'web').spec.template
+    expect(metadata.annotations).toMatchObject({
+      'prometheus.io/path': '/metrics',
+      'prometheus.io/port': '9191',
+    })
+    expect(spec.containers[0].ports).toContainEqual({ name: 'metrics', containerPort: 9191 })
+    expect(spec.containers[0].env).toContainEqual({ name: 'METRICS_PORT', value: '9191' })
+    expect(find(objects, 'Service', 'web').spec.ports).toHaveLength(1)
   })
 })
 

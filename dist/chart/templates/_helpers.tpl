@@ -1,5 +1,5 @@
 {{- define "platform.bootstrap.content" -}}
-{{- list "7aa18565" .Chart.AppVersion .Release.Name .Values.collector.enabled .Values.dbProxy.autoIamAuthn .Values.envVars.LOG_LEVEL .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.oauth.enabled .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.SECRET_KEY_BASE .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "889357df" .Chart.AppVersion .Release.Name .Values.collector.enabled .Values.dbProxy.autoIamAuthn .Values.envVars.LOG_LEVEL .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.oauth.enabled .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.SECRET_KEY_BASE .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.bootstrap.selectorLabels" -}}
@@ -290,6 +290,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{- define "platform.secretName.OAUTH_ENCRYPTION_KEY_PREVIOUS" -}}
 {{- if .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS }}
+{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- else }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.secretName.OIDC_CLIENT_SECRET" -}}
+{{- if .Values.secrets.OIDC_CLIENT_SECRET }}
 {{- printf "%s-secrets-overrides" .Release.Name }}
 {{- else }}
 {{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}

@@ -10,6 +10,7 @@ export function sensible(
   separatePorts(values)
   completeDatabase(values)
   completeWays(values)
+  completeSignIn(values)
   for (const { autoscaling } of [values.web, values.worker, values.oauth, values.collector]) {
     autoscaling.maxReplicas = Math.max(autoscaling.minReplicas, autoscaling.maxReplicas)
   }
@@ -26,6 +27,7 @@ function separatePorts({ collector, dbProxy, envVars, oauth, web, worker }: Muta
     [envVars, 'DB_PORT'],
     [dbProxy, 'healthPort'],
     [web, 'port'],
+    [web, 'metricsPort'],
     [worker, 'port'],
     [oauth, 'port'],
   ] as readonly (readonly [Record<string, unknown>, string])[]) {
@@ -51,6 +53,14 @@ function completeWays({ ingress, httpRoute }: Mutable<Values>): void {
     if (way.oauthHost !== '' && way.oauthHost === way.host) way.oauthHost = `oauth.${way.host}`
   }
   httpRoute.gateway ||= 'gateway'
+}
+
+function completeSignIn({ auth, secrets }: Mutable<Values>): void {
+  auth.issuerUrl ||= 'https://idp.example.com'
+  auth.clientId ||= 'platform'
+  if (auth.adminClaim === '') auth.adminValue = ''
+  else auth.adminValue ||= 'admins'
+  if (!secrets.existingSecret) secrets.OIDC_CLIENT_SECRET ||= 'a-secret'
 }
 
 /** Each Secret once, and in a place of its own. */

@@ -1,0 +1,21 @@
+import { setWhen } from './kit/env.ts'
+import { fromSecret } from './kit/secret-keys.ts'
+import { all, equals, isSet, not } from './template/operators.ts'
+import { values } from './values.ts'
+
+const { auth } = values
+
+export const hasIdentityProvider = not(equals(auth.provider, 'local'))
+
+const hasAdminClaim = all(hasIdentityProvider, isSet(auth.adminClaim))
+
+/** What web has to know to sign people in. */
+export const signInEnv = {
+  AUTH_PROVIDER: auth.provider,
+  OIDC_ISSUER_URL: setWhen(hasIdentityProvider, auth.issuerUrl),
+  OIDC_CLIENT_ID: setWhen(hasIdentityProvider, auth.clientId),
+  OIDC_CLIENT_SECRET: setWhen(hasIdentityProvider, fromSecret('OIDC_CLIENT_SECRET')),
+  OIDC_SCOPES: setWhen(hasIdentityProvider, auth.scopes),
+  OIDC_ADMIN_CLAIM: setWhen(hasAdminClaim, auth.adminClaim),
+  OIDC_ADMIN_VALUE: setWhen(hasAdminClaim, auth.adminValue),
+}

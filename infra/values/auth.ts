@@ -1,0 +1,28 @@
+import { group, string } from '../template/schema.ts'
+import * as type from '../value-types.ts'
+
+/** Who signs people in. */
+export const auth = group('How people sign in.', {
+  provider: string(
+    'local',
+    'Kind of identity provider, such as `oidc`, `okta`, `entra_id`, `auth0` or `keycloak`. `local` means passwords.',
+    { pattern: /^[a-z0-9_-]{1,40}$/, expected: 'a word such as local, oidc or okta' },
+  ),
+  issuerUrl: type.optionalUrl(
+    'Issuer of the provider, under which `/.well-known/openid-configuration` answers.',
+  ),
+  clientId: string('', 'Client that the provider knows the platform as.', {
+    pattern: /^[!-~]*$/,
+    expected: 'printable ASCII characters without spaces, or ""',
+  }),
+  scopes: string('openid profile email', 'What is asked for at the sign-in, with spaces between.', {
+    pattern: /^([!-~]+ )*openid( [!-~]+)*$/,
+    expected: 'scopes with spaces between, openid among them',
+  }),
+  adminClaim: string(
+    '',
+    'Claim, or path to it with dots between, that makes a platform-admin. Empty means that none does.',
+    { pattern: /^[!-~]*$/, expected: 'printable ASCII characters without spaces, or ""' },
+  ),
+  adminValue: string('', 'What that claim has to be, or to hold.'),
+})
