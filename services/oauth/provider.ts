@@ -1,12 +1,11 @@
 import * as client from 'openid-client'
 import { AppError } from '../shared/errors.ts'
+import { keepFresh } from '../shared/keep-fresh.ts'
 import { isGrantRefused, toProviderError } from './provider-errors.ts'
-import { createProviderFetch } from './provider-fetch.ts'
+import { createTolerantFetch } from './provider-fetch.ts'
 import type { ProviderSettings } from './provider-settings.ts'
 
-/** Discovered endpoints are looked up again after this; the old ones are good for as long as that fails. */
-const DISCOVERY_FRESH_MS = 3_600_000
-const DISCOVERY_RETRY_MS = 60_000
+const DISCOVERY = { freshMs: 3_600_000, retryMs: 60_000 }
 
 /** What a provider issued. */
 export interface Grant {
@@ -136,7 +135,7 @@ function createConfiguration(
   settings: ProviderSettings,
   timeoutMs: number,
 ): () => Promise<client.Configuration> {
-  const fetch = createProviderFetch({ provider: settings.name, timeoutMs })
+  const fetch = createTolerantFetch({ name: `Provider ${settings.name}`, timeoutMs })
   const execute = settings.isInsecure ? [client.allowInsecureRequests] : []
   const { clientId, endpoints, issuer } = settings
 
@@ -158,7 +157,7 @@ function createConfiguration(
     return config
   }
 
-  return keepFresh(load)
+  return keepFresh(load, DISCOVERY)
 }
 
 function clientAuth({ authMethod, clientSecret }: ProviderSettings): client.ClientAuth {
@@ -169,30 +168,5 @@ function clientAuth({ authMethod, clientSecret }: ProviderSettings): client.Clie
       return client.ClientSecretPost(clientSecret)
     case 'none':
       return client.None()
-  }
-}
-
-/** Shares one load between all that wait for it; an old result is better than none. */
-function keepFresh<Value>(load: () => Promise<Value>): () => Promise<Value> {
-  let kept: { value: Value; until: number } | undefined
-  let pending: Promise<Value> | undefined
-
-  async function reload(): Promise<Value> {
-    try {
-      const value = await load()
-      kept = { value, until: performance.now() + DISCOVERY_FRESH_MS }
-      return value
-    } catch (thrown) {
-      if (kept === undefined) throw thrown
-      kept = { ...kept, until: performance.now() + DISCOVERY_RETRY_MS }
-      return kept.value
-    } finally {
-      pending = undefined
-    }
-  }
-
-  return function getFresh() {
-    if (kept && performance.now() < kept.until) return Promise.resolve(kept.value)
-    return (pending ??= reload())
   }
 }

@@ -7,6 +7,9 @@ export interface Organization {
   readonly internal: boolean
 }
 
+/** The name of the organization of an installation that needs only one. */
+export const DEFAULT_ORGANIZATION = 'Default'
+
 /** Creates an organization, or returns the one of that name. */
 export async function ensureOrganization(
   sql: Queryable,
@@ -35,4 +38,11 @@ export async function findOrganizationByName(
   const [found] = await sql<Organization[]>`
     select id, name, internal from organizations where name = ${name}`
   return found
+}
+
+/** Where people land whom nobody put anywhere: the first organization that is not the platform's own. Made when there is none. */
+export async function ensureDefaultOrganization(sql: Queryable): Promise<Organization> {
+  const [first] = await sql<Organization[]>`
+    select id, name, internal from organizations where not internal order by id limit 1`
+  return first ?? ensureOrganization(sql, { name: DEFAULT_ORGANIZATION })
 }

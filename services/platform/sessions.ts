@@ -28,7 +28,7 @@ export async function createSession(sql: Queryable, userId: number): Promise<str
 interface SessionRow {
   userId: number
   organizationId: number
-  email: string
+  email: string | null
   name: string
   roles: User['roles']
   organization: string
@@ -45,7 +45,7 @@ export async function findSession(sql: Queryable, token: string): Promise<Sessio
       returning user_id, csrf_token)
     select live.user_id, live.csrf_token, u.organization_id, u.email, u.name,
       o.name as organization,
-      array(select role from user_roles r where r.user_id = u.id order by role) as roles
+      array(select distinct role from user_roles r where r.user_id = u.id order by role) as roles
     from live join users u on u.id = live.user_id join organizations o on o.id = u.organization_id`
   if (!row) return undefined
   const { userId: id, organizationId, email, name, roles, organization, csrfToken } = row
@@ -61,8 +61,26 @@ export async function hasLiveRole(sql: Queryable, token: string, role: Role): Pr
   return found.length > 0
 }
 
-export async function deleteSession(sql: Queryable, token: string): Promise<void> {
-  await sql`delete from sessions where token_hash = ${hashOf(token)}`
+/** Keeps what the identity provider wants to see again when this session ends; sealed by the caller. */
+export async function storeIdToken(
+  sql: Queryable,
+  token: string,
+  sealedIdToken: string,
+): Promise<void> {
+  await sql`
+    update sessions set sealed_id_token = ${sealedIdToken} where token_hash = ${hashOf(token)}`
+}
+
+/** Ends a session. Returns the sealed ID token that was kept with it, if there was one. */
+export async function deleteSession(sql: Queryable, token: string): Promise<string | undefined> {
+  const [row] = await sql<{ sealedIdToken: string | null }[]>`
+    delete from sessions where token_hash = ${hashOf(token)} returning sealed_id_token`
+  return row?.sealedIdToken ?? undefined
+}
+
+/** Ends all sessions of a user whose rights changed: the next one has a new id (fixation). Returns how many ended. */
+export async function deleteSessionsOf(sql: Queryable, userId: number): Promise<number> {
+  return (await sql`delete from sessions where user_id = ${userId}`).count
 }
 
 /** Removes what is over; a sign-in is a good moment. */

@@ -4,7 +4,7 @@ import { AppError } from './errors.ts'
 /** Environment variables as a process receives them. */
 export type EnvSource = Readonly<Record<string, string | undefined>>
 
-type EnvSchema = v.ObjectSchema<v.ObjectEntries, undefined>
+type EnvSchema = v.GenericSchema
 
 /** What a manifest must (required keys) and may (optional keys) set for a service. */
 export type EnvOf<Schema extends EnvSchema> = v.InferInput<Schema>
@@ -33,7 +33,9 @@ const isSecret = (name: string): boolean => /SECRET|PASSWORD|TOKEN|KEY|DATABASE_
 function describe(issue: v.BaseIssue<unknown>, source: EnvSource): string {
   const name = nameOf(issue)
   const given = source[name]
-  if (given === undefined) return `${name} is required and not set`
+  if (given === undefined) {
+    return issue.kind === 'schema' ? `${name} is required and not set` : `${name} ${issue.message}`
+  }
   const shown = isSecret(name) ? `${given.length} characters` : JSON.stringify(given)
   return `${name} ${issue.message} (given: ${shown})`
 }
@@ -81,19 +83,15 @@ function isHttpUrl(value: string): boolean {
   return /^https?:\/\//.test(value) && URL.canParse(value)
 }
 
+const unset = v.pipe(
+  v.literal(''),
+  v.transform((): undefined => undefined),
+)
+
 /** Optional; an empty string counts as not set, as Kubernetes manifests write it. */
 export const optional = <Schema extends v.BaseSchema<unknown, unknown, v.BaseIssue<unknown>>>(
   schema: Schema,
-) =>
-  v.optional(
-    v.union([
-      v.pipe(
-        v.literal(''),
-        v.transform((): undefined => undefined),
-      ),
-      schema,
-    ]),
-  )
+) => v.optional(v.lazy((input) => (input === '' ? unset : schema)))
 
 export const logLevel = v.optional(
   word(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const),

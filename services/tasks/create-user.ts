@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { ensureOrganization } from '../platform/organizations.ts'
+import { DEFAULT_ORGANIZATION, ensureOrganization } from '../platform/organizations.ts'
 import { hashPassword } from '../platform/passwords.ts'
 import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
 import type { Database } from '../shared/database.ts'
@@ -11,7 +11,7 @@ import { AppError } from '../shared/errors.ts'
  */
 export async function createAdministrator(
   sql: Database,
-  { email = '', organization = 'Default' }: { email?: string; organization?: string },
+  { email = '', organization = DEFAULT_ORGANIZATION }: { email?: string; organization?: string },
 ): Promise<string> {
   if (!/^[^@\s]+@[^@\s]+$/.test(email)) {
     throw new AppError(

@@ -12,6 +12,7 @@ import { createAdministrator } from './create-user.ts'
 import { bootstrapEnv, tasksEnv } from './env.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
+import { changeRole } from './roles.ts'
 
 interface Task {
   readonly summary: string
@@ -45,6 +46,14 @@ const TASKS: Readonly<Record<string, Task>> = {
       const token = await createOrganizationToken(sql, { organization, name })
       process.stdout.write(`${token}\n`)
     },
+  ),
+  'users:grant': onDatabase(
+    'EMAIL|ID [ROLE]: grant a role (platform-admin), whatever the identity provider says',
+    (sql, log, [who = '', role]) => changeRole(sql, { who, role, kind: 'grant' }, log),
+  ),
+  'users:revoke': onDatabase(
+    'EMAIL|ID [ROLE]: take a role back that was granted here',
+    (sql, log, [who = '', role]) => changeRole(sql, { who, role, kind: 'revoke' }, log),
   ),
   'secrets:bootstrap': {
     summary: 'give every key of the platform Secret a value (as a Job in the cluster)',

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { healthRoutes } from '../shared/health.ts'
 import { requestLog } from '../shared/log.ts'
+import { createIdentityProvider } from './auth/oidc/provider.ts'
 import type { WebApp, WebDeps } from './context.ts'
 import { identify } from './diagnostics/access.ts'
 import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
@@ -38,7 +39,7 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   app.route('/', automationApiRoutes(deps))
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
-  app.route('/', signInRoutes(deps))
+  app.route('/', signInRoutes(deps, createIdentityProvider(deps.config)))
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))
   app.route('/', staticTokenRoutes(deps))

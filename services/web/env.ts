@@ -6,7 +6,7 @@ import type { EnvOf } from '../shared/env.ts'
 /** Where the platform runs (SPEC 4.1): decides whether the diagnostic endpoint exists. */
 export const PROVIDERS = ['kubernetes', 'managed_kubernetes', 'serverless', 'local'] as const
 
-export const webEnv = v.object({
+const variables = v.object({
   ...databaseEnv,
   PORT: v.optional(integer(0, 65_535), '3000'),
   HOST: v.optional(text(), '0.0.0.0'),
@@ -70,6 +70,25 @@ function componentList() {
     v.transform((text): readonly string[] => text.split(',')),
   )
 }
+
+/** What goes together: a provider with its client, a claim with its value. Looked at even when another variable is wrong. */
+const oidcTogether = v.rawCheck<v.InferOutput<typeof variables>>(({ dataset, addIssue }) => {
+  const given = v.parse(v.record(v.string(), v.unknown()), dataset.value)
+  const isSet = (name: string): boolean => given[name] !== undefined && given[name] !== ''
+  const miss = (key: string, message: string): void => {
+    const value = given[key]
+    addIssue({ message, path: [{ type: 'object', origin: 'value', input: given, key, value }] })
+  }
+  const isLocal = given['AUTH_PROVIDER'] === 'local'
+  for (const name of ['OIDC_ISSUER_URL', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']) {
+    if (!isLocal && !isSet(name)) miss(name, 'is required unless AUTH_PROVIDER is "local"')
+  }
+  const [claim, value] = ['OIDC_ADMIN_CLAIM', 'OIDC_ADMIN_VALUE'] as const
+  if (isSet(value) && !isSet(claim)) miss(claim, `is required with ${value}`)
+  if (isSet(claim) && !isSet(value)) miss(value, `is required with ${claim}`)
+})
+
+export const webEnv = v.pipe(variables, oidcTogether)
 
 export type WebEnv = EnvOf<typeof webEnv>
 export type WebConfig = v.InferOutput<typeof webEnv>

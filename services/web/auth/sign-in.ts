@@ -37,7 +37,7 @@ export function createSignIn(
 ): (attempt: SignInAttempt) => Promise<SignInResult> {
   return async function signIn({ email, password, address, earlierToken }) {
     const account = throttle(`account:${email}`, ACCOUNT_ATTEMPTS_MAX)
-    const origin = throttle(`address:${address}`, ADDRESS_FAILURES_MAX)
+    const origin = addressThrottle(address)
     const retryAfterSeconds = await throttledFor(sql, account, origin)
     if (retryAfterSeconds > 0) return { outcome: 'throttled', retryAfterSeconds }
 
@@ -54,6 +54,10 @@ export function createSignIn(
     return { outcome: 'ok', userId: credentials.id, token }
   }
 }
+
+/** Failures from one address, with a password or through the identity provider. */
+export const addressThrottle = (address: string): Throttle =>
+  throttle(`address:${address}`, ADDRESS_FAILURES_MAX)
 
 const throttle = (subject: string, limit: number): Throttle => ({
   subject,

@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { verifyPassword } from '../../platform/passwords.ts'
 import { deleteSession } from '../../platform/sessions.ts'
@@ -8,12 +9,18 @@ import { cookieNames, cookieOptions } from '../auth/cookies.ts'
 import { formExpired, readForm, requireForm, requireSameOrigin } from '../auth/forms.ts'
 import { createGate } from '../auth/gate.ts'
 import { nextPage } from '../auth/next-page.ts'
+import { openIdToken } from '../auth/oidc/attempt.ts'
+import type { IdentityProvider } from '../auth/oidc/provider.ts'
 import { readSession, requireSession } from '../auth/session.ts'
 import { bindSignInForm, isOwnSignInForm } from '../auth/sign-in-form.ts'
 import { createSignIn } from '../auth/sign-in.ts'
 import type { SignInResult } from '../auth/sign-in.ts'
 import type { SignedIn, WebApp, WebDeps } from '../context.ts'
+import type { Html } from '../views/parts.ts'
 import { signInPage } from '../views/sign-in-page.ts'
+import type { SignInPage } from '../views/sign-in-page.ts'
+import { signedOutPage } from '../views/signed-out-page.ts'
+import { oidcSignInRoutes } from './oidc-sign-in.ts'
 
 const EMAIL_LENGTH_MAX = 254
 /** Each check of a password takes 128 MiB while it runs. */
@@ -23,18 +30,20 @@ const PASSWORD_CHECKS = {
   busy: 'Too many people sign in right now. Try again in a moment.',
 }
 
-/** Signing in with a password, and out. */
-export function signInRoutes(deps: WebDeps): Hono<WebApp> {
+/** Signing in with a password, and out. With an identity provider the password is for need. */
+export function signInRoutes(deps: WebDeps, provider?: IdentityProvider): Hono<WebApp> {
   const { sql, config } = deps
   const routes = new Hono<WebApp>()
   const baseUrl = config.PLATFORM_BASE_URL
   const sessionCookie = cookieNames(baseUrl).session
   const signIn = createSignIn(sql, createGate(verifyPassword, PASSWORD_CHECKS))
+  const showForm = (c: Context, shown: Omit<SignInPage, 'csrfToken' | 'provider'>): Html =>
+    signInPage({ ...shown, csrfToken: bindSignInForm(c, deps), provider: provider?.name })
 
   routes.get('/sign-in', async (c) => {
     const next = nextPage(c.req.query('next'))
     if (await readSession(c, deps)) return c.redirect(next, 303)
-    return c.html(signInPage({ csrfToken: bindSignInForm(c, deps), next }))
+    return c.html(showForm(c, { next }))
   })
 
   routes.post('/sign-in', async (c) => {
@@ -43,13 +52,7 @@ export function signInRoutes(deps: WebDeps): Hono<WebApp> {
     const email = readEmail(form)
     const next = nextPage(form.get('next'))
     if (!isOwnSignInForm(c, form, deps)) {
-      const page = {
-        csrfToken: bindSignInForm(c, deps),
-        email,
-        next,
-        problem: formExpired().message,
-      }
-      return c.html(signInPage(page), 403)
+      return c.html(showForm(c, { email, next, problem: formExpired().message }), 403)
     }
     const address = clientAddress(c, config.TRUSTED_PROXIES)
     const password = form.get('password') ?? ''
@@ -57,29 +60,38 @@ export function signInRoutes(deps: WebDeps): Hono<WebApp> {
     const result = await signIn({ email, password, address, earlierToken })
     Object.assign(c.var.wide, auditOf(result), { address })
     if (result.outcome !== 'ok') {
-      const page = { csrfToken: bindSignInForm(c, deps), email, next, problem: explain(result) }
-      return c.html(signInPage(page), result.outcome === 'throttled' ? 429 : 401, retryOf(result))
+      const page = showForm(c, { email, next, problem: explain(result) })
+      return c.html(page, result.outcome === 'throttled' ? 429 : 401, retryOf(result))
     }
     setCookie(c, sessionCookie, result.token, cookieOptions(baseUrl))
     deleteCookie(c, cookieNames(baseUrl).signIn, cookieOptions(baseUrl))
     return c.redirect(next, 303)
   })
 
-  routes.route('/', signOutRoutes(deps))
+  if (provider) routes.route('/', oidcSignInRoutes(deps, provider))
+  routes.route('/', signOutRoutes(deps, provider))
   return routes
 }
 
-function signOutRoutes(deps: WebDeps): Hono<SignedIn> {
+function signOutRoutes(deps: WebDeps, provider?: IdentityProvider): Hono<SignedIn> {
   const { sql, config } = deps
   const baseUrl = config.PLATFORM_BASE_URL
   const routes = new Hono<SignedIn>()
   routes.post('/sign-out', requireSession(deps), requireForm(baseUrl), async (c) => {
     const name = cookieNames(baseUrl).session
-    await deleteSession(sql, getCookie(c, name) ?? '')
+    const token = getCookie(c, name) ?? ''
+    const sealedIdToken = await deleteSession(sql, token)
     deleteCookie(c, name, cookieOptions(baseUrl))
-    c.var.wide['audit'] = 'sign_out'
-    return c.redirect('/sign-in', 303)
+    c.var.wide['audit'] = 'signed_out'
+    const url = sealedIdToken && (await providerSignOut(await openIdToken(sealedIdToken, token)))
+    return provider && url ? c.html(signedOutPage(provider.name, url)) : c.redirect('/sign-in', 303)
   })
+
+  /** A provider that is away keeps nobody from signing out here. */
+  async function providerSignOut(idToken: string): Promise<string | undefined> {
+    return provider?.signOutUrl(idToken, `${baseUrl}/sign-in`).catch(() => undefined)
+  }
+
   return routes
 }
 
@@ -91,8 +103,10 @@ function readEmail(form: URLSearchParams): string {
 
 /** The address that was typed is not logged: people type passwords into the wrong field. */
 function auditOf(result: SignInResult): Wide {
-  const user = result.outcome === 'throttled' ? undefined : result.userId
-  return { audit: 'sign_in', outcome: result.outcome, user_id: user }
+  const { outcome } = result
+  if (outcome === 'ok') return { audit: 'signed_in', method: 'password', user_id: result.userId }
+  const user = outcome === 'refused' ? result.userId : undefined
+  return { audit: 'sign_in_failed', method: 'password', reason: outcome, user_id: user }
 }
 
 function explain(result: SignInResult): string {

@@ -67,10 +67,10 @@ export function page(frame: Frame, body: Html): Html {
   )
 }
 
-/** A page without navigation: one card in the middle. */
-export function plainPage(title: string, body: Html): Html {
+/** A page without navigation: one card in the middle. With `goTo` the browser goes on to there by itself. */
+export function plainPage(title: string, body: Html, { goTo }: { goTo?: string } = {}): Html {
   return shell(
-    { title },
+    { title, goTo },
     html`<main class="plain">
       <div class="plain-brand">${mark()}<span>Crew Platform</span></div>
       <div class="card">${body}</div>
@@ -78,8 +78,13 @@ export function plainPage(title: string, body: Html): Html {
   )
 }
 
-function shell(head: { title: string; refreshSeconds?: number | undefined }, body: Html): Html {
-  const { title, refreshSeconds } = head
+interface Head {
+  readonly title: string
+  readonly refreshSeconds?: number | undefined
+  readonly goTo?: string | undefined
+}
+
+function shell({ title, refreshSeconds, goTo }: Head, body: Html): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -87,6 +92,7 @@ function shell(head: { title: string; refreshSeconds?: number | undefined }, bod
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         ${refreshSeconds ? html`<meta http-equiv="refresh" content="${refreshSeconds}" />` : ''}
+        ${goTo ? html`<meta http-equiv="refresh" content="0;url=${goTo}" />` : ''}
         <title>${title} · Crew Platform</title>
         <link rel="stylesheet" href="${stylesheet.path}" />
         <link rel="icon" type="image/svg+xml" href="${iconAsset.path}" />

@@ -18,6 +18,7 @@ const schema = v.object({
   ENABLED: v.optional(flag(), 'false'),
   JWT_SECRET: text(32),
   EXTRA: optional(text(3)),
+  LINK: optional(httpUrl()),
 })
 
 const good = { MODE: 'a', URL: 'http://x:1/', JWT_SECRET: 's'.repeat(32) }
@@ -48,11 +49,12 @@ describe('readEnv', () => {
   })
 
   it('lists every mistake at once, with the variable, what was given and what is allowed', () => {
-    const { code, message } = failure({ PORT: '70000', MODE: 'c', URL: 'ftp://x' })
+    const { code, message } = failure({ PORT: '70000', MODE: 'c', URL: 'ftp://x', LINK: 'x' })
     expect(code).toBe('invalid_configuration')
     expect(message).toContain('PORT must be between 1 and 65535 (given: "70000")')
     expect(message).toContain('MODE must be one of a, b (given: "c")')
     expect(message).toContain('URL must be an absolute http:// or https:// URL (given: "ftp://x")')
+    expect(message).toContain('LINK must be an absolute http:// or https:// URL (given: "x")')
     expect(message).toContain('JWT_SECRET is required and not set')
   })
 

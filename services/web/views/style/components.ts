@@ -63,6 +63,7 @@ export const components = `
 .button.danger { color: var(--bad); }
 .button.danger:hover { border-color: var(--bad); background: var(--bad-wash); }
 .button.small { min-height: 30px; padding: 0 10px; font-size: 13px; }
+.button.wide { display: flex; }
 .button .icon { width: 16px; height: 16px; margin-left: -3px; }
 .quiet-button {
   display: grid;
@@ -77,6 +78,10 @@ export const components = `
   cursor: pointer;
 }
 .quiet-button:hover { background: var(--sunken); color: var(--text); }
+
+.plain .card > .other-way { margin-top: 20px; padding-top: 14px; border-top: 1px solid var(--line); }
+.other-way summary { color: var(--soft); cursor: pointer; }
+.other-way form { margin-top: 16px; }
 
 .stack { display: grid; gap: 14px; }
 .row { display: flex; flex-wrap: wrap; align-items: end; gap: 12px; }

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import type { Database, Queryable } from '../shared/database.ts'
+import { ensureDefaultOrganization } from './organizations.ts'
+import { deleteSessionsOf } from './sessions.ts'
+import type { Role } from './users.ts'
+
+/** A person as an identity provider tells of them. */
+export interface Identity {
+  readonly issuer: string
+  readonly subject: string
+  readonly email: string | null
+  readonly name: string
+  /** The roles that its claims give, now. */
+  readonly roles: readonly Role[]
+}
+
+export interface KnownIdentity {
+  readonly userId: number
+  /** What the claims gave and took since the sign-in before. */
+  readonly granted: readonly Role[]
+  readonly withdrawn: readonly Role[]
+}
+
+/**
+ * The user of an identity, made at its first sign-in in the default organization. Its roles from claims become those
+ * of today, and when that changes its rights all of its sessions end. A local account is never touched, whatever
+ * its address.
+ */
+export async function recognizeIdentity(sql: Database, identity: Identity): Promise<KnownIdentity> {
+  const { issuer, subject, email, name, roles } = identity
+  return sql.begin(async (transaction) => {
+    const userId =
+      (await refresh(transaction, identity)) ??
+      (await insert(transaction, { issuer, subject, email, name }))
+    const granted = await grantClaimed(transaction, userId, roles)
+    const withdrawn = await withdrawUnclaimed(transaction, userId, roles)
+    if (granted.length + withdrawn.length > 0) await deleteSessionsOf(transaction, userId)
+    return { userId, granted, withdrawn }
+  })
+}
+
+async function refresh(
+  sql: Queryable,
+  { issuer, subject, email, name }: Identity,
+): Promise<number | undefined> {
+  const [found] = await sql<{ id: number }[]>`
+    update users set email = ${email}, name = ${name}
+    where issuer = ${issuer} and subject = ${subject} returning id`
+  return found?.id
+}
+
+async function insert(sql: Queryable, user: Omit<Identity, 'roles'>): Promise<number> {
+  const { id: organizationId } = await ensureDefaultOrganization(sql)
+  // Two first sign-ins at once make one user.
+  const [{ id }] = await sql<[{ id: number }]>`
+    insert into users ${sql({ ...user, organizationId, passwordHash: null })}
+    on conflict (issuer, subject) do update set email = excluded.email, name = excluded.name
+    returning id`
+  return id
+}
+
+async function grantClaimed(
+  sql: Queryable,
+  userId: number,
+  roles: readonly Role[],
+): Promise<Role[]> {
+  if (roles.length === 0) return []
+  const rows = roles.map((role) => ({ userId, role, source: 'claim' }))
+  const granted = await sql<{ role: Role }[]>`
+    insert into user_roles ${sql(rows)} on conflict do nothing returning role`
+  return granted.map(({ role }) => role)
+}
+
+async function withdrawUnclaimed(
+  sql: Queryable,
+  userId: number,
+  roles: readonly Role[],
+): Promise<Role[]> {
+  const withdrawn = await sql<{ role: Role }[]>`
+    delete from user_roles
+    where user_id = ${userId} and source = 'claim' and not role = any(${[...roles]})
+    returning role`
+  return withdrawn.map(({ role }) => role)
+}
+
+/** Marks an answer of an identity provider as used, for as long as its state lives. Answers false when it was used before. */
+export async function useSignIn(
+  sql: Queryable,
+  { state, lifetimeSeconds }: { state: string; lifetimeSeconds: number },
+): Promise<boolean> {
+  await sql`delete from used_sign_ins where expires_at <= now()`
+  const hash = createHash('sha256').update(state).digest()
+  const used = await sql`
+    insert into used_sign_ins (state_hash, expires_at)
+    values (${hash}, now() + make_interval(secs => ${lifetimeSeconds}))
+    on conflict do nothing returning state_hash`
+  return used.length > 0
+}

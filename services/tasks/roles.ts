@@ -1,0 +1,65 @@
+import { deleteSessionsOf } from '../platform/sessions.ts'
+import { grantRole, hasUser, listAccounts, revokeRole, ROLES } from '../platform/users.ts'
+import type { Role } from '../platform/users.ts'
+import type { Database } from '../shared/database.ts'
+import { AppError } from '../shared/errors.ts'
+import type { Log } from '../shared/log.ts'
+
+export interface RoleChange {
+  /** An e-mail address, or the id of a user. */
+  readonly who: string
+  /** @default 'platform-admin' */
+  readonly role: string | undefined
+  readonly kind: 'grant' | 'revoke'
+}
+
+/**
+ * Grants a role by hand, or takes back one that was granted so, and ends the user's sessions when that changed
+ * something: the new rights come with a new session (SPEC 5.1). Raises `invalid_request`, `not_found`, `conflict`.
+ */
+export async function changeRole(sql: Database, change: RoleChange, log: Log): Promise<void> {
+  const role = readRole(change)
+  const userId = await findUser(sql, change)
+  const { changed, sessions } = await sql.begin(async (transaction) => {
+    const verb = change.kind === 'grant' ? grantRole : revokeRole
+    const hasChanged = await verb(transaction, userId, role)
+    return {
+      changed: hasChanged,
+      sessions: hasChanged ? await deleteSessionsOf(transaction, userId) : 0,
+    }
+  })
+  const facts = { user_id: userId, role, source: 'local' }
+  if (!changed) return log.info(facts, `nothing to ${change.kind}: it was so already`)
+  const audit = change.kind === 'grant' ? 'role_granted' : 'role_withdrawn'
+  log.info({ audit, ...facts, sessions_ended: sessions }, 'audit')
+}
+
+const usage = ({ kind }: RoleChange): string => `Use: users:${kind} EMAIL|ID [ROLE]`
+
+function readRole(change: RoleChange): Role {
+  const { role: given = 'platform-admin' } = change
+  const role = ROLES.find((each) => each === given)
+  if (role) return role
+  const message = `There is no role "${given}", only ${ROLES.join(' and ')}. ${usage(change)}`
+  throw new AppError('invalid_request', message)
+}
+
+/** An address that only the identity provider vouches for is no proof of who somebody is, so that a role goes to an id. */
+async function findUser(sql: Database, change: RoleChange): Promise<number> {
+  const { who } = change
+  if (/^[1-9]\d{0,8}$/.test(who)) {
+    if (await hasUser(sql, Number(who))) return Number(who)
+    throw new AppError('not_found', `There is no user with the id ${who}.`)
+  }
+  const accounts = await listAccounts(sql, who)
+  const local = accounts.find(({ issuer }) => issuer === null)
+  if (local) return local.id
+  if (accounts.length === 0) {
+    throw new AppError('not_found', `There is no user "${who}". ${usage(change)}`)
+  }
+  const list = accounts.map(({ id, issuer, subject }) => `  ${id}: ${subject} of ${issuer}`)
+  throw new AppError(
+    'conflict',
+    `"${who}" signs in through an identity provider, where addresses may change hands. Name the user by id:\n${list.join('\n')}`,
+  )
+}

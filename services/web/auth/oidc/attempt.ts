@@ -1,0 +1,70 @@
+import { createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { CompactEncrypt, compactDecrypt, EncryptJWT, jwtDecrypt } from 'jose'
+import * as v from 'valibot'
+import type { SignInSecrets } from './provider.ts'
+
+/** How long a person may take at the provider. */
+export const ATTEMPT_SECONDS = 600
+/** Browsers drop cookies of more than 4 KB. */
+const NEXT_CHARACTERS_MAX = 1024
+const SEALED = { alg: 'dir', enc: 'A256GCM' } as const
+
+/** A sign-in that was begun: what this browser has to bring back, and where it wants to go. */
+export interface Attempt extends SignInSecrets {
+  readonly next: string
+}
+
+const attemptSchema = v.object({
+  state: v.string(),
+  nonce: v.string(),
+  codeVerifier: v.string(),
+  next: v.string(),
+})
+
+const randomSecret = (): string => randomBytes(32).toString('base64url')
+const keyOf = (secretKeyBase: string): Uint8Array =>
+  new Uint8Array(hkdfSync('sha256', secretKeyBase, '', 'oidc sign-in', 32))
+
+export function createAttempt(next: string): Attempt {
+  return {
+    state: randomSecret(),
+    nonce: randomSecret(),
+    codeVerifier: randomSecret(),
+    next: next.length > NEXT_CHARACTERS_MAX ? '/' : next,
+  }
+}
+
+/** The attempt as the value of a cookie, which only this platform reads and makes. */
+export function sealAttempt(attempt: Attempt, secretKeyBase: string): Promise<string> {
+  return new EncryptJWT({ ...attempt })
+    .setProtectedHeader(SEALED)
+    .setExpirationTime(`${ATTEMPT_SECONDS}s`)
+    .encrypt(keyOf(secretKeyBase))
+}
+
+/** The attempt of a cookie; nothing when it is not ours, or too old. */
+export async function openAttempt(
+  sealed: string,
+  secretKeyBase: string,
+): Promise<Attempt | undefined> {
+  try {
+    const { payload } = await jwtDecrypt(sealed, keyOf(secretKeyBase))
+    return v.parse(attemptSchema, payload)
+  } catch {
+    return undefined
+  }
+}
+
+const sessionKey = (token: string): Uint8Array =>
+  createHash('sha256').update(`id token:${token}`).digest()
+
+/** Encrypts an ID token with a key that the session's cookie alone gives: the database can not read it. */
+export function sealIdToken(idToken: string, sessionToken: string): Promise<string> {
+  const plain = new TextEncoder().encode(idToken)
+  return new CompactEncrypt(plain).setProtectedHeader(SEALED).encrypt(sessionKey(sessionToken))
+}
+
+export async function openIdToken(sealed: string, sessionToken: string): Promise<string> {
+  const { plaintext } = await compactDecrypt(sealed, sessionKey(sessionToken))
+  return new TextDecoder().decode(plaintext)
+}

@@ -1,0 +1,13 @@
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['okta', 'Okta'],
+  ['entra_id', 'Microsoft Entra ID'],
+  ['auth0', 'Auth0'],
+  ['keycloak', 'Keycloak'],
+  ['google', 'Google'],
+  ['authentik', 'authentik'],
+  ['zitadel', 'ZITADEL'],
+  ['ping', 'Ping Identity'],
+])
+
+/** What people call an `AUTH_PROVIDER`. */
+export const providerName = (kind: string): string => NAMES.get(kind) ?? 'single sign-on'
