@@ -1,11 +1,18 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Queryable } from '../shared/database.ts'
-import type { DeploymentStatus } from './deployments.ts'
+import { ensureDeployment } from './deployments.ts'
+import type { Deployment, DeploymentStatus } from './deployments.ts'
+import { INTERNAL_DEFINITIONS } from './internal-crew-definitions.ts'
+import { ensureOrganization } from './organizations.ts'
+import { ensureProject, findPublishedVersion, publishVersion } from './projects.ts'
 
 /** The crews of the internal organization that the designer works with, by the slugs of their deployments (SPEC 2.3). */
 export const INTERNAL_CREWS = {
   agent: { slugs: ['assistant'] },
   runner: { slugs: ['runner'] },
-} as const satisfies Record<string, { readonly slugs: readonly string[] }>
+} as const satisfies Record<string, { readonly slugs: readonly InternalSlug[] }>
+
+export type InternalSlug = keyof typeof INTERNAL_DEFINITIONS
 
 export interface InternalDeployment {
   readonly id: number
@@ -31,4 +38,23 @@ export async function findInternalOrganization(
     select id, slug, app_id, status from deployments
     where organization_id = ${organization.id} order by id limit 100`
   return { ...organization, deployments }
+}
+
+/** The platform's own organization, which holds the Assistant and the Runner (SPEC 2.3). */
+export const ensureInternalOrganization = (sql: Queryable) =>
+  ensureOrganization(sql, { name: 'Platform', internal: true })
+
+/** The record of a crew of the internal organization, on the definition that this version of the platform brings. */
+export async function ensureInternalCrew(sql: Queryable, slug: InternalSlug): Promise<Deployment> {
+  const { id: organizationId } = await ensureInternalOrganization(sql)
+  const definition = INTERNAL_DEFINITIONS[slug]
+  const { name } = definition
+  const projectId = await ensureProject(sql, { organizationId, name })
+  const published = await findPublishedVersion(sql, projectId)
+  const version =
+    published && isDeepStrictEqual(published.definition, definition)
+      ? published
+      : await publishVersion(sql, projectId, definition)
+  const crew = { organizationId, projectVersionId: version.id, name, slug, appId: `crew-${slug}` }
+  return ensureDeployment(sql, crew)
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { databaseEnv } from '../shared/database.ts'
-import { logLevel, optional, text } from '../shared/env.ts'
+import { httpUrl, integer, logLevel, optional, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 
 /** What the tasks on the main database read. */
@@ -26,6 +26,30 @@ export const bootstrapEnv = v.object({
   RESTART_DEPLOYMENTS: v.optional(names(), ''),
 })
 
+const PATIENCE_SECONDS_MAX = 3600
+
+/** What the tasks that install crews read in a cluster; where the API server is comes from the kubelet. */
+export const clusterCrewEnv = v.object({
+  LOG_LEVEL: logLevel,
+  /** The namespace of the crews, or the beginning of its name (SPEC 7). */
+  K8S_NAMESPACE: text(),
+  /** As the workers have it: a crew's token derives from it. */
+  SECRET_KEY_BASE: text(32),
+  /** The platform's own image, which holds the runtime of crews. */
+  CREW_IMAGE: text(),
+  /** A Secret in the namespace of the crews. */
+  CREW_IMAGE_PULL_SECRET: optional(text()),
+  /** The model of the crews. */
+  OPENAI_BASE_URL: optional(httpUrl()),
+  OPENAI_API_KEY: optional(text()),
+  /** How long a crew may take until its pod is ready. */
+  CREW_TIMEOUT_SECONDS: v.optional(integer(1, PATIENCE_SECONDS_MAX), '300'),
+})
+
+/** What they read outside of one: where somebody runs the crew. */
+export const localCrewEnv = v.object({ CREW_URL: httpUrl() })
+
 export type TasksEnv = EnvOf<typeof tasksEnv>
 export type BootstrapEnv = EnvOf<typeof bootstrapEnv>
 export type BootstrapConfig = v.InferOutput<typeof bootstrapEnv>
+export type ClusterCrewConfig = v.InferOutput<typeof clusterCrewEnv>

@@ -9,10 +9,15 @@ import type { Log } from '../shared/log.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
 import { createOrganizationToken } from './create-token.ts'
 import { createAdministrator } from './create-user.ts'
-import { bootstrapEnv, tasksEnv } from './env.ts'
+import { installCrews } from './crews/install-crew.ts'
+import type { Part, Place } from './crews/install-crew.ts'
+import { bootstrapEnv, clusterCrewEnv, localCrewEnv, tasksEnv } from './env.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
 import { changeRole } from './roles.ts'
+
+/** A registry that is away for a moment is no reason to give up. */
+const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
 
 interface Task {
   readonly summary: string
@@ -29,6 +34,8 @@ const TASKS: Readonly<Record<string, Task>> = {
     'create the internal organization',
     installInternalOrganization,
   ),
+  'designer:agent:install': installTask('agent', 'the Assistant'),
+  'designer:runner:install': installTask('runner', 'the Runner'),
   'tools:install_public_repository': onDatabase(
     'create the public tool repository',
     installPublicRepository,
@@ -74,6 +81,32 @@ function onDatabase(
       await withMigratedDatabase(databaseAddress(env), log, (sql) => use(sql, log, args))
     },
   }
+}
+
+/** In a cluster it deploys; elsewhere it starts nothing and records where somebody runs the crew. */
+function installTask(part: Part, what: string): Task {
+  return {
+    summary: `[URL]: install ${what}, in the cluster or as it runs at URL`,
+    async run(source, args) {
+      const place = readPlace(source, args)
+      const install = onDatabase('', (sql, log) => installCrews(sql, part, { place, log }))
+      await install.run(source, args)
+    },
+  }
+}
+
+function readPlace(source: EnvSource, [url = source['CREW_URL']]: readonly string[]): Place {
+  const address = inClusterAddress(source)
+  if (!address && url === undefined) {
+    throw new AppError(
+      'invalid_configuration',
+      'Outside of a Kubernetes cluster this task starts nothing. Give the address of the crew that you run, after the name of the task or in CREW_URL.',
+    )
+  }
+  if (!address) return { url: readEnv(localCrewEnv, { CREW_URL: url }).CREW_URL }
+  const config = readEnv(clusterCrewEnv, source)
+  const timeoutMs = config.CREW_TIMEOUT_SECONDS * 1000
+  return { kubernetes: createKubernetes(address), config, patience: { ...PATIENCE, timeoutMs } }
 }
 
 async function bootstrapInCluster(source: EnvSource): Promise<void> {

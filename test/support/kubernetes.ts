@@ -12,12 +12,17 @@ export interface RecordedCall {
   readonly path: string
   readonly authorization: string | undefined
   readonly contentType: string | undefined
+  /** Of a write. */
+  readonly body: unknown
 }
 
 export interface KubernetesStub {
   readonly address: KubernetesAddress
   readonly calls: RecordedCall[]
-  /** Objects by path; each write raises `metadata.resourceVersion`, as the API server does. */
+  /**
+   * Objects by path, with its query or for any; each write raises `metadata.resourceVersion`, as the API server does. A
+   * server-side apply creates what is not there.
+   */
   readonly objects: Map<string, StoredObject>
   /** Runs before each answer; may answer itself. */
   intercept: (call: RecordedCall, response: ServerResponse) => boolean
@@ -30,11 +35,30 @@ export type StoredObject = Record<string, unknown> & { metadata: Record<string, 
 /** The answer of a real API server to a call without the right. */
 export function forbidden(
   response: ServerResponse,
-  what: { verb: string; resource: string },
+  what: { verb: string; resource: string; namespace?: string },
 ): true {
-  const message = `${what.resource} is forbidden: User "system:serviceaccount:default:bootstrap" cannot ${what.verb} resource "${what.resource}" in API group "" in the namespace "default"`
+  const message = `${what.resource} is forbidden: User "system:serviceaccount:default:bootstrap" cannot ${what.verb} resource "${what.resource}" in API group "" in the namespace "${what.namespace ?? 'default'}"`
   return answer(response, 403, status(403, 'Forbidden', message))
 }
+
+/** The rights that a call takes, as a Role grants them: `get apps/deployments`. An apply may have to create. */
+export function rightsOf({ method, path, contentType }: RecordedCall): readonly string[] {
+  const [plain = ''] = path.split('?')
+  const [, group = '', resource = '', name] =
+    /^\/(?:api|apis\/([a-z.]+))\/v1(?:\/namespaces\/[^/]+)?\/([a-z]+)(?:\/([^/]+))?$/.exec(plain) ??
+    []
+  const verbs =
+    contentType === 'application/apply-patch+yaml'
+      ? ['create', 'patch']
+      : [method === 'GET' && name === undefined ? 'list' : method.toLowerCase()]
+  return verbs.map((verb) => `${verb} ${group}/${resource}`)
+}
+
+/** Any other refusal, as the API server words it. */
+export const refuse = (
+  response: ServerResponse,
+  { code, reason, message }: { code: number; reason: string; message: string },
+): true => answer(response, code, status(code, reason, message))
 
 function status(code: number, reason: string, message: string) {
   return {
@@ -79,22 +103,31 @@ export async function startKubernetes(): Promise<KubernetesStub> {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
-    const { method = '', url: path = '', headers } = request
+    const { method = '', url = '', headers } = request
+    const [path = ''] = url.split('?')
+    const text = Buffer.concat(chunks).toString()
     const call = {
       method,
-      path,
+      path: url,
       authorization: headers.authorization,
       contentType: headers['content-type'],
+      body: text === '' ? undefined : (JSON.parse(text) as unknown),
     }
     stub.calls.push(call)
     if (stub.intercept(call, response)) return
+    if (call.contentType === 'application/apply-patch+yaml')
+      return applied(path, call.body, response)
+    handleObject(stub.objects.has(url) ? url : path, call, response)
+  }
+
+  function handleObject(path: string, call: RecordedCall, response: ServerResponse): void {
     const object = stub.objects.get(path)
     if (!object) {
       const [name, kind] = path.split('/').reverse()
       return void answer(response, 404, status(404, 'NotFound', `${kind} "${name}" not found`))
     }
-    if (method === 'GET') return void answer(response, 200, object)
-    const patch = JSON.parse(Buffer.concat(chunks).toString()) as StoredObject
+    if (call.method === 'GET') return void answer(response, 200, object)
+    const patch = call.body as StoredObject
     const expected = patch.metadata?.['resourceVersion']
     if (expected !== undefined && expected !== object.metadata['resourceVersion']) {
       const message = `Operation cannot be fulfilled on ${path}: the object has been modified; please apply your changes to the latest version and try again`
@@ -104,6 +137,22 @@ export async function startKubernetes(): Promise<KubernetesStub> {
     merged.metadata['resourceVersion'] = String(Number(object.metadata['resourceVersion']) + 1)
     stub.objects.set(path, merged)
     answer(response, 200, merged)
+  }
+
+  /** One field manager only: what it applies takes the place of what it applied before. The status is not its own. */
+  function applied(path: string, sent: unknown, response: ServerResponse): void {
+    const body = sent as StoredObject
+    const before = stub.objects.get(path)
+    const isSame = JSON.stringify(before?.['spec']) === JSON.stringify(body['spec'])
+    const { generation = 0, resourceVersion = 0 } = before?.metadata ?? {}
+    const metadata = {
+      ...body.metadata,
+      generation: Number(generation) + (isSame ? 0 : 1),
+      resourceVersion: String(Number(resourceVersion) + 1),
+    }
+    const object = { ...before, ...body, metadata }
+    stub.objects.set(path, object)
+    answer(response, before ? 200 : 201, object)
   }
 }
 

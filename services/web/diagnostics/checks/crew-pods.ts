@@ -1,3 +1,4 @@
+import { crewNamespaceOf } from '../../../platform/crew-namespace.ts'
 import type { InternalOrganization } from '../../../platform/internal-crews.ts'
 import type { KubernetesAddress } from '../../../shared/kubernetes.ts'
 import { readyReplicas } from '../deployment-rows.ts'
@@ -42,14 +43,6 @@ export async function checkCrewPods(pods: CrewPods): Promise<Layer> {
     crew_pods: describeCrews(crews, namespace),
   }
   return { passed: failures.length > 0 ? [] : ['crew_pods_ready'], failures, details }
-}
-
-/** The namespace rule of SPEC 7. */
-export function crewNamespaceOf(
-  base: string,
-  { organizationId, isolated }: { organizationId: number; isolated: boolean },
-): string {
-  return isolated ? `${base}-org-${organizationId}` : base
 }
 
 /** One failure for however many crews: what keeps one from being read keeps all. */

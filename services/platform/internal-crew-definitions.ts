@@ -1,0 +1,47 @@
+import type { CrewDefinition } from './crew-definition.ts'
+
+const assistant: CrewDefinition = {
+  name: 'Assistant',
+  llm: { model: 'gpt-4o-mini', temperature: 0.2 },
+  agents: [
+    {
+      key: 'designer',
+      role: 'Designer of crews',
+      goal: 'Turn what people ask for into a crew: a few agents, and the tasks they do one after the other.',
+      backstory:
+        'You have designed many automations. You use as few agents and tasks as will do, and you name the inputs that a run needs.',
+    },
+  ],
+  tasks: [
+    {
+      key: 'design',
+      agent: 'designer',
+      description: 'Design a crew for this request: {request}',
+      expected_output:
+        'A JSON object with name, llm, agents (key, role, goal, backstory) and tasks (key, agent, description, expected_output); places for inputs are written in braces. Nothing else.',
+    },
+  ],
+}
+
+/** Runs the crews of projects that have no pod of their own; what it holds itself is for trying it out. */
+const runner: CrewDefinition = {
+  name: 'Runner',
+  llm: { model: 'gpt-4o-mini', temperature: 0 },
+  agents: [
+    { key: 'worker', role: 'Careful worker', goal: 'Do what is asked, completely and briefly.' },
+  ],
+  tasks: [
+    {
+      key: 'work',
+      agent: 'worker',
+      description: 'Do this: {task}',
+      expected_output: 'The result, without any introduction.',
+    },
+  ],
+}
+
+/** What the crews of the internal organization do, by the slug of their deployment. */
+export const INTERNAL_DEFINITIONS = { assistant, runner } as const satisfies Record<
+  string,
+  CrewDefinition
+>

@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as v from 'valibot'
+import type { Kubernetes } from '../../shared/kubernetes.ts'
+import { isPassing, pathOf, refusal } from './apply.ts'
+import { crewSelector } from './crew-objects.ts'
+import { deploymentObject, findTrouble, podList } from './pod-trouble.ts'
+import type { CrewDeploymentObject, Trouble } from './pod-trouble.ts'
+
+const PODS_MAX = 50
+
+export interface Patience {
+  /** How long a crew may take in all. */
+  readonly timeoutMs: number
+  /** How long the same trouble may last before nobody hopes any more. */
+  readonly stuckMs: number
+  readonly pollMs: number
+}
+
+export interface Followed {
+  readonly kubernetes: Kubernetes
+  readonly appId: string
+  readonly namespace: string
+  readonly patience: Patience
+  /** Called when what is waited for changes. */
+  readonly onWait: (reason: string) => Promise<void>
+}
+
+export type Outcome =
+  | { readonly online: true }
+  | {
+      readonly online: false
+      readonly reason: string
+      /** Pods of the version before still answer. */
+      readonly isServing: boolean
+    }
+
+/** Waits for the pods of a crew, within a bound. Raises `forbidden` when they can not be looked at. */
+export async function followCrew(followed: Followed): Promise<Outcome> {
+  const { timeoutMs, stuckMs, pollMs } = followed.patience
+  const started = performance.now()
+  let troubledSince: number | undefined
+  let told = ''
+  for (;;) {
+    const look = await lookAt(followed)
+    if (look.isReady) return { online: true }
+    const now = performance.now()
+    const { key, reason, isServing, isTroubled } = look
+    if (key !== told) await followed.onWait(reason)
+    told = key
+    // Trouble comes in turns: a pull that failed, the wait before the next, a container that runs until it crashes again.
+    if (isTroubled) troubledSince ??= now
+    const isHopeless = isTroubled && now - (troubledSince ?? now) >= stuckMs
+    if (isHopeless) return { online: false, reason, isServing }
+    if (now - started >= timeoutMs) {
+      const seconds = Math.round(timeoutMs / 1000)
+      return { online: false, reason: `${reason} (after ${seconds} s)`, isServing }
+    }
+    await sleep(pollMs)
+  }
+}
+
+interface Look {
+  readonly isReady: boolean
+  readonly isServing: boolean
+  /** Whether it is in what it does not come out of by itself. */
+  readonly isTroubled: boolean
+  /** What is waited for, in one word. */
+  readonly key: string
+  readonly reason: string
+}
+
+async function lookAt(followed: Followed): Promise<Look> {
+  const { kubernetes, appId, namespace } = followed
+  const target = { kind: 'Deployment', name: appId, namespace } as const
+  const result = await kubernetes({ method: 'GET', path: pathOf(target) })
+  if ('failure' in result) {
+    if (!isPassing(result.failure)) throw refusal(result.failure, { ...target, verbs: 'get' })
+    const reason = `the Kubernetes API does not answer: ${result.failure.message}`
+    return { isReady: false, isServing: false, isTroubled: false, key: 'api', reason }
+  }
+  const deployment = v.parse(deploymentObject, result.object)
+  const isServing = deployment.status.readyReplicas > 0
+  const trouble = findTrouble(deployment, await listPods(followed))
+  return {
+    isReady: isReady(deployment),
+    isServing,
+    isTroubled: trouble !== undefined,
+    key: trouble?.reason ?? 'start',
+    reason: tell(trouble),
+  }
+}
+
+/** The pods of this very version are there, and all of those before are gone. */
+function isReady({ metadata, spec, status }: CrewDeploymentObject): boolean {
+  const { replicas: desired } = spec
+  const isCurrent = status.observedGeneration >= metadata.generation
+  const counts = [status.updatedReplicas, status.readyReplicas, status.replicas]
+  return isCurrent && desired > 0 && counts.every((count) => count === desired)
+}
+
+const tell = (trouble: Trouble | undefined): string =>
+  trouble === undefined
+    ? 'its pod is not ready yet'
+    : [trouble.reason, trouble.message].filter(Boolean).join(': ')
+
+async function listPods({ kubernetes, appId, namespace }: Followed) {
+  const labelSelector = Object.entries(crewSelector(appId))
+    .map((pair) => pair.join('='))
+    .join(',')
+  const query = new URLSearchParams({ labelSelector, limit: String(PODS_MAX) })
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${query.toString()}`
+  const result = await kubernetes({ method: 'GET', path })
+  if ('object' in result) return v.parse(podList, result.object).items
+  if (isPassing(result.failure)) return []
+  throw refusal(result.failure, { kind: 'pods of', name: appId, namespace, verbs: 'list' })
+}

@@ -1,0 +1,162 @@
+import { findCrewNamespace } from '../../platform/crew-namespace.ts'
+import { markDown, markOnline } from '../../platform/deployments.ts'
+import type { Deployment } from '../../platform/deployments.ts'
+import { ensureInternalCrew, INTERNAL_CREWS } from '../../platform/internal-crews.ts'
+import type { InternalSlug } from '../../platform/internal-crews.ts'
+import { INTERNAL_DEFINITIONS } from '../../platform/internal-crew-definitions.ts'
+import { crewToken } from '../../shared/crew-token.ts'
+import type { Database } from '../../shared/database.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Kubernetes } from '../../shared/kubernetes.ts'
+import type { Log } from '../../shared/log.ts'
+import type { ClusterCrewConfig } from '../env.ts'
+import { apply, applyNamespace } from './apply.ts'
+import { crewObjects, crewUrl } from './crew-objects.ts'
+import type { CrewObjects } from './crew-objects.ts'
+import { followCrew } from './follow.ts'
+import type { Outcome, Patience } from './follow.ts'
+
+export type Part = keyof typeof INTERNAL_CREWS
+
+/** Where crews run: in a cluster, or as a process that somebody else started. */
+export type Place = Cluster | { readonly url: string }
+
+interface Cluster {
+  readonly kubernetes: Kubernetes
+  readonly config: ClusterCrewConfig
+  readonly patience: Patience
+}
+
+/**
+ * Installs the crews of one part of the designer (SPEC 2.3, 7) and follows them to `Crew is Online`. Safe to run again:
+ * what is as it should be stays. Raises when a crew does not come up, with the reason that its record has too.
+ */
+export async function installCrews(
+  sql: Database,
+  part: Part,
+  { place, log }: { place: Place; log: Log },
+): Promise<void> {
+  for (const slug of INTERNAL_CREWS[part].slugs) {
+    const deployment = await ensureInternalCrew(sql, slug)
+    const facts = { crew: slug, deployment_id: deployment.id, app_id: deployment.appId }
+    const url =
+      'url' in place
+        ? place.url
+        : await installInCluster({ sql, slug, deployment, log: log.child(facts) }, place)
+    await markOnline(sql, deployment.id, url)
+    log.info({ ...facts, url }, 'Crew is Online')
+  }
+}
+
+interface Installation {
+  readonly sql: Database
+  readonly slug: InternalSlug
+  readonly deployment: Deployment
+  readonly log: Log
+}
+
+async function installInCluster(installation: Installation, place: Cluster): Promise<string> {
+  const { sql, deployment } = installation
+  const { id, organizationId, appId } = deployment
+  const base = place.config.K8S_NAMESPACE
+  const { namespace, isolated } = await findCrewNamespace(sql, base, organizationId)
+  const spot = { appId, namespace, isolated }
+  const outcome = await orMarkFailed(installation, () => deploy(installation, place, spot))
+  if (outcome.online) return crewUrl(spot)
+  const { reason, isServing } = outcome
+  if (!isServing) await markDown(sql, id, { status: 'Crew has Failed', reason })
+  const former = isServing ? ' The pods of the version before still answer.' : ''
+  const look = `kubectl -n ${namespace} describe pods -l app.kubernetes.io/instance=${appId}`
+  throw new AppError(
+    'unavailable',
+    `The crew ${appId} in namespace ${namespace} did not come up: ${reason}.${former} Look at \`${look}\`, mend it, and run this again.`,
+  )
+}
+
+async function deploy(
+  installation: Installation,
+  { kubernetes, config, patience }: Cluster,
+  spot: Spot,
+): Promise<Outcome> {
+  const { log } = installation
+  const { appId, namespace } = spot
+  await applyAll(kubernetes, describeCrew(installation, { config, namespace }), spot)
+  log.info({ namespace }, 'its Secret, Service and Deployment are applied')
+  return followCrew({
+    kubernetes,
+    patience,
+    appId,
+    namespace,
+    onWait: async (reason) => {
+      log.info({ namespace, reason }, 'Crew is Provisioning')
+      await markWaiting(installation, reason)
+    },
+  })
+}
+
+function describeCrew(
+  { slug, deployment }: Installation,
+  { config, namespace }: { config: ClusterCrewConfig; namespace: string },
+): CrewObjects {
+  const { OPENAI_BASE_URL, OPENAI_API_KEY, SECRET_KEY_BASE } = config
+  return crewObjects({
+    appId: deployment.appId,
+    namespace,
+    image: config.CREW_IMAGE,
+    imagePullSecret: config.CREW_IMAGE_PULL_SECRET,
+    env: {
+      CREW_DEFINITION: JSON.stringify(INTERNAL_DEFINITIONS[slug]),
+      LOG_LEVEL: config.LOG_LEVEL,
+      ...(OPENAI_BASE_URL ? { OPENAI_BASE_URL } : {}),
+    },
+    secretEnv: {
+      CREW_TOKEN: crewToken(SECRET_KEY_BASE, deployment.automationId),
+      ...(OPENAI_API_KEY ? { OPENAI_API_KEY } : {}),
+    },
+  })
+}
+
+interface Spot {
+  readonly appId: string
+  readonly namespace: string
+  /** The namespace is the organization's own; nobody may have made it yet. */
+  readonly isolated: boolean
+}
+
+async function applyAll(
+  kubernetes: Kubernetes,
+  { secret, service, deployment }: CrewObjects,
+  { appId: name, namespace, isolated }: Spot,
+): Promise<void> {
+  const applySecret = () => apply(kubernetes, { kind: 'Secret', name, namespace }, secret)
+  try {
+    await applySecret()
+  } catch (thrown) {
+    const isMissing = thrown instanceof AppError && thrown.code === 'not_found'
+    if (!isMissing || !isolated) throw thrown
+    await applyNamespace(kubernetes, namespace)
+    await applySecret()
+  }
+  await apply(kubernetes, { kind: 'Service', name, namespace }, service)
+  await apply(kubernetes, { kind: 'Deployment', name, namespace }, deployment)
+}
+
+/** A crew that was online before may well be so still: its record stays. */
+async function orMarkFailed<Result>(
+  { sql, deployment }: Installation,
+  step: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await step()
+  } catch (thrown) {
+    if (thrown instanceof AppError && deployment.status !== 'Crew is Online') {
+      await markDown(sql, deployment.id, { status: 'Crew has Failed', reason: thrown.message })
+    }
+    throw thrown
+  }
+}
+
+async function markWaiting({ sql, deployment }: Installation, reason: string): Promise<void> {
+  if (deployment.status === 'Crew is Online') return
+  await markDown(sql, deployment.id, { status: 'Crew is Provisioning', reason })
+}

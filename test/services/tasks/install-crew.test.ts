@@ -1,0 +1,545 @@
+import type { ServerResponse } from 'node:http'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { start as startCrew } from '../../../services/crew/start.ts'
+import { setFlag } from '../../../services/platform/feature-flags.ts'
+import {
+  ensureInternalCrew,
+  findInternalOrganization,
+} from '../../../services/platform/internal-crews.ts'
+import { crewToken } from '../../../services/shared/crew-token.ts'
+import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
+import type { Database } from '../../../services/shared/database.ts'
+import { createKubernetes } from '../../../services/shared/kubernetes.ts'
+import { createLog } from '../../../services/shared/log.ts'
+import { crewObjects } from '../../../services/tasks/crews/crew-objects.ts'
+import { installCrews } from '../../../services/tasks/crews/install-crew.ts'
+import type { Part } from '../../../services/tasks/crews/install-crew.ts'
+import { runTask } from '../../../services/tasks/start.ts'
+import { checkManifest } from '../../infra/support/kubernetes-schema.ts'
+import { restrictedViolations } from '../../infra/support/pod-security.ts'
+import { forbidden, refuse, rightsOf, startKubernetes } from '../../support/kubernetes.ts'
+import type { KubernetesStub, RecordedCall, StoredObject } from '../../support/kubernetes.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+
+const SECRET = 'a-secret-key-base-of-at-least-32-characters'
+const deploymentPath = (namespace = 'crews', name = 'crew-assistant') =>
+  `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`
+const secretPath = (namespace = 'crews') => `/api/v1/namespaces/${namespace}/secrets/crew-assistant`
+const servicePath = '/api/v1/namespaces/crews/services/crew-assistant'
+
+let database: TestDatabase
+let sql: Database
+let cluster: KubernetesStub
+let lines: Record<string, unknown>[]
+
+beforeAll(async () => {
+  database = await createDatabase('platform')
+  sql = connectDatabase(parseAddress(database.url), { name: 'test' })
+})
+
+beforeEach(async () => {
+  cluster = await startKubernetes()
+  lines = []
+  cluster.intercept = (call, response) => pods(call, response, [])
+})
+
+afterEach(async () => {
+  await cluster.stop()
+  await sql`truncate deployments, feature_flags cascade`
+})
+
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+const destination = { write: (line: string) => void lines.push(JSON.parse(line)) }
+const log = createLog({ name: 'tasks', destination })
+const patience = { timeoutMs: 2000, stuckMs: 60, pollMs: 10 }
+
+const config = {
+  LOG_LEVEL: 'info',
+  K8S_NAMESPACE: 'crews',
+  SECRET_KEY_BASE: SECRET,
+  CREW_IMAGE: 'registry.test/crew-platform/platform:1.13.0',
+  CREW_IMAGE_PULL_SECRET: undefined,
+  OPENAI_BASE_URL: 'https://models.test/v1',
+  OPENAI_API_KEY: 'sk-canary',
+  CREW_TIMEOUT_SECONDS: 300,
+} as const
+
+const install = (part: Part = 'agent', over: Partial<typeof patience> = {}) =>
+  installCrews(sql, part, {
+    log,
+    place: {
+      kubernetes: createKubernetes(cluster.address),
+      config,
+      patience: { ...patience, ...over },
+    },
+  })
+
+const record = async (slug = 'assistant') =>
+  (await findInternalOrganization(sql))?.deployments.find((each) => each.slug === slug)
+const reason = async () => {
+  const [row] = await sql`select status_reason from deployments where slug = 'assistant'`
+  return String(row?.['statusReason'])
+}
+
+/** Answers a list of pods as the API server does. */
+function pods(call: RecordedCall, response: ServerResponse, items: readonly unknown[]): boolean {
+  if (!call.path.includes('/pods?')) return false
+  response.writeHead(200, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items }))
+  return true
+}
+
+/** A pod with one container that waits for a reason. */
+const waitingPod = (waiting: object, lastState: object = {}) => ({
+  metadata: { name: 'crew-assistant-6d5f7c9b8-x2x7q' },
+  status: {
+    phase: 'Pending',
+    conditions: [{ type: 'PodScheduled', status: 'True' }],
+    containerStatuses: [{ name: 'crew', ready: false, state: { waiting }, lastState }],
+  },
+})
+
+/** What the Deployment controller does when the pods of this generation are ready. */
+function bringUp(path = deploymentPath()): void {
+  const object = cluster.objects.get(path)
+  if (!object) return
+  const observedGeneration = object.metadata['generation']
+  const status = { observedGeneration, replicas: 1, readyReplicas: 1, updatedReplicas: 1 }
+  cluster.objects.set(path, { ...object, status })
+}
+
+/** Lets the controller work as soon as somebody looks for the `count`th time. */
+function readyAtLook(count: number, path = deploymentPath()): void {
+  let looks = 0
+  cluster.intercept = (call, response) => {
+    if (call.method === 'GET' && call.path === path && ++looks >= count) bringUp(path)
+    return pods(call, response, [])
+  }
+}
+
+const writes = () => cluster.calls.filter(({ method }) => method !== 'GET')
+const pathsOf = (calls: readonly RecordedCall[]) => calls.map(({ path }) => path.split('?')[0])
+const spec = (path: string) => cluster.objects.get(path)?.['spec'] as Record<string, never>
+
+describe('designer:agent:install and designer:runner:install in a cluster (SPEC 2.3, 7)', () => {
+  it('apply a Secret, a Service and a Deployment, and follow the crew to "Crew is Online"', async () => {
+    readyAtLook(3)
+    await install()
+    expect(pathsOf(writes())).toEqual([secretPath(), servicePath, deploymentPath()])
+    for (const { contentType, path } of writes()) {
+      expect(contentType).toBe('application/apply-patch+yaml')
+      expect(path).toMatch(/\?fieldManager=crew-platform&force=true&fieldValidation=Strict$/)
+    }
+    expect(await record()).toMatchObject({ appId: 'crew-assistant', status: 'Crew is Online' })
+    const [row] = await sql`select url from deployments where slug = 'assistant'`
+    expect(row).toEqual({ url: 'http://crew-assistant.crews.svc:8000' })
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'its Secret, Service and Deployment are applied',
+      'Crew is Provisioning',
+      'Crew is Online',
+    ])
+  })
+
+  it('install the Runner as they do the Assistant: what the health report expects is there', async () => {
+    readyAtLook(1)
+    await install('agent')
+    readyAtLook(1, deploymentPath('crews', 'crew-runner'))
+    await install('runner')
+    const organization = await findInternalOrganization(sql)
+    expect(organization?.deployments).toMatchObject([
+      { slug: 'assistant', appId: 'crew-assistant', status: 'Crew is Online' },
+      { slug: 'runner', appId: 'crew-runner', status: 'Crew is Online' },
+    ])
+  })
+
+  it('change nothing when run again, and keep the automation id', async () => {
+    readyAtLook(1)
+    await install()
+    const before = cluster.objects.get(deploymentPath())
+    const id = (await record())?.id
+    await install()
+    const after = cluster.objects.get(deploymentPath())
+    expect(after?.['spec']).toEqual(before?.['spec'])
+    expect(after?.metadata['generation']).toBe(1)
+    expect((await record())?.id).toBe(id)
+    const versions = await sql`
+      select v.number from project_versions v join projects p on p.id = v.project_id where p.name = 'Assistant'`
+    expect([...versions]).toEqual([{ number: 1 }])
+  })
+
+  it('leave a crew that somebody scaled as large as it is', async () => {
+    readyAtLook(1)
+    await install()
+    expect(spec(deploymentPath())).not.toHaveProperty('replicas')
+  })
+
+  it('use the namespace of the organization while k8s_namespace_isolation is on, and make it when it is missing', async () => {
+    const { organizationId } = await ensureInternalCrew(sql, 'assistant')
+    await setFlag(sql, { name: 'k8s_namespace_isolation', organizationId: null, enabled: true })
+    const namespace = `crews-org-${organizationId}`
+    const place = `/api/v1/namespaces/${namespace}`
+    readyAtLook(1, deploymentPath(namespace))
+    const ready = cluster.intercept
+    cluster.intercept = (call, response) => {
+      const isThere = cluster.objects.has(place)
+      if (isThere || !call.path.startsWith(`${place}/secrets`)) return ready(call, response)
+      const message = `namespaces "${namespace}" not found`
+      return refuse(response, { code: 404, reason: 'NotFound', message })
+    }
+    await install()
+    expect(pathsOf(writes()).slice(0, 3)).toEqual([
+      secretPath(namespace),
+      place,
+      secretPath(namespace),
+    ])
+    expect(cluster.objects.get(place)?.metadata['labels']).toMatchObject({
+      'pod-security.kubernetes.io/enforce': 'restricted',
+    })
+    const [row] = await sql`select url from deployments where slug = 'assistant'`
+    expect(row).toEqual({ url: `http://crew-assistant.${namespace}.svc:8000` })
+  })
+
+  it('take exactly these rights in the namespace of the crews', async () => {
+    readyAtLook(2)
+    await install()
+    const taken = new Set(cluster.calls.flatMap(rightsOf))
+    expect([...taken].toSorted()).toEqual([
+      'create /secrets',
+      'create /services',
+      'create apps/deployments',
+      'get apps/deployments',
+      'list /pods',
+      'patch /secrets',
+      'patch /services',
+      'patch apps/deployments',
+    ])
+  })
+
+  it('never write a token or a key anywhere but into the Secret', async () => {
+    readyAtLook(1)
+    await install()
+    const { data } = cluster.objects.get(secretPath()) as StoredObject & { data: object }
+    expect(Object.keys(data)).toEqual(['CREW_TOKEN', 'OPENAI_API_KEY'])
+    const token = crewToken(SECRET, (await ensureInternalCrew(sql, 'assistant')).automationId)
+    const elsewhere = JSON.stringify([
+      lines,
+      cluster.objects.get(deploymentPath()),
+      cluster.objects.get(servicePath),
+      cluster.calls.map(({ path }) => path),
+    ])
+    for (const secret of [token, 'sk-canary', SECRET]) expect(elsewhere).not.toContain(secret)
+  })
+})
+
+describe('the objects of a crew', () => {
+  const objects = crewObjects({
+    appId: 'crew-assistant',
+    namespace: 'crews',
+    image: 'x:1',
+    imagePullSecret: 'pull',
+    env: { CREW_DEFINITION: 'costs $(CREW_TOKEN)' },
+    secretEnv: { CREW_TOKEN: 't'.repeat(64) },
+  })
+
+  it('are valid for Kubernetes, and their pods pass Pod Security "restricted"', () => {
+    for (const object of Object.values(objects)) expect(checkManifest(object)).toEqual([])
+    const { template } = objects.deployment['spec'] as { template: object }
+    expect(restrictedViolations('crew', template)).toEqual([])
+    expect(JSON.stringify(template)).toContain('"automountServiceAccountToken":false')
+  })
+
+  it('hold variables as they are: Kubernetes replaces nothing in them', () => {
+    expect(JSON.stringify(objects.deployment)).toContain('costs $$(CREW_TOKEN)')
+  })
+
+  it('restart the pods when the Secret changes', () => {
+    const other = crewObjects({
+      appId: 'crew-assistant',
+      namespace: 'crews',
+      image: 'x:1',
+      env: {},
+      secretEnv: { CREW_TOKEN: 'u'.repeat(64) },
+    })
+    const hash = (object: object) => /secrets-hash":"(\w{12})"/.exec(JSON.stringify(object))?.[1]
+    expect(hash(other.deployment)).not.toBe(hash(objects.deployment))
+  })
+
+  it('start the crew runtime, which takes the token that the workers derive', async () => {
+    readyAtLook(1)
+    await install()
+    const { data } = cluster.objects.get(secretPath()) as StoredObject & {
+      data: Record<string, string>
+    }
+    const [container] = (
+      cluster.objects.get(deploymentPath()) as unknown as {
+        spec: { template: { spec: { containers: { env: { name: string; value: string }[] }[] } } }
+      }
+    ).spec.template.spec.containers
+    const env = Object.fromEntries([
+      ...(container?.env ?? []).map(({ name, value }) => [name, value.replaceAll('$$(', '$(')]),
+      ...Object.entries(data).map(([name, value]) => [
+        name,
+        Buffer.from(value, 'base64').toString(),
+      ]),
+    ]) as Record<string, string>
+    expect(env['PORT']).toBe('8000')
+    const crew = await startCrew({ ...env, PORT: '0', HOST: '127.0.0.1' }, { log })
+    expect(await (await fetch(`${crew.url}/inputs`)).json()).toEqual({ inputs: ['request'] })
+    const { automationId } = await ensureInternalCrew(sql, 'assistant')
+    const kickoff = (token: string) =>
+      fetch(`${crew.url}/kickoff`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: '{}',
+      })
+    expect((await kickoff(crewToken(SECRET, automationId))).status).toBe(422)
+    expect((await kickoff('wrong')).status).toBe(401)
+    await crew.stop()
+  })
+})
+
+describe('a crew that does not come up', () => {
+  const failsWith = async (told: string, over: Partial<typeof patience> = {}) => {
+    await expect(install('agent', over)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining(told),
+    })
+    expect(await record()).toMatchObject({ status: 'Crew has Failed' })
+    expect(await reason()).toContain(told)
+  }
+
+  const image = 'Back-off pulling image "registry.test/crew-platform/platform:1.13.0"'
+  const stuck: [string, object, string][] = [
+    [
+      'an image that is not there',
+      waitingPod({ reason: 'ImagePullBackOff', message: image }),
+      `ImagePullBackOff: ${image}`,
+    ],
+    [
+      'a program that crashes',
+      waitingPod(
+        { reason: 'CrashLoopBackOff', message: 'back-off 10s restarting failed container=crew' },
+        { terminated: { exitCode: 137, reason: 'OOMKilled' } },
+      ),
+      'container=crew (its last run ended with 137, OOMKilled)',
+    ],
+    [
+      'a Secret that is gone',
+      waitingPod({
+        reason: 'CreateContainerConfigError',
+        message: 'secret "crew-assistant" not found',
+      }),
+      'CreateContainerConfigError: secret "crew-assistant" not found',
+    ],
+    [
+      'a cluster that is full',
+      {
+        status: {
+          phase: 'Pending',
+          conditions: [
+            {
+              type: 'PodScheduled',
+              status: 'False',
+              reason: 'Unschedulable',
+              message: '0/3 nodes are available: 3 Insufficient memory.',
+            },
+          ],
+        },
+      },
+      'Unschedulable: 0/3 nodes are available: 3 Insufficient memory.',
+    ],
+  ]
+  it.each(stuck)('has the reason in its record: %s', async (_, pod, told) => {
+    cluster.intercept = (call, response) => pods(call, response, [pod])
+    await failsWith(told)
+  })
+
+  it('has the reason in its record: no pod may be made at all', async () => {
+    const message = 'pods "crew-assistant-6d5f7c9b8-" is forbidden: exceeded quota: compute'
+    cluster.intercept = (call, response) => {
+      const object = cluster.objects.get(deploymentPath())
+      if (object) {
+        const conditions = [
+          { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message },
+        ]
+        cluster.objects.set(deploymentPath(), { ...object, status: { conditions } })
+      }
+      return pods(call, response, [])
+    }
+    await failsWith(`FailedCreate: ${message}`)
+  })
+
+  it('has the reason in its record: somebody scaled it to zero', async () => {
+    const path = deploymentPath()
+    cluster.intercept = (call, response) => {
+      const object = cluster.objects.get(path)
+      if (object && call.method === 'GET') {
+        cluster.objects.set(path, { ...object, spec: { ...spec(path), replicas: 0 } })
+      }
+      return pods(call, response, [])
+    }
+    await failsWith('ScaledToZero: its Deployment has 0 replicas')
+  })
+
+  it('is waited for no longer than said, when it tells of nothing', async () => {
+    const started = performance.now()
+    await failsWith('its pod is not ready yet (after 0 s)', { timeoutMs: 200 })
+    expect(performance.now() - started).toBeLessThan(2000)
+  })
+
+  it('is not given up for trouble that passes', async () => {
+    let looks = 0
+    cluster.intercept = (call, response) => {
+      if (call.path.includes('/pods?')) looks += 1
+      if (looks > 4) bringUp()
+      const pod = waitingPod({ reason: 'ErrImagePull', message: 'registry is away' })
+      return pods(call, response, looks < 4 ? [pod] : [])
+    }
+    await install('agent', { stuckMs: 5000 })
+    expect(lines.filter(({ msg }) => msg === 'Crew is Provisioning')).toMatchObject([
+      { reason: 'ErrImagePull: registry is away' },
+      { reason: 'its pod is not ready yet' },
+    ])
+    expect(await record()).toMatchObject({ status: 'Crew is Online' })
+  })
+
+  it('keeps its record while the pods of the version before still answer', async () => {
+    readyAtLook(1)
+    await install()
+    const object = cluster.objects.get(deploymentPath())
+    cluster.objects.set(deploymentPath(), {
+      metadata: { ...object?.metadata, generation: 7 },
+      spec: {},
+      status: { observedGeneration: 8, replicas: 2, readyReplicas: 1, updatedReplicas: 1 },
+    })
+    cluster.intercept = (call, response) =>
+      pods(call, response, [waitingPod({ reason: 'ImagePullBackOff', message: 'no' })])
+    await expect(install()).rejects.toThrow('The pods of the version before still answer.')
+    expect(await record()).toMatchObject({ status: 'Crew is Online' })
+  })
+
+  it('tells hostile words harmlessly and cut to a bound', async () => {
+    const message = `\u001b[31m<b>\n${'x'.repeat(5000)}`
+    cluster.intercept = (call, response) =>
+      pods(call, response, [waitingPod({ reason: 'CrashLoopBackOff', message })])
+    await expect(install()).rejects.toThrow('CrashLoopBackOff')
+    expect((await reason()).length).toBeLessThan(400)
+    expect(await reason()).not.toContain('\u001b')
+  })
+
+  it('is online when it is run again after it was mended', async () => {
+    cluster.intercept = (call, response) =>
+      pods(call, response, [waitingPod({ reason: 'ImagePullBackOff', message: 'no' })])
+    await expect(install()).rejects.toThrow('ImagePullBackOff')
+    readyAtLook(1)
+    await install()
+    expect(await record()).toMatchObject({ status: 'Crew is Online' })
+    expect(await reason()).toBe('null')
+  })
+})
+
+describe('an API server that refuses or fails', () => {
+  it.each([
+    ['secrets', 'patch'],
+    ['services', 'patch'],
+    ['deployments', 'patch'],
+    ['deployments', 'get'],
+    ['pods', 'list'],
+  ])('names the right that is missing, and where: %s %s', async (resource, verb) => {
+    const method = verb === 'patch' ? 'PATCH' : 'GET'
+    cluster.intercept = (call, response) => {
+      const isIt = call.method === method && call.path.includes(`/${resource}`)
+      if (isIt) return forbidden(response, { verb, resource, namespace: 'crews' })
+      return pods(call, response, [])
+    }
+    await expect(install()).rejects.toMatchObject({
+      code: 'forbidden',
+      message: expect.stringMatching(
+        new RegExp(`cannot ${verb} resource "${resource}" .* in the namespace "crews"`),
+      ),
+    })
+    expect(await record()).toMatchObject({ status: 'Crew has Failed' })
+    expect(await reason()).toContain(`cannot ${verb} resource`)
+  })
+
+  it('is called again after a conflict, an overload and a silence', async () => {
+    const failures = [
+      { code: 409, reason: 'Conflict', message: 'Operation cannot be fulfilled' },
+      { code: 429, reason: 'TooManyRequests', message: 'too many requests' },
+    ]
+    readyAtLook(1)
+    const ready = cluster.intercept
+    let isCut = false
+    cluster.intercept = (call, response) => {
+      const failure = call.method === 'PATCH' ? failures.shift() : undefined
+      if (failure) return refuse(response, failure)
+      if (call.method === 'GET' && !isCut) {
+        isCut = true
+        response.destroy()
+        return true
+      }
+      return ready(call, response)
+    }
+    await install()
+    expect(await record()).toMatchObject({ status: 'Crew is Online' })
+  })
+
+  it('says which namespace is missing, and what object it does not take', async () => {
+    const answers = [
+      { code: 404, reason: 'NotFound', message: 'namespaces "crews" not found' },
+      {
+        code: 422,
+        reason: 'Invalid',
+        message: 'Deployment.apps "x" is invalid: spec.selector: field is immutable',
+      },
+    ]
+    for (const answer of answers) {
+      cluster.intercept = (_, response) => refuse(response, answer)
+      await expect(install()).rejects.toThrow(answer.message)
+      expect(await reason()).toContain(answer.message)
+    }
+  })
+
+  it('does not change the record of a crew that is online', async () => {
+    readyAtLook(1)
+    await install()
+    cluster.intercept = (_, response) =>
+      forbidden(response, { verb: 'patch', resource: 'secrets', namespace: 'crews' })
+    await expect(install()).rejects.toMatchObject({ code: 'forbidden' })
+    expect(await record()).toMatchObject({ status: 'Crew is Online' })
+  })
+})
+
+describe('outside of a cluster', () => {
+  const source = () => ({ DATABASE_URL: database.url, LOG_LEVEL: 'silent' })
+
+  it('the tasks start nothing and record where the crew runs', async () => {
+    await runTask(['designer:agent:install', 'http://127.0.0.1:4310'], source())
+    await runTask(['designer:runner:install'], { ...source(), CREW_URL: 'http://127.0.0.1:4311/' })
+    const rows = await sql`select slug, status, url from deployments order by slug`
+    expect([...rows]).toEqual([
+      { slug: 'assistant', status: 'Crew is Online', url: 'http://127.0.0.1:4310' },
+      { slug: 'runner', status: 'Crew is Online', url: 'http://127.0.0.1:4311' },
+    ])
+    expect(cluster.calls).toEqual([])
+  })
+
+  it('the tasks say what they need', async () => {
+    const task = ['designer:agent:install']
+    await expect(runTask(task, source())).rejects.toThrow(
+      'Give the address of the crew that you run',
+    )
+    await expect(runTask([...task, 'crew'], source())).rejects.toThrow(
+      'CREW_URL must be an absolute http:// or https:// URL (given: "crew")',
+    )
+    const inCluster = { ...source(), KUBERNETES_SERVICE_HOST: '127.0.0.1', K8S_NAMESPACE: '' }
+    await expect(runTask(task, inCluster)).rejects.toMatchObject({
+      details: { variables: ['K8S_NAMESPACE', 'SECRET_KEY_BASE', 'CREW_IMAGE'] },
+    })
+  })
+})
