@@ -17,7 +17,7 @@ import {
 import type { Owner } from './local/platform.ts'
 import { readSecrets, writeSecrets } from './local/secrets.ts'
 import type { LocalSecrets } from './local/secrets.ts'
-import { ADMIN_EMAIL, bringOnline, seed } from './local/seed.ts'
+import { ADMIN_EMAIL, bringInternalOnline, bringOnline, seed } from './local/seed.ts'
 import type { Seeded } from './local/seed.ts'
 import { describeSummary } from './local/summary.ts'
 import type { Examples, Summary } from './local/summary.ts'
@@ -27,6 +27,8 @@ import type { EnvSource } from './shared/env.ts'
 import { createLog } from './shared/log.ts'
 import type { Log } from './shared/log.ts'
 import { explain, stopOnSignal } from './shared/run.ts'
+import type { CrewDefinition } from './platform/crew-definition.ts'
+import type { Deployment } from './platform/deployments.ts'
 import { start as startOauth } from './oauth/start.ts'
 import { start as startWeb } from './web/start.ts'
 import { start as startWorker } from './worker/start.ts'
@@ -173,25 +175,46 @@ interface Crews {
   readonly source: EnvSource
 }
 
-/** Starts the sample crews, each as a pod of its own would run it. Returns the newest run of the first one. */
+/** Starts the crews, each as a pod of its own would run it. Returns the newest run of the first sample. */
 async function startCrews(context: Context, { sql, seeded, source }: Crews): Promise<string> {
-  const { owner, portBase, secrets, logOf } = context
   const model = await modelEnv(context, source)
   const runs = seeded.crews.map(async (crew, index) => {
-    const { automationId, slug, projectVersionId } = crew.deployment
-    const env = {
-      ...model,
-      HOST,
-      PORT: String(portBase + 5 + index),
-      CREW_DEFINITION: JSON.stringify(crew.sample.definition),
-      CREW_TOKEN: crewToken(secrets.secretKeyBase, automationId),
-    }
-    const log = logOf('crew').child({ crew: slug, project_version: projectVersionId })
-    const { url } = await owner.own(startCrew(env, { log }))
+    const { deployment, sample } = crew
+    const port = context.portBase + 5 + index
+    const url = await startOne(context, model, { ...sample, deployment, port })
     return bringOnline(sql, crew, url)
   })
-  const [first = ''] = await Promise.all(runs)
+  const internal = seeded.internal.map(async (crew) => {
+    // Any port will do: nobody finds them but by their record.
+    const url = await startOne(context, model, { ...crew, port: 0 })
+    await bringInternalOnline(sql, crew, url)
+  })
+  const [[first = '']] = await Promise.all([Promise.all(runs), Promise.all(internal)])
   return first
+}
+
+interface LocalCrew {
+  readonly deployment: Deployment
+  readonly definition: CrewDefinition
+  readonly port: number
+}
+
+async function startOne(
+  { owner, secrets, logOf }: Context,
+  model: EnvSource,
+  { deployment, definition, port }: LocalCrew,
+): Promise<string> {
+  const { automationId, slug, projectVersionId } = deployment
+  const env = {
+    ...model,
+    HOST,
+    PORT: String(port),
+    CREW_DEFINITION: JSON.stringify(definition),
+    CREW_TOKEN: crewToken(secrets.secretKeyBase, automationId),
+  }
+  const log = logOf('crew').child({ crew: slug, project_version: projectVersionId })
+  const { url } = await owner.own(startCrew(env, { log }))
+  return url
 }
 
 async function modelEnv({ owner, portBase, logOf }: Context, source: EnvSource) {

@@ -1,6 +1,9 @@
 import { ensureDeployment, markOnline } from '../platform/deployments.ts'
 import type { Deployment } from '../platform/deployments.ts'
 import { kickoff, listExecutions } from '../platform/executions.ts'
+import type { CrewDefinition } from '../platform/crew-definition.ts'
+import { INTERNAL_DEFINITIONS } from '../platform/internal-crew-definitions.ts'
+import { ensureInternalCrew, INTERNAL_CREWS } from '../platform/internal-crews.ts'
 import { ensureOrganization } from '../platform/organizations.ts'
 import { hashPassword } from '../platform/passwords.ts'
 import { ensureProject, findPublishedVersion, publishVersion } from '../platform/projects.ts'
@@ -17,10 +20,15 @@ const TOKEN_NAME = 'npm start'
 export interface Seeded {
   readonly organizationId: number
   readonly crews: readonly { readonly sample: SampleCrew; readonly deployment: Deployment }[]
+  /** The Assistant and the Runner, which the designer works with. */
+  readonly internal: readonly {
+    readonly definition: CrewDefinition
+    readonly deployment: Deployment
+  }[]
   readonly staticToken: string
 }
 
-/** Fills an empty database with an organization, its administrator and two sample crews. What is there stays as it is. */
+/** Fills an empty database with an organization, its administrator and two sample crews, and the internal crews. What is there stays as it is. */
 export async function seed(sql: Database, secrets: LocalSecrets): Promise<Seeded> {
   const { id: organizationId } = await ensureOrganization(sql, { name: 'Acme' })
   await seedAdministrator(sql, { organizationId, password: secrets.adminPassword })
@@ -28,7 +36,15 @@ export async function seed(sql: Database, secrets: LocalSecrets): Promise<Seeded
   for (const sample of sampleCrews) {
     crews.push({ sample, deployment: await seedCrew(sql, organizationId, sample) })
   }
-  return { organizationId, crews, staticToken: await seedToken(sql, organizationId, secrets) }
+  const internal = []
+  for (const { slugs } of Object.values(INTERNAL_CREWS)) {
+    for (const slug of slugs) {
+      const deployment = await ensureInternalCrew(sql, slug)
+      internal.push({ definition: INTERNAL_DEFINITIONS[slug], deployment })
+    }
+  }
+  const staticToken = await seedToken(sql, organizationId, secrets)
+  return { organizationId, crews, internal, staticToken }
 }
 
 async function seedAdministrator(
@@ -86,3 +102,10 @@ export async function bringOnline(
   const [newest] = await listExecutions(sql, deployment.id, 1)
   return newest?.id ?? kickoff(sql, { deploymentId: deployment.id, inputs: sample.inputs })
 }
+
+/** Records where a crew of the internal organization listens. */
+export const bringInternalOnline = (
+  sql: Database,
+  { deployment }: Seeded['internal'][number],
+  url: string,
+): Promise<void> => markOnline(sql, deployment.id, url)

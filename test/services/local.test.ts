@@ -85,6 +85,8 @@ describe('npm start', () => {
 
       expect(await (await fetch(`${summary.oauth_url}/health`)).json()).toEqual({ status: 'ok' })
 
+      await expectInternalCrews(summary)
+
       const kickoffId = await runCrew(summary)
       await expectTrace(summary, kickoffId)
 
@@ -110,6 +112,17 @@ describe('npm start', () => {
     },
   )
 })
+
+/** The Assistant and the Runner are where their records say (SPEC 2.3). */
+async function expectInternalCrews({ database_url }: Summary): Promise<void> {
+  const sql = connectDatabase(parseAddress(database_url), { name: 'test', max: 1 })
+  const crews = await sql<{ slug: string; url: string }[]>`
+    select slug, url from deployments d join organizations o on o.id = d.organization_id
+    where o.internal and status = 'Crew is Online' order by slug`
+  await sql.end()
+  expect(crews.map(({ slug }) => slug)).toEqual(['assistant', 'runner'])
+  for (const { url } of crews) expect((await fetch(`${url}/health`)).status).toBe(200)
+}
 
 async function runCrew(summary: Summary): Promise<string> {
   const headers = {

@@ -138,6 +138,21 @@ describe('signing in through the identity provider (SPEC 5.1)', () => {
     expect(await users()).toHaveLength(1)
   })
 
+  it('binds what was begun to this host and to https where the platform is reached by https', async () => {
+    const app = world.appAt('https://platform.test', {
+      AUTH_PROVIDER: 'oidc',
+      OIDC_ISSUER_URL: world.idp.issuer,
+      OIDC_CLIENT_ID: 'platform',
+      OIDC_CLIENT_SECRET: 'x',
+    })
+    const response = await app.request('https://platform.test/sign-in/start')
+    expect(response.headers.getSetCookie()).toEqual([
+      expect.stringMatching(
+        /^__Host-platform_sign_in_attempt=[\w.-]+; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+      ),
+    ])
+  })
+
   it('leaves audit lines without a code, a token or a secret', async () => {
     const visitor = world.browse()
     const callback = await visitor.answer()

@@ -195,6 +195,21 @@ describe('the session cookie (SPEC 5.1)', () => {
     expect(await sessions()).toBe(1)
   })
 
+  it('ends after two hours without a request, and after twelve with them', async () => {
+    const open = async (cookie: string) =>
+      (await world.app.request('/', { headers: { cookie } })).status
+    const [idle, busy] = [pairsOf(await signIn()), pairsOf(await signIn())]
+    await world.sql`update sessions set last_seen_at = now() - interval '119 minutes'`
+    expect(await open(busy)).toBe(200)
+    await world.sql`update sessions set last_seen_at = last_seen_at - interval '2 minutes'`
+    expect([await open(idle), await open(busy)]).toEqual([303, 200])
+    await world.sql`
+      update sessions set last_seen_at = now(), expires_at = expires_at - interval '719 minutes'`
+    expect(await open(busy)).toBe(200)
+    await world.sql`update sessions set expires_at = expires_at - interval '2 minutes'`
+    expect(await open(busy)).toBe(303)
+  })
+
   it('ends with the sign-out, which takes a form of the session', async () => {
     const { cookie, csrfToken } = await world.signIn(world.acme)
     const signOut = (token: string) =>
