@@ -2,15 +2,15 @@ import { parse } from 'postgres-array'
 
 const SPECIAL = /["\\]/g
 
-function toElement(value: unknown): string {
+function toElement(value: string | number | null): string {
   return value === null ? 'NULL' : `"${String(value).replace(SPECIAL, '\\$&')}"`
 }
 
-function arrayType<Element>(oid: number, fromText: (text: string) => Element) {
+function arrayType<Element extends string | number>(oid: number, fromText: (text: string) => Element) {
   return {
     to: oid,
     from: [oid],
-    serialize: (values: readonly Element[]) => `{${values.map(toElement).join(',')}}`,
+    serialize: (values: readonly (Element | null)[]) => `{${values.map(toElement).join(',')}}`,
     parse: (text: string) => parse(text, fromText),
   }
 }

@@ -15,7 +15,7 @@ import { crewObjects } from '../../../services/tasks/crews/crew-objects.ts'
 import { installCrews } from '../../../services/tasks/crews/install-crew.ts'
 import type { Part } from '../../../services/tasks/crews/install-crew.ts'
 import { runTask } from '../../../services/tasks/start.ts'
-import { checkManifest } from '../../infra/support/kubernetes-schema.ts'
+import { CHECKS } from '../../infra/support/kubernetes-schema.ts'
 import { restrictedViolations } from '../../infra/support/pod-security.ts'
 import { forbidden, refuse, rightsOf, startKubernetes } from '../../support/kubernetes.ts'
 import type { KubernetesStub, RecordedCall, StoredObject } from '../../support/kubernetes.ts'
@@ -247,7 +247,9 @@ describe('the objects of a crew', () => {
   })
 
   it('are valid for Kubernetes, and their pods pass Pod Security "restricted"', () => {
-    for (const object of Object.values(objects)) expect(checkManifest(object)).toEqual([])
+    for (const check of Object.values(CHECKS)) {
+      for (const object of Object.values(objects)) expect(check(object)).toEqual([])
+    }
     const { template } = objects.deployment['spec'] as { template: object }
     expect(restrictedViolations('crew', template)).toEqual([])
     expect(JSON.stringify(template)).toContain('"automountServiceAccountToken":false')
