@@ -155,7 +155,8 @@ function startWebServer(
     ...providers,
     DATABASE_URL: databaseUrl,
     PLATFORM_SELF_HOSTED: 'true',
-    PLATFORM_PROVIDER: 'local',
+    // As in a cluster, so that the diagnostic report is part of what there is to try.
+    PLATFORM_PROVIDER: 'kubernetes',
     PLATFORM_VERSION: VERSION,
     PLATFORM_BASE_URL: `http://${HOST}:${portBase}`,
     PLATFORM_API_PREFIX: API_PREFIX,

@@ -46,6 +46,10 @@ See how a run went:
 
   curl -sS ${api}/status/${kickoffId} ${authorization}
 
+See whether everything works:
+
+  curl -sS ${summary.web_url}/health/debug -H 'X-Platform-Debug-Token: ${summary.debug_token}'
+
 Ctrl-C stops everything; the data stay.
 `
 }

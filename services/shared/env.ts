@@ -83,15 +83,15 @@ function isHttpUrl(value: string): boolean {
   return /^https?:\/\//.test(value) && URL.canParse(value)
 }
 
-const absent = v.pipe(
+const unset = v.pipe(
   v.literal(''),
   v.transform((): undefined => undefined),
 )
 
 /** Optional; an empty string counts as not set, as Kubernetes manifests write it. */
-export const optional = <Schema extends v.GenericSchema<string, unknown>>(schema: Schema) =>
-  // Chosen by the value: a union of both would not tell what the schema has against it.
-  v.optional(v.lazy((value): typeof absent | Schema => (value === '' ? absent : schema)))
+export const optional = <Schema extends v.BaseSchema<unknown, unknown, v.BaseIssue<unknown>>>(
+  schema: Schema,
+) => v.optional(v.lazy((input) => (input === '' ? unset : schema)))
 
 export const logLevel = v.optional(
   word(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const),
