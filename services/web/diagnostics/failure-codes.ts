@@ -1,3 +1,7 @@
+/** A task as it is run in a cluster and from a clone. */
+const run = (task: string): string =>
+  `Run \`node build/tasks/main.js ${task}\` in a pod of web (\`npm run task -- ${task}\` from a clone)`
+
 /** Every way a component can fail, with what to do about it. */
 export const REMEDIATION = {
   db_unreachable:
@@ -6,8 +10,7 @@ export const REMEDIATION = {
     'PostgreSQL answers and refuses the login. Check DB_USER and DB_PASSWORD in the platform Secret, and that the pods restarted after it changed.',
   db_timeout:
     'The database accepts no work in time. Check its load and locks, and whether a network policy drops packets on the way.',
-  tables_unreadable:
-    'The schema is older than this version, or the database user lacks the right to read. Run `npm run task -- migrate` and check the grants.',
+  tables_unreadable: `The schema is older than this version, or the database user lacks the right to read. ${run('migrate')}, and check the grants.`,
   idp_unreachable:
     'Check OIDC_ISSUER_URL, DNS, and that the cluster may reach the identity provider (egress policy, HTTPS_PROXY with NODE_USE_ENV_PROXY=1, NODE_EXTRA_CA_CERTS).',
   idp_http_error:
@@ -16,11 +19,9 @@ export const REMEDIATION = {
     'Set OIDC_ISSUER_URL to the issuer that the discovery document names; tokens of any other are refused.',
   route_not_mounted:
     'This image does not serve that route. Deploy an image of the same version as the chart.',
-  internal_org_missing: 'Run `npm run task -- designer:install_internal_organization`.',
-  agent_install_incomplete:
-    'Run `npm run task -- designer:agent:install`, and look at why its crew is not online.',
-  runner_install_incomplete:
-    'Run `npm run task -- designer:runner:install`, and look at why its crew is not online.',
+  internal_org_missing: `${run('designer:install_internal_organization')}.`,
+  agent_install_incomplete: `${run('designer:agent:install')}; it says why when the crew does not come online.`,
+  runner_install_incomplete: `${run('designer:runner:install')}; it says why when the crew does not come online.`,
   crew_pods_unready:
     'Look at the Deployment with kubectl describe. If k8s_namespace_isolation was switched on after the crews were deployed, deploy them again.',
   rbac_forbidden:
@@ -31,7 +32,7 @@ export const REMEDIATION = {
     'Check that web may reach the Kubernetes API: egress policy, certificate authority, load of the API server.',
   deployments_unready:
     'Look at the Deployments with kubectl describe and at the logs of their pods. One that is scaled to zero counts as down.',
-  tool_repository_missing: 'Run `npm run task -- tools:install_public_repository`.',
+  tool_repository_missing: `${run('tools:install_public_repository')}.`,
   collector_unreachable:
     'Check COLLECTOR_URL, the collector pods and the network policy. Traces are lost meanwhile; runs are not.',
   oauth_key_missing:
