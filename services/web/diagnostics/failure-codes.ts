@@ -29,7 +29,7 @@ export const REMEDIATION = {
   no_service_account_token:
     'The pod has no service account token. Set automountServiceAccountToken to true on the web pods.',
   k8s_api_unreachable:
-    'Check that web may reach the Kubernetes API: egress policy, certificate authority, load of the API server.',
+    'Check that web may reach the Kubernetes API: egress policy, certificate authority, load of the API server. After HTTP 401 restart the pod, which gives it a new token.',
   deployments_unready:
     'Look at the Deployments with kubectl describe and at the logs of their pods. One that is scaled to zero counts as down.',
   tool_repository_missing: `${run('tools:install_public_repository')}.`,

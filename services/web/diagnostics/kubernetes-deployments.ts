@@ -93,8 +93,11 @@ export function openDeployments(address: KubernetesAddress, signal: AbortSignal)
   }
 }
 
+/** What the service account of web must be able to do with Deployments. */
+export const VERBS = ['get', 'list'] as const
+
 interface Wanted {
-  readonly verb: 'get' | 'list'
+  readonly verb: (typeof VERBS)[number]
   readonly namespace: string
 }
 

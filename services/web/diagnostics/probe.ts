@@ -16,7 +16,6 @@ export interface PastRun {
 
 /** A run under way. */
 export interface ProbeRun {
-  /** Never rejects. */
   readonly done: Promise<PastRun>
   /** Calls for each component that has its result, at once for those that have it already. */
   onResult(listener: OnResult): void
@@ -42,16 +41,21 @@ export function createProbe(options: ProbeOptions): Probe {
   const past: PastRun[] = []
   let current: ProbeRun | undefined
 
-  function start(): ProbeRun {
-    const run = startRun(options)
-    const done = run.done.then((finished) => {
-      current = undefined
+  async function remember({ done }: ProbeRun): Promise<PastRun> {
+    try {
+      const finished = await done
       past.unshift(finished)
       past.length = Math.min(past.length, HISTORY_LENGTH)
       options.onRun(finished)
       return finished
-    })
-    return { ...run, done }
+    } finally {
+      current = undefined
+    }
+  }
+
+  function start(): ProbeRun {
+    const run = startRun(options)
+    return { ...run, done: remember(run) }
   }
 
   return {

@@ -8,6 +8,7 @@ import {
 } from '../../../../services/web/diagnostics/expected-deployments.ts'
 import { REMEDIATION } from '../../../../services/web/diagnostics/failure-codes.ts'
 import { describeOutage, textOf } from '../../../../services/web/diagnostics/findings.ts'
+import { VERBS } from '../../../../services/web/diagnostics/kubernetes-deployments.ts'
 import { createRedaction } from '../../../../services/web/diagnostics/redact.ts'
 import {
   COMPONENT_NAMES,
@@ -63,17 +64,48 @@ describe('the verdict (SPEC 3)', () => {
   })
 })
 
+interface Manifest {
+  readonly kind?: string
+  readonly metadata?: { readonly name?: string }
+  readonly roleRef?: { readonly name: string }
+  readonly subjects?: readonly { readonly name: string }[]
+  readonly rules?: readonly {
+    readonly apiGroups: string[]
+    readonly resources: string[]
+    readonly verbs: string[]
+  }[]
+}
+
+/** The manifests of the default values. */
+function manifests(kind: string): readonly Manifest[] {
+  const dist = new URL('../../../../dist/', import.meta.url)
+  return readdirSync(dist)
+    .filter((name) => name.endsWith('.yaml'))
+    .flatMap((name) => parseAllDocuments(readFileSync(new URL(name, dist), 'utf8')))
+    .map((document) => document.toJS() as Manifest)
+    .filter((object) => object?.kind === kind)
+}
+
 describe('the Deployments that the probe expects', () => {
   it('are those that the chart makes', () => {
-    const dist = new URL('../../../../dist/', import.meta.url)
-    const objects = readdirSync(dist)
-      .filter((name) => name.endsWith('.yaml'))
-      .flatMap((name) => parseAllDocuments(readFileSync(new URL(name, dist), 'utf8')))
-      .map((document) => document.toJS() as { kind?: string; metadata?: { name?: string } } | null)
-    const made = objects
-      .filter((object) => object?.kind === 'Deployment')
-      .map((object) => object?.metadata?.name?.replace(/^platform-/, ''))
+    const made = manifests('Deployment').map(({ metadata }) =>
+      metadata?.name?.replace(/^platform-/, ''),
+    )
     expect(new Set(made)).toEqual(new Set(CHART_DEPLOYMENTS))
+  })
+
+  it('may be read by the service account of web, as the chart makes it', () => {
+    const bound = manifests('RoleBinding')
+      .filter(({ subjects }) => subjects?.some(({ name }) => name === 'platform-web'))
+      .map(({ roleRef }) => roleRef?.name ?? '')
+    const rules = manifests('Role')
+      .filter(({ metadata }) => bound.includes(metadata?.name ?? ''))
+      .flatMap((role) => role.rules ?? [])
+    expect(rules).toContainEqual({
+      apiGroups: ['apps'],
+      resources: ['deployments'],
+      verbs: [...VERBS],
+    })
   })
 
   it('are fewer where services are not configured, and exactly those that the chart names', () => {
