@@ -1,6 +1,7 @@
-import { connectDatabase } from './database.ts'
-import type { Database, DatabaseAddress } from './database.ts'
+import type { DatabaseAddress } from './database.ts'
 import { deadline } from './deadline.ts'
+import { openDisposable } from './disposable-database.ts'
+import type { DisposableDatabase } from './disposable-database.ts'
 
 const TIMEOUT_MS = 2000
 
@@ -26,22 +27,21 @@ export function openDatabasePing(
   { name, freshMs = 0 }: DatabasePingOptions,
 ): DatabasePing {
   const limits = { max: 1, connectTimeoutMs: TIMEOUT_MS, statementTimeoutMs: TIMEOUT_MS }
-  const connect = (): Database => connectDatabase(address, { name, ...limits })
-  let sql = connect()
+  const open = (): DisposableDatabase => openDisposable(address, { name, ...limits })
+  let database = open()
 
   async function ping(): Promise<void> {
     try {
-      await deadline({ name: 'database', timeoutMs: TIMEOUT_MS }, () => sql`select 1`)
+      await deadline({ name: 'database', timeoutMs: TIMEOUT_MS }, () => database.sql`select 1`)
     } catch (thrown) {
       // The next ping must not queue behind a statement that hangs on a dead connection.
-      const broken = sql
-      sql = connect()
-      broken.end({ timeout: 0 }).catch(() => {})
+      void database.dispose()
+      database = open()
       throw thrown
     }
   }
 
-  return { ping: coalesce(ping, freshMs), close: () => sql.end({ timeout: 1 }) }
+  return { ping: coalesce(ping, freshMs), close: () => database.dispose() }
 }
 
 /** Shares one result, good or bad, between all calls that wait for it and those within `freshMs` of its start. */

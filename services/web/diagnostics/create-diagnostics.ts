@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { Hono } from 'hono'
 import { databaseAddress } from '../../shared/database.ts'
+import { openDisposable } from '../../shared/disposable-database.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import type { KubernetesAddress } from '../../shared/kubernetes.ts'
 import type { Log } from '../../shared/log.ts'
@@ -23,7 +24,9 @@ import { createRedaction } from './redact.ts'
 import { COMPONENT_NAMES } from './report.ts'
 import { LIMITS } from './run-checks.ts'
 import type { Checks, Limits } from './run-checks.ts'
-import { openRunDatabase } from './run-database.ts'
+
+/** Those that ask the database; none waits for another. */
+const DATABASE_CHECKS = 4
 
 /** What the probe needs from outside, beside the configuration. */
 export interface DiagnosticsDeps {
@@ -58,7 +61,13 @@ export function createDiagnostics(
       auth_provider: config.AUTH_PROVIDER,
       version: config.PLATFORM_VERSION,
     },
-    openDatabase: () => openRunDatabase(address, limits.checkMs),
+    openDatabase: () =>
+      openDisposable(address, {
+        name: 'web-probe',
+        max: DATABASE_CHECKS,
+        connectTimeoutMs: limits.checkMs,
+        statementTimeoutMs: limits.checkMs,
+      }),
     redact: createRedaction({ ...env, DB_PASSWORD: address.password, ...secretsOf(config) }),
     onRun(run) {
       logRun(log, run)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { DisposableDatabase } from '../../shared/disposable-database.ts'
 import { runChecks } from './run-checks.ts'
 import type { Checks, Limits, OnResult } from './run-checks.ts'
-import type { RunDatabase } from './run-database.ts'
 import { verdictOf } from './report.ts'
 import type { ComponentName, ComponentResult, Report } from './report.ts'
 
@@ -32,7 +32,8 @@ export interface ProbeOptions {
   readonly checks: Checks
   readonly limits: Limits
   readonly environment: Report['environment']
-  readonly openDatabase: () => RunDatabase
+  /** Connections for one run: a busy pool does not look like a dead database, a stale one not like a live one. */
+  readonly openDatabase: () => DisposableDatabase
   readonly redact: <Value>(value: Value) => Value
   readonly onRun: (run: PastRun) => void
 }
@@ -79,7 +80,7 @@ function startRun({ checks, limits, environment, openDatabase, redact }: ProbeOp
 
   async function finish(): Promise<PastRun> {
     const found = await runChecks({ checks, limits, sql: database.sql, onResult: note })
-    void database.close()
+    void database.dispose()
     const components = redact(found)
     const duration_ms = Math.round(performance.now() - started)
     const report = { status: verdictOf(components), duration_ms, environment, components }

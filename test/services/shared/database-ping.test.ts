@@ -37,8 +37,16 @@ describe('the database ping (SPEC 4.2)', () => {
     await close()
   })
 
-  it('gives up on a server that accepts and never answers, each time', async () => {
-    const hole = createServer(() => {}).listen(0, '127.0.0.1')
+  it('gives up on a server that accepts and never answers, each time, and keeps no socket', async () => {
+    const sockets = () =>
+      process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap')
+    const before = sockets().length
+    let accepted = 0
+    // Hears the goodbye and does not close either.
+    const hole = createServer({ allowHalfOpen: true }, (socket) => {
+      accepted += 1
+      socket.on('error', () => {}).resume()
+    }).listen(0, '127.0.0.1')
     await once(hole, 'listening')
     const { port } = hole.address() as AddressInfo
     const address = { ...parseAddress(database.url), port }
@@ -46,6 +54,7 @@ describe('the database ping (SPEC 4.2)', () => {
     await expect(ping()).rejects.toMatchObject({ code: 'timeout' })
     await expect(ping()).rejects.toMatchObject({ code: 'timeout' })
     await close()
+    await expect.poll(() => sockets().length).toBe(before + accepted)
     hole.close()
   })
 })

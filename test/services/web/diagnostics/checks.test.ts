@@ -7,12 +7,15 @@ import type { EnvSource } from '../../../../services/shared/env.ts'
 import type { ComponentName } from '../../../../services/web/diagnostics/report.ts'
 import { createDatabase } from '../../../support/postgres.ts'
 import type { TestDatabase } from '../../../support/postgres.ts'
-import { codeOf, examineComponent, install, SHORT } from './support/clinic.ts'
+import type { DiagnosticsDeps } from '../../../../services/web/diagnostics/create-diagnostics.ts'
+import { LIMITS } from '../../../../services/web/diagnostics/run-checks.ts'
+import { codeOf, examineComponent, install } from './support/clinic.ts'
 import type { Patient } from './support/clinic.ts'
 import {
   blackHole,
   closed,
   dripping,
+  hanging,
   httpServer,
   huge,
   json,
@@ -68,7 +71,8 @@ describe('database', () => {
   const at = (change: Partial<ReturnType<typeof parseAddress>>) =>
     addressUrl({ ...parseAddress(database.url), ...change })
 
-  const failing = (url: string) => examineComponent('database', { databaseUrl: url })
+  const failing = (databaseUrl: string, limits = LIMITS) =>
+    examineComponent('database', { databaseUrl, diagnostics: { limits } })
 
   it('passes with a statement', async () => {
     expect(await examine('database')).toEqual({
@@ -83,15 +87,15 @@ describe('database', () => {
     ['a reset', resetting, /^db_unreachable ConnectionFailed: /],
     ['silence', silent, /^db_timeout TimeoutError: /],
     ['a black hole', blackHole, /^db_timeout TimeoutError: /],
-    ['a web server', () => page(400), /^db_\w+ (ConnectionFailed|TimeoutError): /],
+    ['a web server', () => hanging(page(400)), /^db_\w+ (ConnectionFailed|TimeoutError): /],
     [
       '10 MB of noise',
-      () => socketServer((socket) => socket.write(Buffer.alloc(10 << 20, 'R'))),
+      () => hanging(socketServer((socket) => socket.write(Buffer.alloc(10 << 20, 'R')))),
       /^db_\w+ (ConnectionFailed|TimeoutError): /,
     ],
   ] as const)('fails for %s', async (_, fault, failure) => {
-    await during(fault(), async ({ port }) => {
-      const result = await failing(at({ host: '127.0.0.1', port }))
+    await during(fault(), async ({ port, limits }) => {
+      const result = await failing(at({ host: '127.0.0.1', port }), limits)
       expect(result.status).toBe('fail')
       expect(`${codeOf(result)} ${result.error}`).toMatch(failure)
     })
@@ -120,8 +124,12 @@ describe('auth', () => {
     return server
   }
   const client = { OIDC_CLIENT_ID: 'platform', OIDC_CLIENT_SECRET: 'x' }
-  const ask = (url: string) =>
-    examine('auth', { AUTH_PROVIDER: 'okta', OIDC_ISSUER_URL: url, ...client })
+  const ask = (url: string, limits = LIMITS) =>
+    examine(
+      'auth',
+      { AUTH_PROVIDER: 'okta', OIDC_ISSUER_URL: url, ...client },
+      { diagnostics: { limits } },
+    )
 
   it('is skipped where people sign in with a password', async () => {
     expect(await examine('auth')).toEqual({ status: 'skipped', provider: 'local' })
@@ -144,8 +152,8 @@ describe('auth', () => {
   })
 
   it.each(FAULTS)('fails for %s', async (_, fault, error) => {
-    await during(fault(), async ({ url }) => {
-      const result = await ask(url)
+    await during(fault(), async ({ url, limits }) => {
+      const result = await ask(url, limits)
       expect(result).toMatchObject({ status: 'fail', provider: 'okta' })
       expect(codeOf(result)).toBe('idp_unreachable')
       expect(result.error).toMatch(error)
@@ -183,15 +191,16 @@ describe('auth', () => {
 })
 
 describe('collector', () => {
-  const ask = (url: string) => examine('collector', { COLLECTOR_URL: url })
+  const ask = ({ url, limits }: Fault) =>
+    examine('collector', { COLLECTOR_URL: url }, { diagnostics: { limits } })
 
   it('is skipped when traces are off', async () => {
     expect(await examine('collector')).toEqual({ status: 'skipped' })
   })
 
   it.each(['ok', 'degraded'])('passes when it says that it is %s', async (status) => {
-    await during(json(200, { status, database: 'up' }), async ({ url }) => {
-      expect(await ask(url)).toMatchObject({ status: 'ok', details: { collector: { status } } })
+    await during(json(200, { status, database: 'up' }), async (server) => {
+      expect(await ask(server)).toMatchObject({ status: 'ok', details: { collector: { status } } })
     })
   })
 
@@ -205,7 +214,7 @@ describe('collector', () => {
     ['10 MB', huge, /^HTTP 200 without a health report/],
   ] as const)('fails for %s', async (_, fault, error) => {
     await during(fault(), async (server) => {
-      const result = await ask(server.url)
+      const result = await ask(server)
       expect(codeOf(result)).toBe('collector_unreachable')
       expect(result.error).toMatch(error)
     })
@@ -248,8 +257,8 @@ describe('oauth', () => {
   it.each([...FAULTS, ['HTTP 503', () => json(503, {}), /^HTTP 503 /]] as const)(
     'fails for %s, with the fingerprint all the same',
     async (_, fault, error) => {
-      await during(fault(), async ({ url }) => {
-        const result = await examine('oauth', env(url))
+      await during(fault(), async ({ url, limits }) => {
+        const result = await examine('oauth', env(url), { diagnostics: { limits } })
         expect(codeOf(result)).toBe('oauth_unreachable')
         expect(result.error).toMatch(error)
         expect(result.details).toHaveProperty('api_key_fingerprint')
@@ -300,8 +309,8 @@ describe('llm_connections', () => {
       baseUrl,
     })
 
-  const ask = (env: EnvSource, providerUrls: Record<string, string> = {}) =>
-    examine('llm_connections', env, { diagnostics: { limits: SHORT, env, providerUrls } })
+  const ask = (env: EnvSource, diagnostics: DiagnosticsDeps = {}) =>
+    examine('llm_connections', env, { diagnostics: { env, ...diagnostics } })
 
   beforeEach(async () => {
     await sql`delete from llm_connections`
@@ -319,7 +328,10 @@ describe('llm_connections', () => {
     })
     await connect('openai')
     await connect('openai')
-    const result = await ask({ OPENAI_API_KEY: 'sk-canary-0123456789' }, { openai: server.url })
+    const result = await ask(
+      { OPENAI_API_KEY: 'sk-canary-0123456789' },
+      { providerUrls: { openai: server.url } },
+    )
     expect(result).toMatchObject({ status: 'ok', details: { connection_count: 2 } })
     expect(seen).toHaveLength(1)
     expect(JSON.stringify(seen)).not.toMatch(/canary|authorization/i)
@@ -329,15 +341,15 @@ describe('llm_connections', () => {
   it.each([403, 500, 302])('counts HTTP %s as reachable', async (status) => {
     await connect('anthropic')
     await during(json(status, {}), async ({ url }) => {
-      const result = await ask({ ANTHROPIC_API_KEY: 'x' }, { anthropic: url })
+      const result = await ask({ ANTHROPIC_API_KEY: 'x' }, { providerUrls: { anthropic: url } })
       expect(result.status).toBe('ok')
     })
   })
 
   it.each(FAULTS)('fails for %s', async (_, fault, error) => {
     await connect('groq')
-    await during(fault(), async ({ url }) => {
-      const result = await ask({ GROQ_API_KEY: 'x' }, { groq: url })
+    await during(fault(), async ({ url, limits }) => {
+      const result = await ask({ GROQ_API_KEY: 'x' }, { limits, providerUrls: { groq: url } })
       expect(codeOf(result)).toBe('llm_unreachable')
       expect(result.error).toMatch(/^provider\(s\) unreachable: groq/)
       const { unreachable_providers: rows } = result.details as Record<string, { error: string }[]>
@@ -370,7 +382,7 @@ describe('llm_connections', () => {
   ] as const)('knows what %s needs', async (provider, sufficient) => {
     await connect(provider)
     const server = await json(200, {})
-    const urls = { openai: server.url, gemini: server.url }
+    const urls = { providerUrls: { openai: server.url, gemini: server.url } }
     const nothing = await ask({ OPENAI_API_KEY: '  ' }, urls)
     expect(codeOf(nothing)).toBe('llm_missing_credentials')
     expect(nothing.error).toMatch(/^missing required credentials: [A-Z_, ]+$/)
@@ -384,7 +396,7 @@ describe('llm_connections', () => {
   it('names the connection, the variables, and those that would do as well', async () => {
     const { id } = await connect('huggingface')
     const server = await json(200, {})
-    const result = await ask({}, { huggingface: server.url })
+    const result = await ask({}, { providerUrls: { huggingface: server.url } })
     expect(result.details?.['missing_credentials']).toEqual([
       {
         connection_id: id,

@@ -12,11 +12,13 @@ import {
   sqlState,
 } from '../../../../services/shared/database.ts'
 import type { Database } from '../../../../services/shared/database.ts'
+import { openDatabasePing } from '../../../../services/shared/database-ping.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { migrate } from '../../../../services/shared/migrate.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { codeOf, install, serveClinic } from './support/clinic.ts'
 import type { Clinic } from './support/clinic.ts'
+import { stallingDatabase } from './support/faults.ts'
 
 const PASSWORD = 'canary-password-of-the-database'
 const MIGRATIONS = new URL('../../../../services/platform/migrations/', import.meta.url)
@@ -139,6 +141,24 @@ describe('a database that fails (SPEC 7)', () => {
     expect(report.components.database.status).toBe('ok')
     await held`rollback`
     held.release()
+  })
+
+  it('a server that stalls after the login fails in time, and nothing else in this process does', async () => {
+    const stalling = await stallingDatabase(port)
+    const address = { ...parseAddress(server.url), port: stalling.port }
+    const { limits } = stalling
+    const other = await serveClinic({ databaseUrl: addressUrl(address), diagnostics: { limits } })
+    const { report } = await other.report()
+    for (const name of ['database', 'designer', 'tools', 'llm_connections'] as const) {
+      expect(codeOf(report.components[name])).toBe('db_timeout')
+    }
+    const { ping, close } = openDatabasePing(address, { name: 'test-ping' })
+    await expect(ping()).rejects.toMatchObject({ code: 'timeout' })
+    await close()
+    // A rejection that nobody handles, for which Node would end the process, fails this whole file.
+    await expect.poll(() => stalling.open()).toBe(0)
+    await other.close()
+    await stalling.stop()
   })
 
   it('a stopped server is unreachable, and a started one is well at once', async () => {

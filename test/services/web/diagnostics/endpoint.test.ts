@@ -132,7 +132,7 @@ interface Case {
 async function at(variable: string, fault: ReturnType<typeof closed>): Promise<Partial<Patient>> {
   const server = await fault
   open.push({ close: () => server.stop() })
-  return { env: { [variable]: server.url } }
+  return { env: { [variable]: server.url }, diagnostics: { limits: server.limits } }
 }
 
 const cluster = (status: number, reason: string) => () => {

@@ -8,9 +8,11 @@ import { startKubernetes, forbidden } from '../../../support/kubernetes.ts'
 import type { KubernetesStub } from '../../../support/kubernetes.ts'
 import { createDatabase } from '../../../support/postgres.ts'
 import type { TestDatabase } from '../../../support/postgres.ts'
-import { codeOf, examineComponent, install, SHORT } from './support/clinic.ts'
+import type { DiagnosticsDeps } from '../../../../services/web/diagnostics/create-diagnostics.ts'
+import { codeOf, examineComponent, install } from './support/clinic.ts'
 import type { Patient } from './support/clinic.ts'
 import { blackHole, closed, huge, page, resetting, silent } from './support/faults.ts'
+import type { Fault } from './support/faults.ts'
 
 const NAMES = ['web', 'worker', 'buildkit', 'internal-registry']
 const LIST =
@@ -43,13 +45,19 @@ const mount: Patient['mount'] = (app) => {
   app.get('/designer/v2/projects', (c) => c.text('here'))
 }
 
-const examine = (name: 'platform_pods' | 'designer', env: EnvSource = {}, address = stub.address) =>
+type Examined = 'platform_pods' | 'designer'
+
+const examine = (name: Examined, env: EnvSource = {}, diagnostics: DiagnosticsDeps = {}) =>
   examineComponent(name, {
     databaseUrl: database.url,
     env: { ...ENV, ...env },
     mount,
-    diagnostics: { limits: SHORT, kubernetes: address },
+    diagnostics: { kubernetes: stub.address, ...diagnostics },
   })
+
+/** The cluster's API is what is broken. */
+const examineAt = (name: Examined, { url, limits }: Fault) =>
+  examine(name, {}, { limits, kubernetes: { ...stub.address, url } })
 
 interface State {
   readonly replicas?: number | null
@@ -201,7 +209,7 @@ describe('platform_pods', () => {
     ['a web page', () => page(), /^HTTP 200 .*without Deployments/],
   ] as const)('fails for %s', async (_, fault, error) => {
     const server = await fault()
-    const result = await examine('platform_pods', {}, { ...stub.address, url: server.url })
+    const result = await examineAt('platform_pods', server)
     expect(codeOf(result)).toBe('k8s_api_unreachable')
     expect(result.error).toMatch(error)
     await server.stop()
@@ -264,7 +272,7 @@ describe('designer', () => {
       databaseUrl: database.url,
       env,
       mount,
-      diagnostics: { limits: SHORT, kubernetes: where ? stub.address : undefined },
+      diagnostics: { kubernetes: where ? stub.address : undefined },
     })
     expect(result).toMatchObject({ status: 'ok', details: { crew_pods_status: 'skipped' } })
     expect(result.checks).toHaveLength(4)
@@ -311,7 +319,7 @@ describe('designer', () => {
 
   it('says in time that the API server is silent, with what it knows', async () => {
     const server = await silent()
-    const result = await examine('designer', {}, { ...stub.address, url: server.url })
+    const result = await examineAt('designer', server)
     expect(codeOf(result)).toBe('k8s_api_unreachable')
     expect(result.error).toMatch(/^TimeoutError: /)
     expect(result.checks).toHaveLength(4)

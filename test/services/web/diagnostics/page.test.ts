@@ -3,7 +3,7 @@ import { createSession } from '../../../../services/platform/sessions.ts'
 import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
 import type { Role } from '../../../../services/platform/users.ts'
 import { COMPONENT_NAMES } from '../../../../services/web/diagnostics/report.ts'
-import { serveClinic, SHORT } from './support/clinic.ts'
+import { serveClinic } from './support/clinic.ts'
 import type { Clinic, Patient } from './support/clinic.ts'
 import { closed, httpServer, silent } from './support/faults.ts'
 import { LIST, startTown } from './support/town.ts'
@@ -79,7 +79,9 @@ describe('GET /admin/platform_health (SPEC 4.3)', () => {
   it('sends the frame at once, and each component when it has its result', async () => {
     const server = await silent()
     open.push({ close: () => server.stop() })
-    const response = await get(await serve({ env: { COLLECTOR_URL: server.url } }))
+    const { limits } = server
+    const patient = { env: { COLLECTOR_URL: server.url }, diagnostics: { limits } }
+    const response = await get(await serve(patient))
     const times = new Map<string, number>()
     let page = ''
     for await (const chunk of response.body ?? []) {
@@ -90,7 +92,7 @@ describe('GET /admin/platform_health (SPEC 4.3)', () => {
     }
     const [begun = 0, first = 0, done = 0] = times.values()
     expect(begun).toBeLessThan(done)
-    expect(done - first).toBeGreaterThan(SHORT.abortMs / 2)
+    expect(done - first).toBeGreaterThan(limits.abortMs / 2)
   })
 
   it('escapes whatever others say', async () => {
@@ -165,7 +167,8 @@ describe('GET /admin/platform_health (SPEC 4.3)', () => {
   it('goes on for the next viewer when one leaves in the middle', async () => {
     const server = await silent()
     open.push({ close: () => server.stop() })
-    const clinic = await serve({ env: { COLLECTOR_URL: server.url } })
+    const { limits } = server
+    const clinic = await serve({ env: { COLLECTOR_URL: server.url }, diagnostics: { limits } })
     const leaver = new AbortController()
     const response = await fetch(clinic.url + PATH, {
       headers: { cookie: admin },

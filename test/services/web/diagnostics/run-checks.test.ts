@@ -102,7 +102,7 @@ describe('the probe of a pod', () => {
       checks,
       limits,
       environment: { platform: true, auth_provider: 'local', version: '1' },
-      openDatabase: () => ({ sql, close: async () => {} }),
+      openDatabase: () => ({ sql, dispose: async () => {} }),
       redact: (value) => value,
       onRun: () => {},
     })

@@ -3,7 +3,7 @@ import { createLog } from '../../../../services/shared/log.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'
 import { start } from '../../../../services/web/start.ts'
 import type { WebService } from '../../../../services/web/start.ts'
-import { clinicEnvironment, SHORT, TOKEN } from './support/clinic.ts'
+import { clinicEnvironment, TOKEN } from './support/clinic.ts'
 import { startTown } from './support/town.ts'
 import type { Town } from './support/town.ts'
 
@@ -20,7 +20,7 @@ async function startWeb(extra: EnvSource = {}): Promise<{ service: WebService; l
   const lines: string[] = []
   const log = createLog({ name: 'web', destination: { write: (line) => void lines.push(line) } })
   const env = clinicEnvironment(town.database.url, { ...town.patient().env, ...extra })
-  const diagnostics = { limits: SHORT, kubernetes: town.kubernetes.address }
+  const diagnostics = { kubernetes: town.kubernetes.address }
   return { service: await start(env, { log, lingerMs: 0, diagnostics }), lines }
 }
 

@@ -24,9 +24,6 @@ import { environment } from '../../world.ts'
 
 export const TOKEN = 'debug-token-of-more-than-thirty-two-characters'
 
-/** Enough for everything on a machine under load, and shorter than in production for what never answers. */
-export const SHORT = { abortMs: 1500, checkMs: 2000, totalMs: 6000 }
-
 export const clinicEnvironment = (databaseUrl: string, extra: EnvSource = {}) => ({
   ...environment(databaseUrl),
   PLATFORM_SELF_HOSTED: 'true',
@@ -56,7 +53,7 @@ export function openClinic({ databaseUrl, env = {}, diagnostics = {}, mount }: P
     log,
     ping: async () => {},
     isDraining: () => false,
-    diagnostics: { limits: SHORT, env, ...diagnostics },
+    diagnostics: { env, ...diagnostics },
   })
   mount?.(app)
   return { app, sql, log, lines, close: () => sql.end({ timeout: 1 }) }

@@ -5,15 +5,26 @@ import type { RequestListener } from 'node:http'
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { LIMITS } from '../../../../../services/web/diagnostics/run-checks.ts'
+import type { Limits } from '../../../../../services/web/diagnostics/run-checks.ts'
 import { freePort } from '../../../../support/free-port.ts'
 
 /** A server that does what a test needs it to. */
 export interface Fault {
   readonly url: string
   readonly port: number
+  /** How long to wait for it: not long for what never answers, and long enough for a busy machine else. */
+  readonly limits: Limits
   /** Connections that are open now. */
   open(): number
   stop(): Promise<void>
+}
+
+export const QUICK: Limits = { abortMs: 900, checkMs: 1200, totalMs: 3000 }
+
+/** A fault that may well never answer. */
+export async function hanging(fault: Promise<Fault>): Promise<Fault> {
+  return { ...(await fault), limits: QUICK }
 }
 
 /** Answers HTTP as told. */
@@ -39,6 +50,7 @@ async function serving(server: ReturnType<typeof createServer>): Promise<Fault> 
   return {
     url: `http://127.0.0.1:${port}`,
     port,
+    limits: LIMITS,
     open: () => sockets.size,
     async stop() {
       for (const socket of sockets) socket.destroy()
@@ -49,7 +61,7 @@ async function serving(server: ReturnType<typeof createServer>): Promise<Fault> 
 }
 
 /** Takes connections and never says anything. */
-export const silent = (): Promise<Fault> => socketServer((socket) => socket.resume())
+export const silent = (): Promise<Fault> => hanging(socketServer((socket) => socket.resume()))
 
 /** Cuts every connection as soon as something is asked. */
 export const resetting = (): Promise<Fault> =>
@@ -82,16 +94,39 @@ export const huge = (): Promise<Fault> =>
 
 /** Sends the head of an answer, and then a byte now and again. */
 export const dripping = (): Promise<Fault> =>
-  httpServer((_, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' })
-    const timer = setInterval(() => response.write(' '), 20)
-    response.once('close', () => clearInterval(timer))
-  })
+  hanging(
+    httpServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      const timer = setInterval(() => response.write(' '), 20)
+      response.once('close', () => clearInterval(timer))
+    }),
+  )
+
+/** Lets clients of PostgreSQL log in, and then passes nothing more on. */
+export const stallingDatabase = (port: number): Promise<Fault> =>
+  hanging(
+    socketServer((client) => {
+      const server = connect(port, '127.0.0.1').on('error', () => {})
+      client.once('close', () => server.destroy())
+      client.pipe(server).pipe(client)
+      server.on('data', (chunk: Buffer) => {
+        // ReadyForQuery, idle.
+        if (chunk.subarray(-6).toString('latin1') === 'Z\0\0\0\u0005I')
+          client.unpipe(server).resume()
+      })
+    }),
+  )
 
 /** Nobody listens. */
 export async function closed(): Promise<Fault> {
   const port = await freePort()
-  return { url: `http://127.0.0.1:${port}`, port, open: () => 0, stop: async () => {} }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    limits: LIMITS,
+    open: () => 0,
+    stop: async () => {},
+  }
 }
 
 /**
@@ -110,6 +145,7 @@ export async function blackHole(): Promise<Fault> {
   return {
     url: `http://127.0.0.1:${port}`,
     port,
+    limits: QUICK,
     open: () => 0,
     async stop() {
       for (const filler of fillers) filler.destroy()

@@ -3,7 +3,7 @@ import { connectDatabase, parseAddress } from '../../../../../services/shared/da
 import { CHART_DEPLOYMENTS } from '../../../../../services/web/diagnostics/expected-deployments.ts'
 import { startKubernetes } from '../../../../support/kubernetes.ts'
 import { createDatabase } from '../../../../support/postgres.ts'
-import { install, SHORT } from './clinic.ts'
+import { install } from './clinic.ts'
 import type { Patient } from './clinic.ts'
 import { httpServer } from './faults.ts'
 
@@ -71,7 +71,6 @@ export async function startTown() {
         env,
         diagnostics: {
           env,
-          limits: SHORT,
           kubernetes: kubernetes.address,
           providerUrls: { openai: servers.llm_connections.url },
           ...change.diagnostics,

@@ -1,0 +1,35 @@
+import type { Socket } from 'node:net'
+import { connectDatabase } from './database.ts'
+import type { ConnectOptions, Database, DatabaseAddress } from './database.ts'
+
+export interface DisposableDatabase {
+  readonly sql: Database
+  /** Cuts what runs, and leaves no socket behind, also where the server does not answer. Never rejects. */
+  dispose(): Promise<void>
+}
+
+/**
+ * Connections that may be given up at any moment, for those who ask whether the database is well. The driver alone says
+ * goodbye and waits for the other side to close, which a server that hangs never does.
+ */
+export function openDisposable(
+  address: DatabaseAddress,
+  options: Omit<ConnectOptions, 'onSocket'>,
+): DisposableDatabase {
+  const sockets = new Set<Socket>()
+  const sql = connectDatabase(address, {
+    ...options,
+    onSocket(socket) {
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+    },
+  })
+  return {
+    sql,
+    async dispose() {
+      // Before the sockets: else the driver would connect again.
+      await sql.end({ timeout: 0 }).catch(() => {})
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
