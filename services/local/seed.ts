@@ -8,6 +8,7 @@ import { ensureOrganization } from '../platform/organizations.ts'
 import { hashPassword } from '../platform/passwords.ts'
 import { ensureProject, findPublishedVersion, publishVersion } from '../platform/projects.ts'
 import { issueStaticToken, listStaticTokens } from '../platform/static-tokens.ts'
+import { ensurePublicToolRepository } from '../platform/tools.ts'
 import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
 import type { Database } from '../shared/database.ts'
 import { sampleCrews } from './sample-crews.ts'
@@ -28,8 +29,10 @@ export interface Seeded {
   readonly staticToken: string
 }
 
-/** Fills an empty database with an organization, its administrator and two sample crews, and the internal crews. What is there stays as it is. */
+/** Fills an empty database with what an installation needs, an organization, its administrator, two sample crews and the internal ones. What is there stays as it is. */
 export async function seed(sql: Database, secrets: LocalSecrets): Promise<Seeded> {
+  await ensureOrganization(sql, { name: 'Platform', internal: true })
+  await ensurePublicToolRepository(sql, 'public')
   const { id: organizationId } = await ensureOrganization(sql, { name: 'Acme' })
   await seedAdministrator(sql, { organizationId, password: secrets.adminPassword })
   const crews = []

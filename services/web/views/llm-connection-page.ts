@@ -93,12 +93,18 @@ function connectionForm({ session, action, typed, hasKey }: ConnectionForm): Htm
         required
       />
     </label>
-    <label
+    ${modelFields(typed)} ${addressField(typed)} ${keyField(hasKey)}
+    <div><button class="button primary">Save</button></div>
+  </form>`
+}
+
+const modelFields = ({ provider, model }: TypedConnection): Html =>
+  html`<label
       >Provider
       <input
         name="provider"
         autocomplete="off"
-        value="${typed.provider}"
+        value="${provider}"
         maxlength="${LENGTHS.provider}"
         list="providers"
         placeholder="openai"
@@ -114,7 +120,7 @@ function connectionForm({ session, action, typed, hasKey }: ConnectionForm): Htm
         name="model"
         autocomplete="off"
         class="mono"
-        value="${typed.model}"
+        value="${model}"
         maxlength="${LENGTHS.model}"
         placeholder="gpt-4o-mini"
         aria-describedby="model-hint"
@@ -123,15 +129,17 @@ function connectionForm({ session, action, typed, hasKey }: ConnectionForm): Htm
     </label>
     <p class="hint under" id="model-hint">
       Crews whose definition names this model use the connection.
-    </p>
-    <label
+    </p>`
+
+const addressField = ({ baseUrl }: TypedConnection): Html =>
+  html`<label
       >Base URL <span class="quiet">(optional)</span>
       <input
         name="base_url"
         autocomplete="off"
         class="mono"
         type="url"
-        value="${typed.baseUrl}"
+        value="${baseUrl}"
         maxlength="${LENGTHS.baseUrl}"
         placeholder="https://llm.example.com/v1"
         aria-describedby="base-url-hint"
@@ -140,11 +148,7 @@ function connectionForm({ session, action, typed, hasKey }: ConnectionForm): Htm
     <p class="hint under" id="base-url-hint">
       For an OpenAI-compatible endpoint of your own. Only the key of this connection is sent there,
       never one of the platform.
-    </p>
-    ${keyField(hasKey)}
-    <div><button class="button primary">Save</button></div>
-  </form>`
-}
+    </p>`
 
 /** The key goes in and never out: not as a value, nor as its end or its length. */
 function keyField(hasKey: boolean): Html {
