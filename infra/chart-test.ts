@@ -39,7 +39,8 @@ spec:
         - node
         - -e
         - |-
-          const { WEB_URL, PLATFORM_DEBUG_TOKEN } = process.env
+          const { env } = process
+          const { WEB_URL, PLATFORM_DEBUG_TOKEN } = env
           const ask = (path) =>
             fetch(WEB_URL + path, {
               headers: { 'X-Platform-Debug-Token': PLATFORM_DEBUG_TOKEN },

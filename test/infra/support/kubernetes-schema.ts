@@ -135,3 +135,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   '1.28': createCheck(require.resolve('cdk8s-plus-28/package.json'), NEWER),
   '1.34': createCheck(require.resolve('cdk8s-plus-34/package.json')),
 }
+
+/** What is wrong with a manifest in any of these versions. */
+export const checkManifest: Check = (manifest) =>
+  Object.values(CHECKS).flatMap((check) => check(manifest))
