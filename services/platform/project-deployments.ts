@@ -1,9 +1,10 @@
 import type { Queryable } from '../shared/database.ts'
 import { findAutomation } from './deployments.ts'
 import type { Deployment } from './deployments.ts'
+import { INTERNAL_CREWS } from './internal-crews.ts'
 
 /** The crew of the internal organization that runs the projects which have no crew of their own. */
-const RUNNER_SLUG = 'runner'
+const [RUNNER_SLUG] = INTERNAL_CREWS.runner.slugs
 /** With the id and the `crew-` of the app id it stays within what the database takes. */
 const NAME_PART_MAX = 35
 

@@ -230,20 +230,6 @@ const CASES: readonly Case[] = [
     code: 'k8s_api_unreachable',
     error: /^HTTP 429 /,
   },
-  {
-    name: 'an image without the designer',
-    component: 'designer',
-    arrange: () => ({ mount: (app) => app.get('/tools/simple/', (c) => c.text('here')) }),
-    code: 'route_not_mounted',
-    error: /^designer route \/designer\/v2 not mounted$/,
-  },
-  {
-    name: 'an image without the tools index',
-    component: 'tools',
-    arrange: () => ({ mount: (app) => app.get('/designer/v2', (c) => c.text('here')) }),
-    code: 'route_not_mounted',
-    error: /^tools index route not mounted$/,
-  },
 ]
 
 describe('one thing that is wrong (SPEC 3, 7)', () => {
