@@ -50,6 +50,7 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
     await page.goto(clinic.url)
+    await page.getByText('Use a password instead').click()
     await page.getByLabel('Email address').fill(EMAIL)
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()

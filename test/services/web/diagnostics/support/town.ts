@@ -54,7 +54,7 @@ export async function startTown() {
         AUTH_PROVIDER: 'okta',
         OIDC_ISSUER_URL: servers.auth.url,
         OIDC_CLIENT_ID: 'platform',
-        OIDC_CLIENT_SECRET: 'x',
+        OIDC_CLIENT_SECRET: 'a-client-secret',
         COLLECTOR_URL: servers.collector.url,
         PLATFORM_OAUTH_API_BASE_URL: servers.oauth.url,
         PLATFORM_OAUTH_API_KEY: OAUTH_KEY,
