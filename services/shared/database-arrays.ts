@@ -6,7 +6,10 @@ function toElement(value: string | number | null): string {
   return value === null ? 'NULL' : `"${String(value).replace(SPECIAL, '\\$&')}"`
 }
 
-function arrayType<Element extends string | number>(oid: number, fromText: (text: string) => Element) {
+function arrayType<Element extends string | number>(
+  oid: number,
+  fromText: (text: string) => Element,
+) {
   return {
     to: oid,
     from: [oid],

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
 import type { Kubernetes } from '../../shared/kubernetes.ts'
+import { kubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
+import type { KubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
 import { isPassing, pathOf, refusal } from './apply.ts'
 import { crewSelector } from './crew-objects.ts'
-import { deploymentObject, findTrouble, podList } from './pod-trouble.ts'
-import type { CrewDeploymentObject, Trouble } from './pod-trouble.ts'
+import { findTrouble, podList } from './pod-trouble.ts'
+import type { Trouble } from './pod-trouble.ts'
 
 const PODS_MAX = 50
 
@@ -78,7 +80,7 @@ async function lookAt(followed: Followed): Promise<Look> {
     const reason = `the Kubernetes API does not answer: ${result.failure.message}`
     return { isReady: false, isServing: false, isTroubled: false, key: 'api', reason }
   }
-  const deployment = v.parse(deploymentObject, result.object)
+  const deployment = v.parse(kubernetesDeployment, result.object)
   const isServing = deployment.status.readyReplicas > 0
   const trouble = findTrouble(deployment, await listPods(followed))
   return {
@@ -91,7 +93,7 @@ async function lookAt(followed: Followed): Promise<Look> {
 }
 
 /** The pods of this very version are there, and all of those before are gone. */
-function isReady({ metadata, spec, status }: CrewDeploymentObject): boolean {
+function isReady({ metadata, spec, status }: KubernetesDeployment): boolean {
   const { replicas: desired } = spec
   const isCurrent = status.observedGeneration >= metadata.generation
   const counts = [status.updatedReplicas, status.readyReplicas, status.replicas]

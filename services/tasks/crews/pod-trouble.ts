@@ -1,32 +1,11 @@
 import * as v from 'valibot'
+import { kubernetesCondition } from '../../shared/kubernetes-deployment.ts'
+import type { KubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
 
 const MESSAGE_CHARACTERS_MAX = 300
 /** What a pod may be in and not come out of by itself. `ContainerCreating` and the like are on the way. */
 const STUCK =
   /^(ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull|ImageInspectError|CrashLoopBackOff|CreateContainerConfigError|CreateContainerError|RunContainerError)$/
-
-const condition = v.object({
-  type: v.string(),
-  status: v.string(),
-  reason: v.optional(v.string(), ''),
-  message: v.optional(v.string(), ''),
-})
-
-/** What is read of a Deployment; counts that are zero are absent in the API server's answers. */
-export const deploymentObject = v.object({
-  metadata: v.object({ generation: v.optional(v.number(), 0) }),
-  spec: v.object({ replicas: v.nullish(v.number(), 1) }),
-  status: v.optional(
-    v.object({
-      observedGeneration: v.optional(v.number(), 0),
-      replicas: v.nullish(v.number(), 0),
-      readyReplicas: v.nullish(v.number(), 0),
-      updatedReplicas: v.nullish(v.number(), 0),
-      conditions: v.optional(v.array(condition), []),
-    }),
-    {},
-  ),
-})
 
 const terminated = v.object({
   exitCode: v.optional(v.number()),
@@ -36,7 +15,7 @@ const terminated = v.object({
 const pod = v.object({
   status: v.optional(
     v.object({
-      conditions: v.optional(v.array(condition), []),
+      conditions: v.optional(v.array(kubernetesCondition), []),
       containerStatuses: v.optional(
         v.array(
           v.object({
@@ -63,7 +42,6 @@ const pod = v.object({
 
 export const podList = v.object({ items: v.array(pod) })
 
-export type CrewDeploymentObject = v.InferOutput<typeof deploymentObject>
 type Pod = v.InferOutput<typeof pod>
 
 /** What keeps a crew from coming up. */
@@ -75,7 +53,7 @@ export interface Trouble {
 
 /** Why the pods of a Deployment are not ready, if they tell of more than being on the way. */
 export function findTrouble(
-  { spec, status }: CrewDeploymentObject,
+  { spec, status }: KubernetesDeployment,
   pods: readonly Pod[],
 ): Trouble | undefined {
   if (spec.replicas === 0)

@@ -1,4 +1,4 @@
-import type { KubernetesDeployment } from './kubernetes-deployments.ts'
+import type { KubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
 
 export type Condition = 'ready' | 'unready' | 'progressing' | 'missing' | 'scaled_to_zero'
 

@@ -2,6 +2,8 @@ import { access, constants } from 'node:fs/promises'
 import * as v from 'valibot'
 import { createKubernetes } from '../../shared/kubernetes.ts'
 import type { Kubernetes, KubernetesAddress, KubernetesFailure } from '../../shared/kubernetes.ts'
+import { kubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
+import type { KubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
 import { toError } from '../../shared/errors.ts'
 import { failed } from './findings.ts'
 import type { Facts } from './findings.ts'
@@ -10,38 +12,10 @@ import type { Failure } from './report.ts'
 const PAGES_MAX = 10
 const PAGE_SIZE = 500
 
-const condition = v.object({
-  type: v.string(),
-  status: v.string(),
-  reason: v.optional(v.string(), ''),
-  message: v.optional(v.string(), ''),
-})
-
-/** What is read of a Deployment; counts that are zero are absent in the API server's answers. */
-const deployment = v.object({
-  metadata: v.object({
-    name: v.string(),
-    generation: v.optional(v.number(), 0),
-    labels: v.optional(v.record(v.string(), v.string()), {}),
-  }),
-  spec: v.object({ replicas: v.nullish(v.number(), 1) }),
-  status: v.optional(
-    v.object({
-      observedGeneration: v.optional(v.number(), 0),
-      readyReplicas: v.nullish(v.number(), 0),
-      updatedReplicas: v.nullish(v.number(), 0),
-      conditions: v.optional(v.array(condition), []),
-    }),
-    {},
-  ),
-})
-
 const page = v.object({
   metadata: v.optional(v.object({ continue: v.optional(v.string()) }), {}),
-  items: v.array(deployment),
+  items: v.array(kubernetesDeployment),
 })
-
-export type KubernetesDeployment = v.InferOutput<typeof deployment>
 
 /** Why Deployments could not be read, as a failed component tells it. */
 export interface Refusal {
@@ -71,7 +45,9 @@ export function openDeployments(address: KubernetesAddress, signal: AbortSignal)
       const path = `${pathOf(namespace)}/${encodeURIComponent(name)}`
       const answer = await call(path, { verb: 'get', namespace })
       if ('refusal' in answer) return answer
-      return answer.object === undefined ? { found: undefined } : parse(deployment, answer.object)
+      return answer.object === undefined
+        ? { found: undefined }
+        : parse(kubernetesDeployment, answer.object)
     },
     async list(namespace, labelSelector) {
       const found: KubernetesDeployment[] = []

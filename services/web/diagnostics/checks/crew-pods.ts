@@ -3,7 +3,8 @@ import type { InternalOrganization } from '../../../platform/internal-crews.ts'
 import type { KubernetesAddress } from '../../../shared/kubernetes.ts'
 import { readyReplicas } from '../deployment-rows.ts'
 import { openDeployments } from '../kubernetes-deployments.ts'
-import type { KubernetesDeployment, Read } from '../kubernetes-deployments.ts'
+import type { KubernetesDeployment } from '../../../shared/kubernetes-deployment.ts'
+import type { Read } from '../kubernetes-deployments.ts'
 import type { Layer } from '../layer.ts'
 
 export interface CrewPods {

@@ -7,7 +7,7 @@ import type { DeploymentRow } from '../deployment-rows.ts'
 import { expectedDeployments } from '../expected-deployments.ts'
 import { failed, passed, skipped } from '../findings.ts'
 import { openDeployments } from '../kubernetes-deployments.ts'
-import type { KubernetesDeployment } from '../kubernetes-deployments.ts'
+import type { KubernetesDeployment } from '../../../shared/kubernetes-deployment.ts'
 import type { Check } from '../run-checks.ts'
 
 const COMPONENT_LABEL = 'app.kubernetes.io/component'
