@@ -1,79 +1,103 @@
 import { k8s } from 'cdk8s-plus-28'
 import { Construct } from 'constructs'
+import { choose, podField } from './kit/env.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
-import { all, builtIn, isSet, not, text } from './template/operators.ts'
+import type { Val } from './template/expression.ts'
+import { all, any, builtIn, isSet, not, text } from './template/operators.ts'
 import { create, onlyWhen } from './template/structure.ts'
+import type { Exactly } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { crews } = values
 
-const API_GROUP = 'rbac.authorization.k8s.io'
-const readDeployments = [
-  { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] },
-]
-
-/** Lets the diagnostic probe of web read Deployments: those of the platform, and those of the crews (SPEC 7). */
-export class DiagnosticAccess extends Construct {
-  constructor(scope: Construct, id: string) {
-    super(scope, id)
-    new InstallNamespace(this, 'platform')
-    const isElsewhere = all(isSet(crews.namespace), not(crews.namespaceIsolation))
-    onlyWhen(isElsewhere, new CrewNamespace(this, 'crews'))
-    onlyWhen(crews.namespaceIsolation, new AllNamespaces(this, 'all-crews'))
-  }
+/** What one component may do, under the name of its Role. */
+export interface Grant {
+  readonly name: string
+  readonly component: string
+  readonly rules: Exactly<k8s.KubeRoleProps>['rules']
 }
 
-class InstallNamespace extends Construct {
-  constructor(scope: Construct, id: string) {
+const API_GROUP = 'rbac.authorization.k8s.io'
+
+const roleRef = (kind: 'Role' | 'ClusterRole', name: Val<string>) => ({
+  apiGroup: API_GROUP,
+  kind,
+  name,
+})
+
+/** A right in the namespace of the release. */
+export class AccessAtHome extends Construct {
+  constructor(scope: Construct, id: string, { name, component, rules }: Grant) {
     super(scope, id)
-    const metadata = { name: nameOf('platform-health'), labels: labels('web') }
-    create(this, k8s.KubeRole, { metadata, rules: readDeployments })
+    const metadata = { name: nameOf(name), labels: labels(component) }
+    create(this, k8s.KubeRole, { metadata, rules })
     create(this, k8s.KubeRoleBinding, {
       metadata,
-      roleRef: { apiGroup: API_GROUP, kind: 'Role', name: metadata.name },
+      roleRef: roleRef('Role', metadata.name),
       // Without a namespace it is that of the binding, so that the manifests fit into any.
-      subjects: [{ kind: 'ServiceAccount', name: nameOf('web') }],
+      subjects: [{ kind: 'ServiceAccount', name: nameOf(component) }],
     })
   }
 }
 
-const webFromElsewhere = {
-  kind: 'ServiceAccount',
-  name: nameOf('web'),
-  namespace: builtIn('Release.Namespace'),
+/** The namespace of the crews, or with isolation the beginning of its name (SPEC 7). */
+export const crewNamespace = choose(
+  isSet(crews.namespace),
+  crews.namespace,
+  podField('metadata.namespace'),
+)
+
+const isElsewhere = isSet(crews.namespace)
+
+/** Whether the crews run in the namespace of the release. */
+export const runAtHome = not(any(isElsewhere, crews.namespaceIsolation))
+
+/** A right where the crews run, if that is not the namespace of the release. */
+export class AccessToCrews extends Construct {
+  constructor(scope: Construct, id: string, grant: Grant) {
+    super(scope, id)
+    onlyWhen(all(isElsewhere, not(crews.namespaceIsolation)), new CrewNamespace(this, 'one', grant))
+    onlyWhen(crews.namespaceIsolation, new AccessEverywhere(this, 'all', grant))
+  }
 }
+
+const fromElsewhere = (component: string) => ({
+  kind: 'ServiceAccount',
+  name: nameOf(component),
+  namespace: builtIn('Release.Namespace'),
+})
 
 class CrewNamespace extends Construct {
-  constructor(scope: Construct, id: string) {
+  constructor(scope: Construct, id: string, { name, component, rules }: Grant) {
     super(scope, id)
     const metadata = {
-      name: nameOf('crew-health'),
+      name: nameOf(name),
       namespace: crews.namespace,
-      labels: labels('web'),
+      labels: labels(component),
     }
-    create(this, k8s.KubeRole, { metadata, rules: readDeployments })
+    create(this, k8s.KubeRole, { metadata, rules })
     create(this, k8s.KubeRoleBinding, {
       metadata,
-      roleRef: { apiGroup: API_GROUP, kind: 'Role', name: metadata.name },
-      subjects: [webFromElsewhere],
+      roleRef: roleRef('Role', metadata.name),
+      subjects: [fromElsewhere(component)],
     })
   }
 }
 
-/** With a namespace for each organization, the probe reads namespaces that nobody can name yet. */
-class AllNamespaces extends Construct {
-  constructor(scope: Construct, id: string) {
+/** With a namespace for each organization, those are meant that nobody can name yet. */
+export class AccessEverywhere extends Construct {
+  constructor(scope: Construct, id: string, { name, component, rules }: Grant) {
     super(scope, id)
     const metadata = {
-      name: text`${builtIn('Release.Namespace')}-${nameOf('crew-health')}`,
-      labels: labels('web'),
+      name: text`${builtIn('Release.Namespace')}-${nameOf(name)}`,
+      labels: labels(component),
     }
-    create(this, k8s.KubeClusterRole, { metadata, rules: readDeployments })
+    create(this, k8s.KubeClusterRole, { metadata, rules })
     create(this, k8s.KubeClusterRoleBinding, {
       metadata,
-      roleRef: { apiGroup: API_GROUP, kind: 'ClusterRole', name: metadata.name },
-      subjects: [webFromElsewhere],
+      roleRef: roleRef('ClusterRole', metadata.name),
+      subjects: [fromElsewhere(component)],
     })
   }
 }

@@ -76,11 +76,11 @@ With \`networkPolicy.enabled\` everything is forbidden that a program does not d
 | oauth | web; when it has a host in \`ingress\` or \`httpRoute\`, from where web is reached too |
 | collector | web and worker; its metrics from \`networkPolicy.monitoringNamespace\` |
 | worker | its metrics from \`networkPolicy.monitoringNamespace\` |
-| postgres | web, worker, oauth, collector, setup |
+| postgres | web, worker, oauth, collector, setup, crews |
 | buildkit | worker |
 | internal-registry | worker, buildkit |
 
-Outward, web, worker, oauth, buildkit and the secret bootstrap are free: they call identity providers, models, crews and the
+Outward, web, worker, oauth, buildkit, the secret bootstrap and the installer of the crews are free: they call identity providers, models, crews and the
 Kubernetes API, at addresses that no chart can know. The collector and the set-up Job reach DNS and their database alone
 (anything with the database proxy, which has to find its instance), postgres and the registry nothing. Policies add up: one of
 your own lets more through.

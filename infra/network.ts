@@ -54,6 +54,7 @@ export class Network extends Construct {
         'web',
         'worker',
         'bootstrap',
+        when<string>(crews.install, 'crews'),
         'test',
         when<string>(oauth.enabled, 'oauth'),
         when<string>(buildkit.enabled, 'buildkit'),
@@ -141,6 +142,7 @@ const databaseClients = [
   pods('web'),
   pods('worker'),
   pods('setup'),
+  when<k8s.NetworkPolicyPeer>(crews.install, pods('crews')),
   when<k8s.NetworkPolicyPeer>(oauth.enabled, pods('oauth')),
   when<k8s.NetworkPolicyPeer>(collector.enabled, pods('collector')),
 ]

@@ -3,6 +3,7 @@ import type { App } from 'cdk8s'
 import { Bootstrap } from './bootstrap.ts'
 import { Buildkit } from './buildkit.ts'
 import { Collector } from './collector.ts'
+import { Crews } from './crews.ts'
 import { InternalRegistry } from './internal-registry.ts'
 import { Monitoring } from './monitoring.ts'
 import { Network } from './network.ts'
@@ -34,6 +35,7 @@ export class PlatformChart extends Chart {
     new Web(this, 'web')
     new Worker(this, 'worker')
     new Setup(this, 'setup')
+    onlyWhen(values.crews.install, new Crews(this, 'crews'))
     new Routes(this, 'routes')
     onlyWhen(values.podMonitor.enabled, new Monitoring(this, 'monitoring'))
   }

@@ -1,12 +1,12 @@
 import { k8s } from 'cdk8s-plus-28'
 import { Construct } from 'constructs'
 import type { WebEnv } from '../services/web/env.ts'
-import { DiagnosticAccess } from './access.ts'
+import { AccessAtHome, AccessToCrews, crewNamespace } from './access.ts'
 import { collectorUrl } from './collector.ts'
 import { signInEnv } from './identity-provider.ts'
 import { also } from './kit/also.ts'
 import { databaseEnv } from './kit/database.ts'
-import { choose, env, podField, setWhen } from './kit/env.ts'
+import { env, podField, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, runs } from './kit/image.ts'
 import { scrapedAt } from './kit/metrics.ts'
@@ -19,11 +19,11 @@ import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
 import { oauthUrl } from './oauth.ts'
-import { builtIn, digits, isSet, text } from './template/operators.ts'
+import { builtIn, digits, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, crews, envVars, internalRegistry, oauth, rbac, web } = values
+const { buildkit, collector, envVars, internalRegistry, oauth, rbac, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -62,6 +62,20 @@ export class Web extends Construct {
   }
 }
 
+const readDeployments = [
+  { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] },
+]
+
+/** Lets the diagnostic probe read Deployments: those of the platform, and those of the crews (SPEC 7). */
+class DiagnosticAccess extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    const grant = { component: 'web', rules: readDeployments }
+    new AccessAtHome(this, 'platform', { ...grant, name: 'platform-health' })
+    new AccessToCrews(this, 'crews', { ...grant, name: 'crew-health' })
+  }
+}
+
 const tmp = scratch('/tmp')
 
 /** The Deployments that the diagnostic report expects. */
@@ -97,7 +111,7 @@ const server = () => ({
     PLATFORM_DEPLOYMENTS: deployed,
     POD_NAME: podField('metadata.name'),
     POD_NAMESPACE: podField('metadata.namespace'),
-    K8S_NAMESPACE: choose(isSet(crews.namespace), crews.namespace, podField('metadata.namespace')),
+    K8S_NAMESPACE: crewNamespace,
     PLATFORM_OAUTH_API_BASE_URL: setWhen(oauth.enabled, oauthUrl),
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     COLLECTOR_URL: setWhen(collector.enabled, collectorUrl),

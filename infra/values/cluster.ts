@@ -10,7 +10,11 @@ export const cluster = {
     ),
   }),
 
-  crews: group('Where the pods of the crews run.', {
+  crews: group('The crews, and where their pods run.', {
+    install: boolean(
+      true,
+      'Install the Assistant and the Runner, the crews of the platform itself, with a Job. Their model is that of `OPENAI_API_KEY` in `envFromSecrets`, and `OPENAI_BASE_URL` in `extraEnvVars`.',
+    ),
     namespace: type.namespace(
       '',
       'Namespace of the crews. Empty means that of the release; any other must exist.',

@@ -52,4 +52,5 @@ export const localCrewEnv = v.object({ CREW_URL: httpUrl() })
 export type TasksEnv = EnvOf<typeof tasksEnv>
 export type BootstrapEnv = EnvOf<typeof bootstrapEnv>
 export type BootstrapConfig = v.InferOutput<typeof bootstrapEnv>
+export type ClusterCrewEnv = EnvOf<typeof clusterCrewEnv>
 export type ClusterCrewConfig = v.InferOutput<typeof clusterCrewEnv>

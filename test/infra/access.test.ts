@@ -5,6 +5,16 @@ import type { Manifest } from './support/platform.ts'
 
 /** Every call to the Kubernetes API that the programs make: what `services/**` asks of `shared/kubernetes.ts`. */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
+  crews: [
+    'create /secrets',
+    'patch /secrets',
+    'create /services',
+    'patch /services',
+    'get apps/deployments',
+    'create apps/deployments',
+    'patch apps/deployments',
+    'list /pods',
+  ],
   web: ['get apps/deployments', 'list apps/deployments'],
   bootstrap: [
     'get /secrets demo-secrets',
@@ -70,31 +80,52 @@ describe('the Roles', () => {
     expect(callers).toEqual(Object.keys(CALLS).toReversed())
   })
 
-  const ofWeb = (overrides: ValuesOverrides): readonly (readonly [string, readonly string[]])[] =>
+  const of = (
+    component: string,
+    overrides: ValuesOverrides,
+  ): readonly (readonly [string, readonly string[]])[] =>
     grants(overrides)
-      .filter(({ account }) => account === 'web')
+      .filter(({ account }) => account === component)
       .map(({ namespace, rights }) => [namespace, rights])
 
-  it('let the probe read the crews where they run: in the namespace of the release', () => {
-    expect(ofWeb({})).toEqual([['', CALLS['web']]])
+  it('reach the crews where they run: in the namespace of the release', () => {
+    expect(of('web', {})).toEqual([['', CALLS['web']]])
+    expect(of('crews', {})).toEqual([['', CALLS['crews']]])
   })
 
   it('in a namespace of their own', () => {
-    expect(ofWeb({ crews: { namespace: 'crews' } })).toEqual([
+    const overrides = { crews: { namespace: 'crews' } }
+    expect(of('web', overrides)).toEqual([
       ['', CALLS['web']],
       ['crews', CALLS['web']],
     ])
-    const { subjects } = manifests({ crews: { namespace: 'crews' } }).find(
-      ({ kind, metadata }) => kind === 'RoleBinding' && metadata.namespace === 'crews',
-    )
-    expect(subjects).toEqual([{ kind: 'ServiceAccount', name: 'demo-web', namespace: 'prod' }])
+    expect(of('crews', overrides)).toEqual([['crews', CALLS['crews']]])
+    const subjects = manifests(overrides)
+      .filter(({ kind, metadata }) => kind === 'RoleBinding' && metadata.namespace === 'crews')
+      .map((binding) => binding.subjects)
+    expect(subjects).toEqual([
+      [{ kind: 'ServiceAccount', name: 'demo-web', namespace: 'prod' }],
+      [{ kind: 'ServiceAccount', name: 'demo-crews', namespace: 'prod' }],
+    ])
   })
 
   it('or in one for each organization, which only the whole cluster covers (7, k8s_namespace_isolation)', () => {
-    expect(ofWeb({ crews: { namespace: 'crews', namespaceIsolation: true } })).toEqual([
+    const overrides = { crews: { namespace: 'crews', namespaceIsolation: true } }
+    expect(of('web', overrides)).toEqual([
       ['', CALLS['web']],
       ['*', CALLS['web']],
     ])
+    expect(of('crews', overrides)).toEqual([
+      ['*', CALLS['crews']],
+      ['*', ['create /namespaces', 'patch /namespaces']],
+    ])
+  })
+
+  it('let nobody make or change anything but to install crews', () => {
+    const writers = grants({ crews: { install: false } }).filter(({ account, rights }) =>
+      rights.some((right) => account !== 'bootstrap' && !/^(get|list) /.test(right)),
+    )
+    expect(writers).toEqual([])
   })
 
   it('are not there while rbac.create is false', () => {

@@ -12,12 +12,14 @@ const COMPONENTS = [
   'buildkit',
   'internal-registry',
   'setup',
+  'crews',
   'bootstrap',
 ]
 
 /** Who calls whom, and on which port: what the programs do, written down by hand. */
 const CALLS = [
   'collector → postgres:postgres',
+  'crews → postgres:postgres',
   'oauth → postgres:postgres',
   'setup → postgres:postgres',
   'web → collector:http',

@@ -54,6 +54,7 @@ describe('npm run synth', () => {
       '09-web.yaml',
       '10-worker.yaml',
       '11-setup.yaml',
+      '12-crews.yaml',
       'chart',
     ])
     await synth('--values', await file('v.yaml', 'collector: { enabled: false }'))

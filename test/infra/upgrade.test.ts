@@ -23,6 +23,6 @@ describe('an upgrade from chart 0.6.11', () => {
     for (const [name, parts] of jobs) {
       if (name in recorded) expect(parts).toEqual(recorded[name])
     }
-    expect(jobs).toHaveLength(2)
+    expect(jobs).toHaveLength(3)
   })
 })

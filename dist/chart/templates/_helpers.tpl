@@ -76,6 +76,16 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: collector
 {{- end }}
 
+{{- define "platform.crews.content" -}}
+{{- list "196e0d8a" .Chart.AppVersion .Release.Name .Values.crews.namespace .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp (toString .Values.dbProxy.resources.limits.cpu) (toString .Values.dbProxy.resources.limits.memory) (toString .Values.dbProxy.resources.requests.cpu) (toString .Values.dbProxy.resources.requests.memory) .Values.envFromSecrets .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.extraEnvVars .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.SECRET_KEY_BASE .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- end }}
+
+{{- define "platform.crews.selectorLabels" -}}
+app.kubernetes.io/name: platform
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/component: crews
+{{- end }}
+
 {{- define "platform.databaseHost" -}}
 {{- if .Values.dbProxy.enabled }}
 {{- "127.0.0.1" }}

@@ -5,8 +5,8 @@ export const EXCEPTIONS: Readonly<Record<string, RegExp>> = {
   'no-read-only-root-fs': /buildkit/,
   'container-security-context-readonlyrootfilesystem': /buildkit/,
   'privilege-escalation-container': /buildkit/,
-  // PLATFORM_SECRET and its like hold names of Secrets.
-  'env-var-secret': /bootstrap/,
+  // PLATFORM_SECRET, CREW_IMAGE_PULL_SECRET and their like hold names of Secrets.
+  'env-var-secret': /bootstrap|crews/,
   // Replicas are kept apart by topology spread constraints, which do not leave them pending on small clusters.
   'no-anti-affinity': /./,
   // Scratch directories have a size limit each; a request would keep pods off nodes that do not report ephemeral storage.
