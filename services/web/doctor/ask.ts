@@ -10,6 +10,7 @@ const component = v.looseObject({
   latency_ms: v.optional(v.number()),
   checks: v.optional(v.array(v.string()), []),
   error: v.optional(v.string()),
+  provider: v.optional(v.string()),
   details: v.optional(v.record(v.string(), v.unknown()), {}),
 })
 

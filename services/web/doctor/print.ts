@@ -36,11 +36,18 @@ function printComponent(name: string, component: DoctorReport['components'][stri
     plain(name).padEnd(WIDTHS.name),
     latency.padStart(WIDTHS.latency - 2),
   ].join('')
-  const text = plain(error ?? checks.join(', '))
+  const text = plain(error ?? (checks.length > 0 ? checks.join(', ') : remarkOf(component)))
   return [
     `  ${head}  ${text}`.trimEnd(),
     ...(typeof remediation === 'string' ? [`${INDENT}→ ${plain(remediation)}`] : []),
   ]
+}
+
+/** What tells one component without checks from another: where it is. */
+function remarkOf({ status, details, provider }: DoctorReport['components'][string]): string {
+  const { host } = details
+  if (status === 'skipped') return 'not configured'
+  return typeof host === 'string' ? host : (provider ?? '')
 }
 
 function printKeys({ same, keys }: KeyComparison): string {
