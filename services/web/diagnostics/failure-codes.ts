@@ -2,6 +2,10 @@
 const run = (task: string): string =>
   `Run \`node build/tasks/main.js ${task}\` in a pod of web (\`npm run task -- ${task}\` from a clone)`
 
+/** A task that needs more rights than a pod of web has. */
+const deploy = (task: string): string =>
+  `Run the task ${task} (\`npm run task -- ${task}\`, in the cluster with a service account that may deploy crews: see the README); it says why when the crew does not come online.`
+
 /** Every way a component can fail, with what to do about it. */
 export const REMEDIATION = {
   db_unreachable:
@@ -20,8 +24,8 @@ export const REMEDIATION = {
   route_not_mounted:
     'This image does not serve that route. Deploy an image of the same version as the chart.',
   internal_org_missing: `${run('designer:install_internal_organization')}.`,
-  agent_install_incomplete: `${run('designer:agent:install')}; it says why when the crew does not come online.`,
-  runner_install_incomplete: `${run('designer:runner:install')}; it says why when the crew does not come online.`,
+  agent_install_incomplete: deploy('designer:agent:install'),
+  runner_install_incomplete: deploy('designer:runner:install'),
   crew_pods_unready:
     'Look at the Deployment with kubectl describe. If k8s_namespace_isolation was switched on after the crews were deployed, deploy them again.',
   rbac_forbidden:

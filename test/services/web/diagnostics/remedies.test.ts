@@ -1,0 +1,157 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { start as startCollector } from '../../../../services/collector/start.ts'
+import { start as startOauth } from '../../../../services/oauth/start.ts'
+import { createLog } from '../../../../services/shared/log.ts'
+import { runTask } from '../../../../services/tasks/start.ts'
+import type { ComponentResult } from '../../../../services/web/diagnostics/report.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { startIdentityProvider } from '../../../support/identity-provider.ts'
+import { createDatabase } from '../../../support/postgres.ts'
+import type { TestDatabase } from '../../../support/postgres.ts'
+import { codeOf, serveClinic } from './support/clinic.ts'
+import type { Clinic } from './support/clinic.ts'
+import { OAUTH_KEY, startTown } from './support/town.ts'
+import type { Town } from './support/town.ts'
+
+const log = createLog({ name: 'test', level: 'silent' })
+const JWT_SECRET = 'a-secret-of-the-collector-of-32-characters'
+
+/** Runs the task that a remedy names, as its reader would. */
+async function follow(result: ComponentResult, databaseUrl: string): Promise<void> {
+  const [, task = ''] =
+    /npm run task -- ([\w:]+)/.exec(String(result.details?.['remediation'])) ?? []
+  await runTask([task], { DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent' })
+}
+
+describe('a remedy that names a task works when followed (SPEC 7)', () => {
+  let database: TestDatabase
+  let clinic: Clinic
+
+  beforeAll(async () => {
+    database = await createDatabase('empty')
+    const mount = (app: Clinic['app']): void => {
+      app.get('/designer/v2', (c) => c.text(''))
+      app.get('/tools/simple/', (c) => c.text(''))
+    }
+    clinic = await serveClinic({ databaseUrl: database.url, mount })
+  })
+
+  afterAll(async () => {
+    await clinic.close()
+    await database.drop()
+  })
+
+  const components = async () => (await clinic.report()).report.components
+
+  it('from an empty database to the crews that are to be installed', async () => {
+    const { designer: unreadable } = await components()
+    expect(codeOf(unreadable)).toBe('tables_unreadable')
+    await follow(unreadable, database.url)
+
+    const { designer: alone, tools } = await components()
+    expect(codeOf(alone)).toBe('internal_org_missing')
+    expect(codeOf(tools)).toBe('tool_repository_missing')
+    await follow(alone, database.url)
+    await follow(tools, database.url)
+
+    const now = await components()
+    expect(now.tools.status).toBe('ok')
+    expect(codeOf(now.designer)).toBe('agent_install_incomplete')
+    expect(now.designer.error).toBe(
+      'agent install incomplete: assistant does not exist; runner install incomplete: runner does not exist',
+    )
+  })
+})
+
+describe('one service after the other stops and starts again', () => {
+  let town: Town
+  let traces: TestDatabase
+  const open: { stop(): Promise<void> }[] = []
+
+  beforeAll(async () => {
+    town = await startTown()
+    traces = await createDatabase('empty')
+  })
+
+  afterEach(async () => {
+    for (const each of open.splice(0).toReversed()) await each.stop()
+  })
+
+  afterAll(async () => {
+    await town.stop()
+    await traces.drop()
+  })
+
+  async function serve(env: Record<string, string>): Promise<Clinic> {
+    const clinic = await serveClinic(town.patient({ env }))
+    open.push({ stop: () => clinic.close() })
+    return clinic
+  }
+
+  it('the collector', async () => {
+    const PORT = String(await freePort())
+    const start = () =>
+      startCollector(
+        {
+          HOST: '127.0.0.1',
+          PORT,
+          METRICS_PORT: '0',
+          DATABASE_URL: traces.url,
+          COLLECTOR_JWT_SECRET: JWT_SECRET,
+        },
+        { log, drainMs: 0 },
+      )
+    const clinic = await serve({ COLLECTOR_URL: `http://127.0.0.1:${PORT}` })
+    const first = await start()
+    await first.ready
+    expect((await clinic.report()).report.components.collector).toMatchObject({
+      status: 'ok',
+      details: { collector: { status: 'ok' } },
+    })
+    await first.stop()
+    const { http, report } = await clinic.report()
+    expect([http, report.status]).toEqual([200, 'degraded'])
+    expect(codeOf(report.components.collector)).toBe('collector_unreachable')
+    const second = await start()
+    open.push(second)
+    await second.ready
+    expect(await clinic.report()).toMatchObject({ http: 200, report: { status: 'ok' } })
+  })
+
+  it('the OAuth service', async () => {
+    const PORT = String(await freePort())
+    const url = `http://127.0.0.1:${PORT}`
+    const env = {
+      HOST: '127.0.0.1',
+      PORT,
+      DATABASE_URL: town.database.url,
+      PLATFORM_OAUTH_API_KEY: OAUTH_KEY,
+      OAUTH_ENCRYPTION_KEY: 'an-encryption-key-of-more-than-32-characters',
+      OAUTH_PUBLIC_URL: url,
+    }
+    const start = () => startOauth(env, { log, lingerMs: 0 })
+    const clinic = await serve({ PLATFORM_OAUTH_API_BASE_URL: url })
+    const first = await start()
+    expect((await clinic.report()).report.components.oauth.status).toBe('ok')
+    await first.stop()
+    const { http, report } = await clinic.report()
+    expect([http, report.status]).toEqual([200, 'degraded'])
+    expect(codeOf(report.components.oauth)).toBe('oauth_unreachable')
+    open.push(await start())
+    expect(await clinic.report()).toMatchObject({ http: 200, report: { status: 'ok' } })
+  })
+
+  it('the identity provider, without which the platform does not work', async () => {
+    const provider = await startIdentityProvider({ clients: [] })
+    const clinic = await serve({ OIDC_ISSUER_URL: provider.issuer })
+    expect((await clinic.report()).report.components.auth).toMatchObject({
+      status: 'ok',
+      provider: 'okta',
+      http_status: 200,
+    })
+    await provider.stop()
+    const { http, report } = await clinic.report()
+    expect([http, report.status]).toEqual([503, 'fail'])
+    expect(codeOf(report.components.auth)).toBe('idp_unreachable')
+  })
+})
