@@ -15,32 +15,47 @@ const CONDITION_TONES: Readonly<Record<string, Tone>> = {
   scaled_to_zero: 'bad',
 }
 
-/** The Deployments of the chart, one row each. */
-export function deploymentsTable({ namespace, deployments }: ShownDetails): Html | string {
-  if (deployments.length === 0) return ''
-  return html`<section class="card flush" aria-labelledby="deployments">
+interface TableCard {
+  readonly id: string
+  readonly title: string
+  /** Beside the title. */
+  readonly aside: Html | string
+  readonly columns: readonly string[]
+  /** Columns of numbers, to the right of the others. */
+  readonly numbers?: readonly string[]
+  readonly rows: readonly Html[]
+}
+
+const tableCard = ({ id, title, aside, columns, numbers = [], rows }: TableCard): Html =>
+  html`<section class="card flush" aria-labelledby="${id}">
     <div class="card-head">
-      <h2 id="deployments">Platform Deployments</h2>
-      ${namespace ? html`<span class="hint">Namespace <code>${namespace}</code></span>` : ''}
+      <h2 id="${id}">${title}</h2>
+      ${aside ? html`<span class="hint break">${aside}</span>` : ''}
     </div>
-    <table class="list">
-      <caption class="unseen">
-        Deployments of the platform
-      </caption>
+    <table class="list" aria-labelledby="${id}">
       <thead>
         <tr>
-          <th scope="col">Deployment</th>
-          <th scope="col">Condition</th>
-          <th scope="col" class="number">Ready</th>
-          <th scope="col" class="number">Desired</th>
-          <th scope="col" class="number">Updated</th>
+          ${columns.map((name) => html`<th scope="col">${name}</th>`)}
+          ${numbers.map((name) => html`<th scope="col" class="number">${name}</th>`)}
         </tr>
       </thead>
       <tbody>
-        ${deployments.map(deploymentRow)}
+        ${rows}
       </tbody>
     </table>
   </section>`
+
+/** The Deployments of the chart, one row each. */
+export function deploymentsTable({ namespace, deployments }: ShownDetails): Html | string {
+  if (deployments.length === 0) return ''
+  return tableCard({
+    id: 'deployments',
+    title: 'Platform Deployments',
+    aside: namespace ? html`Namespace <code>${namespace}</code>` : '',
+    columns: ['Deployment', 'Condition'],
+    numbers: ['Ready', 'Desired', 'Updated'],
+    rows: deployments.map(deploymentRow),
+  })
 }
 
 function deploymentRow(row: DeploymentDetails): Html {
@@ -61,28 +76,13 @@ export function crewsTable(details: ShownDetails): Html | string {
   const { internal_deployments: rows, internal_organization: organization, crew_pods } = details
   if (rows.length === 0) return ''
   const pods = new Map(crew_pods?.deployments.map((each) => [each.slug, each]))
-  return html`<section class="card flush" aria-labelledby="crews">
-    <div class="card-head">
-      <h2 id="crews">Internal crews</h2>
-      ${organization ? html`<span class="hint">Organization ${organization}</span>` : ''}
-    </div>
-    <table class="list">
-      <caption class="unseen">
-        Crews of the internal organization
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Crew</th>
-          <th scope="col">Record</th>
-          <th scope="col">Pods</th>
-          <th scope="col">Namespace</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map((row) => crewRow(row, pods.get(row.slug)))}
-      </tbody>
-    </table>
-  </section>`
+  return tableCard({
+    id: 'crews',
+    title: 'Internal crews',
+    aside: organization ? `Organization ${organization}` : '',
+    columns: ['Crew', 'Record', 'Pods', 'Namespace'],
+    rows: rows.map((row) => crewRow(row, pods.get(row.slug))),
+  })
 }
 
 function crewRow(
@@ -126,28 +126,14 @@ export function credentialsTable({ missing_credentials: rows }: ShownDetails): H
 /** The runs that this pod remembers. */
 export function runsTable(runs: readonly PastRun[], pod: string): Html | string {
   if (runs.length === 0) return ''
-  return html`<section class="card flush" aria-labelledby="runs">
-    <div class="card-head">
-      <h2 id="runs">Last runs</h2>
-      <span class="hint break">Pod <code>${pod}</code></span>
-    </div>
-    <table class="list">
-      <caption class="unseen">
-        Last runs of this pod
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Started</th>
-          <th scope="col">Verdict</th>
-          <th scope="col">Failed components</th>
-          <th scope="col" class="number">Duration</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${runs.map(runRow)}
-      </tbody>
-    </table>
-  </section>`
+  return tableCard({
+    id: 'runs',
+    title: 'Last runs',
+    aside: html`Pod <code>${pod}</code>`,
+    columns: ['Started', 'Verdict', 'Failed components'],
+    numbers: ['Duration'],
+    rows: runs.map(runRow),
+  })
 }
 
 function runRow({ id, startedAt, report }: PastRun): Html {
