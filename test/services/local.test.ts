@@ -87,6 +87,8 @@ describe('npm start', () => {
 
       await expectInternalCrews(summary)
 
+      await expectHealthy(summary)
+
       const kickoffId = await runCrew(summary)
       await expectTrace(summary, kickoffId)
 
@@ -122,6 +124,25 @@ async function expectInternalCrews({ database_url }: Summary): Promise<void> {
   await sql.end()
   expect(crews.map(({ slug }) => slug)).toEqual(['assistant', 'runner'])
   for (const { url } of crews) expect((await fetch(`${url}/health`)).status).toBe(200)
+}
+
+async function expectHealthy({ web_url, debug_token }: Summary): Promise<void> {
+  const headers = { 'x-platform-debug-token': debug_token }
+  const diagnosis = await fetch(`${web_url}/health/debug`, { headers })
+  expect(diagnosis.status).toBe(200)
+  expect(await diagnosis.json()).toMatchObject({
+    status: 'ok',
+    components: {
+      database: { status: 'ok' },
+      designer: { status: 'ok', details: { crew_pods_status: 'skipped' } },
+      auth: { status: 'skipped', provider: 'local' },
+      tools: { status: 'ok' },
+      collector: { status: 'ok' },
+      oauth: { status: 'ok' },
+      llm_connections: { status: 'skipped' },
+      platform_pods: { status: 'skipped' },
+    },
+  })
 }
 
 async function runCrew(summary: Summary): Promise<string> {

@@ -44,7 +44,7 @@ export const REMEDIATION = {
   oauth_unreachable:
     'Check PLATFORM_OAUTH_API_BASE_URL, the pods of the OAuth service and the network policy.',
   llm_missing_credentials:
-    'Set the missing variables on the web pods, or remove the connections that need them.',
+    'Set the missing variables on the web pods, give the connections keys of their own, or remove them.',
   llm_unreachable:
     'Check that the cluster may reach the providers: egress policy, HTTPS_PROXY with NODE_USE_ENV_PROXY=1, DNS.',
   timeout:

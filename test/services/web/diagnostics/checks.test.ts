@@ -274,17 +274,13 @@ describe('oauth', () => {
 })
 
 describe('tools', () => {
-  const mount: Patient['mount'] = (app) => {
-    app.get('/tools/simple/:project/', (c) => c.text('files'))
-  }
-
   it('passes with the public repository and the index', async () => {
-    expect(await examine('tools', {}, { mount })).toMatchObject({ status: 'ok' })
+    expect(await examine('tools')).toMatchObject({ status: 'ok' })
   })
 
   it('fails in the words of SPEC 2.3 without the repository', async () => {
     const fresh = await createDatabase('platform')
-    const result = await examineComponent('tools', { databaseUrl: fresh.url, mount })
+    const result = await examineComponent('tools', { databaseUrl: fresh.url })
     expect(result.error).toBe('public tool repository not provisioned')
     expect(codeOf(result)).toBe('tool_repository_missing')
     await fresh.drop()
@@ -292,7 +288,7 @@ describe('tools', () => {
 
   it('says that the tables are the problem where they are', async () => {
     const empty = await createDatabase('empty')
-    const result = await examineComponent('tools', { databaseUrl: empty.url, mount })
+    const result = await examineComponent('tools', { databaseUrl: empty.url })
     expect(codeOf(result)).toBe('tables_unreadable')
     await empty.drop()
   })

@@ -53,10 +53,6 @@ beforeAll(async () => {
   await sql.unsafe(`create role guarded login password '${PASSWORD}'; create role banned login`)
   clinic = await serveClinic({
     databaseUrl: server.url,
-    mount: (app) => {
-      app.get('/designer/v2', (c) => c.text('here'))
-      app.get('/tools/simple/', (c) => c.text('here'))
-    },
   })
 })
 

@@ -10,7 +10,6 @@ import { createDatabase } from '../../../support/postgres.ts'
 import type { TestDatabase } from '../../../support/postgres.ts'
 import type { DiagnosticsDeps } from '../../../../services/web/diagnostics/create-diagnostics.ts'
 import { codeOf, examineComponent, install } from './support/clinic.ts'
-import type { Patient } from './support/clinic.ts'
 import { blackHole, closed, huge, page, resetting, silent } from './support/faults.ts'
 import type { Fault } from './support/faults.ts'
 
@@ -41,17 +40,12 @@ beforeEach(async () => {
 
 afterEach(() => stub.stop())
 
-const mount: Patient['mount'] = (app) => {
-  app.get('/designer/v2/projects', (c) => c.text('here'))
-}
-
 type Examined = 'platform_pods' | 'designer'
 
 const examine = (name: Examined, env: EnvSource = {}, diagnostics: DiagnosticsDeps = {}) =>
   examineComponent(name, {
     databaseUrl: database.url,
     env: { ...ENV, ...env },
-    mount,
     diagnostics: { kubernetes: stub.address, ...diagnostics },
   })
 
@@ -271,7 +265,6 @@ describe('designer', () => {
     const result = await examineComponent('designer', {
       databaseUrl: database.url,
       env,
-      mount,
       diagnostics: { kubernetes: where ? stub.address : undefined },
     })
     expect(result).toMatchObject({ status: 'ok', details: { crew_pods_status: 'skipped' } })
@@ -349,12 +342,12 @@ describe('designer', () => {
 
   it('fails without the internal organization and without tables, and looks at the rest', async () => {
     const fresh = await createDatabase('platform')
-    const missing = await examineComponent('designer', { databaseUrl: fresh.url, mount })
+    const missing = await examineComponent('designer', { databaseUrl: fresh.url })
     expect(missing.error).toBe('internal organization not found')
     expect(codeOf(missing)).toBe('internal_org_missing')
     await fresh.drop()
     const empty = await createDatabase('empty')
-    const unreadable = await examineComponent('designer', { databaseUrl: empty.url, mount })
+    const unreadable = await examineComponent('designer', { databaseUrl: empty.url })
     expect(codeOf(unreadable)).toBe('tables_unreadable')
     expect(unreadable.checks).toEqual(['designer_v2_route_mounted'])
     await empty.drop()

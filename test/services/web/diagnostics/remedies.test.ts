@@ -16,11 +16,14 @@ import type { Town } from './support/town.ts'
 const log = createLog({ name: 'test', level: 'silent' })
 const JWT_SECRET = 'a-secret-of-the-collector-of-32-characters'
 
+/** Where somebody runs the crews; outside of a cluster their tasks are told. */
+const CREW_URL = 'http://127.0.0.1:9'
+
 /** Runs the task that a remedy names, as its reader would. */
 async function follow(result: ComponentResult, databaseUrl: string): Promise<void> {
   const [, task = ''] =
     /npm run task -- ([\w:]+)/.exec(String(result.details?.['remediation'])) ?? []
-  await runTask([task], { DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent' })
+  await runTask([task], { DATABASE_URL: databaseUrl, LOG_LEVEL: 'silent', CREW_URL })
 }
 
 describe('a remedy that names a task works when followed (SPEC 7)', () => {
@@ -29,11 +32,7 @@ describe('a remedy that names a task works when followed (SPEC 7)', () => {
 
   beforeAll(async () => {
     database = await createDatabase('empty')
-    const mount = (app: Clinic['app']): void => {
-      app.get('/designer/v2', (c) => c.text(''))
-      app.get('/tools/simple/', (c) => c.text(''))
-    }
-    clinic = await serveClinic({ databaseUrl: database.url, mount })
+    clinic = await serveClinic({ databaseUrl: database.url })
   })
 
   afterAll(async () => {
@@ -43,7 +42,7 @@ describe('a remedy that names a task works when followed (SPEC 7)', () => {
 
   const components = async () => (await clinic.report()).report.components
 
-  it('from an empty database to the crews that are to be installed', async () => {
+  it('from an empty database to a designer that is complete', async () => {
     const { designer: unreadable } = await components()
     expect(codeOf(unreadable)).toBe('tables_unreadable')
     await follow(unreadable, database.url)
@@ -60,6 +59,11 @@ describe('a remedy that names a task works when followed (SPEC 7)', () => {
     expect(now.designer.error).toBe(
       'agent install incomplete: assistant does not exist; runner install incomplete: runner does not exist',
     )
+    await follow(now.designer, database.url)
+    const { designer: half } = await components()
+    expect(codeOf(half)).toBe('runner_install_incomplete')
+    await follow(half, database.url)
+    expect(await clinic.report()).toMatchObject({ http: 200, report: { status: 'ok' } })
   })
 })
 

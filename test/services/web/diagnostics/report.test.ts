@@ -67,6 +67,15 @@ describe('the verdict (SPEC 3)', () => {
 interface Manifest {
   readonly kind?: string
   readonly metadata?: { readonly name?: string }
+  readonly spec?: {
+    readonly template?: {
+      readonly spec: {
+        readonly containers: readonly {
+          readonly env?: readonly { name: string; value?: string }[]
+        }[]
+      }
+    }
+  }
   readonly roleRef?: { readonly name: string }
   readonly subjects?: readonly { readonly name: string }[]
   readonly rules?: readonly {
@@ -92,6 +101,16 @@ describe('the Deployments that the probe expects', () => {
       metadata?.name?.replace(/^platform-/, ''),
     )
     expect(new Set(made)).toEqual(new Set(CHART_DEPLOYMENTS))
+  })
+
+  it('are told to web by the chart', () => {
+    const [web] = manifests('Deployment').filter(
+      ({ metadata }) => metadata?.name === 'platform-web',
+    )
+    const told = web?.spec?.template?.spec.containers
+      .flatMap(({ env = [] }) => env)
+      .find(({ name }) => name === 'PLATFORM_DEPLOYMENTS')
+    expect(told?.value?.split(',')).toEqual(CHART_DEPLOYMENTS)
   })
 
   it('may be read by the service account of web, as the chart makes it', () => {

@@ -1,5 +1,4 @@
 import type { HttpBindings } from '@hono/node-server'
-import type { Hono } from 'hono'
 import { createApp } from '../../../../../services/web/app.ts'
 import { ensureDeployment, markOnline } from '../../../../../services/platform/deployments.ts'
 import { ensureOrganization } from '../../../../../services/platform/organizations.ts'
@@ -11,7 +10,6 @@ import { readEnv } from '../../../../../services/shared/env.ts'
 import type { EnvSource } from '../../../../../services/shared/env.ts'
 import { createLog } from '../../../../../services/shared/log.ts'
 import { serve } from '../../../../../services/shared/serve.ts'
-import type { WebApp } from '../../../../../services/web/context.ts'
 import type { DiagnosticsDeps } from '../../../../../services/web/diagnostics/create-diagnostics.ts'
 import type {
   ComponentName,
@@ -37,12 +35,10 @@ export interface Patient {
   readonly databaseUrl: string
   readonly env?: EnvSource
   readonly diagnostics?: DiagnosticsDeps
-  /** Mounts further routes. */
-  readonly mount?: (app: Hono<WebApp>) => void
 }
 
 /** An app with the diagnostic endpoint, its pool and its log. */
-export function openClinic({ databaseUrl, env = {}, diagnostics = {}, mount }: Patient) {
+export function openClinic({ databaseUrl, env = {}, diagnostics = {} }: Patient) {
   const config = readEnv(webEnv, clinicEnvironment(databaseUrl, env))
   const sql = connectDatabase(parseAddress(databaseUrl), { name: 'test', max: 2 })
   const lines: string[] = []
@@ -55,7 +51,6 @@ export function openClinic({ databaseUrl, env = {}, diagnostics = {}, mount }: P
     isDraining: () => false,
     diagnostics: { env, ...diagnostics },
   })
-  mount?.(app)
   return { app, sql, log, lines, close: () => sql.end({ timeout: 1 }) }
 }
 

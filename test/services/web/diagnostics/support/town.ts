@@ -66,7 +66,6 @@ export async function startTown() {
       }
       return {
         databaseUrl: database.url,
-        mount,
         ...change,
         env,
         diagnostics: {
@@ -91,8 +90,3 @@ const deployment = (name: string) => ({
   spec: { replicas: 1 },
   status: { observedGeneration: 1, replicas: 1, readyReplicas: 1, updatedReplicas: 1 },
 })
-
-const mount: Patient['mount'] = (app) => {
-  app.get('/designer/v2/projects', (c) => c.text('here'))
-  app.get('/tools/simple/:project/', (c) => c.text('here'))
-}
