@@ -1,45 +1,66 @@
 import { readFileSync } from 'node:fs'
+import type { Memory } from './memory.ts'
 
-/** Bytes that one request holds of the budget. */
-export interface Lease {
-  /** Holds `bytes` from now on, instead of what it held; false, and no change, when they are not to be had. */
-  resize(bytes: number): boolean
-  release(): void
+/** What a request will need. */
+export interface Needs {
+  /** Bytes of its body. */
+  readonly body: number
+  /** Bytes more for as long as the body is turned into rows. */
+  readonly workspace: number
 }
 
-export interface Admission {
-  readonly capacity: number
-  used(): number
-  /** A lease of `bytes`; undefined when they are not to be had. */
-  admit(bytes: number): Lease | undefined
+/** A request that was let in. */
+export interface Ticket {
+  /** Room for its body. */
+  readonly body: Buffer
+  /** It is rows now, or has failed: its workspace is no longer held back. */
+  done(): void
 }
 
-/** The budget of bytes that all requests in memory share: bodies being read, and rows until they are committed. */
-export function createAdmission(capacity: number): Admission {
-  let used = 0
-  const admit = (bytes: number): Lease | undefined => {
-    let held = 0
-    const resize = (wanted: number): boolean => {
-      if (used - held + wanted > capacity && wanted > held) return false
-      used += wanted - held
-      held = wanted
-      return true
+/** Lets a request in, or not: undefined when the memory does not reach. */
+export type Admit = (needs: Needs) => Ticket | undefined
+
+/** Of the memory; its rest has room for what the largest body inflates to, and for the rows made of that. */
+export const SHARE_FOR_BODIES = 0.28
+
+/**
+ * Decides before a body is read. Bodies are turned into rows one after the other, so it is enough to hold back the
+ * largest workspace of those that were let in: a body that was read is then not thrown away for want of it. How much a
+ * compressed body needs is only a guess, so bodies have a share of their own: they must not crowd out the work on them.
+ */
+export function createAdmission(memory: Memory): Admit {
+  const inside = new Set<Needs>()
+  return (needs) => {
+    let bodies = needs.body
+    let heldBack = needs.workspace
+    for (const { body, workspace } of inside) {
+      bodies += body
+      heldBack = Math.max(heldBack, workspace)
     }
-    return resize(bytes) ? { resize, release: () => void resize(0) } : undefined
+    const room = memory.capacity - memory.used() - heldBack
+    if (needs.body > room || bodies > memory.capacity * SHARE_FOR_BODIES) return undefined
+    const body = memory.takeForBody(needs.body)
+    if (!body) return undefined
+    const one = { ...needs }
+    inside.add(one)
+    return { body, done: () => void inside.delete(one) }
   }
-  return { capacity, used: () => used, admit }
 }
 
-const SHARE_OF_LIMIT = 0.4
+/** The process itself, and what waits for the garbage collector, need about as much again. */
+export const SHARE_OF_LIMIT = 0.3
 /** Without a limit of its own the process shares the machine. */
 const WITHOUT_LIMIT = 256 << 20
+/** More would only let a database that stands still go unnoticed for longer. */
+export const LARGEST_CAPACITY = 2 ** 31
 /** cgroup v1 writes "no limit" as a number near 2^63. */
 const NO_LIMIT = 2 ** 50
 
-/** The default budget: 40 % of the container's memory limit, which leaves room for the rest of the process. */
+/** The default size of the memory: 30 % of the container's limit, up to 2 GiB. */
 export function defaultCapacity(cgroupRoot = '/sys/fs/cgroup'): number {
   const limit = memoryLimit(cgroupRoot)
-  return limit === undefined ? WITHOUT_LIMIT : Math.floor(limit * SHARE_OF_LIMIT)
+  if (limit === undefined) return WITHOUT_LIMIT
+  return Math.min(LARGEST_CAPACITY, Math.floor(limit * SHARE_OF_LIMIT))
 }
 
 /** Bytes, from cgroup v2 or v1; undefined when there is no limit. */

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { databaseEnv } from '../shared/database.ts'
 import { flag, integer, logLevel, optional, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { LARGEST_CAPACITY } from './admission.ts'
 
 export const collectorEnv = v.object({
   ...databaseEnv,
@@ -21,8 +22,8 @@ export const collectorEnv = v.object({
   COLLECTOR_WRITERS: v.optional(integer(1, 32), '2'),
   /** Largest request body, before and after inflation. */
   COLLECTOR_MAX_BODY_BYTES: v.optional(integer(1024, 1 << 30), String(64 << 20)),
-  /** Bytes of requests held at a time; 40 % of the memory limit when not set. */
-  COLLECTOR_MEMORY_BYTES: optional(integer(1 << 20, 2 ** 40)),
+  /** Bytes of requests held at a time; 30 % of the memory limit when not set. */
+  COLLECTOR_MEMORY_BYTES: optional(integer(1 << 20, LARGEST_CAPACITY)),
 })
 
 export type CollectorEnv = EnvOf<typeof collectorEnv>

@@ -22,30 +22,46 @@ export const CODINGS: readonly ContentCoding[] = createZstdDecompress
  * Inflates a body. The limit holds for what comes out (OTLP 1.11, "OTLP/HTTP Request"): a bomb is given up as soon as it
  * passes it. Raises as `readBody` does, and `invalid_request` for bytes that are not of this coding.
  */
-export async function inflate(
-  body: Buffer,
-  coding: ContentCoding,
-  limits: BodyLimits,
-): Promise<Buffer> {
-  try {
-    const small = coding === 'gzip' ? gunzipSmall(body, limits) : undefined
-    return small ?? (await inflateStreaming(body, coding, limits))
-  } catch (thrown) {
-    if (thrown instanceof AppError) throw thrown
-    throw new AppError('invalid_request', `The body is not valid ${coding}.`, { cause: thrown })
+export type Inflate = (body: Buffer, coding: ContentCoding, limits: BodyLimits) => Promise<Buffer>
+
+/** Large bodies are inflated one after the other: all at once they would fill the memory, and none would be finished. */
+export function createInflate(): Inflate {
+  const inTurn = createTurns()
+  return async (body, coding, limits) => {
+    try {
+      const small = coding === 'gzip' ? gunzipSmall(body, limits) : undefined
+      return small ?? (await inTurn(() => inflateStreaming(body, coding, limits)))
+    } catch (thrown) {
+      if (thrown instanceof AppError) throw thrown
+      throw new AppError('invalid_request', `The body is not valid ${coding}.`, { cause: thrown })
+    }
+  }
+}
+
+/** Runs one task at a time, in the order in which they come. */
+function createTurns(): <Result>(task: () => Promise<Result>) => Promise<Result> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (task) => {
+    const result = last.then(task)
+    last = result.catch(() => {})
+    return result
   }
 }
 
 /** Undefined when the result is not small, or larger than the trailer claims. */
-function gunzipSmall(body: Buffer, { lease, maxBytes }: BodyLimits): Buffer | undefined {
+function gunzipSmall(body: Buffer, { maxBytes, memory }: BodyLimits): Buffer | undefined {
   const claimed = claimedSize(body)
   // The trailer may say too little, of a body with several members, but never too much.
   if (claimed > maxBytes) throw tooLarge(maxBytes)
   if (claimed === 0 || claimed > SMALL_BYTES) return undefined
-  if (!lease.resize(body.length + claimed)) throw overBudget()
   try {
     // One byte more than claimed, or zlib would ask for a second buffer to learn that nothing is left.
-    return zlib.gunzipSync(body, { chunkSize: Math.max(64, claimed + 1), maxOutputLength: claimed })
+    const options = { chunkSize: Math.max(64, claimed + 1), maxOutputLength: claimed }
+    const inflated = zlib.gunzipSync(body, options)
+    const place = memory.take(inflated.length)
+    if (!place) throw overBudget()
+    inflated.copy(place)
+    return place
   } catch (thrown) {
     const error = toError(thrown)
     if ('code' in error && error.code === 'ERR_BUFFER_TOO_LARGE') return undefined
@@ -62,22 +78,26 @@ async function inflateStreaming(
   coding: ContentCoding,
   limits: BodyLimits,
 ): Promise<Buffer> {
-  const { maxBytes, pool } = limits
+  const { maxBytes, memory } = limits
   const expected = coding === 'gzip' ? claimedSize(body) : body.length * 4
-  const first = Math.min(maxBytes, Math.max(expected, CHUNK_BYTES))
-  if (!limits.lease.resize(body.length + first)) throw overBudget()
-  let bytes = pool.take(first)
+  let bytes = memory.take(Math.min(maxBytes, Math.max(expected, CHUNK_BYTES)))
+  if (!bytes) throw overBudget()
   let size = 0
-  const stream = createInflater(coding, body)
-  stream.end(body)
-  // Leaving the loop destroys the stream.
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    const needed = size + chunk.length
-    if (needed > maxBytes) throw tooLarge(maxBytes)
-    if (needed > bytes.length) bytes = grow(bytes, size, { ...limits, needed })
-    size += chunk.copy(bytes, size)
+  try {
+    const stream = createInflater(coding, body)
+    stream.end(body)
+    // Leaving the loop destroys the stream.
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      const needed = size + chunk.length
+      if (needed > maxBytes) throw tooLarge(maxBytes)
+      if (needed > bytes.length) bytes = grow(bytes, size, { ...limits, needed })
+      size += chunk.copy(bytes, size)
+    }
+  } catch (error) {
+    memory.give(bytes)
+    throw error
   }
-  return bytes.subarray(0, size)
+  return memory.trim(bytes, size)
 }
 
 function createInflater(coding: ContentCoding, body: Buffer): Transform {

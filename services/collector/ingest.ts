@@ -1,30 +1,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Log } from '../shared/log.ts'
-import type { Admission, Lease } from './admission.ts'
+import type { Admit, Ticket } from './admission.ts'
 import type { Authorize } from './authorization.ts'
-import type { BufferPool } from './buffer-pool.ts'
 import type { Health } from './health.ts'
-import { CODINGS, inflate } from './inflate.ts'
-import type { ContentCoding } from './inflate.ts'
+import { CODINGS } from './inflate.ts'
+import type { ContentCoding, Inflate } from './inflate.ts'
+import { lend } from './memory.ts'
+import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { exportResponse } from './otlp/answer.ts'
 import type { Encoding } from './otlp/answer.ts'
 import { jsonRequestToProtobuf } from './otlp/json-request.ts'
 import type { Transcript } from './otlp/transcode.ts'
 import { mediaType, overBudget, tooLarge, unauthorized, unavailable } from './refusals.ts'
-import { declaredLength, readBody } from './request-body.ts'
+import { declaredLength, FIRST_BYTES, readBody } from './request-body.ts'
 import type { GroupCommit, Submission } from './storage/group-commit.ts'
 
 export interface IngestDeps {
   readonly authorize: Authorize
-  readonly admission: Admission
-  readonly pool: BufferPool
+  readonly admit: Admit
+  readonly inflate: Inflate
+  readonly memory: Memory
   readonly health: Health
   readonly metrics: CollectorMetrics
   readonly log: Log
   /** Absent until the database is ready. */
   readonly commit: () => GroupCommit | undefined
-  readonly maxBodyBytes: number
+  readonly maxBodyBytes: Readonly<Record<Encoding, number>>
   /** Submissions not committed by then are answered 503, while their rows stay queued. */
   readonly ackTimeoutMs: number
 }
@@ -49,13 +51,15 @@ export async function ingest(
   if (!commit) throw unavailable('starting', 'The collector is starting.')
   if (!encoding) throw mediaType('Content-Type must be application/x-protobuf or application/json')
   const coding = contentCoding(incoming)
-  const length = declaredLength(incoming) ?? 0
-  if (length > deps.maxBodyBytes) throw tooLarge(deps.maxBodyBytes)
-  const lease = deps.admission.admit(length)
-  if (!lease) throw overBudget()
+  const length = declaredLength(incoming) ?? FIRST_BYTES
+  const maxBytes = deps.maxBodyBytes[encoding]
+  if (length > maxBytes) throw tooLarge(maxBytes)
+  const workspace = workspaceOf({ length, encoding, coding, maxBytes })
+  const ticket = deps.admit({ body: length, workspace })
+  if (!ticket) throw overBudget()
   // A client that asked first gets its go-ahead only now (RFC 9110 section 10.1.1).
   if (incoming.headers.expect !== undefined) outgoing.writeContinue()
-  const submission = await submit(deps, { incoming, encoding, coding, lease, commit })
+  const submission = await submit(deps, { incoming, encoding, coding, ticket, commit })
   const rejected = await committed(submission, deps.ackTimeoutMs)
   const { refused, message } = describe(submission.transcript, rejected)
   return exportResponse(encoding, refused, message)
@@ -76,31 +80,63 @@ function contentCoding({ headers }: IncomingMessage): ContentCoding | undefined 
   return coding
 }
 
+/** What a body inflates to, its rows, and its protobuf when it is JSON; as usual multiples of the body. */
+const INFLATED = 4
+const ROWS = 1.5
+const REWRITTEN = 1
+
+interface Shape {
+  readonly length: number
+  readonly encoding: Encoding
+  readonly coding: ContentCoding | undefined
+  readonly maxBytes: number
+}
+
+/** Bytes that a body needs beside itself until it is rows; what was compressed goes once it is inflated. */
+function workspaceOf({ length, encoding, coding, maxBytes }: Shape): number {
+  const content = coding ? Math.min(maxBytes, length * INFLATED) : length
+  const work = content * (ROWS + (encoding === 'json' ? REWRITTEN : 0))
+  return coding ? Math.max(content, content + work - length) : work
+}
+
 interface Intake {
   readonly incoming: IncomingMessage
   readonly encoding: Encoding
   readonly coding: ContentCoding | undefined
-  readonly lease: Lease
+  readonly ticket: Ticket
   readonly commit: GroupCommit
 }
 
-/** From the bytes on the wire to rows in the queue; the lease is the queue's from then on. */
+/** From the bytes on the wire to rows in the queue. */
 async function submit(deps: IngestDeps, intake: Intake): Promise<Submission> {
-  const { incoming, encoding, coding, lease, commit } = intake
-  const limits = { maxBytes: deps.maxBodyBytes, lease, pool: deps.pool }
+  const { memory, metrics } = deps
+  const { encoding, commit, ticket } = intake
   try {
-    const raw = await readBody(incoming, limits)
-    const body = coding ? await inflate(raw, coding, limits) : raw
-    const protobuf = encoding === 'json' ? jsonRequestToProtobuf(body) : body
-    const submission = commit.submit(protobuf, lease)
     // The rows are copies: what they were made of can serve the next request.
-    deps.pool.give(raw)
-    if (body !== raw) deps.pool.give(body)
-    count(deps.metrics, submission.transcript)
+    const submission = lend(memory, await receive(deps, intake), (body) =>
+      encoding === 'protobuf'
+        ? commit.submit(body)
+        : lend(memory, jsonRequestToProtobuf(body, memory), (bytes) => commit.submit(bytes)),
+    )
+    count(metrics, submission.transcript)
     return submission
-  } catch (error) {
-    lease.release()
-    throw error
+  } finally {
+    ticket.done()
+  }
+}
+
+/** The body as it was before its sender compressed it. */
+async function receive(
+  { memory, inflate, maxBodyBytes }: IngestDeps,
+  { incoming, encoding, coding, ticket }: Intake,
+): Promise<Buffer> {
+  const limits = { maxBytes: maxBodyBytes[encoding], memory }
+  const raw = await readBody(incoming, ticket.body, limits)
+  if (!coding) return raw
+  try {
+    return await inflate(raw, coding, limits)
+  } finally {
+    memory.give(raw)
   }
 }
 
@@ -112,12 +148,14 @@ function count(metrics: CollectorMetrics, transcript: Transcript): void {
   if (truncated > 0) metrics.truncatedStrings.inc(truncated)
 }
 
+const notCommitted = () =>
+  unavailable('not_committed_in_time', 'The database does not answer; try again.')
+
 /** How many rows the database refused, once the others are committed. Raises `unavailable` after `timeoutMs`. */
 async function committed({ settled }: Submission, timeoutMs: number): Promise<number> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    const error = unavailable('not_committed_in_time', 'The database does not answer; try again.')
-    timer = setTimeout(() => reject(error), timeoutMs)
+    timer = setTimeout(() => reject(notCommitted()), timeoutMs)
   })
   try {
     return await Promise.race([settled, late])

@@ -1,17 +1,17 @@
 import type { IncomingMessage } from 'node:http'
-import type { Lease } from './admission.ts'
-import type { BufferPool } from './buffer-pool.ts'
-import { clientGone, overBudget, tooLarge } from './refusals.ts'
+import { toError } from '../shared/errors.ts'
+import { enlarge } from './memory.ts'
+import type { Memory } from './memory.ts'
+import { clientGone, tooLarge } from './refusals.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number
-  /** Holds what has been read; grows before more is kept. */
-  readonly lease: Lease
-  /** Where the body's memory comes from; the caller gives it back. */
-  readonly pool: BufferPool
+  /** Where bodies lie; whoever gets one gives it back. */
+  readonly memory: Memory
 }
 
-const FIRST_BYTES = 64 * 1024
+/** Room for the beginning of a body whose length is not declared. */
+export const FIRST_BYTES = 64 * 1024
 
 /** The declared length of the body in bytes; undefined for a chunked one. */
 export function declaredLength({ headers }: IncomingMessage): number | undefined {
@@ -19,29 +19,26 @@ export function declaredLength({ headers }: IncomingMessage): number | undefined
   return length === undefined ? undefined : Number(length)
 }
 
-/** A buffer twice as large with the same first `size` bytes. */
+/** A larger buffer with the same first `used` bytes, in place of `bytes`. */
 export function grow(
   bytes: Buffer,
-  size: number,
-  { needed, maxBytes, lease, pool }: BodyLimits & { needed: number },
+  used: number,
+  { needed, maxBytes, memory }: BodyLimits & { needed: number },
 ): Buffer {
-  const capacity = Math.min(maxBytes, Math.max(bytes.length * 2, needed))
-  if (!lease.resize(capacity)) throw overBudget()
-  const bigger = pool.take(capacity)
-  bytes.copy(bigger, 0, 0, size)
-  pool.give(bytes)
-  return bigger
+  const size = Math.min(maxBytes, Math.max(bytes.length * 2, needed))
+  return enlarge(memory, bytes, { used, size })
 }
 
 /**
- * Reads a body into one buffer. Raises `payload_too_large` over the limit, `unavailable` over the budget and
- * `invalid_request` when the client goes away.
+ * Reads a body into `bytes`, or into larger memory in their place. Raises `payload_too_large` over the limit,
+ * `unavailable` over the budget and `invalid_request` when the client goes away; the memory is then given back.
  */
-export function readBody(incoming: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
-  // The events of a client that has gone before anyone listened will not come again.
-  if (incoming.destroyed) return Promise.reject(clientGone())
-  const declared = declaredLength(incoming)
-  let bytes = limits.pool.take(declared ?? FIRST_BYTES)
+export function readBody(
+  incoming: IncomingMessage,
+  given: Buffer,
+  limits: BodyLimits,
+): Promise<Buffer> {
+  let bytes = given
   let size = 0
   const keep = (chunk: Buffer): void => {
     if (size + chunk.length > limits.maxBytes) throw tooLarge(limits.maxBytes)
@@ -53,20 +50,23 @@ export function readBody(incoming: IncomingMessage, limits: BodyLimits): Promise
   return new Promise((resolve, reject) => {
     const end = (error?: Error): void => {
       incoming.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone)
-      if (error) reject(error)
-      else resolve(bytes.subarray(0, size))
+      if (!error) return resolve(bytes.subarray(0, size))
+      limits.memory.give(bytes)
+      reject(error)
     }
     const onData = (chunk: Buffer): void => {
       try {
         keep(chunk)
-      } catch (error) {
-        end(error as Error)
+      } catch (thrown) {
+        end(toError(thrown))
         // What is left of the body is read and dropped, so that the client gets to see the answer.
         incoming.resume()
       }
     }
     const onEnd = (): void => end()
     const onGone = (): void => end(clientGone())
+    // The events of a client that has gone before anyone listened will not come again.
+    if (incoming.destroyed) return onGone()
     incoming.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone)
   })
 }

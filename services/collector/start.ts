@@ -12,22 +12,23 @@ import type { Log } from '../shared/log.ts'
 import { createMetrics, metricsApp } from '../shared/metrics.ts'
 import { serve } from '../shared/serve.ts'
 import type { Service } from '../shared/serve.ts'
-import { createAdmission, defaultCapacity } from './admission.ts'
-import type { Admission } from './admission.ts'
+import { createAdmission, defaultCapacity, SHARE_FOR_BODIES } from './admission.ts'
 import { createApp } from './app.ts'
 import { createAuthorization } from './authorization.ts'
-import { createBufferPool } from './buffer-pool.ts'
-import type { BufferPool } from './buffer-pool.ts'
 import { collectorEnv } from './env.ts'
 import type { CollectorConfig } from './env.ts'
 import { createHealth } from './health.ts'
 import type { Health } from './health.ts'
+import { createInflate } from './inflate.ts'
 import { maintain, maintainHourly, pause, watchDatabase } from './maintenance.ts'
+import { createMemory } from './memory.ts'
+import type { Memory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
 import { openReader } from './read/reader.ts'
 import type { Reader } from './read/reader.ts'
+import type { Encoding } from './otlp/answer.ts'
 import { prepareSchema } from './schema.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
@@ -54,10 +55,8 @@ const ACK_TIMEOUT_MS = 8000
 const FLUSH_MS = 5000
 const RETRY_MS = 1000
 const CLOSE_MS = 2000
-/** A body, its inflated form and its rows must fit the budget together. */
-const COPIES_OF_A_BODY = 3
-/** An eighth of the budget may lie ready in buffers that are not in use. */
-const FREE_SHARE = 8
+/** Of the memory; the objects of a JSON body, which lie elsewhere, need several times its size. */
+const LARGEST_BODY = { protobuf: SHARE_FOR_BODIES, json: 0.1 }
 
 /** Starts the trace collector: it answers `/health` at once, and takes submissions when the database is ready. */
 export async function start(source: EnvSource, options: StartOptions = {}): Promise<Collector> {
@@ -96,8 +95,7 @@ interface Parts {
   readonly registry: Registry
   readonly metrics: CollectorMetrics
   readonly health: Health
-  readonly admission: Admission
-  readonly pool: BufferPool
+  readonly memory: Memory
   readonly reader: Reader
   readonly ackTimeoutMs: number
   /** Ends the background work. */
@@ -120,8 +118,7 @@ function createParts(config: CollectorConfig, options: StartOptions): Parts {
     registry,
     metrics: createCollectorMetrics(registry),
     health: createHealth({ log, now }),
-    admission: createAdmission(capacity),
-    pool: createBufferPool(capacity / FREE_SHARE),
+    memory: createMemory(capacity),
     reader: openReader(databaseAddress(config)),
     ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
     stopping: new AbortController(),
@@ -133,11 +130,11 @@ function createParts(config: CollectorConfig, options: StartOptions): Parts {
 }
 
 function observeParts(parts: Parts): void {
-  const { registry, health, admission, now } = parts
+  const { registry, health, memory, now } = parts
   observe(registry, {
     queueRows: () => parts.storage?.commit.state().rows ?? 0,
-    queueBytes: () => admission.used(),
-    capacityBytes: () => admission.capacity,
+    queueBytes: () => memory.used(),
+    capacityBytes: () => memory.capacity,
     oldestSeconds: () => {
       const oldest = parts.storage?.commit.state().oldest
       return oldest === undefined ? 0 : (now() - oldest) / 1000
@@ -147,21 +144,21 @@ function observeParts(parts: Parts): void {
 }
 
 function serveApp(parts: Parts): Promise<Service> {
-  const { config, log, now, health, metrics, admission, pool, ackTimeoutMs, reader, registry } =
-    parts
+  const { config, log, now, health, metrics, memory, ackTimeoutMs, reader, registry } = parts
   const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
   const app = createApp({
     authorize: createAuthorization({ secrets: previous ? [secret, previous] : [secret], now }),
-    admission,
-    pool,
+    admit: createAdmission(memory),
+    inflate: createInflate(),
+    memory,
     health,
     metrics,
     log,
     ackTimeoutMs,
     commit: () => parts.storage?.commit,
-    maxBodyBytes: largestBody(parts),
+    maxBodyBytes: { protobuf: largestBody(parts, 'protobuf'), json: largestBody(parts, 'json') },
     healthReport: () =>
-      health.report({ bytes: admission.used(), oldest: parts.storage?.commit.state().oldest }),
+      health.report({ bytes: memory.used(), oldest: parts.storage?.commit.state().oldest }),
     read: { reader, readMetrics: createReadMetrics(registry), isReady: () => !!parts.storage },
   })
   const port = { port: config.PORT, host: config.HOST }
@@ -175,10 +172,10 @@ function serveApp(parts: Parts): Promise<Service> {
   })
 }
 
-function largestBody({ config, admission, log }: Parts): number {
-  const fitting = Math.floor(admission.capacity / COPIES_OF_A_BODY)
+function largestBody({ config, memory, log }: Parts, encoding: Encoding): number {
+  const fitting = Math.floor(memory.capacity * LARGEST_BODY[encoding])
   if (fitting >= config.COLLECTOR_MAX_BODY_BYTES) return config.COLLECTOR_MAX_BODY_BYTES
-  log.warn({ max_body_bytes: fitting }, 'the memory limit lowers the largest body')
+  log.info({ encoding, max_body_bytes: fitting }, 'the memory limit lowers the largest body')
   return fitting
 }
 
@@ -216,8 +213,8 @@ async function openStorage(parts: Parts): Promise<void> {
     await sql.end({ timeout: 1 })
     throw error
   }
-  const { pool } = parts
-  parts.storage = createStorage({ ...common, pool, writers: config.COLLECTOR_WRITERS })
+  const { memory } = parts
+  parts.storage = createStorage({ ...common, memory, writers: config.COLLECTOR_WRITERS })
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')

@@ -1,4 +1,10 @@
-import { bytesField, explicitVarintField, varintField } from './protobuf-writer.ts'
+import {
+  bytesField,
+  explicitVarintField,
+  messageField,
+  protobufMessage,
+} from './protobuf-writer.ts'
+import type { ProtobufWriter } from './protobuf-writer.ts'
 
 /** The two encodings of OTLP/HTTP; a response uses that of its request. */
 export type Encoding = 'protobuf' | 'json'
@@ -19,7 +25,12 @@ export function exportResponse(
     return refused === 0 ? '{}' : JSON.stringify({ partialSuccess })
   }
   if (refused === 0) return Buffer.alloc(0)
-  return bytesField(1, Buffer.concat([varintField(1, BigInt(refused)), bytesField(2, text)]))
+  return protobufMessage((to) =>
+    messageField(to, 1, () => {
+      bytesField(to, 2, text)
+      explicitVarintField(to, 1, refused)
+    }),
+  )
 }
 
 const BAD_REQUEST_TYPE = 'type.googleapis.com/google.rpc.BadRequest'
@@ -40,10 +51,20 @@ function jsonStatus(code: number, message: string): string {
 }
 
 function protobufStatus(code: number, message: string): Buffer {
-  const status = [explicitVarintField(1, BigInt(code)), bytesField(2, message)]
-  if (code !== INVALID_ARGUMENT) return Buffer.concat(status)
-  const violation = Buffer.concat([bytesField(1, 'body'), bytesField(2, message)])
-  const badRequest = bytesField(1, violation)
-  const detail = Buffer.concat([bytesField(1, BAD_REQUEST_TYPE), bytesField(2, badRequest)])
-  return Buffer.concat([...status, bytesField(3, detail)])
+  return protobufMessage((to) => {
+    if (code === INVALID_ARGUMENT) messageField(to, 3, () => badRequest(to, message))
+    bytesField(to, 2, message)
+    explicitVarintField(to, 1, code)
+  })
+}
+
+/** A google.protobuf.Any with one violation. */
+function badRequest(to: ProtobufWriter, message: string): void {
+  messageField(to, 2, () =>
+    messageField(to, 1, () => {
+      bytesField(to, 2, message)
+      bytesField(to, 1, 'body')
+    }),
+  )
+  bytesField(to, 1, BAD_REQUEST_TYPE)
 }

@@ -1,4 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import { ESCAPES } from './json-escapes.ts'
+import { SPARE_BYTES } from './simd-escape.ts'
 import { byteAt, reserve } from './tape.ts'
 import type { Tape } from './tape.ts'
 
@@ -8,19 +10,6 @@ export const MAX_STRING_BYTES = 256 * 1024
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const HEX = Buffer.from('0123456789abcdef')
-
-/** For each byte what stands for it in a JSON string: 0 itself, 1 a \u escape, else the letter after a backslash. */
-const ESCAPES = buildEscapes()
-
-function buildEscapes(): Uint8Array {
-  const escapes = new Uint8Array(256).fill(1, 0, 0x20)
-  const short: Record<string, string> = { '"': '"', '\\': '\\', '\b': 'b', '\t': 't' }
-  Object.assign(short, { '\n': 'n', '\f': 'f', '\r': 'r' })
-  for (const [char, letter] of Object.entries(short)) {
-    escapes[char.charCodeAt(0)] = letter.charCodeAt(0)
-  }
-  return escapes
-}
 
 export function writeByte(tape: Tape, byte: number): void {
   tape.out[tape.to++] = byte
@@ -38,16 +27,31 @@ export function writeAscii(tape: Tape, text: string): void {
  */
 export function writeJsonString(tape: Tape, from: number, given: number): void {
   const end = given - from > MAX_STRING_BYTES ? cut(tape, from) : given
-  reserve(tape, (end - from) * 6 + 2)
+  reserve(tape, (end - from) * 6 + 2 + SPARE_BYTES)
   const start = tape.to
   tape.out[tape.to++] = QUOTE
-  const seen = escapeInto(tape, from, end)
+  const isLong = end - from >= LONG_BYTES && tape.simd !== undefined
+  const seen = isLong ? escapeBySimd(tape, from, end) : escapeInto(tape, from, end)
   if (seen < 0 || ((seen & 0x80) !== 0 && !isUtf8(tape.src.subarray(from, end)))) {
     tape.to = start
     writeJsonText(tape, tape.src.toString('utf8', from, end))
     return
   }
   tape.out[tape.to++] = QUOTE
+}
+
+/** Shorter strings are done before the call would be. */
+const LONG_BYTES = 48
+const [ASCII, NOT_ASCII] = [0x7f, 0xff]
+
+/** As `escapeInto`. */
+function escapeBySimd(tape: Tape, from: number, end: number): number {
+  const { simd, src, out } = tape
+  if (!simd) return escapeInto(tape, from, end)
+  const stop = simd.escape(src.byteOffset + from, src.byteOffset + end, out.byteOffset + tape.to)
+  if (stop < 0) return -1
+  tape.to = stop - out.byteOffset
+  return simd.hasHighBytes() ? NOT_ASCII : ASCII
 }
 
 function cut(tape: Tape, from: number): number {

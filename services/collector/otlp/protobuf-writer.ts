@@ -1,59 +1,134 @@
-/** Protobuf fields as bytes, for the small and the rare: error bodies, and requests that came as JSON. */
+import { enlarge, HEAP } from '../memory.ts'
+import type { Allocator } from '../memory.ts'
+
+/**
+ * Protobuf written from its end to its beginning: the length of a message is known by the time its head is written, so
+ * nothing is written twice. Fields are therefore given in reverse order.
+ */
+export interface ProtobufWriter {
+  bytes: Buffer
+  /** Where what is written begins; it reaches to the end of `bytes`. */
+  from: number
+  readonly memory: Allocator
+}
+
+interface Place {
+  /** A guess of how many bytes will be written. */
+  readonly size: number
+  readonly memory: Allocator
+}
+
+const SMALL: Place = { size: 256, memory: HEAP }
+
+/** The message whose fields `write` gives. Raises `unavailable` when the memory does not reach. */
+export function protobufMessage(
+  write: (to: ProtobufWriter) => void,
+  { size, memory }: Place = SMALL,
+): Buffer {
+  const bytes = enlarge(memory, Buffer.alloc(0), { used: 0, size })
+  const to = { bytes, from: bytes.length, memory }
+  try {
+    write(to)
+  } catch (error) {
+    memory.give(to.bytes)
+    throw error
+  }
+  to.bytes.copyWithin(0, to.from)
+  return memory.trim(to.bytes, to.bytes.length - to.from)
+}
+
+/** Makes room for `size` more bytes, and takes it; answers where it begins. */
+function reserve(to: ProtobufWriter, size: number): number {
+  if (size > to.from) {
+    const written = to.bytes.length - to.from
+    const used = to.bytes.length
+    const bytes = enlarge(to.memory, to.bytes, { used, size: used * 2 + size })
+    bytes.copyWithin(bytes.length - written, to.from, used)
+    to.bytes = bytes
+    to.from = bytes.length - written
+  }
+  to.from -= size
+  return to.from
+}
 
 const VARINT = 0
 const FIXED_64 = 1
 const BYTES = 2
 const FIXED_32 = 5
 
-const EMPTY = Buffer.alloc(0)
-
-function varint(value: bigint): Buffer {
-  const bytes: number[] = []
-  let rest = BigInt.asUintN(64, value)
-  while (rest >= 0x80n) {
-    bytes.push(Number(rest & 0x7fn) | 0x80)
-    rest >>= 7n
-  }
-  bytes.push(Number(rest))
-  return Buffer.from(bytes)
+function varint(to: ProtobufWriter, value: number | bigint): void {
+  if (typeof value === 'bigint' || value < 0) return longVarint(to, BigInt(value))
+  let size = 1
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++
+  let at = reserve(to, size)
+  let rest = value
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) to.bytes[at++] = (rest % 0x80) | 0x80
+  to.bytes[at] = rest
 }
 
-const tag = (field: number, type: number): Buffer => varint(BigInt((field << 3) | type))
+function longVarint(to: ProtobufWriter, value: bigint): void {
+  const bytes: number[] = []
+  let rest = BigInt.asUintN(64, value)
+  for (; rest >= 0x80n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80)
+  bytes.push(Number(rest))
+  const at = reserve(to, bytes.length)
+  to.bytes.set(bytes, at)
+}
 
-/** A field of bytes, a string or a message; empty ones are written too. */
-export function bytesField(field: number, value: Buffer | string): Buffer {
-  const bytes = typeof value === 'string' ? Buffer.from(value) : value
-  return Buffer.concat([tag(field, BYTES), varint(BigInt(bytes.length)), bytes])
+const tag = (to: ProtobufWriter, field: number, type: number): void =>
+  varint(to, (field << 3) | type)
+
+/** A field of a message, whose own fields `write` gives; empty ones are written too. */
+export function messageField(to: ProtobufWriter, field: number, write: () => void): void {
+  const written = to.bytes.length - to.from
+  write()
+  varint(to, to.bytes.length - to.from - written)
+  tag(to, field, BYTES)
+}
+
+/** A field of bytes or a string; empty ones are written too. */
+export function bytesField(to: ProtobufWriter, field: number, value: Buffer | string): void {
+  messageField(to, field, () => {
+    // To make room may replace `to.bytes`.
+    const at = reserve(to, Buffer.byteLength(value))
+    if (typeof value === 'string') to.bytes.write(value, at)
+    else to.bytes.set(value, at)
+  })
 }
 
 /** An int64, uint64, enum or bool; nothing for 0, the default. */
-export function varintField(field: number, value: bigint): Buffer {
-  return value === 0n ? EMPTY : explicitVarintField(field, value)
+export function varintField(to: ProtobufWriter, field: number, value: number | bigint): void {
+  if (Number(value) !== 0) explicitVarintField(to, field, value)
 }
 
 /** The same, but 0 is written: within a oneof it is not the default. */
-export function explicitVarintField(field: number, value: bigint): Buffer {
-  return Buffer.concat([tag(field, VARINT), varint(value)])
+export function explicitVarintField(
+  to: ProtobufWriter,
+  field: number,
+  value: number | bigint,
+): void {
+  varint(to, value)
+  tag(to, field, VARINT)
 }
 
-export function doubleField(field: number, value: number): Buffer {
-  const bytes = Buffer.alloc(8)
-  bytes.writeDoubleLE(value)
-  return Buffer.concat([tag(field, FIXED_64), bytes])
+export function doubleField(to: ProtobufWriter, field: number, value: number): void {
+  const at = reserve(to, 8)
+  to.bytes.writeDoubleLE(value, at)
+  tag(to, field, FIXED_64)
 }
 
 /** A fixed64; nothing for 0. */
-export function fixed64Field(field: number, value: bigint): Buffer {
-  if (value === 0n) return EMPTY
-  const bytes = Buffer.alloc(8)
-  bytes.writeBigUInt64LE(value)
-  return Buffer.concat([tag(field, FIXED_64), bytes])
+export function fixed64Field(to: ProtobufWriter, field: number, value: bigint): void {
+  if (value === 0n) return
+  const at = reserve(to, 8)
+  to.bytes.writeBigUInt64LE(value, at)
+  tag(to, field, FIXED_64)
 }
 
 /** A fixed32; nothing for 0. */
-export function fixed32Field(field: number, value: number): Buffer {
-  if (value === 0) return EMPTY
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32LE(value)
-  return Buffer.concat([tag(field, FIXED_32), bytes])
+export function fixed32Field(to: ProtobufWriter, field: number, value: number): void {
+  if (value === 0) return
+  const at = reserve(to, 4)
+  to.bytes.writeUInt32LE(value, at)
+  tag(to, field, FIXED_32)
 }

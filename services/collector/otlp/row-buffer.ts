@@ -1,8 +1,12 @@
+import { HEAP } from '../memory.ts'
+import type { Allocator } from '../memory.ts'
 import type { Identity } from './identities.ts'
 
 /** Finished rows of `spans` in COPY BINARY, back to back, and what is needed to find, sort and split them. */
 export interface RowBuffer {
   bytes: Buffer
+  /** Where `bytes` come from, and more. */
+  readonly memory: Allocator
   /** Where the next row goes. */
   end: number
   rows: number
@@ -16,9 +20,10 @@ export interface RowBuffer {
 
 const FIRST_ROWS = 1024
 
-export function createRowBuffer(bytes: Buffer): RowBuffer {
+export function createRowBuffer(bytes: Buffer, memory = HEAP): RowBuffer {
   return {
     bytes,
+    memory,
     end: 0,
     rows: 0,
     offsets: new Uint32Array(FIRST_ROWS),

@@ -1,4 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
+import { enlarge, HEAP } from '../memory.ts'
+import type { Allocator } from '../memory.ts'
+import type { SimdEscape } from './simd-escape.ts'
 
 /**
  * Where the transcoder reads and where it writes. One object passes through all its functions instead of objects per
@@ -13,6 +16,10 @@ export interface Tape {
   out: Buffer
   outView: DataView
   to: number
+  /** Where more memory for the rows comes from. */
+  memory: Allocator
+  /** Present while both requests and rows lie in its memory. */
+  simd: SimdEscape | undefined
   /** The tag of the span field being read. */
   tag: number
   /** Where the last scanned KeyValue has its key and its value; `valueFrom` is -1 when it has none. */
@@ -42,6 +49,8 @@ export function createTape(): Tape {
     out: EMPTY,
     outView: view,
     to: 0,
+    memory: HEAP,
+    simd: undefined,
     tag: 0,
     keyFrom: 0,
     keyEnd: 0,
@@ -78,10 +87,12 @@ export function reserve(tape: Tape, size: number): void {
   if (tape.to + size > tape.out.length) grow(tape, size)
 }
 
+const GROWTH = 1.25
+
 function grow(tape: Tape, size: number): void {
-  const bigger = Buffer.allocUnsafeSlow(Math.max(tape.out.length * 2, tape.to + size))
-  tape.out.copy(bigger, 0, 0, tape.to)
-  writeTo(tape, bigger, tape.to)
+  const needed = Math.max(tape.to + size, Math.ceil(tape.to * GROWTH))
+  writeTo(tape, enlarge(tape.memory, tape.out, { used: tape.to, size: needed }), tape.to)
+  if (tape.out.buffer !== tape.simd?.block) tape.simd = undefined
 }
 
 /** Raises `invalid_request`: the body is not a protobuf message. */

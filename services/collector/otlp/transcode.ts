@@ -4,6 +4,7 @@ import { noteRow, truncateRows } from './row-buffer.ts'
 import type { RowBuffer } from './row-buffer.ts'
 import { writeSpanRow } from './span-row.ts'
 import type { Refusal, SpanContext } from './span-row.ts'
+import type { SimdEscape } from './simd-escape.ts'
 import { createSpanScan } from './span-scan.ts'
 import type { SpanScan } from './span-scan.ts'
 import { checkEnd, createTape, malformed, readEnd, readFrom, readVarint } from './tape.ts'
@@ -48,7 +49,7 @@ interface State {
  * span, appended to the target. Raises `invalid_request` for a body that is not such a message; the target is then as
  * it was before.
  */
-export function createTranscoder(): Transcode {
+export function createTranscoder(simd?: SimdEscape): Transcode {
   const tape = createTape()
   const scan = createSpanScan()
   const identities = createIdentities()
@@ -59,6 +60,9 @@ export function createTranscoder(): Transcode {
     const { rows, end } = target
     readFrom(tape, body)
     writeTo(tape, target.bytes, end)
+    tape.memory = target.memory
+    const isShared = body.buffer === simd?.block && target.bytes.buffer === simd?.block
+    tape.simd = isShared ? simd : undefined
     tape.truncated = 0
     try {
       readRequest(state, body.length)

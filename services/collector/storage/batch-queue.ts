@@ -1,5 +1,6 @@
-import type { Lease } from '../admission.ts'
-import type { BufferPool } from '../buffer-pool.ts'
+import { enlarge } from '../memory.ts'
+import type { Memory } from '../memory.ts'
+import { overBudget } from '../refusals.ts'
 import { createRowBuffer, noteRow, truncateRows } from '../otlp/row-buffer.ts'
 import type { RowBuffer } from '../otlp/row-buffer.ts'
 
@@ -16,7 +17,6 @@ export interface Batch {
 interface Entry {
   readonly firstRow: number
   readonly endRow: number
-  readonly lease: Lease
   readonly settle: (rejected: number) => void
 }
 
@@ -28,13 +28,15 @@ export interface QueueState {
 }
 
 export interface BatchQueue {
-  /** A batch that takes rows, with room for `bytes` of them; more make it grow. */
+  /** A batch that takes rows, with room for `bytes` of them; more make it grow. Raises `unavailable`. */
   open(isRepeat: boolean, bytes: number): Batch
   /** Rows of a request were added to the batch. Resolves, when they are written, to how many were rejected. */
-  add(batch: Batch, rows: number, lease: Lease): Promise<number>
+  add(batch: Batch, rows: number): Promise<number>
+  /** A request brought no rows after all. */
+  leave(batch: Batch): void
   /** The next batch, as soon as there is one; undefined when the queue is closed and empty. */
   take(): Promise<Batch | undefined>
-  /** The batch is written; `isRejected` tells which rows the database refused. */
+  /** The batch is written, but for the rows that the database refused. */
   finish(batch: Batch, rejectedRows: readonly number[]): void
   close(): void
   state(): QueueState
@@ -43,54 +45,71 @@ export interface BatchQueue {
 export interface QueueLimits {
   readonly maxRows: number
   readonly maxBytes: number
-  readonly pool: BufferPool
+  readonly memory: Memory
   readonly now: () => number
 }
 
-/** A buffer that had to grow would hold more memory than its rows are counted for. */
 const hasRoom = ({ bytes, end }: RowBuffer, more: number): boolean => end + more <= bytes.length
 
+/** Writers of JSON ask for six times the length of a string, of which there may be up to this much. */
+const SLACK_BYTES = 1.6 * 2 ** 20
+
 /** Batches in the order in which they came. A batch is closed when it is full, or when a writer is free to take it. */
-export function createBatchQueue({ maxRows, maxBytes, pool, now }: QueueLimits): BatchQueue {
+export function createBatchQueue({ maxRows, maxBytes, memory, now }: QueueLimits): BatchQueue {
   const unwritten = new Set<Batch>()
   const full: Batch[] = []
   const opened = new Map<boolean, Batch>()
-  const takers = createTakers((): Batch | undefined => {
-    const batch = full.shift() ?? [...opened.values()].find(({ entries }) => entries.length > 0)
-    if (batch && opened.get(batch.isRepeat) === batch) opened.delete(batch.isRepeat)
+  /** It takes no more rows: the memory that it did not need serves others. */
+  const closeBatch = (batch: Batch): Batch => {
+    const { buffer } = batch
+    if (opened.get(batch.isRepeat) === batch) opened.delete(batch.isRepeat)
+    buffer.bytes = memory.trim(buffer.bytes, buffer.end)
     return batch
+  }
+  const takers = createTakers((): Batch | undefined => {
+    const batch = [...opened.values()].find(({ entries }) => entries.length > 0)
+    return full.shift() ?? (batch && closeBatch(batch))
   })
   return {
     open(isRepeat, bytes) {
       const found = opened.get(isRepeat)
       if (found && hasRoom(found.buffer, bytes)) return found
-      if (found && found.entries.length > 0) full.push(found)
-      const memory = pool.take(Math.max(bytes, maxBytes))
-      const batch = { buffer: createRowBuffer(memory), entries: [], openedAt: now(), isRepeat }
+      if (found) full.push(closeBatch(found))
+      const buffer = takeBuffer(memory, [Math.max(bytes, maxBytes) + SLACK_BYTES, bytes])
+      const batch = { buffer, entries: [], openedAt: now(), isRepeat }
       opened.set(isRepeat, batch)
       return batch
     },
-    add(batch, rows, lease) {
-      const { buffer, entries, isRepeat } = batch
+    add(batch, rows) {
+      const { buffer, entries } = batch
       unwritten.add(batch)
-      if (buffer.rows >= maxRows || buffer.end >= maxBytes) {
-        opened.delete(isRepeat)
-        full.push(batch)
-      }
+      if (buffer.rows >= maxRows || buffer.end >= maxBytes) full.push(closeBatch(batch))
       takers.wake()
       return new Promise((settle) => {
-        entries.push({ firstRow: buffer.rows - rows, endRow: buffer.rows, lease, settle })
+        entries.push({ firstRow: buffer.rows - rows, endRow: buffer.rows, settle })
       })
+    },
+    leave(batch) {
+      if (batch.entries.length === 0) memory.give(closeBatch(batch).buffer.bytes)
     },
     take: () => takers.wait(),
     finish(batch, rejectedRows) {
       unwritten.delete(batch)
       settleEntries(batch, rejectedRows)
-      pool.give(batch.buffer.bytes)
+      memory.give(batch.buffer.bytes)
     },
     close: () => takers.close(),
     state: () => stateOf(unwritten),
   }
+}
+
+/** A buffer of the first of these sizes that is to be had. */
+function takeBuffer(memory: Memory, sizes: readonly number[]): RowBuffer {
+  for (const size of sizes) {
+    const bytes = memory.take(Math.ceil(size))
+    if (bytes) return createRowBuffer(bytes, memory)
+  }
+  throw overBudget()
 }
 
 /** Those who wait for a batch, first come first served. */
@@ -126,8 +145,7 @@ function createTakers(next: () => Batch | undefined) {
 }
 
 function settleEntries({ entries }: Batch, rejectedRows: readonly number[]): void {
-  for (const { firstRow, endRow, lease, settle } of entries) {
-    lease.release()
+  for (const { firstRow, endRow, settle } of entries) {
     settle(rejectedRows.filter((row) => row >= firstRow && row < endRow).length)
   }
 }
@@ -148,11 +166,9 @@ function stateOf(unwritten: ReadonlySet<Batch>): QueueState {
 export function moveRows(source: RowBuffer, first: number, target: RowBuffer): void {
   const from = source.offsets[first] ?? source.end
   const size = source.end - from
-  if (target.end + size > target.bytes.length) {
-    const bigger = Buffer.allocUnsafeSlow(Math.max(target.bytes.length * 2, target.end + size))
-    target.bytes.copy(bigger, 0, 0, target.end)
-    target.bytes = bigger
-  }
+  const { bytes, end, memory } = target
+  if (end + size > bytes.length)
+    target.bytes = enlarge(memory, bytes, { used: end, size: end + size })
   for (let row = first; row < source.rows; row++) {
     const offset = (source.offsets[row] ?? 0) - from + target.end
     noteRow(target, offset, source.startTimes[row] ?? 0)

@@ -27,8 +27,16 @@ import type { ServerMessage } from './wire-messages.ts'
  */
 export interface CopyConnection extends Session {
   /** Runs a `copy … from stdin` with this data; answers the number of rows, committed if no transaction is open. */
-  copy(statement: string, data: readonly Buffer[]): Promise<number>
+  copy(statement: string, stream: CopyStream): Promise<number>
   close(): void
+}
+
+/** The data of a COPY. */
+export interface CopyStream {
+  /** Bytes of all chunks. */
+  readonly size: number
+  /** A chunk may be overwritten when the second one after it is asked for. */
+  readonly chunks: () => Iterable<Buffer>
 }
 
 /** Plain statements on one connection, with the same promise. */
@@ -95,15 +103,20 @@ function createConnection(
     socket.destroy()
     for (const exchange of waiting.splice(0)) exchange.reject(exchange.error ?? error)
   }
-  const send = (buffers: readonly Buffer[]): Promise<string> =>
-    new Promise((resolve, reject) => {
-      if (lost) return reject(lost)
+  const send = async (buffers: Iterable<Buffer>): Promise<string> => {
+    if (lost) throw lost
+    const answer = new Promise<string>((resolve, reject) => {
       waiting.push({ resolve, reject, tag: '', error: undefined })
-      socket.cork()
-      for (const buffer of buffers) socket.write(buffer)
-      socket.uncork()
     })
-  const run = (buffers: readonly Buffer[]): Promise<string> => {
+    const written = writeAll(socket, buffers)
+    try {
+      return await answer
+    } finally {
+      // A server that refuses may answer early; the next statement must not get into the data.
+      await written
+    }
+  }
+  const run = (buffers: Iterable<Buffer>): Promise<string> => {
     const timeoutMs = statementTimeoutMs + TIMEOUT_GRACE_MS
     const statement = deadline({ name: 'PostgreSQL', timeoutMs }, () => send(buffers))
     statement.catch((error: unknown) => {
@@ -121,7 +134,7 @@ function createConnection(
   return {
     ready: send([startupMessage(parametersOf(address, statementTimeoutMs))]),
     query: (statement) => run([queryMessage(statement)]),
-    copy: async (statement, data) => copiedRows(await run(copyMessages(statement, data))),
+    copy: async (statement, stream) => copiedRows(await run(copyMessages(statement, stream))),
     isOpen: () => lost === undefined,
     close() {
       if (lost) return
@@ -147,10 +160,26 @@ function parametersOf(address: DatabaseAddress, statementTimeoutMs: number) {
 const connectionLost = (why: string): AppError =>
   new AppError('unavailable', `The connection to PostgreSQL was lost: ${why}.`)
 
-/** The whole COPY leaves at once: a server that refuses the statement skips the data, by the protocol. */
-function copyMessages(statement: string, data: readonly Buffer[]): readonly Buffer[] {
-  const size = data.reduce((sum, { length }) => sum + length, 0)
-  return [queryMessage(statement), copyDataHead(size), ...data, copyDone()]
+/** The data follow the statement at once: a server that refuses it skips them, by the protocol. */
+function* copyMessages(statement: string, { size, chunks }: CopyStream): Generator<Buffer> {
+  yield Buffer.concat([queryMessage(statement), copyDataHead(size)])
+  yield* chunks()
+  yield copyDone()
+}
+
+/** Writes buffers, no more than two ahead of what the system has taken. Ends early when the socket is lost. */
+async function writeAll(socket: Socket, buffers: Iterable<Buffer>): Promise<void> {
+  let before: Promise<void> | undefined
+  // The small pieces around the data travel with them.
+  socket.cork()
+  process.nextTick(() => socket.uncork())
+  for (const buffer of buffers) {
+    if (socket.destroyed) return
+    const taken = new Promise<void>((resolve) => socket.write(buffer, () => resolve()))
+    await before
+    before = taken
+  }
+  await before
 }
 
 function copiedRows(tag: string): number {

@@ -1,10 +1,9 @@
-import type { Lease } from '../admission.ts'
-import type { BufferPool } from '../buffer-pool.ts'
-import { overBudget, unavailable } from '../refusals.ts'
-import { truncateRows } from '../otlp/row-buffer.ts'
+import type { Memory } from '../memory.ts'
+import { unavailable } from '../refusals.ts'
 import type { Transcode, Transcript, Window } from '../otlp/transcode.ts'
+import { rowOffset, truncateRows } from '../otlp/row-buffer.ts'
 import { createBatchQueue, moveRows } from './batch-queue.ts'
-import type { QueueState } from './batch-queue.ts'
+import type { Batch, QueueState } from './batch-queue.ts'
 import { createSeenRequests } from './seen-requests.ts'
 import type { Writer, Written } from './writer.ts'
 
@@ -17,20 +16,20 @@ export interface Submission {
 
 export interface GroupCommitOptions {
   readonly transcode: Transcode
-  readonly pool: BufferPool
+  readonly memory: Memory
   readonly writers: readonly Writer[]
   readonly window: () => Window
   readonly onWritten: (written: Written, facts: { rows: number; seconds: number }) => void
   readonly now: () => number
   /** A batch is full when it has this many rows, or bytes. @default 4096 */
   readonly maxRows?: number
-  /** @default 8 MiB */
+  /** @default 8 MiB, or an eighth of a small memory */
   readonly maxBytes?: number
 }
 
 export interface GroupCommit {
   /** Raises `invalid_request` for a bad body, `unavailable` when the rows do not fit the memory. */
-  submit(body: Buffer, lease: Lease): Submission
+  submit(body: Buffer): Submission
   state(): QueueState
   /** Takes no more; resolves when all rows are written. */
   drain(): Promise<void>
@@ -46,8 +45,9 @@ const ROWS_PER_BODY = 1.5
  * free takes what is there, so batches grow only while the database is busy.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
-  const { transcode, pool, now, maxRows = MAX_ROWS, maxBytes = MAX_BYTES } = options
-  const queue = createBatchQueue({ maxRows, maxBytes, pool, now })
+  const { transcode, memory, now, maxRows = MAX_ROWS } = options
+  const { maxBytes = Math.min(MAX_BYTES, memory.capacity >> 3) } = options
+  const queue = createBatchQueue({ maxRows, maxBytes, memory, now })
   const isSeen = createSeenRequests()
   let draining = false
 
@@ -65,24 +65,29 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     }
   }
   const finished = Promise.all(options.writers.map(runWriter))
+  /** Requests that came before go the careful way, and do not spoil a batch of fresh ones. */
+  const moveToRepeats = ({ buffer }: Batch, first: number): Batch => {
+    const repeats = queue.open(true, buffer.end - rowOffset(buffer, first))
+    moveRows(buffer, first, repeats.buffer)
+    return repeats
+  }
 
   return {
-    submit(body, lease) {
+    submit(body) {
       if (draining) throw unavailable('draining', 'The collector is stopping.')
       const fresh = queue.open(false, Math.ceil(body.length * ROWS_PER_BODY))
       const { rows, end } = fresh.buffer
-      const transcript = transcode(body, fresh.buffer, options.window())
-      if (!lease.resize(fresh.buffer.end - end)) {
+      try {
+        const transcript = transcode(body, fresh.buffer, options.window())
+        if (transcript.rows === 0) return { transcript, settled: Promise.resolve(0) }
+        const batch = isSeen(fresh.buffer, rows) ? moveToRepeats(fresh, rows) : fresh
+        return { transcript, settled: queue.add(batch, transcript.rows) }
+      } catch (error) {
         truncateRows(fresh.buffer, rows, end)
-        throw overBudget()
+        throw error
+      } finally {
+        queue.leave(fresh)
       }
-      if (transcript.rows === 0) return { transcript, settled: Promise.resolve(0) }
-      if (!isSeen(fresh.buffer, rows)) {
-        return { transcript, settled: queue.add(fresh, transcript.rows, lease) }
-      }
-      const repeat = queue.open(true, fresh.buffer.end - end)
-      moveRows(fresh.buffer, rows, repeat.buffer)
-      return { transcript, settled: queue.add(repeat, transcript.rows, lease) }
     },
     state: () => queue.state(),
     async drain() {

@@ -1,6 +1,7 @@
 import { rowOffset } from '../otlp/row-buffer.ts'
 import type { RowBuffer } from '../otlp/row-buffer.ts'
 import { ROW_SPAN_ID, ROW_TRACE_ID } from '../otlp/span-columns.ts'
+import type { CopyStream } from './copy-connection.ts'
 
 const COPY_HEADER = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
 const COPY_TRAILER = Buffer.from([0xff, 0xff])
@@ -36,29 +37,47 @@ function compareIds(buffer: RowBuffer, a: number, b: number): number {
   return left < right ? -1 : Number(left > right)
 }
 
-/** A complete COPY BINARY stream of these rows; valid until the next one is made. */
-export type CopyStream = (buffer: RowBuffer, rows: Uint32Array) => Buffer[]
+/** Makes COPY BINARY streams of rows in the order given, one after the other, through little memory of its own. */
+export function createCopyStreams(): (buffer: RowBuffer, rows: Uint32Array) => CopyStream {
+  const scratch: Scratch = [
+    Buffer.allocUnsafeSlow(CHUNK_BYTES),
+    Buffer.allocUnsafeSlow(CHUNK_BYTES),
+  ]
+  return (buffer, rows) => ({
+    size: COPY_HEADER.length + sizeOf(buffer, rows) + COPY_TRAILER.length,
+    chunks: () => copyChunks(buffer, rows, scratch),
+  })
+}
 
-const SCRATCH_BYTES = 16 << 20
+function* copyChunks(buffer: RowBuffer, rows: Uint32Array, scratch: Scratch): Generator<Buffer> {
+  yield COPY_HEADER
+  if (isInOrder(buffer, rows)) yield buffer.bytes.subarray(0, buffer.end)
+  else yield* gather(buffer, rows, scratch)
+  yield COPY_TRAILER
+}
 
-/** Puts rows into a stream through memory of its own, which serves again and again. */
-export function createCopyStream(): CopyStream {
-  let scratch: Buffer = Buffer.alloc(0)
-  const memory = (size: number): Buffer => {
-    if (size > SCRATCH_BYTES) return Buffer.allocUnsafeSlow(size)
-    if (size > scratch.length) scratch = Buffer.allocUnsafeSlow(Math.min(size * 2, SCRATCH_BYTES))
-    return scratch
-  }
-  return (buffer, rows) => {
-    const isInOrder = rows.length === buffer.rows && rows.every((row, place) => row === place)
-    if (isInOrder) return [COPY_HEADER, buffer.bytes.subarray(0, buffer.end), COPY_TRAILER]
-    const gathered = memory(sizeOf(buffer, rows))
-    let to = 0
-    for (const row of rows) {
-      to += buffer.bytes.copy(gathered, to, rowOffset(buffer, row), rowOffset(buffer, row + 1))
+const CHUNK_BYTES = 512 * 1024
+/** One is filled while the other is on its way. */
+type Scratch = readonly [Buffer, Buffer]
+
+const isInOrder = (buffer: RowBuffer, rows: Uint32Array): boolean =>
+  rows.length === buffer.rows && rows.every((row, place) => row === place)
+
+function* gather(buffer: RowBuffer, rows: Uint32Array, scratch: Scratch): Generator<Buffer> {
+  let [filling, sent] = scratch
+  let to = 0
+  for (const row of rows) {
+    const from = rowOffset(buffer, row)
+    const end = rowOffset(buffer, row + 1)
+    if (to > 0 && to + end - from > CHUNK_BYTES) {
+      yield filling.subarray(0, to)
+      ;[filling, sent] = [sent, filling]
+      to = 0
     }
-    return [COPY_HEADER, gathered.subarray(0, to), COPY_TRAILER]
+    if (end - from > CHUNK_BYTES) yield buffer.bytes.subarray(from, end)
+    else to += buffer.bytes.copy(filling, to, from, end)
   }
+  if (to > 0) yield filling.subarray(0, to)
 }
 
 function sizeOf(buffer: RowBuffer, rows: Uint32Array): number {

@@ -1,7 +1,7 @@
 import type { DatabaseAddress } from '../../shared/database.ts'
 import type { Log } from '../../shared/log.ts'
-import type { BufferPool } from '../buffer-pool.ts'
 import type { Health } from '../health.ts'
+import type { Memory } from '../memory.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { POSTGRES_EPOCH_US } from '../otlp/span-row.ts'
 import { createTranscoder } from '../otlp/transcode.ts'
@@ -17,7 +17,7 @@ import type { Writer, Written } from './writer.ts'
 export interface StorageOptions {
   readonly address: DatabaseAddress
   readonly partitions: Partitions
-  readonly pool: BufferPool
+  readonly memory: Memory
   readonly health: Health
   readonly metrics: CollectorMetrics
   readonly log: Log
@@ -36,12 +36,12 @@ const FUTURE_MS = 86_400_000
 
 /** The way from request bodies to committed rows. */
 export function createStorage(options: StorageOptions): Storage {
-  const { now, retentionWeeks, metrics, pool } = options
+  const { now, retentionWeeks, metrics, memory } = options
   const stopping = new AbortController()
   const writers = createWriters(options, stopping.signal)
   const commit = createGroupCommit({
-    transcode: createTranscoder(),
-    pool,
+    transcode: createTranscoder(memory.simd),
+    memory,
     writers,
     now,
     window: () => windowAt(now(), retentionWeeks),

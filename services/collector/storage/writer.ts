@@ -3,12 +3,12 @@ import type { DatabaseAddress } from '../../shared/database.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import type { RowBuffer } from '../otlp/row-buffer.ts'
 import { openCopyConnection } from './copy-connection.ts'
-import type { CopyConnection } from './copy-connection.ts'
+import type { CopyConnection, CopyStream } from './copy-connection.ts'
 import type { StoreIdentities } from './identity-store.ts'
 import { dayOf } from './partitions.ts'
 import type { Day, Partitions } from './partitions.ts'
 import { storeReject } from './reject-store.ts'
-import { createCopyStream, rowBytes, rowIds, sortedRows } from './sorted-rows.ts'
+import { createCopyStreams, rowBytes, rowIds, sortedRows } from './sorted-rows.ts'
 import { BEGIN_MERGE, COPY_INCOMING, COPY_SPANS, MERGE_INCOMING } from './span-statements.ts'
 
 /** What became of a buffer of rows. */
@@ -52,7 +52,7 @@ const UNIX_TO_POSTGRES_EPOCH_MS = 946_684_800_000
 /** Writes buffers of rows over one connection of its own, whatever it takes. */
 export function createWriter(options: WriterOptions): Writer {
   let connection: CopyConnection | undefined
-  const copyStream = createCopyStream()
+  const copyStream = createCopyStreams()
   const connect = async (): Promise<CopyConnection> => {
     if (connection?.isOpen() !== true) connection = await openCopyConnection(options.address)
     return connection
@@ -103,7 +103,7 @@ function daysOf(buffer: RowBuffer, rows: Uint32Array): Set<Day> {
   return days
 }
 
-async function merge(connection: CopyConnection, stream: readonly Buffer[]): Promise<number> {
+async function merge(connection: CopyConnection, stream: CopyStream): Promise<number> {
   try {
     await connection.query(BEGIN_MERGE)
     await connection.copy(COPY_INCOMING, stream)

@@ -4,7 +4,10 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openCopyConnection } from '../../../services/collector/storage/copy-connection.ts'
-import type { CopyConnection } from '../../../services/collector/storage/copy-connection.ts'
+import type {
+  CopyConnection,
+  CopyStream,
+} from '../../../services/collector/storage/copy-connection.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import type { Database } from '../../../services/shared/database.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -12,7 +15,7 @@ import type { TestDatabase } from '../../support/postgres.ts'
 import { createDatabaseProxy } from './support/database-proxy.ts'
 
 /** COPY BINARY of one int4 column. */
-function numbers(...values: number[]): Buffer[] {
+function numbers(...values: number[]): CopyStream {
   const header = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
   const rows = values.map((value) => {
     const row = Buffer.alloc(10)
@@ -21,7 +24,11 @@ function numbers(...values: number[]): Buffer[] {
     row.writeInt32BE(value, 6)
     return row
   })
-  return [header, ...rows, Buffer.from([0xff, 0xff])]
+  return streamOf(header, ...rows, Buffer.from([0xff, 0xff]))
+}
+
+function streamOf(...chunks: Buffer[]): CopyStream {
+  return { size: Buffer.concat(chunks).length, chunks: () => chunks }
 }
 
 const COPY = 'copy numbers from stdin (format binary)'
@@ -53,7 +60,7 @@ describe('the connection for COPY', () => {
   it.each([
     ['a duplicate key, which shows at the end', COPY, numbers(4, 1), '23505'],
     ['a row that a constraint refuses', COPY, numbers(4, 1000), '23514'],
-    ['a damaged stream', COPY, [Buffer.from('nonsense')], '22P04'],
+    ['a damaged stream', COPY, streamOf(Buffer.from('nonsense')), '22P04'],
     ['a missing table', 'copy nothing from stdin', numbers(4), '42P01'],
   ])('rejects %s, and goes on', async (...[, statement, data, sqlstate]) => {
     const connection = await open()

@@ -1,0 +1,94 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createRowBuffer } from '../../../services/collector/otlp/row-buffer.ts'
+import { createTranscoder } from '../../../services/collector/otlp/transcode.ts'
+import { openCopyConnection } from '../../../services/collector/storage/copy-connection.ts'
+import type { CopyStream } from '../../../services/collector/storage/copy-connection.ts'
+import { createCopyStreams, sortedRows } from '../../../services/collector/storage/sorted-rows.ts'
+import { COPY_SPANS } from '../../../services/collector/storage/span-statements.ts'
+import { parseAddress } from '../../../services/shared/database.ts'
+import { median } from '../support/statistics.ts'
+
+/** As many requests as the collector usually puts into one commit. */
+const REQUESTS_A_COMMIT = 8
+const ALWAYS = { oldest: -(2 ** 53), newest: 2 ** 53 }
+
+export const hasPsql = (): boolean => spawnSync('psql', ['--version']).status === 0
+
+/** The rows of these requests as COPY BINARY, one buffer for each commit. */
+export function toCopyData(bodies: readonly Buffer[]): Buffer[] {
+  const transcode = createTranscoder()
+  const streams = createCopyStreams()
+  const data: Buffer[] = []
+  for (let from = 0; from < bodies.length; from += REQUESTS_A_COMMIT) {
+    const buffer = createRowBuffer(Buffer.allocUnsafe(16 << 20))
+    for (const body of bodies.slice(from, from + REQUESTS_A_COMMIT)) transcode(body, buffer, ALWAYS)
+    const copies: Buffer[] = []
+    for (const chunk of streams(buffer, sortedRows(buffer)).chunks())
+      copies.push(Buffer.from(chunk))
+    data.push(Buffer.concat(copies))
+  }
+  return data
+}
+
+/** Copies the data over some connections and answers the seconds that it took. */
+export type CopyAll = (data: readonly Buffer[], connections: number) => Promise<number>
+
+/** Every n-th one, from the first or another on. */
+const share = <Item>(list: readonly Item[], of: number, turn: number): Item[] =>
+  list.filter((_, i) => i % of === turn)
+
+/** With psql's `\copy`, less the time that psql needs to start. */
+export function createPsqlCopy(url: string, directory: string): CopyAll {
+  const run = async (script: string): Promise<void> => {
+    const file = join(directory, `${Math.random()}.sql`)
+    writeFileSync(file, script)
+    const psql = spawn('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', url, '-f', file], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    const [code] = await once(psql, 'exit')
+    if (code !== 0) throw new Error(`psql ended with ${code}`)
+  }
+  return async (data, connections) => {
+    const scripts = Array.from({ length: connections }, (_, turn) =>
+      share(data, connections, turn).map((bytes, i) => {
+        const file = join(directory, `copy-${turn}-${i}`)
+        writeFileSync(file, bytes)
+        return `\\${COPY_SPANS.replace('from stdin', `from '${file}'`)}\n`
+      }),
+    )
+    const starts = await Promise.all([1, 2, 3].map(() => timed(() => run('select 1;'))))
+    const all = await timed(() => Promise.all(scripts.map((lines) => run(lines.join('')))))
+    return all - median(starts)
+  }
+}
+
+/** With the collector's own client, for machines without psql. */
+export function createOwnCopy(url: string): CopyAll {
+  return async (data, connections) => {
+    const sessions = await Promise.all(
+      Array.from({ length: connections }, () => openCopyConnection(parseAddress(url))),
+    )
+    const seconds = await timed(() =>
+      Promise.all(
+        sessions.map(async (session, turn) => {
+          for (const bytes of share(data, connections, turn)) {
+            await session.copy(COPY_SPANS, streamOf(bytes))
+          }
+        }),
+      ),
+    )
+    for (const session of sessions) session.close()
+    return seconds
+  }
+}
+
+const streamOf = (bytes: Buffer): CopyStream => ({ size: bytes.length, chunks: () => [bytes] })
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  await work()
+  return (performance.now() - started) / 1000
+}

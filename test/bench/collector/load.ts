@@ -1,0 +1,71 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+
+export interface Load {
+  readonly url: string
+  readonly token: string
+  readonly contentType: string
+  readonly connections: number
+  readonly bodies: readonly Buffer[]
+}
+
+export interface LoadResult {
+  readonly seconds: number
+  /** Of each request, from its first byte to its answer; milliseconds. */
+  readonly latenciesMs: number[]
+}
+
+/**
+ * Sends every body once, over connections that are kept, each with one request at a time. Raw sockets: a client library
+ * would cost more than what it measures. Raises when an answer is not 200.
+ */
+export async function sendLoad(load: Load): Promise<LoadResult> {
+  const sockets = await Promise.all(Array.from({ length: load.connections }, () => open(load.url)))
+  const latenciesMs: number[] = []
+  const queue = load.bodies.values()
+  const started = performance.now()
+  await Promise.all(
+    sockets.map(async (socket) => {
+      for (const body of queue) {
+        const sent = performance.now()
+        await exchange(socket, load, body)
+        latenciesMs.push(performance.now() - sent)
+      }
+    }),
+  )
+  const seconds = (performance.now() - started) / 1000
+  for (const socket of sockets) socket.destroy()
+  return { seconds, latenciesMs }
+}
+
+async function open(url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true })
+  await once(socket, 'connect')
+  return socket
+}
+
+async function exchange(socket: Socket, load: Load, body: Buffer): Promise<void> {
+  socket.cork()
+  socket.write(
+    `POST /v1/traces HTTP/1.1\r\nhost: bench\r\ncontent-type: ${load.contentType}\r\n` +
+      `authorization: ${load.token}\r\ncontent-length: ${body.length}\r\n\r\n`,
+  )
+  socket.write(body)
+  socket.uncork()
+  let answer = ''
+  while (!isComplete(answer)) {
+    const [chunk] = (await once(socket, 'data')) as [Buffer]
+    answer += chunk.toString('latin1')
+  }
+  if (!answer.startsWith('HTTP/1.1 200')) throw new Error(`the answer was ${answer.slice(0, 200)}`)
+}
+
+function isComplete(answer: string): boolean {
+  const head = answer.indexOf('\r\n\r\n')
+  if (head < 0) return false
+  const length = /content-length: (\d+)/i.exec(answer)?.[1]
+  if (length === undefined) return answer.endsWith('0\r\n\r\n')
+  return answer.length >= head + 4 + Number(length)
+}

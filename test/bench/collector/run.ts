@@ -1,0 +1,175 @@
+import { fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
+import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
+import type { Database } from '../../../services/shared/database.ts'
+import { bundleCollector, spawnCollector } from '../../services/collector/support/bundle.ts'
+import { bearer, PROTOBUF } from '../../services/collector/support/harness.ts'
+import { freePort } from '../../support/free-port.ts'
+import { cpuOf, cpuOfFamily } from '../support/processes.ts'
+import { createRequest, freshCopy } from '../support/requests.ts'
+import type { Profile, RequestTemplate } from '../support/requests.ts'
+import { createOwnCopy, createPsqlCopy, hasPsql, toCopyData } from './copy-limit.ts'
+import type { CopyAll } from './copy-limit.ts'
+import { sendLoad } from './load.ts'
+import { printResults } from './report.ts'
+import type { Sample } from './report.ts'
+
+const ROUNDS = 7
+const CONNECTIONS = 32
+const WRITERS = 2
+const SPANS_A_REQUEST = 512
+const REQUESTS: Readonly<Record<Profile, number>> = { llm: 96, light: 400 }
+/** Requests for the slow receiver: a share of the others' is enough. */
+const INSERT_SHARE = 6
+/** Different requests; the rest are copies with other ids. */
+const TEMPLATES = 24
+
+/** Servers as an installation has them: every commit reaches the disk. No vacuum in the middle of a round. */
+const SETTINGS = { shared_buffers: '1GB', max_wal_size: '8GB', autovacuum: 'off' }
+
+/** One way of taking the requests. Answers the seconds it took, or all about it. */
+type Contender = () => Promise<Omit<Sample, 'walBytes' | 'tableBytes' | 'postgresSeconds'>>
+
+interface Stage {
+  readonly sql: Database
+  readonly postgresPid: number
+  readonly copyAll: CopyAll
+  readonly collector: { readonly url: string; readonly pid: number }
+  readonly insert: Receiver
+  readonly drop: Receiver
+}
+
+interface Receiver {
+  readonly url: string
+  readonly pid: number
+  readonly child: ChildProcess
+}
+
+export async function run(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'bench-'))
+  chmodSync(directory, 0o755)
+  const port = await freePort()
+  const data = join(directory, 'data')
+  const server = await startEmbeddedPostgres({ directory: data, port, settings: SETTINGS })
+  const bundle = await bundleCollector()
+  const env = { COLLECTOR_WRITERS: String(WRITERS) }
+  const collector = await spawnCollector(bundle.main, { databaseUrl: server.url, env })
+  const sql = connectDatabase(parseAddress(server.url), { name: 'bench', max: 1 })
+  const [insert, drop] = await Promise.all([
+    startReceiver('insert', server.url),
+    startReceiver('drop', server.url),
+  ])
+  const stage: Stage = {
+    sql,
+    postgresPid: server.pid,
+    copyAll: hasPsql() ? createPsqlCopy(server.url, directory) : createOwnCopy(server.url),
+    collector: { url: collector.url, pid: collector.child.pid ?? 0 },
+    insert,
+    drop,
+  }
+  try {
+    for (const profile of ['llm', 'light'] as const) await measure(profile, stage)
+  } finally {
+    insert.child.kill()
+    drop.child.kill()
+    await sql.end()
+    await collector.kill('SIGTERM')
+    await server.stop()
+    bundle.remove()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+async function startReceiver(kind: 'insert' | 'drop', url: string): Promise<Receiver> {
+  const file = new URL('./receivers.ts', import.meta.url)
+  const child = fork(file, [kind, url, String(WRITERS)], { execArgv: ['--import', 'tsx'] })
+  const [address] = (await once(child, 'message')) as [string]
+  return { url: address, pid: child.pid ?? 0, child }
+}
+
+async function measure(profile: Profile, stage: Stage): Promise<void> {
+  const samples = new Map<string, Sample[]>()
+  // The first round warms up and is not counted.
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [name, contender] of Object.entries(contendersOf(profile, stage))) {
+      const sample = await runOnce(stage, contender)
+      if (round > 0) samples.set(name, [...(samples.get(name) ?? []), sample])
+    }
+    process.stderr.write(`${profile} ${round}/${ROUNDS}\r`)
+  }
+  printResults({ profile, samples })
+}
+
+async function runOnce(stage: Stage, contender: Contender): Promise<Sample> {
+  const { sql, postgresPid } = stage
+  await sql`truncate spans`
+  await sql`checkpoint`
+  const cpu = cpuOfFamily(postgresPid)
+  const [before] = await sql`select pg_current_wal_insert_lsn() as lsn`
+  const outcome = await contender()
+  const [wal] = await sql`
+    select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), ${before?.['lsn']})::float8 as bytes`
+  const postgresSeconds = cpuOfFamily(postgresPid) - cpu
+  const [table] = await sql`
+    select sum(pg_total_relation_size(relid))::float8 as bytes from pg_partition_tree('spans')`
+  const [walBytes, tableBytes] = [Number(wal?.['bytes']), Number(table?.['bytes'])]
+  return { ...outcome, postgresSeconds, walBytes, tableBytes }
+}
+
+let salt = 0
+
+function contendersOf(profile: Profile, stage: Stage): Record<string, Contender> {
+  const requests = REQUESTS[profile]
+  const nowMs = Date.now()
+  const templates = Array.from({ length: TEMPLATES }, (_, seed) =>
+    createRequest(profile, { spans: SPANS_A_REQUEST, seed, nowMs }),
+  )
+  const bodies = (): Buffer[] => Array.from({ length: requests }, (_, i) => nextBody(templates, i))
+  return {
+    collector: () => sendTo(stage.collector, bodies()),
+    'copy, as many connections': () => copyTo(stage, bodies(), WRITERS),
+    'copy, one connection': () => copyTo(stage, bodies(), 1),
+    'protobufjs and insert': () =>
+      sendTo(stage.insert, bodies().slice(0, Math.ceil(requests / INSERT_SHARE))),
+    'read and drop': () => sendTo(stage.drop, bodies()),
+  }
+}
+
+function nextBody(templates: readonly RequestTemplate[], i: number): Buffer {
+  const template = templates[i % templates.length]
+  if (!template) throw new Error('there is no template')
+  return freshCopy(template, ++salt)
+}
+
+async function sendTo(
+  { url, pid }: { url: string; pid: number },
+  bodies: readonly Buffer[],
+): ReturnType<Contender> {
+  const cpu = cpuOf(pid)
+  const token = await bearer()
+  const { seconds, latenciesMs } = await sendLoad({
+    url,
+    token,
+    contentType: PROTOBUF,
+    connections: CONNECTIONS,
+    bodies,
+  })
+  const nodeSeconds = cpuOf(pid) - cpu
+  return { spans: bodies.length * SPANS_A_REQUEST, seconds, latenciesMs, nodeSeconds }
+}
+
+async function copyTo(
+  { copyAll }: Stage,
+  bodies: readonly Buffer[],
+  connections: number,
+): ReturnType<Contender> {
+  const data = toCopyData(bodies)
+  const seconds = await copyAll(data, connections)
+  const spans = bodies.length * SPANS_A_REQUEST
+  return { spans, seconds, latenciesMs: [], nodeSeconds: Number.NaN }
+}

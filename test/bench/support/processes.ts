@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+const TICKS_PER_SECOND = 100
+
+interface Stat {
+  readonly parent: number
+  readonly ownSeconds: number
+  /** Of children that have ended. */
+  readonly endedSeconds: number
+}
+
+function readStat(pid: number): Stat | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The name of the program, in parentheses, may hold anything.
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number)
+    const [, parent = 0] = fields
+    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11)
+    return {
+      parent,
+      ownSeconds: (user + system) / TICKS_PER_SECOND,
+      endedSeconds: (endedUser + endedSystem) / TICKS_PER_SECOND,
+    }
+  } catch {
+    return undefined
+  }
+}
+
+/** CPU seconds that a process has used, in steps of 10 ms. NaN where there is no `/proc`. */
+export const cpuOf = (pid: number): number => readStat(pid)?.ownSeconds ?? Number.NaN
+
+/** CPU seconds of a process and its children, those that have ended included. */
+export function cpuOfFamily(pid: number): number {
+  const own = readStat(pid)
+  if (!own) return Number.NaN
+  let sum = own.ownSeconds + own.endedSeconds
+  for (const name of readdirSync('/proc')) {
+    const stat = /^\d+$/.test(name) ? readStat(Number(name)) : undefined
+    if (stat?.parent === pid) sum += stat.ownSeconds
+  }
+  return sum
+}

@@ -1,0 +1,187 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import type { OutgoingHttpHeaders } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
+import type { Database } from '../../../services/shared/database.ts'
+import { SHARE_OF_LIMIT } from '../../../services/collector/admission.ts'
+import { createRequest, freshCopy } from '../../bench/support/requests.ts'
+import type { Profile } from '../../bench/support/requests.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+import { bundleCollector, spawnCollector } from './support/bundle.ts'
+import type { Bundle, CollectorProcess } from './support/bundle.ts'
+import { requestOf, spanOf, textAttribute, toJson } from './support/otlp.ts'
+import { bearer, JSON_TYPE, PROTOBUF, readMetric } from './support/harness.ts'
+
+const MiB = 1 << 20
+/** What the chart gives a collector (SPEC 2.6), and what of it the process may reach. */
+const LIMIT_BYTES = 512 * MiB
+const CEILING_BYTES = 300 * MiB
+/** What Node gives itself under that limit. */
+const AS_IN_THE_POD = ['--max-old-space-size=256', '--max-semi-space-size=2']
+const SENDERS = 64
+/** What the answer asks for. */
+const RETRY_AFTER_MS = 1000
+/** Waits for what takes a second or two on an idle machine. */
+const patiently = { timeout: 90_000, interval: 50 }
+
+/** `/proc` is where Linux tells how much memory a process has had at the most. */
+describe.skipIf(!existsSync('/proc/self/status'))(
+  'the memory of a collector in a pod of 512 MiB, with 64 senders (SPEC 2.6)',
+  () => {
+    let bundle: Bundle
+    let database: TestDatabase
+    let sql: Database
+    let collector: CollectorProcess
+    beforeAll(async () => {
+      database = await createDatabase('empty')
+      sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 2 })
+      bundle = await bundleCollector()
+      collector = await spawnCollector(bundle.main, {
+        databaseUrl: database.url,
+        nodeOptions: AS_IN_THE_POD,
+        env: { COLLECTOR_MEMORY_BYTES: String(Math.floor(LIMIT_BYTES * SHARE_OF_LIMIT)) },
+      })
+    })
+    afterAll(async () => {
+      await collector.kill('SIGKILL')
+      bundle.remove()
+      await sql.end()
+      await database.drop()
+    })
+
+    const json = toJson(
+      requestOf(
+        ...Array.from({ length: 1500 }, (_, i) =>
+          spanOf({ attributes: [textAttribute('prompt', `${i} "x" `.repeat(640))] }),
+        ),
+      ),
+    )
+    const cases: readonly [string, () => Buffer, OutgoingHttpHeaders][] = [
+      ['protobuf of 8 MiB', createBodies('llm', 2600), {}],
+      ['small spans, 8 MiB of them', createBodies('light', 38_000), {}],
+      ['gzip of 8 MiB, 40 MiB when inflated', createZippedBodies(), { 'content-encoding': 'gzip' }],
+      ['JSON of 8 MiB', () => json, { 'content-type': JSON_TYPE }],
+    ]
+    it.each(cases)(
+      'stays under 300 MiB while the database stands still, and recovers at once: %s',
+      async (_, body, headers) => {
+        const release = await standStill(sql)
+        const senders = await startSenders(collector.url, body, headers)
+        await expect.poll(() => senders.count(503), patiently).toBeGreaterThan(2 * SENDERS)
+        await release()
+        await expect.poll(() => senders.count(200), patiently).toBeGreaterThan(8)
+        await senders.stop()
+        expect(new Set(senders.statuses())).toEqual(new Set([200, 503]))
+        await expect.poll(() => heldBytes(collector), patiently).toBe(0)
+        expect(peakBytes(collector) / MiB).toBeLessThan(CEILING_BYTES / MiB)
+      },
+      300_000,
+    )
+
+    it('stays under 300 MiB: bombs of 1 MiB that hold a gigabyte', async () => {
+      const senders = await startSenders(collector.url, () => BOMB, { 'content-encoding': 'gzip' })
+      await expect.poll(() => senders.count(413), patiently).toBeGreaterThan(SENDERS)
+      await senders.stop()
+      expect(senders.statuses().filter((status) => status !== 503)).toEqual([413])
+      await expect.poll(() => heldBytes(collector), patiently).toBe(0)
+      expect(peakBytes(collector) / MiB).toBeLessThan(CEILING_BYTES / MiB)
+    }, 300_000)
+  },
+)
+
+/** Lets every write wait until it is called off. */
+async function standStill(sql: Database): Promise<() => Promise<void>> {
+  const session = await sql.reserve()
+  await session`begin`
+  await session`lock table spans in access exclusive mode`
+  return async () => {
+    await session`rollback`
+    session.release()
+  }
+}
+
+interface Senders {
+  /** How often they got this answer. */
+  count(status: number): number
+  statuses(): number[]
+  /** Lets each finish its request. */
+  stop(): Promise<void>
+}
+
+/** Starts senders, each with a connection of its own; a body is sent until it is answered with something but 503. */
+async function startSenders(
+  url: string,
+  body: () => Buffer,
+  given: OutgoingHttpHeaders,
+): Promise<Senders> {
+  const agent = new Agent({ keepAlive: true })
+  const counts = new Map<number, number>()
+  const authorization = await bearer()
+  const headers = { 'content-type': PROTOBUF, authorization, ...given }
+  let isSending = true
+  const sender = async (): Promise<void> => {
+    let bytes = body()
+    while (isSending) {
+      const status = await send(`${url}/v1/traces`, bytes, { agent, headers })
+      counts.set(status, (counts.get(status) ?? 0) + 1)
+      if (status === 503) await delay(RETRY_AFTER_MS)
+      else bytes = body()
+    }
+  }
+  const running = Array.from({ length: SENDERS }, sender)
+  return {
+    count: (status) => counts.get(status) ?? 0,
+    statuses: () => [...counts.keys()],
+    async stop() {
+      isSending = false
+      await Promise.all(running)
+      agent.destroy()
+    },
+  }
+}
+
+function send(
+  url: string,
+  body: Buffer,
+  options: { agent: Agent; headers: OutgoingHttpHeaders },
+): Promise<number> {
+  const headers = { ...options.headers, 'content-length': body.length }
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', agent: options.agent, headers }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0))
+    })
+    sent.on('error', reject).end(body)
+  })
+}
+
+const heldBytes = ({ metricsUrl }: CollectorProcess): Promise<number> =>
+  readMetric(metricsUrl, 'collector_queue_bytes')
+
+function peakBytes({ child }: CollectorProcess): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024
+}
+
+/** Bodies that each have spans of their own. */
+function createBodies(profile: Profile, spans: number): () => Buffer {
+  const template = createRequest(profile, { spans, seed: 1, nowMs: Date.now() })
+  let copies = 0
+  return () => freshCopy(template, ++copies)
+}
+
+/** To compress costs more than to receive: a few bodies serve all senders, who then repeat each other's spans. */
+function createZippedBodies(): () => Buffer {
+  const next = createBodies('llm', 13_000)
+  const bodies = Array.from({ length: 4 }, () => gzipSync(next(), { level: 1 }))
+  let turn = 0
+  return () => bodies[turn++ % bodies.length] ?? Buffer.alloc(0)
+}
+
+/** Inflates to a gigabyte of zeros: a gzip stream may have many members. */
+const BOMB = Buffer.concat(
+  Array.from({ length: 64 }, () => gzipSync(Buffer.alloc(16 * MiB), { level: 9 })),
+)

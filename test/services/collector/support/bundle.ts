@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { freePort } from '../../../support/free-port.ts'
+import { environment } from './harness.ts'
+
+const source = new URL('../../../../services/collector/', import.meta.url).pathname
+
+export interface Bundle {
+  readonly main: string
+  remove(): void
+}
+
+/** The collector in one file, as its image has it. */
+export async function bundleCollector(): Promise<Bundle> {
+  const directory = mkdtempSync(join(tmpdir(), 'collector-bundle-'))
+  const main = join(directory, 'main.mjs')
+  await build({
+    entryPoints: [join(source, 'main.ts')],
+    outfile: main,
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'esm',
+    banner: {
+      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+    },
+    logLevel: 'error',
+  })
+  cpSync(join(source, 'migrations'), join(directory, 'migrations'), { recursive: true })
+  return { main, remove: () => rmSync(directory, { recursive: true, force: true }) }
+}
+
+export interface CollectorProcess {
+  readonly child: ChildProcess
+  readonly url: string
+  readonly metricsUrl: string
+  /** Ends it as the pod's end would, or at once. */
+  kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>
+}
+
+export interface SpawnOptions {
+  readonly databaseUrl: string
+  readonly env?: Readonly<Record<string, string>>
+  /** The same port again, for one that takes the place of another. */
+  readonly port?: number
+  /** Options of Node, such as `--cpu-prof`. */
+  readonly nodeOptions?: readonly string[]
+}
+
+/** A collector in a process of its own; resolves when it takes submissions. */
+export async function spawnCollector(
+  main: string,
+  { databaseUrl, env = {}, port, nodeOptions = [] }: SpawnOptions,
+): Promise<CollectorProcess> {
+  const chosen = port ?? (await freePort())
+  const metricsPort = await freePort()
+  const ports = { PORT: String(chosen), METRICS_PORT: String(metricsPort), LOG_LEVEL: 'error' }
+  const child = spawn(process.execPath, [...nodeOptions, main], {
+    env: { ...environment(databaseUrl), ...ports, ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+  const url = `http://127.0.0.1:${chosen}`
+  await untilServing(child, url)
+  return {
+    child,
+    url,
+    metricsUrl: `http://127.0.0.1:${metricsPort}`,
+    async kill(signal) {
+      if (child.exitCode !== null) return child.exitCode
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      await ended
+      return child.exitCode
+    },
+  }
+}
+
+async function untilServing(child: ChildProcess, url: string): Promise<void> {
+  for (let tries = 0; tries < 1200; tries++) {
+    const health = await fetch(`${url}/health`).catch(() => undefined)
+    if (health?.status === 200) return
+    if (child.exitCode !== null) throw new Error(`the collector ended with ${child.exitCode}`)
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+  throw new Error('the collector did not become ready')
+}

@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Database } from '../../../../services/shared/database.ts'
+import { postTo } from './harness.ts'
+import { requestOf, spanOf, toProtobuf } from './otlp.ts'
+
+/** Clients that send as exporters do, and a list of all they were told is stored. */
+export interface Ledger {
+  /** Trace ids of spans that were acknowledged; each span has a trace of its own. */
+  readonly acknowledged: string[]
+  /** Lets every client finish its request. */
+  stop(): Promise<void>
+}
+
+export interface LedgerOptions {
+  readonly url: string
+  /** @default 8 */
+  readonly clients?: number
+  /** In each request. @default 20 */
+  readonly spans?: number
+}
+
+const RETRY_MS = 20
+
+/** Starts the clients; each sends one request at a time, and the same bytes until they are taken. */
+export function openLedger({ url, clients = 8, spans = 20 }: LedgerOptions): Ledger {
+  const acknowledged: string[] = []
+  let isLoading = true
+  const client = async (): Promise<void> => {
+    while (isLoading) {
+      const batch = Array.from({ length: spans }, () => spanOf())
+      const body = toProtobuf(requestOf(...batch))
+      for (let isTaken = false; !isTaken;) {
+        const response = await postTo(url, body).catch(() => undefined)
+        isTaken = response?.status === 200
+        if (!isTaken) await delay(RETRY_MS)
+      }
+      acknowledged.push(...batch.map(({ traceId = '' }) => traceId))
+    }
+  }
+  const running = Array.from({ length: clients }, client)
+  return {
+    acknowledged,
+    async stop() {
+      isLoading = false
+      await Promise.all(running)
+    },
+  }
+}
+
+export interface Audit {
+  readonly rows: number
+  readonly spans: number
+  /** Acknowledged, and not there. */
+  readonly missing: number
+}
+
+/** What the database has of a ledger. With nothing lost and nothing twice, `rows` = `spans` = all acknowledged. */
+export async function audit(sql: Database, acknowledged: readonly string[]): Promise<Audit> {
+  const [counts] = await sql<Audit[]>`
+    select count(*)::int as rows, count(distinct (trace_id, span_id))::int as spans,
+      (select count(*)::int from unnest(${[...acknowledged]}::text[]) as given (id)
+        where not exists (select from spans where trace_id = given.id::uuid)) as missing
+    from spans`
+  if (!counts) throw new Error('the database answered nothing')
+  return counts
+}
