@@ -48,7 +48,7 @@ export function createAdmission(memory: Memory): Admit {
 }
 
 /** The process itself, and what waits for the garbage collector, need about as much again. */
-export const SHARE_OF_LIMIT = 0.3
+export const SHARE_OF_LIMIT = 0.25
 /** Without a limit of its own the process shares the machine. */
 const WITHOUT_LIMIT = 256 << 20
 /** More would only let a database that stands still go unnoticed for longer. */
@@ -56,7 +56,7 @@ export const LARGEST_CAPACITY = 2 ** 31
 /** cgroup v1 writes "no limit" as a number near 2^63. */
 const NO_LIMIT = 2 ** 50
 
-/** The default size of the memory: 30 % of the container's limit, up to 2 GiB. */
+/** The default size of the memory: 25 % of the container's limit, up to 2 GiB. */
 export function defaultCapacity(cgroupRoot = '/sys/fs/cgroup'): number {
   const limit = memoryLimit(cgroupRoot)
   if (limit === undefined) return WITHOUT_LIMIT

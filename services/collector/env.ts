@@ -22,7 +22,7 @@ export const collectorEnv = v.object({
   COLLECTOR_WRITERS: v.optional(integer(1, 32), '2'),
   /** Largest request body, before and after inflation. */
   COLLECTOR_MAX_BODY_BYTES: v.optional(integer(1024, 1 << 30), String(64 << 20)),
-  /** Bytes of requests held at a time; 30 % of the memory limit when not set. */
+  /** Bytes of requests held at a time; 25 % of the memory limit when not set. */
   COLLECTOR_MEMORY_BYTES: optional(integer(1 << 20, LARGEST_CAPACITY)),
 })
 

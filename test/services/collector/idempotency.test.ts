@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundleCollector, spawnCollector } from './support/bundle.ts'
 import { createHarness, postTo, readMetric } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
@@ -22,19 +23,24 @@ describe('spans that are sent again (SPEC 1.5)', () => {
       ({ name }) => name as unknown,
     )
 
-  it('stores each span once when batches come one to three times, shuffled, over two collectors', async () => {
-    const other = await harness.another()
-    const urls = [harness.collector.url, other.url]
+  it('stores each span once when batches come one to five times, shuffled, over three processes', async () => {
+    const { databaseUrl } = harness
+    const bundle = await bundleCollector()
+    const collectors = await Promise.all(
+      [1, 2, 3].map(() => spawnCollector(bundle.main, { databaseUrl })),
+    )
     const batches = Array.from({ length: 30 }, () => Array.from({ length: 40 }, () => spanOf()))
     // Clients that batch anew send the same spans in other groups and orders.
     const regrouped = batches.slice(0, 10).map((_, i) => batches.map((batch) => batch[i] ?? {}))
     const sends = [
-      ...batches.flatMap((batch, i) => Array.from({ length: 1 + (i % 3) }, () => batch)),
+      ...batches.flatMap((batch, i) => Array.from({ length: 1 + (i % 5) }, () => batch)),
       ...regrouped.map((batch) => batch.toReversed()),
     ].sort(() => Math.random() - 0.5)
     const before = await deadlocks()
     const answers = await Promise.all(
-      sends.map((batch, i) => postTo(urls[i % 2] ?? '', toProtobuf(requestOf(...batch)))),
+      sends.map((batch, i) =>
+        postTo(collectors[i % 3]?.url ?? '', toProtobuf(requestOf(...batch))),
+      ),
     )
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     const ids = batches.flat().map(({ traceId = '' }) => traceId)
@@ -42,12 +48,16 @@ describe('spans that are sent again (SPEC 1.5)', () => {
       select from spans where trace_id = any (${ids}::text[]::uuid[])`
     expect(rows.length).toBe(1200)
     expect(await deadlocks()).toBe(before)
-    const sum = async (name: string): Promise<number> =>
-      (await harness.metric(name)) + (await readMetric(other.metricsUrl, name))
+    const sum = async (name: string, labels?: Record<string, string>): Promise<number> => {
+      const each = collectors.map(({ metricsUrl }) => readMetric(metricsUrl, name, labels))
+      return (await Promise.all(each)).reduce((all, one) => all + one, 0)
+    }
+    expect(await sum('collector_flush_retries_total', { sqlstate_class: '40' })).toBe(0)
     expect(await sum('collector_spans_committed_total')).toBe(1200)
     expect(await sum('collector_spans_duplicate_total')).toBe(sends.flat().length - 1200)
-    await other.stop()
-  })
+    await Promise.all(collectors.map((one) => one.kill('SIGKILL')))
+    bundle.remove()
+  }, 60_000)
 
   it('never lets two collectors wait for each other, whatever the order of the spans', async () => {
     const other = await harness.another()

@@ -16,15 +16,15 @@ describe('the memory budget', () => {
   const root = mkdtempSync(join(tmpdir(), 'cgroup-'))
   afterAll(() => rmSync(root, { recursive: true }))
 
-  it('is 30 % of the limit of cgroup v2 or v1, and a fixed size without one', () => {
+  it('is 25 % of the limit of cgroup v2 or v1, and a fixed size without one', () => {
     const [v2, v1, none] = ['v2', 'v1', 'none'].map((name) => join(root, name))
     for (const path of [v2, join(v1 ?? '', 'memory'), none])
       mkdirSync(path ?? '', { recursive: true })
     writeFileSync(`${v2}/memory.max`, `${512 * MiB}\n`)
     writeFileSync(`${v1}/memory/memory.limit_in_bytes`, `${256 * MiB}\n`)
     writeFileSync(`${none}/memory.max`, 'max\n')
-    expect(defaultCapacity(v2)).toBe(Math.floor(512 * MiB * 0.3))
-    expect(defaultCapacity(v1)).toBe(Math.floor(256 * MiB * 0.3))
+    expect(defaultCapacity(v2)).toBe(Math.floor(512 * MiB * 0.25))
+    expect(defaultCapacity(v1)).toBe(Math.floor(256 * MiB * 0.25))
     expect(defaultCapacity(none)).toBe(256 * MiB)
     writeFileSync(`${none}/memory.max`, '9223372036854771712\n')
     expect(defaultCapacity(none)).toBe(256 * MiB)

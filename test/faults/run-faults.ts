@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { createRandom } from '../bench/support/requests.ts'
+import { audit, openLedger } from '../services/collector/support/ledger.ts'
+import type { Audit, Ledger } from '../services/collector/support/ledger.ts'
+import {
+  asAdmin,
+  closeStage,
+  cutConnections,
+  endSessions,
+  freezeConnections,
+  killCollector,
+  killPostgres,
+  makeReadOnly,
+  openStage,
+  stopPostgres,
+} from './stage.ts'
+import type { Stage } from './stage.ts'
+
+export interface FaultOptions {
+  /** Of the collector and of PostgreSQL, by turns. */
+  readonly kills: number
+  readonly seed: number
+  /** How long PostgreSQL is stopped, once for each. */
+  readonly stopsSeconds: readonly number[]
+  /** Between two faults; a random number up to this many spans is acknowledged. @default 600 */
+  readonly spansBetween?: number
+  readonly onProgress?: (progress: { kills: number; acknowledged: number }) => void
+}
+
+export interface FaultReport extends Audit {
+  readonly seed: number
+  readonly acknowledged: number
+  /** How often each fault happened. */
+  readonly faults: Readonly<Record<string, number>>
+  /** Of the collector, told to end at last. */
+  readonly exitCode: number | null
+  /** Every span that was acknowledged is there once, and no other is. */
+  readonly isRight: boolean
+}
+
+type Fault = (stage: Stage, random: () => number) => Promise<void>
+
+/** Kills count; the others happen beside them. */
+const KILLS: Readonly<Record<string, Fault>> = {
+  'collector SIGKILL': killCollector,
+  'postgres SIGKILL': killPostgres,
+}
+const OTHERS: Readonly<Record<string, Fault>> = {
+  'sessions ended': endSessions,
+  'connections reset': (stage, random) => cutConnections(stage, random() * 500),
+  'network gone': (stage, random) => freezeConnections(stage, random() * 1500),
+  'read only': (stage) => makeReadOnly(stage, 500),
+}
+const SHARE_OF_OTHERS = 0.2
+
+/** Kills and hinders collector and database while clients send, and then counts what is stored. */
+export async function runFaults(options: FaultOptions): Promise<FaultReport> {
+  const stage = await openStage()
+  const ledger = openLedger({ url: stage.collector.url })
+  try {
+    const faults = await causeFaults(stage, ledger, options)
+    await ledger.stop()
+    const acknowledged = ledger.acknowledged.length
+    const found = await asAdmin(stage, (sql) => audit(sql, ledger.acknowledged))
+    const { rows, spans, missing } = found
+    const isRight = missing === 0 && rows === acknowledged && spans === acknowledged
+    const exitCode = await closeStage(stage)
+    return { ...found, seed: options.seed, acknowledged, faults, exitCode, isRight }
+  } catch (error) {
+    stage.collector.child.kill('SIGKILL')
+    process.kill(stage.server.pid, 'SIGKILL')
+    throw error
+  }
+}
+
+async function causeFaults(
+  stage: Stage,
+  ledger: Ledger,
+  { kills, seed, stopsSeconds, spansBetween = 600, onProgress }: FaultOptions,
+): Promise<Record<string, number>> {
+  const random = createRandom(seed)
+  const counts: Record<string, number> = {}
+  const cause = async ([name, fault]: readonly [string, Fault]): Promise<void> => {
+    await untilMore(ledger, Math.floor(random() * spansBetween))
+    await fault(stage, random)
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  for (let done = 1; done <= kills; done++) {
+    await cause(nth(KILLS, done))
+    if (random() < SHARE_OF_OTHERS) await cause(nth(OTHERS, Math.floor(random() * 12)))
+    onProgress?.({ kills: done, acknowledged: ledger.acknowledged.length })
+  }
+  for (const seconds of stopsSeconds) {
+    await cause([`postgres stopped for ${seconds} s`, (on) => stopPostgres(on, seconds)])
+  }
+  await untilMore(ledger, spansBetween)
+  return counts
+}
+
+function nth(faults: Readonly<Record<string, Fault>>, turn: number): readonly [string, Fault] {
+  const list = Object.entries(faults)
+  const found = list[turn % list.length]
+  if (!found) throw new Error('there are no faults to choose from')
+  return found
+}
+
+const PROGRESS_MS = 120_000
+
+/** Waits for the clients to have more acknowledged; that they do is half of what is tested. */
+async function untilMore(ledger: Ledger, spans: number): Promise<void> {
+  const reached = ledger.acknowledged.length + spans
+  const started = performance.now()
+  while (ledger.acknowledged.length < reached) {
+    if (performance.now() - started > PROGRESS_MS) {
+      throw new Error(`nothing was acknowledged for ${PROGRESS_MS / 1000} s`)
+    }
+    await delay(10)
+  }
+}

@@ -1,0 +1,121 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
+import type { EmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
+import { connectDatabase, parseAddress } from '../../services/shared/database.ts'
+import type { Database } from '../../services/shared/database.ts'
+import { bundleCollector, spawnCollector } from '../services/collector/support/bundle.ts'
+import type { Bundle, CollectorProcess } from '../services/collector/support/bundle.ts'
+import { createDatabaseProxy } from '../services/collector/support/database-proxy.ts'
+import type { DatabaseProxy } from '../services/collector/support/database-proxy.ts'
+import { freePort } from '../support/free-port.ts'
+
+/** A collector and a PostgreSQL of its own that can be killed, and the way between them that can be cut. */
+export interface Stage {
+  readonly directory: string
+  readonly bundle: Bundle
+  readonly proxy: DatabaseProxy
+  readonly port: number
+  server: EmbeddedPostgres
+  collector: CollectorProcess
+}
+
+export async function openStage(): Promise<Stage> {
+  const directory = await mkdtemp(join(tmpdir(), 'faults-'))
+  await chmod(directory, 0o755)
+  const port = await freePort()
+  const bundle = await bundleCollector()
+  const server = await startServer(directory, port)
+  const proxy = await createDatabaseProxy(server.url)
+  const collector = await spawnCollector(bundle.main, { databaseUrl: proxy.url })
+  return { directory, bundle, proxy, port, server, collector }
+}
+
+/** Answers the exit code of the collector, which gets the signal that Kubernetes would send. */
+export async function closeStage(stage: Stage): Promise<number | null> {
+  const code = await stage.collector.kill('SIGTERM')
+  await stage.proxy.close()
+  await stage.server.stop()
+  stage.bundle.remove()
+  await rm(stage.directory, { recursive: true, force: true })
+  return code
+}
+
+const START_TRIES = 20
+
+/** The dead server's sessions may hold its memory for a moment. */
+async function startServer(directory: string, port: number): Promise<EmbeddedPostgres> {
+  for (let tries = 1; ; tries++) {
+    try {
+      // Every commit reaches the disk, as in an installation.
+      return await startEmbeddedPostgres({ directory: join(directory, 'data'), port })
+    } catch (error) {
+      if (tries === START_TRIES) throw error
+      await delay(250)
+    }
+  }
+}
+
+export async function killCollector(stage: Stage): Promise<void> {
+  await stage.collector.kill('SIGKILL')
+  const port = Number(new URL(stage.collector.url).port)
+  stage.collector = await spawnCollector(stage.bundle.main, { databaseUrl: stage.proxy.url, port })
+}
+
+export async function killPostgres(stage: Stage): Promise<void> {
+  process.kill(stage.server.pid, 'SIGKILL')
+  await stage.server.exited
+  stage.server = await startServer(stage.directory, stage.port)
+}
+
+export async function stopPostgres(stage: Stage, seconds: number): Promise<void> {
+  await stage.server.stop()
+  await delay(seconds * 1000)
+  stage.server = await startServer(stage.directory, stage.port)
+}
+
+export async function asAdmin<Result>(
+  stage: Stage,
+  work: (sql: Database) => Promise<Result>,
+): Promise<Result> {
+  const sql = connectDatabase(parseAddress(stage.server.url), { name: 'faults', max: 1 })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end()
+  }
+}
+
+export async function endSessions(stage: Stage): Promise<void> {
+  await asAdmin(
+    stage,
+    (sql) => sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name like 'collector%'`,
+  )
+}
+
+export async function cutConnections({ proxy }: Stage, ms: number): Promise<void> {
+  proxy.cut()
+  await delay(ms)
+  proxy.restore()
+}
+
+export async function freezeConnections({ proxy }: Stage, ms: number): Promise<void> {
+  proxy.freeze()
+  await delay(ms)
+  proxy.restore()
+}
+
+export async function makeReadOnly(stage: Stage, ms: number): Promise<void> {
+  await asAdmin(stage, async (sql) => {
+    await sql`alter system set default_transaction_read_only = on`
+    await sql`select pg_reload_conf()`
+    await delay(ms)
+    await sql`set default_transaction_read_only = off`
+    await sql`alter system reset default_transaction_read_only`
+    await sql`select pg_reload_conf()`
+  })
+}
