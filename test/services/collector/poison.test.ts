@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createHarness, JSON_TYPE, PROTOBUF } from './support/harness.ts'
+import { createHarness, JSON_TYPE, PROTOBUF, readImbalance } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, textAttribute, toJson, toProtobuf } from './support/otlp.ts'
 import type { AnyValue, OtlpSpan } from './support/otlp.ts'
@@ -70,12 +70,6 @@ describe('poison (SPEC 1.5)', () => {
       where trace_id = ${traceId}::uuid`
     return rows.map(({ value }) => value as unknown)
   }
-  const balance = async (): Promise<number> => {
-    const names = ['spans_committed_total', 'spans_duplicate_total', 'spans_rejected_total']
-    const counted = await Promise.all([...names, 'queue_rows'].map((name) => total(name)))
-    return counted.reduce((sum, count) => sum - count, await total('spans_received_total'))
-  }
-
   describe.each([
     ['protobuf', PROTOBUF, toProtobuf],
     ['JSON', JSON_TYPE, toJson],
@@ -91,7 +85,7 @@ describe('poison (SPEC 1.5)', () => {
         const stored = await valueOf(poison.traceId)
         expect(stored).toEqual('value' in fate ? [fate.value] : [expect.any(String)])
       }
-      expect(await balance()).toBe(0)
+      expect(await readImbalance(harness.collector.metricsUrl)).toBe(0)
       expect(await harness.sql`select reason from span_rejects`).toEqual([])
     })
   })
@@ -103,12 +97,12 @@ describe('poison (SPEC 1.5)', () => {
     const spans = Array.from({ length: 10_000 }, () => spanOf({ traceId }))
     expect((await harness.post(toProtobuf(requestOf(...spans)))).status).toBe(200)
     expect(await valueOf(traceId)).toHaveLength(10_000)
-    expect(await balance()).toBe(0)
+    expect(await readImbalance(harness.collector.metricsUrl)).toBe(0)
   })
 
   it('refuses 2^63 in JSON, which no 64 bits hold', async () => {
     const body = toJson(requestOf(of({ intValue: `${2n ** 63n}` })))
     expect((await harness.post(body, { 'content-type': JSON_TYPE })).status).toBe(400)
-    expect(await balance()).toBe(0)
+    expect(await readImbalance(harness.collector.metricsUrl)).toBe(0)
   })
 })

@@ -87,7 +87,24 @@ export async function readMetric(
   name: string,
   labels: Record<string, string> = {},
 ): Promise<number> {
-  const exposition = await (await fetch(`${metricsUrl}/metrics`)).text()
+  return sumOf(await scrape(metricsUrl), name, labels)
+}
+
+const scrape = async (metricsUrl: string): Promise<string> =>
+  (await fetch(`${metricsUrl}/metrics`)).text()
+
+/** Spans received that are neither committed, duplicate, rejected nor queued; 0 at every moment. */
+export async function readImbalance(metricsUrl: string): Promise<number> {
+  const exposition = await scrape(metricsUrl)
+  const of = (name: string): number => sumOf(exposition, `collector_${name}`)
+  const accounted = ['spans_committed_total', 'spans_duplicate_total', 'spans_rejected_total']
+  return [...accounted, 'queue_rows'].reduce(
+    (rest, name) => rest - of(name),
+    of('spans_received_total'),
+  )
+}
+
+function sumOf(exposition: string, name: string, labels: Record<string, string> = {}): number {
   let sum = 0
   for (const line of exposition.split('\n')) {
     const [, found, labelText = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
