@@ -22,6 +22,11 @@ export const collectorEnv = v.object({
   COLLECTOR_WRITERS: v.optional(integer(1, 32), '2'),
   /** Largest request body, before and after inflation. */
   COLLECTOR_MAX_BODY_BYTES: v.optional(integer(1024, 1 << 30), String(64 << 20)),
+  /**
+   * Bytes of all days together. Above it the oldest day is dropped before its time; when only today's is left, no spans
+   * are taken. No limit when not set.
+   */
+  COLLECTOR_MAX_STORAGE_BYTES: optional(integer(1 << 20, 2 ** 50)),
   /** Bytes of requests held at a time; 25 % of the memory limit when not set. */
   COLLECTOR_MEMORY_BYTES: optional(integer(1 << 20, LARGEST_CAPACITY)),
 })

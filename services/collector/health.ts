@@ -5,6 +5,8 @@ export type Phase = 'starting' | 'running' | 'draining'
 export interface HealthReport {
   readonly status: 'ok' | 'degraded' | 'starting' | 'draining'
   readonly database: 'up' | 'down'
+  /** `full`: the days have more bytes together than they may, and no spans are taken. */
+  readonly storage: 'ok' | 'full'
   readonly queue_bytes: number
   readonly oldest_unflushed_ms: number
 }
@@ -19,6 +21,9 @@ export interface Health {
   notePing(ok: boolean, why?: Why): void
   /** The outcome of a write: the database may answer and yet take nothing, as when its disk is full. */
   noteWrite(ok: boolean, why?: Why): void
+  /** Whether the days are within their limit of bytes. */
+  noteSpace(ok: boolean): void
+  isFull(): boolean
   report(queue: { bytes: number; oldest: number | undefined }): HealthReport
 }
 
@@ -32,6 +37,7 @@ const STALLED_MS = 5000
  */
 export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
   let phase: Phase = 'starting'
+  let isFull = false
   const works = { ping: false, write: true }
   const isUp = (): boolean => works.ping && works.write
   const note = (what: keyof typeof works, ok: boolean, why: Why = {}): void => {
@@ -48,11 +54,18 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
     databaseUp: isUp,
     notePing: (ok, why) => note('ping', ok, why),
     noteWrite: (ok, why) => note('write', ok, why),
+    noteSpace(ok) {
+      if (isFull && ok) log.info('there is space again; spans are taken')
+      if (!isFull && !ok) log.error('the storage is full; no spans are taken')
+      isFull = !ok
+    },
+    isFull: () => isFull,
     report({ bytes, oldest }) {
       const age = oldest === undefined ? 0 : Math.max(0, now() - oldest)
       return {
-        status: statusOf(phase, isUp() && age < STALLED_MS),
+        status: statusOf(phase, isUp() && !isFull && age < STALLED_MS),
         database: isUp() ? 'up' : 'down',
+        storage: isFull ? 'full' : 'ok',
         queue_bytes: bytes,
         oldest_unflushed_ms: age,
       }

@@ -12,7 +12,14 @@ import { exportResponse } from './otlp/answer.ts'
 import type { Encoding } from './otlp/answer.ts'
 import { jsonRequestToProtobuf } from './otlp/json-request.ts'
 import type { Transcript } from './otlp/transcode.ts'
-import { mediaType, overBudget, tooLarge, unauthorized, unavailable } from './refusals.ts'
+import {
+  mediaType,
+  overBudget,
+  storageFull,
+  tooLarge,
+  unauthorized,
+  unavailable,
+} from './refusals.ts'
 import { declaredLength, FIRST_BYTES, readBody } from './request-body.ts'
 import type { GroupCommit, Submission } from './storage/group-commit.ts'
 
@@ -49,6 +56,7 @@ export async function ingest(
   await checkAuthorization(deps, incoming)
   const commit = deps.commit()
   if (!commit) throw unavailable('starting', 'The collector is starting.')
+  if (deps.health.isFull()) throw storageFull()
   if (!encoding) throw mediaType('Content-Type must be application/x-protobuf or application/json')
   const coding = contentCoding(incoming)
   const length = declaredLength(incoming) ?? FIRST_BYTES

@@ -7,7 +7,13 @@ import type { Health } from './health.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { openCopyConnection } from './storage/copy-connection.ts'
 import type { Partitions } from './storage/partitions.ts'
-import { dropExpired, partitionSizes, recordRetention } from './storage/retention.ts'
+import {
+  dropExpired,
+  dropOldest,
+  partitionSizes,
+  recordRetention,
+  sumOf,
+} from './storage/retention.ts'
 
 export interface MaintenanceOptions {
   readonly sql: Database
@@ -18,6 +24,9 @@ export interface MaintenanceOptions {
   readonly log: Log
   readonly now: () => number
   readonly retentionWeeks: number
+  /** Of all days together; undefined for no limit. */
+  readonly maxStorageBytes: number | undefined
+  readonly spaceCheckMs: number
   readonly signal: AbortSignal
 }
 
@@ -35,10 +44,43 @@ export async function maintain(options: MaintenanceOptions): Promise<void> {
     metrics.droppedPartitions.inc(dropped.length)
     metrics.retentionSuccess.set(now() / 1000)
   }
+  await measure(options)
+}
+
+/** The bytes of all days together. */
+async function measure({ sql, metrics }: MaintenanceOptions): Promise<number> {
   const sizes = await partitionSizes(sql)
+  const total = sumOf(sizes.map(({ bytes }) => bytes))
   metrics.partitions.set(sizes.length)
+  metrics.storageBytes.set(total)
   metrics.partitionBytes.reset()
   for (const { name, bytes } of sizes) metrics.partitionBytes.set({ partition: name }, bytes)
+  return total
+}
+
+/** Keeps all days together within their limit, if there is one, until the signal. */
+export async function guardSpace(options: MaintenanceOptions): Promise<void> {
+  const { maxStorageBytes, metrics, log } = options
+  if (maxStorageBytes === undefined) return
+  metrics.storageLimit.set(maxStorageBytes)
+  do {
+    try {
+      await makeSpace(options, maxStorageBytes)
+    } catch (thrown) {
+      log.error({ reason: toError(thrown).message }, 'the size of the storage is not known')
+    }
+  } while (await pause(options.signal, options.spaceCheckMs))
+}
+
+async function makeSpace(options: MaintenanceOptions, maxBytes: number): Promise<void> {
+  const { health, metrics } = options
+  let kept = await measure(options)
+  if (kept > maxBytes) {
+    const dropped = await dropOldest({ ...options, maxBytes })
+    metrics.droppedPartitions.inc(dropped?.length ?? 0)
+    kept = await measure(options)
+  }
+  health.noteSpace(kept <= maxBytes)
 }
 
 async function createDays({ address, partitions }: MaintenanceOptions): Promise<void> {

@@ -23,6 +23,8 @@ export interface CollectorMetrics {
   readonly migrationVersion: Gauge
   readonly partitions: Gauge
   readonly partitionBytes: Gauge<'partition'>
+  readonly storageBytes: Gauge
+  readonly storageLimit: Gauge
   readonly retentionSuccess: Gauge
   readonly droppedPartitions: Counter
 }
@@ -62,6 +64,8 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
     migrationVersion: gauge('migration_version', 'The schema version of the database.'),
     partitions: gauge('partitions', 'Daily partitions.'),
     partitionBytes: gauge('partition_bytes', 'Size of a partition.', ['partition']),
+    storageBytes: gauge('storage_bytes', 'Size of all partitions together.'),
+    storageLimit: gauge('storage_limit_bytes', 'What they may have together; 0 for no limit.'),
     retentionSuccess: gauge(
       'retention_last_success_timestamp_seconds',
       'When expired days were looked for last.',

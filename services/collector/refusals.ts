@@ -7,6 +7,9 @@ export const unavailable = (reason: string, message: string): AppError =>
 export const overBudget = (): AppError =>
   unavailable('over_budget', 'The collector holds all it has memory for; try again.')
 
+export const storageFull = (): AppError =>
+  unavailable('storage_full', 'The database holds all it may; an operator has to make space.')
+
 export const tooLarge = (maxBytes: number): AppError =>
   new AppError('payload_too_large', `The body may have ${maxBytes} bytes at the most.`)
 

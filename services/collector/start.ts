@@ -20,7 +20,7 @@ import type { CollectorConfig } from './env.ts'
 import { createHealth } from './health.ts'
 import type { Health } from './health.ts'
 import { createInflate } from './inflate.ts'
-import { maintain, maintainHourly, pause, watchDatabase } from './maintenance.ts'
+import { guardSpace, maintain, maintainHourly, pause, watchDatabase } from './maintenance.ts'
 import { createMemory } from './memory.ts'
 import type { Memory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
@@ -42,6 +42,8 @@ export interface StartOptions {
   readonly drainMs?: number
   /** @default 8_000: within the ten seconds that exporters wait */
   readonly ackTimeoutMs?: number
+  /** How often the limit of the storage is looked at. @default 15_000 */
+  readonly spaceCheckMs?: number
 }
 
 export interface Collector extends Service {
@@ -52,6 +54,7 @@ export interface Collector extends Service {
 
 const DRAIN_MS = 5000
 const ACK_TIMEOUT_MS = 8000
+const SPACE_CHECK_MS = 15_000
 const FLUSH_MS = 5000
 const RETRY_MS = 1000
 const CLOSE_MS = 2000
@@ -98,6 +101,7 @@ interface Parts {
   readonly memory: Memory
   readonly reader: Reader
   readonly ackTimeoutMs: number
+  readonly spaceCheckMs: number
   /** Ends the background work. */
   readonly stopping: AbortController
   /** Absent until the database is ready. */
@@ -121,6 +125,7 @@ function createParts(config: CollectorConfig, options: StartOptions): Parts {
     memory: createMemory(capacity),
     reader: openReader(databaseAddress(config)),
     ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+    spaceCheckMs: options.spaceCheckMs ?? SPACE_CHECK_MS,
     stopping: new AbortController(),
     storage: undefined,
     close: async () => {},
@@ -206,7 +211,9 @@ async function openStorage(parts: Parts): Promise<void> {
   const partitions = createPartitions({ log, now })
   const retentionWeeks = config.RETENTION_WEEKS
   const common = { address, partitions, health, metrics, log, now, retentionWeeks }
-  const background = { ...common, sql, signal: stopping.signal }
+  const { spaceCheckMs } = parts
+  const maxStorageBytes = config.COLLECTOR_MAX_STORAGE_BYTES
+  const background = { ...common, sql, maxStorageBytes, spaceCheckMs, signal: stopping.signal }
   try {
     await maintain(background)
   } catch (error) {
@@ -218,7 +225,7 @@ async function openStorage(parts: Parts): Promise<void> {
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
-  const running = [maintainHourly(background), watchDatabase(background)]
+  const running = [maintainHourly, watchDatabase, guardSpace].map((run) => run(background))
   parts.close = async () => {
     // A statement on a dead connection must not hold up the stop.
     await Promise.race([Promise.all(running), delay(CLOSE_MS, undefined, { ref: false })])

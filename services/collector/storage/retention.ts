@@ -45,6 +45,38 @@ export async function dropExpired(options: RetentionOptions): Promise<string[] |
   })
 }
 
+export interface SpaceOptions extends Omit<RetentionOptions, 'weeks'> {
+  readonly maxBytes: number
+}
+
+/**
+ * Drops the oldest days, but never today, until the others have `maxBytes` at the most. Answers the names of the
+ * dropped partitions; undefined when another replica is at it.
+ */
+export async function dropOldest(options: SpaceOptions): Promise<string[] | undefined> {
+  const { sql, log, now, maxBytes } = options
+  const today = dayOf(now())
+  return withDropLock(sql, async (session) => {
+    const dropped: string[] = []
+    const sizes = new Map((await partitionSizes(session)).map(({ name, bytes }) => [name, bytes]))
+    let total = sumOf([...sizes.values()])
+    for (const partition of await listPartitions(session)) {
+      if (total <= maxBytes || partition.day >= today) break
+      await dropPartition(session, partition)
+      dropped.push(partition.name)
+      total -= sizes.get(partition.name) ?? 0
+      log.warn(
+        { partition: partition.name },
+        'the storage is full; the oldest day is dropped early',
+      )
+    }
+    return dropped
+  })
+}
+
+export const sumOf = (numbers: readonly number[]): number =>
+  numbers.reduce((sum, one) => sum + one, 0)
+
 interface Partition {
   readonly name: string
   readonly day: Day

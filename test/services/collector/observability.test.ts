@@ -110,6 +110,7 @@ describe('the dashboard and the alerts', () => {
         'CollectorDatabaseDegraded',
         'CollectorRetentionDoesNotSucceed',
         'CollectorQueueNearCapacity',
+        'CollectorStorageFull',
         'CollectorAuthenticationFails',
         'CollectorRefusesRequests',
       ]),
@@ -126,7 +127,14 @@ describe('the dashboard and the alerts', () => {
   it('name reasons that the collector really gives', () => {
     const sources = ['refusals.ts', 'ingest.ts', 'storage/group-commit.ts', 'authorization.ts']
     const code = sources.map((name) => readFileSync(new URL(`../${name}`, folder), 'utf8')).join()
-    const named = ['unauthorized', 'starting', 'draining', 'client_gone', 'over_budget']
+    const named = [
+      'unauthorized',
+      'starting',
+      'draining',
+      'client_gone',
+      'over_budget',
+      'storage_full',
+    ]
     const more = ['not_committed_in_time', 'too_large', 'bad_body', 'media_type', 'internal']
     const text = read('alerts.yaml')
     for (const reason of [...named, ...more, 'expired', 'invalid', 'missing', 'malformed']) {

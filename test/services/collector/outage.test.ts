@@ -54,7 +54,7 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
     await statusIs('ok')
     expect(await health()).toEqual([
       200,
-      { status: 'ok', database: 'up', queue_bytes: 0, oldest_unflushed_ms: 0 },
+      { status: 'ok', database: 'up', storage: 'ok', queue_bytes: 0, oldest_unflushed_ms: 0 },
     ])
   })
 
