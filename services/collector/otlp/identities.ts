@@ -29,6 +29,7 @@ export interface Identities {
 }
 
 const CACHED_MAX = 4096
+const CACHED_CHARS_MAX = 4 << 20
 
 /**
  * Identities by their content. The bytes of a message name it in the cache; the id is a hash of its JSON, so that both
@@ -36,13 +37,18 @@ const CACHED_MAX = 4096
  */
 export function createIdentities(): Identities {
   const cache = new Map<string, Identity>()
+  let chars = 0
   const find = (tape: Tape, range: IdentityRange, kind: Identity['kind']): Identity => {
     const key = keyOf(tape, range, kind)
     const known = cache.get(key)
     if (known) return known
     const identity = describe(tape, range, kind)
-    if (cache.size >= CACHED_MAX) cache.clear()
-    cache.set(key, identity)
+    chars += key.length + identity.document.length
+    if (cache.size >= CACHED_MAX || chars > CACHED_CHARS_MAX) {
+      cache.clear()
+      chars = 0
+    }
+    if (key.length < CACHED_CHARS_MAX / 4) cache.set(key, identity)
     return identity
   }
   return {

@@ -1,4 +1,4 @@
-import { HEAP } from '../memory.ts'
+import { enlarge, HEAP } from '../memory.ts'
 import type { Allocator } from '../memory.ts'
 import type { Identity } from './identities.ts'
 
@@ -16,9 +16,12 @@ export interface RowBuffer {
   startTimes: Float64Array
   /** The resources and scopes that the rows refer to. */
   readonly identities: Set<Identity>
+  /** Memory that nobody uses, as much as the documents of the identities have elsewhere: so it is limited as well. */
+  readonly ballast: Buffer[]
 }
 
 const FIRST_ROWS = 1024
+const EMPTY = Buffer.alloc(0)
 
 export function createRowBuffer(bytes: Buffer, memory = HEAP): RowBuffer {
   return {
@@ -29,6 +32,7 @@ export function createRowBuffer(bytes: Buffer, memory = HEAP): RowBuffer {
     offsets: new Uint32Array(FIRST_ROWS),
     startTimes: new Float64Array(FIRST_ROWS),
     identities: new Set(),
+    ballast: [],
   }
 }
 
@@ -47,6 +51,18 @@ function growIndex(buffer: RowBuffer): void {
   startTimes.set(buffer.startTimes)
   buffer.offsets = offsets
   buffer.startTimes = startTimes
+}
+
+/** Notes that rows refer to an identity. Raises `unavailable` when there is no memory for it. */
+export function noteIdentity({ identities, ballast, memory }: RowBuffer, identity: Identity): void {
+  if (identities.has(identity)) return
+  ballast.push(enlarge(memory, EMPTY, { used: 0, size: identity.document.length }))
+  identities.add(identity)
+}
+
+/** Gives back the memory of a buffer that is not used any more. */
+export function releaseRows({ bytes, ballast, memory }: RowBuffer): void {
+  for (const held of [bytes, ...ballast]) memory.give(held)
 }
 
 /** Where row `row` begins; for the count of rows, where the last one ends. */

@@ -1,6 +1,6 @@
 import { createIdentities } from './identities.ts'
 import type { Identities, IdentityRange } from './identities.ts'
-import { noteRow, truncateRows } from './row-buffer.ts'
+import { noteIdentity, noteRow, truncateRows } from './row-buffer.ts'
 import type { RowBuffer } from './row-buffer.ts'
 import { writeSpanRow } from './span-row.ts'
 import type { Refusal, SpanContext } from './span-row.ts'
@@ -117,7 +117,7 @@ function readResourceSpans(state: State, end: number): void {
     if (tag === 0x12) readScopeSpans(state, readEnd(tape, end))
     else skipField(tape, tag, end)
   }
-  if (state.target.rows > before) state.target.identities.add(resource)
+  if (state.target.rows > before) noteIdentity(state.target, resource)
 }
 
 function readScopeSpans(state: State, end: number): void {
@@ -134,7 +134,7 @@ function readScopeSpans(state: State, end: number): void {
     if (tag === 0x12) readSpan(state, readEnd(tape, end))
     else skipField(tape, tag, end)
   }
-  if (state.target.rows > before) state.target.identities.add(scope)
+  if (state.target.rows > before) noteIdentity(state.target, scope)
 }
 
 /** The identity (field 1) and schema URL (field 3) of ResourceSpans or ScopeSpans; the URL comes after the spans. */

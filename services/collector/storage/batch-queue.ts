@@ -1,7 +1,13 @@
 import { enlarge } from '../memory.ts'
 import type { Memory } from '../memory.ts'
 import { overBudget } from '../refusals.ts'
-import { createRowBuffer, noteRow, truncateRows } from '../otlp/row-buffer.ts'
+import {
+  createRowBuffer,
+  noteIdentity,
+  noteRow,
+  releaseRows,
+  truncateRows,
+} from '../otlp/row-buffer.ts'
 import type { RowBuffer } from '../otlp/row-buffer.ts'
 
 /** The rows of many requests that are committed together. */
@@ -90,13 +96,13 @@ export function createBatchQueue({ maxRows, maxBytes, memory, now }: QueueLimits
       })
     },
     leave(batch) {
-      if (batch.entries.length === 0) memory.give(closeBatch(batch).buffer.bytes)
+      if (batch.entries.length === 0) releaseRows(closeBatch(batch).buffer)
     },
     take: () => takers.wait(),
     finish(batch, rejectedRows) {
       unwritten.delete(batch)
       settleEntries(batch, rejectedRows)
-      memory.give(batch.buffer.bytes)
+      releaseRows(batch.buffer)
     },
     close: () => takers.close(),
     state: () => stateOf(unwritten),
@@ -164,6 +170,7 @@ function stateOf(unwritten: ReadonlySet<Batch>): QueueState {
 
 /** Moves the rows of `source` from `first` on to the end of `target`. */
 export function moveRows(source: RowBuffer, first: number, target: RowBuffer): void {
+  for (const identity of source.identities) noteIdentity(target, identity)
   const from = source.offsets[first] ?? source.end
   const size = source.end - from
   const { bytes, end, memory } = target
@@ -175,6 +182,5 @@ export function moveRows(source: RowBuffer, first: number, target: RowBuffer): v
   }
   source.bytes.copy(target.bytes, target.end, from, source.end)
   target.end += size
-  for (const identity of source.identities) target.identities.add(identity)
   truncateRows(source, first, from)
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 
 export interface Load {
   readonly url: string
@@ -12,31 +13,39 @@ export interface Load {
 
 export interface LoadResult {
   readonly seconds: number
-  /** Of each request, from its first byte to its answer; milliseconds. */
+  /** Of each request, from its first byte to its 200; milliseconds. */
   readonly latenciesMs: number[]
+  /** Answers of 503. */
+  readonly refusals: number
 }
+
+const AFTER_REFUSAL_MS = 100
 
 /**
  * Sends every body once, over connections that are kept, each with one request at a time. Raw sockets: a client library
- * would cost more than what it measures. Raises when an answer is not 200.
+ * would cost more than what it measures. After a 503 it sends the same again; raises when another answer is not 200.
  */
 export async function sendLoad(load: Load): Promise<LoadResult> {
   const sockets = await Promise.all(Array.from({ length: load.connections }, () => open(load.url)))
   const latenciesMs: number[] = []
+  let refusals = 0
   const queue = load.bodies.values()
   const started = performance.now()
   await Promise.all(
     sockets.map(async (socket) => {
       for (const body of queue) {
         const sent = performance.now()
-        await exchange(socket, load, body)
+        while (!(await isTaken(socket, load, body))) {
+          refusals++
+          await delay(AFTER_REFUSAL_MS)
+        }
         latenciesMs.push(performance.now() - sent)
       }
     }),
   )
   const seconds = (performance.now() - started) / 1000
   for (const socket of sockets) socket.destroy()
-  return { seconds, latenciesMs }
+  return { seconds, latenciesMs, refusals }
 }
 
 async function open(url: string): Promise<Socket> {
@@ -46,7 +55,7 @@ async function open(url: string): Promise<Socket> {
   return socket
 }
 
-async function exchange(socket: Socket, load: Load, body: Buffer): Promise<void> {
+async function isTaken(socket: Socket, load: Load, body: Buffer): Promise<boolean> {
   socket.cork()
   socket.write(
     `POST /v1/traces HTTP/1.1\r\nhost: bench\r\ncontent-type: ${load.contentType}\r\n` +
@@ -59,7 +68,9 @@ async function exchange(socket: Socket, load: Load, body: Buffer): Promise<void>
     const [chunk] = (await once(socket, 'data')) as [Buffer]
     answer += chunk.toString('latin1')
   }
+  if (answer.startsWith('HTTP/1.1 503')) return false
   if (!answer.startsWith('HTTP/1.1 200')) throw new Error(`the answer was ${answer.slice(0, 200)}`)
+  return true
 }
 
 function isComplete(answer: string): boolean {

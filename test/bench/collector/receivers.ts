@@ -46,7 +46,7 @@ interface Decoded {
   readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: Span[] }[] }[]
 }
 
-function decode(body: Uint8Array): Span[] {
+function decode(body: Buffer): Span[] {
   const message = Request.toObject(Request.decode(body), { longs: String, arrays: true })
   const { resourceSpans } = message as Decoded
   return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
@@ -82,7 +82,7 @@ const app = new Hono()
 if (kind === 'insert') {
   const sql = postgres(url, { max: Number(connections), onnotice: () => {} })
   app.post('/v1/traces', async (c) => {
-    const rows = decode(new Uint8Array(await c.req.arrayBuffer())).map(toRow)
+    const rows = decode(Buffer.from(await c.req.arrayBuffer())).map(toRow)
     await sql`insert into spans ${sql(rows)} on conflict do nothing`
     return c.body(null)
   })

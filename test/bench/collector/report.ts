@@ -5,6 +5,8 @@ export interface Sample {
   readonly spans: number
   readonly seconds: number
   readonly latenciesMs: readonly number[]
+  /** Answers of 503. */
+  readonly refusals: number
   /** CPU seconds of the receiver; NaN when there is none. */
   readonly nodeSeconds: number
   readonly postgresSeconds: number
@@ -26,6 +28,7 @@ const HEAD = [
   'x copy',
   'p50 ms',
   'p99 ms',
+  '503s',
   'node s/100k',
   'pg s/100k',
   'wal B/span',
@@ -60,6 +63,7 @@ function toRow(name: string, list: readonly Sample[], limits: readonly Sample[])
     median(ratios).toFixed(2),
     number(quantile(latencies, 0.5), 0),
     number(quantile(latencies, 0.99), 0),
+    latencies.length > 0 ? number(median(list.map(({ refusals }) => refusals)), 0) : '-',
     ...per100k.map((value) => number(value, 2)),
     ...perSpan.map((value) => number(value, 0)),
   ]

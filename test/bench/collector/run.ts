@@ -7,10 +7,13 @@ import { join } from 'node:path'
 import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import type { Database } from '../../../services/shared/database.ts'
+import { SHARE_OF_LIMIT } from '../../../services/collector/admission.ts'
 import { bundleCollector, spawnCollector } from '../../services/collector/support/bundle.ts'
+import type { CollectorProcess } from '../../services/collector/support/bundle.ts'
 import { bearer, PROTOBUF } from '../../services/collector/support/harness.ts'
 import { freePort } from '../../support/free-port.ts'
 import { cpuOf, cpuOfFamily } from '../support/processes.ts'
+import { limitProcess } from '../support/pod-limits.ts'
 import { createRequest, freshCopy } from '../support/requests.ts'
 import type { Profile, RequestTemplate } from '../support/requests.ts'
 import { createOwnCopy, createPsqlCopy, hasPsql, toCopyData } from './copy-limit.ts'
@@ -39,7 +42,9 @@ interface Stage {
   readonly sql: Database
   readonly postgresPid: number
   readonly copyAll: CopyAll
-  readonly collector: { readonly url: string; readonly pid: number }
+  readonly collector: CollectorProcess
+  /** The same as in a pod with the chart's defaults; absent where a process cannot be held to them. */
+  readonly inPod: CollectorProcess | undefined
   readonly insert: Receiver
   readonly drop: Receiver
 }
@@ -50,6 +55,11 @@ interface Receiver {
   readonly child: ChildProcess
 }
 
+/** The defaults of the chart (SPEC 2.6), what Node makes of them, and what the collector does. */
+const POD = { cores: 0.5, memoryBytes: 512 << 20 }
+const POD_NODE_OPTIONS = ['--max-old-space-size=256', '--max-semi-space-size=2']
+const POD_MEMORY = { COLLECTOR_MEMORY_BYTES: String(POD.memoryBytes * SHARE_OF_LIMIT) }
+
 export async function run(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'))
   chmodSync(directory, 0o755)
@@ -59,6 +69,12 @@ export async function run(): Promise<void> {
   const bundle = await bundleCollector()
   const env = { COLLECTOR_WRITERS: String(WRITERS) }
   const collector = await spawnCollector(bundle.main, { databaseUrl: server.url, env })
+  const limited = await spawnCollector(bundle.main, {
+    databaseUrl: server.url,
+    env: { ...env, ...POD_MEMORY },
+    nodeOptions: POD_NODE_OPTIONS,
+  })
+  const releaseLimits = limitProcess(limited.child.pid ?? 0, POD)
   const sql = connectDatabase(parseAddress(server.url), { name: 'bench', max: 1 })
   const [insert, drop] = await Promise.all([
     startReceiver('insert', server.url),
@@ -68,7 +84,8 @@ export async function run(): Promise<void> {
     sql,
     postgresPid: server.pid,
     copyAll: hasPsql() ? createPsqlCopy(server.url, directory) : createOwnCopy(server.url),
-    collector: { url: collector.url, pid: collector.child.pid ?? 0 },
+    collector,
+    inPod: releaseLimits ? limited : undefined,
     insert,
     drop,
   }
@@ -78,7 +95,8 @@ export async function run(): Promise<void> {
     insert.child.kill()
     drop.child.kill()
     await sql.end()
-    await collector.kill('SIGTERM')
+    await Promise.all([collector, limited].map((one) => one.kill('SIGTERM')))
+    releaseLimits?.()
     await server.stop()
     bundle.remove()
     rmSync(directory, { recursive: true, force: true })
@@ -100,7 +118,7 @@ async function measure(profile: Profile, stage: Stage): Promise<void> {
       const sample = await runOnce(stage, contender)
       if (round > 0) samples.set(name, [...(samples.get(name) ?? []), sample])
     }
-    process.stderr.write(`${profile} ${round}/${ROUNDS}\r`)
+    process.stderr.write(`${profile} ${round}/${ROUNDS}\n`)
   }
   printResults({ profile, samples })
 }
@@ -123,6 +141,8 @@ async function runOnce(stage: Stage, contender: Contender): Promise<Sample> {
 
 let salt = 0
 
+const addressOf = ({ url, child }: CollectorProcess) => ({ url, pid: child.pid ?? 0 })
+
 function contendersOf(profile: Profile, stage: Stage): Record<string, Contender> {
   const requests = REQUESTS[profile]
   const nowMs = Date.now()
@@ -130,13 +150,18 @@ function contendersOf(profile: Profile, stage: Stage): Record<string, Contender>
     createRequest(profile, { spans: SPANS_A_REQUEST, seed, nowMs }),
   )
   const bodies = (): Buffer[] => Array.from({ length: requests }, (_, i) => nextBody(templates, i))
+  const { inPod } = stage
   return {
-    collector: () => sendTo(stage.collector, bodies()),
+    collector: () => sendTo(addressOf(stage.collector), bodies()),
     'copy, as many connections': () => copyTo(stage, bodies(), WRITERS),
     'copy, one connection': () => copyTo(stage, bodies(), 1),
     'protobufjs and insert': () =>
       sendTo(stage.insert, bodies().slice(0, Math.ceil(requests / INSERT_SHARE))),
     'read and drop': () => sendTo(stage.drop, bodies()),
+    ...(inPod && {
+      'collector, 500m and 512 MiB': () =>
+        sendTo(addressOf(inPod), bodies().slice(0, requests / 2)),
+    }),
   }
 }
 
@@ -152,7 +177,7 @@ async function sendTo(
 ): ReturnType<Contender> {
   const cpu = cpuOf(pid)
   const token = await bearer()
-  const { seconds, latenciesMs } = await sendLoad({
+  const result = await sendLoad({
     url,
     token,
     contentType: PROTOBUF,
@@ -160,7 +185,7 @@ async function sendTo(
     bodies,
   })
   const nodeSeconds = cpuOf(pid) - cpu
-  return { spans: bodies.length * SPANS_A_REQUEST, seconds, latenciesMs, nodeSeconds }
+  return { ...result, spans: bodies.length * SPANS_A_REQUEST, nodeSeconds }
 }
 
 async function copyTo(
@@ -171,5 +196,5 @@ async function copyTo(
   const data = toCopyData(bodies)
   const seconds = await copyAll(data, connections)
   const spans = bodies.length * SPANS_A_REQUEST
-  return { spans, seconds, latenciesMs: [], nodeSeconds: Number.NaN }
+  return { spans, seconds, latenciesMs: [], refusals: 0, nodeSeconds: Number.NaN }
 }

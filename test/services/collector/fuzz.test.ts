@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AppError } from '../../../services/shared/errors.ts'
 import { jsonRequestToProtobuf } from '../../../services/collector/otlp/json-request.ts'
-import { createRowBuffer } from '../../../services/collector/otlp/row-buffer.ts'
+import { createRowBuffer, releaseRows } from '../../../services/collector/otlp/row-buffer.ts'
 import { createTranscoder } from '../../../services/collector/otlp/transcode.ts'
 import type { Transcode } from '../../../services/collector/otlp/transcode.ts'
 import { createMemory, HEAP } from '../../../services/collector/memory.ts'
@@ -104,7 +104,7 @@ function outcome(
     return { isRead: false, rows: String(error) }
   } finally {
     memory.give(given)
-    memory.give(buffer.bytes)
+    releaseRows(buffer)
   }
 }
 

@@ -93,6 +93,25 @@ describe('a collector with little memory (SPEC 2.6)', () => {
     ).toBe(2)
   })
 
+  it('counts what resources take, for as long as their spans wait', async () => {
+    const session = await harness.sql.reserve()
+    await session`begin`
+    await session`lock table spans in access exclusive mode`
+    const attributes = Array.from({ length: 10 }, (_, i) => textAttribute(`k${i}`, 'x'.repeat(1e5)))
+    const sent = harness.post(
+      toProtobuf({
+        resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans: [spanOf()] }] }],
+      }),
+    )
+    const rows = () => harness.metric('collector_queue_rows')
+    await expect.poll(rows, { timeout: 5000 }).toBe(1)
+    expect(await used()).toBeGreaterThan(1e6)
+    await session`rollback`
+    session.release()
+    expect((await sent).status).toBe(200)
+    await expect.poll(used).toBe(0)
+  })
+
   it('gets back the memory of clients that go away at any moment', async () => {
     const body = bodyOf(MiB / 2)
     const request = Buffer.concat([
