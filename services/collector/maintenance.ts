@@ -36,10 +36,10 @@ const PING_MS = 1000
 
 /** Creates the partitions of the coming days and drops the expired ones, once. */
 export async function maintain(options: MaintenanceOptions): Promise<void> {
-  const { sql, log, now, retentionWeeks: weeks, metrics } = options
+  const { sql, address, log, now, retentionWeeks: weeks, metrics } = options
   await recordRetention(sql, weeks)
   await createDays(options)
-  const dropped = await dropExpired({ sql, log, now, weeks })
+  const dropped = await dropExpired({ address, log, now, weeks })
   if (dropped) {
     metrics.droppedPartitions.inc(dropped.length)
     metrics.retentionSuccess.set(now() / 1000)

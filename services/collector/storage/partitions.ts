@@ -1,4 +1,5 @@
-import type { Database } from '../../shared/database.ts'
+import { connectDatabase } from '../../shared/database.ts'
+import type { Database, DatabaseAddress } from '../../shared/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Session } from './copy-connection.ts'
@@ -93,19 +94,16 @@ const attachStatements = (name: string, day: Day): string => `
 
 /** Runs the work on a session of its own while no other replica drops partitions; undefined when one does. */
 export async function withDropLock<Result>(
-  sql: Database,
+  address: DatabaseAddress,
   work: (session: Database) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const session = await sql.reserve()
+  // Not one reserved in a pool: postgres.js would wait for ever for one that it has to open first.
+  const session = connectDatabase(address, { name: 'collector-retention', max: 1 })
   try {
     const [row] = await session`select pg_try_advisory_lock(${DROP_LOCK}) as locked`
-    if (row?.['locked'] !== true) return undefined
-    try {
-      return await work(session)
-    } finally {
-      await session`select pg_advisory_unlock(${DROP_LOCK})`
-    }
+    return row?.['locked'] === true ? await work(session) : undefined
   } finally {
-    session.release()
+    // The lock goes with the session.
+    await session.end({ timeout: 1 })
   }
 }

@@ -1,4 +1,4 @@
-import type { Database } from '../../shared/database.ts'
+import type { Database, DatabaseAddress } from '../../shared/database.ts'
 import type { Log } from '../../shared/log.ts'
 import { dayOf, partitionDay, startOfDay, withDropLock } from './partitions.ts'
 import type { Day } from './partitions.ts'
@@ -8,7 +8,7 @@ const WEEK_MS = 7 * 86_400_000
 const IDENTITY_GRACE_DAYS = 3
 
 export interface RetentionOptions {
-  readonly sql: Database
+  readonly address: DatabaseAddress
   readonly log: Log
   readonly now: () => number
   readonly weeks: number
@@ -30,9 +30,9 @@ export async function recordRetention(sql: Database, weeks: number): Promise<voi
  * dropped partitions; undefined when another replica is at it.
  */
 export async function dropExpired(options: RetentionOptions): Promise<string[] | undefined> {
-  const { sql, log, now, weeks } = options
+  const { address, log, now, weeks } = options
   const oldestDay = dayOf(retentionCutoff(now(), weeks))
-  return withDropLock(sql, async (session) => {
+  return withDropLock(address, async (session) => {
     const dropped: string[] = []
     for (const partition of await listPartitions(session)) {
       if (partition.day >= oldestDay) continue
@@ -54,9 +54,9 @@ export interface SpaceOptions extends Omit<RetentionOptions, 'weeks'> {
  * dropped partitions; undefined when another replica is at it.
  */
 export async function dropOldest(options: SpaceOptions): Promise<string[] | undefined> {
-  const { sql, log, now, maxBytes } = options
+  const { address, log, now, maxBytes } = options
   const today = dayOf(now())
-  return withDropLock(sql, async (session) => {
+  return withDropLock(address, async (session) => {
     const dropped: string[] = []
     const sizes = new Map((await partitionSizes(session)).map(({ name, bytes }) => [name, bytes]))
     let total = sumOf([...sizes.values()])

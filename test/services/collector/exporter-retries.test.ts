@@ -5,7 +5,7 @@ import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-t
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bearer, createHarness } from './support/harness.ts'
+import { bearer, createHarness, lockSpans } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 
 const script = new URL('./support/python-exporter.py', import.meta.url).pathname
@@ -60,14 +60,11 @@ describe('an exporter that is told 503 and Retry-After (SPEC 4.6)', () => {
     'sends the same again, and it is stored once: %s',
     async (...[, send, spans]) => {
       const [refused, taken] = [await answers('503'), await answers('200')]
-      const session = await harness.sql.reserve()
-      await session`begin`
-      await session`lock table spans in access exclusive mode`
+      const release = await lockSpans(harness.databaseUrl)
       const url = `${harness.collector.url}/v1/traces`
       const sent = send({ url, headers: { authorization: await bearer() } })
       await expect.poll(() => answers('503'), { timeout: 10_000 }).toBeGreaterThan(refused)
-      await session`rollback`
-      session.release()
+      await release()
       const traceId = await sent
       expect(await answers('200')).toBe(taken + 1)
       const rows = await harness.sql`select from spans where trace_id = ${traceId}::uuid`

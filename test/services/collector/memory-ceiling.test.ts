@@ -5,8 +5,6 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
-import type { Database } from '../../../services/shared/database.ts'
 import { SHARE_OF_LIMIT } from '../../../services/collector/admission.ts'
 import { createRequest, freshCopy } from '../../bench/support/requests.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -14,7 +12,7 @@ import type { TestDatabase } from '../../support/postgres.ts'
 import { bundleCollector, spawnCollector } from './support/bundle.ts'
 import type { Bundle, CollectorProcess } from './support/bundle.ts'
 import { requestOf, spanOf, textAttribute, toJson, toProtobuf } from './support/otlp.ts'
-import { bearer, JSON_TYPE, PROTOBUF, readMetric } from './support/harness.ts'
+import { bearer, JSON_TYPE, lockSpans, PROTOBUF, readMetric } from './support/harness.ts'
 
 const MiB = 1 << 20
 /** What the chart gives a collector (SPEC 2.6), and what of it the process may reach. */
@@ -34,11 +32,9 @@ describe.skipIf(!existsSync('/proc/self/status'))(
   () => {
     let bundle: Bundle
     let database: TestDatabase
-    let sql: Database
     let collector: CollectorProcess
     beforeAll(async () => {
       database = await createDatabase('empty')
-      sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 2 })
       bundle = await bundleCollector()
       collector = await spawnCollector(bundle.main, {
         databaseUrl: database.url,
@@ -49,7 +45,6 @@ describe.skipIf(!existsSync('/proc/self/status'))(
     afterAll(async () => {
       await collector.kill('SIGKILL')
       bundle.remove()
-      await sql.end()
       await database.drop()
     })
 
@@ -68,7 +63,7 @@ describe.skipIf(!existsSync('/proc/self/status'))(
     it.each(cases)(
       'stays under 300 MiB while the database stands still, and recovers at once: %s',
       async (_, body, headers) => {
-        const release = await standStill(sql)
+        const release = await lockSpans(database.url)
         const senders = await startSenders(collector.url, body, headers)
         try {
           await expect.poll(() => senders.count(503), patiently).toBeGreaterThan(SENDERS)
@@ -97,17 +92,6 @@ describe.skipIf(!existsSync('/proc/self/status'))(
     }, 300_000)
   },
 )
-
-/** Lets every write wait until it is called off. */
-async function standStill(sql: Database): Promise<() => Promise<void>> {
-  const session = await sql.reserve()
-  await session`begin`
-  await session`lock table spans in access exclusive mode`
-  return async () => {
-    await session`rollback`
-    session.release()
-  }
-}
 
 interface Senders {
   /** How often they got this answer. */

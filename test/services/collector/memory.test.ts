@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAdmission, defaultCapacity } from '../../../services/collector/admission.ts'
 import { createMemory } from '../../../services/collector/memory.ts'
-import { bearer, createHarness, PROTOBUF } from './support/harness.ts'
+import { bearer, createHarness, lockSpans, PROTOBUF } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import { openRaw } from './support/raw.ts'
@@ -94,9 +94,7 @@ describe('a collector with little memory (SPEC 2.6)', () => {
   })
 
   it('counts what resources take, for as long as their spans wait', async () => {
-    const session = await harness.sql.reserve()
-    await session`begin`
-    await session`lock table spans in access exclusive mode`
+    const release = await lockSpans(harness.databaseUrl)
     const attributes = Array.from({ length: 10 }, (_, i) => textAttribute(`k${i}`, 'x'.repeat(1e5)))
     const sent = harness.post(
       toProtobuf({
@@ -106,8 +104,7 @@ describe('a collector with little memory (SPEC 2.6)', () => {
     const rows = () => harness.metric('collector_queue_rows')
     await expect.poll(rows, { timeout: 5000 }).toBe(1)
     expect(await used()).toBeGreaterThan(1e6)
-    await session`rollback`
-    session.release()
+    await release()
     expect((await sent).status).toBe(200)
     await expect.poll(used).toBe(0)
   })

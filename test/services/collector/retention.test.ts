@@ -33,7 +33,13 @@ describe('partitions and retention (SPEC 2.6, 8)', () => {
     return harness.post(toProtobuf(requestOf(spanOf(times))))
   }
   const count = async (): Promise<number> => (await harness.sql`select from spans`).length
-  const retention = () => dropExpired({ sql: harness.sql, log: silent, now: () => now, weeks: 1 })
+  const retention = () =>
+    dropExpired({
+      address: parseAddress(harness.databaseUrl),
+      log: silent,
+      now: () => now,
+      weeks: 1,
+    })
 
   it('creates the partitions of the days around today at start', async () => {
     expect(await partitions()).toEqual([-1, 0, 1, 2, 3].map((day) => name(now + day * DAY_MS)))

@@ -39,9 +39,11 @@ describe('a limit of bytes for all days together (SPEC 2.6)', () => {
     expect((await send(3)).status).toBe(200)
     expect((await send(0)).status).toBe(200)
     await expect.poll(days, { timeout: 5000 }).toEqual([nameOf(3), nameOf(0)])
-    expect(await metric('retention_dropped_partitions_total')).toBe(1)
+    const dropped = () => metric('retention_dropped_partitions_total')
+    await expect.poll(dropped, { timeout: 5000 }).toBe(1)
     expect(await metric('storage_limit_bytes')).toBe(LIMIT_BYTES)
-    expect(await metric('storage_bytes')).toBeLessThan(LIMIT_BYTES)
+    const kept = () => metric('storage_bytes')
+    await expect.poll(kept, { timeout: 5000 }).toBeLessThan(LIMIT_BYTES)
     expect(await health()).toMatchObject({ status: 'ok', storage: 'ok' })
   })
 

@@ -67,6 +67,17 @@ export async function createHarness(
   }
 }
 
+/** Lets every write to `spans` wait until what it answers is called. */
+export async function lockSpans(databaseUrl: string): Promise<() => Promise<void>> {
+  const sql = connectDatabase(parseAddress(databaseUrl), { name: 'test-lock', max: 1 })
+  await sql`begin`
+  await sql`lock table spans in access exclusive mode`
+  return async () => {
+    await sql`rollback`
+    await sql.end()
+  }
+}
+
 export async function postTo(
   url: string,
   body: Buffer | string,
