@@ -140,7 +140,7 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
 describe('stopping (SPEC 8)', () => {
   it('answers 503 to probes, still takes spans for a while, and commits them before it ends', async () => {
     const database = await createDatabase('empty')
-    const collector = await start(environment(database.url), { log: silent, drainMs: 400 })
+    const collector = await start(environment(database.url), { log: silent, drainMs: 3000 })
     await collector.ready
     const stopped = collector.stop()
     const response = await fetch(`${collector.url}/health`)
