@@ -32,9 +32,11 @@ export interface NewDeployment {
   readonly appId: string
 }
 
-const columns = (sql: Queryable) => sql`
-  id, automation_id, organization_id, project_version_id, name, slug, app_id,
-  status, status_reason, url, oauth_client_id`
+/** The columns of a deployment, also beside those of another table. */
+export const deploymentColumns = (sql: Queryable) => sql`
+  deployments.id, deployments.automation_id, deployments.organization_id,
+  deployments.project_version_id, deployments.name, deployments.slug, deployments.app_id,
+  deployments.status, deployments.status_reason, deployments.url, deployments.oauth_client_id`
 
 /** Creates a deployment, or moves the one of that slug to the given version and name. Its automation id never changes. */
 export async function ensureDeployment(
@@ -45,7 +47,7 @@ export async function ensureDeployment(
     insert into deployments ${sql({ ...deployment })}
     on conflict (slug) do update set
       project_version_id = excluded.project_version_id, name = excluded.name, updated_at = now()
-    returning ${columns(sql)}`
+    returning ${deploymentColumns(sql)}`
   return found
 }
 
@@ -78,8 +80,21 @@ export async function findAutomation(
 ): Promise<Deployment | undefined> {
   if (!isUuid(automationId)) return undefined
   const [found] = await sql<Deployment[]>`
-    select ${columns(sql)} from deployments where automation_id = ${automationId}`
+    select ${deploymentColumns(sql)} from deployments where automation_id = ${automationId}`
   return found
+}
+
+/** Binds an automation of the organization to the one OAuth client that may call it; null unbinds it. Answers false when there is none. */
+export async function bindOauthClient(
+  sql: Queryable,
+  { automationId, organizationId }: { automationId: string; organizationId: number },
+  clientId: string | null,
+): Promise<boolean> {
+  if (!isUuid(automationId)) return false
+  const bound = await sql`
+    update deployments set oauth_client_id = ${clientId}, updated_at = now()
+    where automation_id = ${automationId} and organization_id = ${organizationId} returning id`
+  return bound.length > 0
 }
 
 /** The definition that a deployment runs. */
@@ -97,6 +112,6 @@ export async function listDeployments(
   organizationId: number,
 ): Promise<Deployment[]> {
   return sql<Deployment[]>`
-    select ${columns(sql)} from deployments
+    select ${deploymentColumns(sql)} from deployments
     where organization_id = ${organizationId} order by name, id limit 500`
 }

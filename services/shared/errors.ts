@@ -7,6 +7,7 @@ const STATUS = {
   invalid_token: 401,
   forbidden: 403,
   csrf_failed: 403,
+  insufficient_scope: 403,
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,

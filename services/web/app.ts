@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { healthRoutes } from '../shared/health.ts'
 import { requestLog } from '../shared/log.ts'
 import { createIdentityProvider } from './auth/oidc/provider.ts'
+import { openGate } from './auth/access-token/open-gate.ts'
 import type { WebApp, WebDeps } from './context.ts'
 import { identify } from './diagnostics/access.ts'
 import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
@@ -15,6 +16,7 @@ import { executionRoutes } from './routes/executions.ts'
 import { healthDebugRoutes } from './routes/health-debug.ts'
 import { llmConnectionRoutes } from './routes/llm-connections.ts'
 import { platformHealthRoutes } from './routes/platform-health.ts'
+import { resourceMetadataRoutes } from './routes/resource-metadata.ts'
 import { signInRoutes } from './routes/sign-in.ts'
 import { staticTokenRoutes } from './routes/static-tokens.ts'
 import { toolsIndexRoutes } from './routes/tools-index.ts'
@@ -23,6 +25,7 @@ import { securityHeaders } from './security-headers.ts'
 /** The web service: every mount, in order. */
 export function createApp(deps: WebDeps): Hono<WebApp> {
   const app = new Hono<WebApp>()
+  const { judge } = openGate(deps)
   app.use(requestLog(deps.log))
   app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))
   app.notFound(async (c) => {
@@ -36,10 +39,11 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   app.route('/', healthDebugRoutes(deps, diagnostics))
   app.route('/', platformHealthRoutes(deps, diagnostics))
   app.route('/', assetRoutes())
-  app.route('/', automationApiRoutes(deps))
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
   app.route('/', signInRoutes(deps, createIdentityProvider(deps.config)))
+  app.route('/', automationApiRoutes(deps, judge))
+  app.route('/', resourceMetadataRoutes(deps))
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))
   app.route('/', staticTokenRoutes(deps))

@@ -6,6 +6,18 @@ import type { EnvOf } from '../shared/env.ts'
 /** Where the platform runs (SPEC 4.1): decides whether the diagnostic endpoint exists. */
 export const PROVIDERS = ['kubernetes', 'managed_kubernetes', 'serverless', 'local'] as const
 
+const origins = () =>
+  v.pipe(
+    v.string(),
+    v.transform((list) => list.split(',').map((each) => each.trim())),
+    v.transform((list) => list.filter((each) => each !== '')),
+    v.array(v.pipe(v.string(), v.check(isOrigin, 'must be origins such as https://idp.corp:8443'))),
+  )
+
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+}
+
 const variables = v.object({
   ...databaseEnv,
   PORT: v.optional(integer(0, 65_535), '3000'),
@@ -29,6 +41,10 @@ const variables = v.object({
   SECRET_KEY_BASE: text(32),
   /** Proxies of ours in front of this service; only what they wrote into X-Forwarded-For is believed. */
   TRUSTED_PROXIES: v.optional(integer(0, 10), '0'),
+  /** Origins of identity providers that may have private addresses, by commas; one with http:// is read without TLS. */
+  AUTOMATION_OAUTH_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** How long the last keys of an identity provider serve while it is away, beyond their 10 minutes; 0: not at all. */
+  AUTOMATION_OAUTH_STALE_HOURS: v.optional(integer(0, 24), '24'),
   PLATFORM_OAUTH_API_BASE_URL: optional(httpUrl()),
   PLATFORM_OAUTH_API_KEY: optional(text(32)),
   /** The namespace of the crews. */

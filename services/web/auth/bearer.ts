@@ -1,17 +1,23 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import { findAutomation } from '../../platform/deployments.ts'
-import type { Deployment } from '../../platform/deployments.ts'
-import type { Database } from '../../shared/database.ts'
+import { findCallableAutomation } from '../../platform/automation-oauth.ts'
+import type { CallableAutomation } from '../../platform/automation-oauth.ts'
+import { isUuid } from '../../platform/deployments.ts'
 import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/single-header.ts'
-import type { AuthorizedCall } from '../context.ts'
+import type { AuthorizedCall, WebDeps } from '../context.ts'
+import { createChallenges } from './challenge.ts'
+import { clientAddress } from './client-address.ts'
+import { createFailureThrottle } from './failure-throttle.ts'
 
 export type BearerResult =
-  | { readonly ok: true }
+  | {
+      readonly ok: true
+      /** The machine that calls, for the log. */ readonly client?: string
+    }
   | {
       readonly ok: false
-      /** For the log only. */ readonly reason: string
-      readonly error: AppError
+      /** For the log; the caller is told it only if it is a `DisclosedReason`. */ readonly reason: string
+      readonly client?: string
     }
 
 /** One kind of bearer token. */
@@ -19,57 +25,74 @@ export interface BearerScheme {
   readonly name: string
   /** By shape alone. The first scheme that recognizes a token decides; the kinds never fall through. */
   readonly recognizes: (token: string) => boolean
-  /** Without an automation it does the same work and refuses. */
-  readonly verify: (token: string, automation: Deployment | undefined) => Promise<BearerResult>
+  /** Without an automation it refuses. */
+  readonly verify: (
+    token: string,
+    callable: CallableAutomation | undefined,
+  ) => Promise<BearerResult>
 }
 
 /** RFC 6750 §2.1, with a bound well under Node's limit for all headers. */
 const CREDENTIALS = /^Bearer +([A-Za-z0-9._~+/-]{1,8192}=*)$/i
-const REALM = 'Bearer realm="platform"'
+const FAILURES = { burst: 60, perSecond: 1, subjectsMax: 10_000 }
 
 /**
  * Lets a call pass that has exactly one Authorization header with a token for the automation of its path (SPEC 5.2).
- * Everything else is 401, and an automation that does not exist answers as one that this token may not call does:
- * nobody learns which automations there are. Reads no body.
+ * Everything else is refused, and an automation that does not exist answers as one that this token may not call does:
+ * nobody learns which automations there are. Many failures from one address are answered with 429. Reads no body.
  */
 export function requireBearer(
-  sql: Database,
+  { sql, config }: WebDeps,
   schemes: readonly BearerScheme[],
 ): MiddlewareHandler<AuthorizedCall> {
+  const challenges = createChallenges(config.PLATFORM_BASE_URL)
+  const throttle = createFailureThrottle({ ...FAILURES, now: Date.now })
+
+  function refuse(c: Context<AuthorizedCall>, error: AppError): AppError {
+    if (error.status >= 500) return error
+    const id = c.req.param('automationId') ?? ''
+    const address = clientAddress(c, config.TRUSTED_PROXIES)
+    const seconds = throttle.fail(`${address} ${isUuid(id) ? id.toLowerCase() : ''}`)
+    return seconds > 0 ? tooManyFailures(seconds) : error
+  }
+
   return async function authenticate(c, next) {
     const token = readToken(c)
-    const automation = await findAutomation(sql, c.req.param('automationId') ?? '')
+    if (token === undefined) {
+      c.var.wide['auth_refused'] = 'no_credentials'
+      throw challenges.noCredentials()
+    }
+    const callable = await findCallableAutomation(sql, c.req.param('automationId') ?? '')
     const scheme = schemes.find(({ recognizes }) => recognizes(token))
-    const result = scheme
-      ? await scheme.verify(token, automation)
-      : refuseToken('unsupported_token_kind')
-    Object.assign(c.var.wide, { auth: scheme?.name, automation_id: automation?.automationId })
+    const result: BearerResult = scheme
+      ? await scheme.verify(token, callable)
+      : { ok: false, reason: 'unsupported_token_kind' }
+    const { automationId, organizationId } = callable?.automation ?? {}
+    Object.assign(c.var.wide, {
+      auth: scheme?.name,
+      automation_id: automationId,
+      organization_id: organizationId,
+      client: result.client,
+    })
     if (!result.ok) {
       c.var.wide['auth_refused'] = result.reason
-      throw result.error
+      throw refuse(c, challenges.refused(result.reason, callable?.oauth?.scope))
     }
-    if (!automation) throw new AppError('internal', 'A bearer scheme accepted a token for nothing.')
-    c.set('automation', automation)
+    if (!callable) throw new AppError('internal', 'A bearer scheme accepted a token for nothing.')
+    c.set('automation', callable.automation)
     await next()
   }
 }
 
-/** The refusal that all bad tokens share, whatever is wrong with them (RFC 6750 §3.1). */
-export function refuseToken(reason: string): BearerResult {
-  const error = new AppError('invalid_token', 'The token is not valid for this automation.', {
-    headers: { 'www-authenticate': `${REALM}, error="invalid_token"` },
-  })
-  return { ok: false, reason, error }
+function readToken(c: Context<AuthorizedCall>): string | undefined {
+  const header = singleHeader(c, 'authorization')
+  return header === undefined ? undefined : CREDENTIALS.exec(header)?.[1]
 }
 
-function readToken(c: Context<AuthorizedCall>): string {
-  const header = singleHeader(c, 'authorization')
-  const token = header === undefined ? undefined : CREDENTIALS.exec(header)?.[1]
-  if (token !== undefined) return token
-  c.var.wide['auth_refused'] = 'no_credentials'
-  throw new AppError(
-    'invalid_token',
-    'Send exactly one header of the form `Authorization: Bearer <token>`.',
-    { headers: { 'www-authenticate': REALM } },
+function tooManyFailures(seconds: number): AppError {
+  return new AppError(
+    'rate_limited',
+    `Too many calls with bad tokens came from this address. Try again in ${seconds} s, with a good one.`,
+    { headers: { 'retry-after': String(seconds) } },
   )
 }

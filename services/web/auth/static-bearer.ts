@@ -1,6 +1,5 @@
 import { acceptStaticToken, isStaticToken } from '../../platform/static-tokens.ts'
 import type { Database } from '../../shared/database.ts'
-import { refuseToken } from './bearer.ts'
 import type { BearerScheme } from './bearer.ts'
 
 /** Owns no token. */
@@ -11,10 +10,13 @@ export function staticBearer(sql: Database): BearerScheme {
   return {
     name: 'static_token',
     recognizes: isStaticToken,
-    async verify(token, automation) {
+    async verify(token, callable) {
+      const { automation, oauth } = callable ?? {}
+      const isOff = oauth?.enabled === true && !oauth.staticTokensAllowed
       // The same statement with or without an automation: the time tells nothing either.
-      const accepted = await acceptStaticToken(sql, token, automation ?? NOWHERE)
-      return accepted ? { ok: true } : refuseToken('unknown_static_token')
+      const target = automation && !isOff ? automation : NOWHERE
+      if (await acceptStaticToken(sql, token, target)) return { ok: true }
+      return { ok: false, reason: isOff ? 'static_tokens_off' : 'unknown_static_token' }
     },
   }
 }

@@ -4,7 +4,9 @@ import { getDefinition } from '../../platform/deployments.ts'
 import { findExecution, kickoff } from '../../platform/executions.ts'
 import { listProgress } from '../../platform/progress.ts'
 import { AppError } from '../../shared/errors.ts'
+import type { Gate } from '../auth/access-token/gate.ts'
 import { requireBearer } from '../auth/bearer.ts'
+import { oauthBearer } from '../auth/oauth-bearer.ts'
 import { staticBearer } from '../auth/static-bearer.ts'
 import { automationPath, automationUrl } from '../automation-urls.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
@@ -19,10 +21,14 @@ const PROGRESS_EVENTS_READ = 200
 const RETRY_AFTER_SECONDS = '2'
 
 /** The automation API (SPEC 4.4): start a run, ask for its status, ask which inputs it needs. */
-export function automationApiRoutes({ config, sql }: WebDeps): Hono<AuthorizedCall> {
+export function automationApiRoutes(deps: WebDeps, judge: Gate): Hono<AuthorizedCall> {
+  const { config, sql } = deps
   const routes = new Hono<AuthorizedCall>()
   const path = automationPath(config, ':automationId')
-  const authenticate = requireBearer(sql, [staticBearer(sql)])
+  const authenticate = requireBearer(deps, [
+    staticBearer(sql),
+    oauthBearer({ sql, judge, now: Date.now }),
+  ])
 
   routes.use(`${path}/kickoff`, authenticate)
   routes.post(`${path}/kickoff`, async (c) => {

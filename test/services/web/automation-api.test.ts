@@ -12,6 +12,7 @@ import type { World } from './world.ts'
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000000'
 const PAT = `pat_${'A'.repeat(43)}`
+const METADATA = `resource_metadata="${BASE_URL}/.well-known/oauth-protected-resource"`
 const BODY = { inputs: { topic: 'whales' } }
 
 let world: World
@@ -291,7 +292,7 @@ describe('authentication of the automation API (SPEC 5.2, 7)', () => {
   it.each(malformed)('refuses %j (%s) without an error code', async (authorization) => {
     const response = await call(world.acme.research, 'inputs', { headers: { authorization } })
     expect(response.status).toBe(401)
-    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="platform"')
+    expect(response.headers.get('www-authenticate')).toBe(`Bearer realm="platform", ${METADATA}`)
     expect(await response.text()).not.toContain('AAAA')
   })
 
@@ -314,7 +315,7 @@ describe('authentication of the automation API (SPEC 5.2, 7)', () => {
     const response = await call(world.acme.research, 'inputs', { headers })
     expect(response.status).toBe(401)
     expect(response.headers.get('www-authenticate')).toBe(
-      'Bearer realm="platform", error="invalid_token"',
+      `Bearer realm="platform", error="invalid_token", ${METADATA}`,
     )
     expect(await response.text()).not.toContain(bad)
   })
@@ -379,9 +380,11 @@ describe('authentication of the automation API (SPEC 5.2, 7)', () => {
     await call(world.acme.research, 'inputs')
     await call(world.acme.research, 'inputs', { headers: { authorization: `Bearer ${PAT}` } })
     await call(world.acme.research, 'inputs', { headers: { authorization: 'Bearer a.b.c' } })
+    await call(world.acme.research, 'inputs', { headers: { authorization: 'Bearer opaque' } })
     expect(world.lines).toMatchObject([
       { auth: 'static_token', automation_id: world.acme.research.automationId, status: 200 },
       { auth_refused: 'unknown_static_token', error: 'invalid_token', status: 401 },
+      { auth: 'oauth', auth_refused: 'oauth_off', status: 401 },
       { auth_refused: 'unsupported_token_kind', status: 401 },
     ])
     expect(JSON.stringify(world.lines)).not.toContain('pat_')

@@ -89,7 +89,9 @@ describe('the Authorization header on the wire (SPEC 5.2)', () => {
       '{',
     )
     expect(statusOf(answer)).toBe('401')
-    expect(answer).toMatch(/^www-authenticate: Bearer realm="platform", error="invalid_token"\r$/im)
+    expect(answer).toMatch(
+      /^www-authenticate: Bearer realm="platform", error="invalid_token", resource_metadata="[^"]+"\r$/im,
+    )
   })
 })
 

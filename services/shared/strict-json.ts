@@ -1,0 +1,47 @@
+import { AppError } from './errors.ts'
+
+const DEPTH_MAX = 32
+
+/**
+ * Parses JSON in UTF-8 strictly: members that are there twice, which JSON.parse drops in silence, are refused, and so is
+ * what PostgreSQL can not hold, what is nested deeper than 32 levels, and a byte order mark. `what` names the text in the
+ * message. Raises `invalid_request`.
+ */
+export function parseStrictJson(bytes: Uint8Array, what: string): unknown {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const value: unknown = JSON.parse(text)
+    checkMembers(text, what)
+    return value
+  } catch (thrown) {
+    if (thrown instanceof AppError) throw thrown
+    throw new AppError('invalid_request', `${what} is not valid JSON in UTF-8.`)
+  }
+}
+
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]|-?\d[\d.eE+-]*/g
+
+/** Walks over valid JSON. */
+function checkMembers(text: string, what: string): void {
+  const open: (Set<string> | undefined)[] = []
+  for (const [token, colon] of text.matchAll(TOKENS)) {
+    if (token === '{' || token === '[') open.push(token === '{' ? new Set() : undefined)
+    else if (token === '}' || token === ']') open.pop()
+    else if (token.startsWith('"'))
+      checkString(token, colon === undefined ? undefined : open.at(-1), what)
+    else if (!Number.isFinite(Number(token))) throw refused(what, 'a number is out of range')
+    if (open.length > DEPTH_MAX) throw refused(what, `it is nested deeper than ${DEPTH_MAX} levels`)
+  }
+}
+
+function checkString(token: string, members: Set<string> | undefined, what: string): void {
+  const text = String(JSON.parse(token.slice(0, token.lastIndexOf('"') + 1)))
+  if (text.includes('\0')) throw refused(what, 'a string holds the character U+0000')
+  if (/\p{Surrogate}/u.test(text)) throw refused(what, 'a string holds half of a surrogate pair')
+  if (members?.has(text)) throw refused(what, 'a member is there twice', { duplicate_member: text })
+  members?.add(text)
+}
+
+function refused(what: string, why: string, details?: Record<string, string>): AppError {
+  return new AppError('invalid_request', `${what} can not be accepted: ${why}.`, { details })
+}

@@ -1,0 +1,124 @@
+import { readClientClaim } from './client-rules.ts'
+import { claimOf, show, showClaims } from './rule.ts'
+import type { Facts, JsonObject, Reason, Rule } from './rule.ts'
+
+/** A claim that only ID tokens have (OpenID Connect Core §2, §3.3.2.11). */
+const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
+const KIND_CLAIMS = [...ID_TOKEN_CLAIMS, 'typ', 'token_use'] as const
+const DATE_CLAIMS = ['iat', 'nbf', 'exp'] as const
+
+/** What the claims of a well-signed token must be, whoever the client is. */
+export const claimRules: readonly Rule[] = [
+  {
+    name: 'Issuer',
+    check: ({ claims, policy }) =>
+      claimOf(claims, 'iss') === policy.issuer ? undefined : 'wrong_issuer',
+    seen: ({ claims }) => show(claimOf(claims, 'iss')),
+    expected: ({ policy }) => show(policy.issuer),
+  },
+  {
+    name: 'Audience',
+    check: ({ claims, policy }) => {
+      const audience = claimOf(claims, 'aud')
+      if (audience === undefined) return policy.absentAudienceAllowed ? undefined : 'wrong_audience'
+      return audiencesOf(claims).some((each) => policy.audiences.includes(each))
+        ? undefined
+        : 'wrong_audience'
+    },
+    seen: ({ claims }) => show(claimOf(claims, 'aud')),
+    expected: ({ policy }) =>
+      `one of ${policy.audiences.map(show).join(', ')}${policy.absentAudienceAllowed ? ', or absent' : ''}`,
+  },
+  {
+    name: 'Dates are numbers',
+    check: ({ claims }) => (readDates(claims) ? undefined : 'malformed_date'),
+    seen: ({ claims }) => showClaims(claims, DATE_CLAIMS),
+    expected: () => 'iat and exp, in seconds since 1970',
+  },
+  {
+    name: 'Not expired',
+    check: withDates(({ exp }, { nowSeconds, policy }) =>
+      exp + policy.skewSeconds <= nowSeconds ? 'token_expired' : undefined,
+    ),
+    seen: ({ claims }) => show(claimOf(claims, 'exp')),
+    expected: ({ nowSeconds, policy }) =>
+      `exp above ${Math.floor(nowSeconds) - policy.skewSeconds}`,
+  },
+  {
+    name: 'Valid already',
+    check: withDates(({ iat, nbf }, { nowSeconds, policy }) =>
+      Math.max(iat, nbf) > nowSeconds + policy.skewSeconds ? 'token_not_yet_valid' : undefined,
+    ),
+    seen: ({ claims }) => showClaims(claims, ['iat', 'nbf']),
+    expected: ({ nowSeconds, policy }) => `at most ${Math.floor(nowSeconds) + policy.skewSeconds}`,
+  },
+  {
+    name: 'Lifetime',
+    check: withDates(({ iat, exp }, { policy }) =>
+      exp <= iat || exp - iat > policy.lifetimeSecondsMax ? 'lifetime_too_long' : undefined,
+    ),
+    seen: ({ claims }) => {
+      const dates = readDates(claims)
+      return dates ? `${dates.exp - dates.iat} s` : 'unknown'
+    },
+    expected: ({ policy }) => `1 to ${policy.lifetimeSecondsMax} s from iat to exp`,
+  },
+  {
+    name: 'An access token, not an ID token',
+    check: ({ claims }) => (isOtherToken(claims) ? 'id_token' : undefined),
+    seen: ({ claims }) => showClaims(claims, KIND_CLAIMS),
+    expected: () => 'no nonce or hash claims; not typ ID or token_use id; aud is not the client',
+  },
+  {
+    name: 'A plain bearer token',
+    check: ({ claims }) => (Object.hasOwn(claims, 'cnf') ? 'sender_constrained' : undefined),
+    seen: ({ claims }) => showClaims(claims, ['cnf']),
+    expected: () => 'no cnf: proof of possession (DPoP, mTLS) is not checked here',
+  },
+]
+
+/** All audiences, or none when a single one is not a text. */
+function audiencesOf(claims: JsonObject): readonly string[] {
+  const audience = claimOf(claims, 'aud')
+  const all: readonly unknown[] = Array.isArray(audience) ? audience : [audience]
+  const texts = all.filter((each) => typeof each === 'string')
+  return texts.length === all.length ? texts : []
+}
+
+interface Dates {
+  readonly iat: number
+  readonly exp: number
+  readonly nbf: number
+}
+
+function readDates(claims: JsonObject): Dates | undefined {
+  const { iat, exp } = { iat: claimOf(claims, 'iat'), exp: claimOf(claims, 'exp') }
+  const nbf = claimOf(claims, 'nbf') ?? iat
+  const hasBadNbf = Object.hasOwn(claims, 'nbf') && !isDate(claimOf(claims, 'nbf'))
+  return isDate(iat) && isDate(exp) && isDate(nbf) && !hasBadNbf ? { iat, exp, nbf } : undefined
+}
+
+const isDate = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0
+
+/** Dates that can not be read fail the rule before; here they fail again, never pass. */
+function withDates(check: (dates: Dates, facts: Facts) => Reason | undefined): Rule['check'] {
+  return (facts) => {
+    const dates = readDates(facts.claims)
+    return dates ? check(dates, facts) : 'malformed_date'
+  }
+}
+
+/** Keycloak names the kind in `typ`, Cognito in `token_use`; an ID token is for the client itself. */
+function isOtherToken(claims: JsonObject): boolean {
+  const type = claimOf(claims, 'typ')
+  const use = claimOf(claims, 'token_use')
+  const client = readClientClaim(claims)
+  const audiences = audiencesOf(claims)
+  return (
+    ID_TOKEN_CLAIMS.some((name) => Object.hasOwn(claims, name)) ||
+    (type !== undefined && !(typeof type === 'string' && type.toLowerCase() === 'bearer')) ||
+    (use !== undefined && use !== 'access') ||
+    (client.ok && audiences.length > 0 && audiences.every((each) => each === client.id))
+  )
+}

@@ -1,0 +1,119 @@
+import type { JWK } from 'jose'
+import { deadline } from '../../../shared/deadline.ts'
+import { toAppError } from '../../../shared/errors.ts'
+import { badDocument, readDocument } from './read-document.ts'
+import type { DocumentRequest } from './read-document.ts'
+import { vetKeys } from './vet-keys.ts'
+
+const FETCH_TIMEOUT_MS = 3000
+
+/** Where the keys of an authorization server are. */
+export interface KeySource {
+  readonly issuer: string
+  /** null: looked for at the well-known places of the issuer. */
+  readonly discoveryUrl: string | null
+  /** null: as discovery says. */
+  readonly jwksUrl: string | null
+}
+
+/** One request on the way to the keys, for those who test a configuration. */
+export interface FetchStep {
+  readonly url: string
+  /** What was wrong; undefined: it went well. */
+  readonly problem: string | undefined
+}
+
+export interface FetchOptions {
+  readonly privateOrigins: readonly string[]
+  readonly onStep?: (step: FetchStep) => void
+}
+
+/**
+ * Reads the keys of an authorization server, by discovery unless their address is given, within 3 s in all.
+ * Raises `bad_gateway` and `timeout`.
+ */
+export async function fetchKeys(
+  source: KeySource,
+  { privateOrigins, onStep = () => {} }: FetchOptions,
+): Promise<readonly JWK[]> {
+  const name = `The identity provider ${new URL(source.issuer).host}`
+  return deadline({ name, timeoutMs: FETCH_TIMEOUT_MS }, async (signal) => {
+    const read = tellSteps({ signal, privateOrigins }, onStep)
+    const jwksUrl = source.jwksUrl ?? (await discover(source, read))
+    return read(jwksUrl, (document) => {
+      const keys = vetKeys(document)
+      if (!keys) throw badDocument('no_keys', 'It is not a set of at most 100 keys.')
+      if (keys.length === 0) throw badDocument('no_keys', 'No key in it may check a signature.')
+      return keys
+    })
+  })
+}
+
+type Read = <Result>(
+  url: string,
+  use: (document: Readonly<Record<string, unknown>>) => Result,
+) => Promise<Result>
+
+function tellSteps(request: DocumentRequest, onStep: (step: FetchStep) => void): Read {
+  return async function read(url, use) {
+    try {
+      const result = use(await readDocument(url, request))
+      onStep({ url, problem: undefined })
+      return result
+    } catch (thrown) {
+      onStep({ url, problem: problemOf(thrown, request.signal) })
+      throw thrown
+    }
+  }
+}
+
+const problemOf = (thrown: unknown, { aborted }: AbortSignal): string =>
+  aborted ? `It did not answer within ${FETCH_TIMEOUT_MS} ms.` : toAppError(thrown).message
+
+/** The address of the keys. A place that holds no metadata is passed over; a server that does not answer ends it. */
+async function discover(source: KeySource, read: Read): Promise<string> {
+  let last: unknown
+  for (const url of discoveryUrls(source)) {
+    try {
+      return await read(url, (document) => keysAddress(document, source.issuer))
+    } catch (thrown) {
+      if (!isOtherPlaceWorthATry(thrown)) throw thrown
+      last = thrown
+    }
+  }
+  throw last
+}
+
+/** Of OpenID Connect Discovery, of Okta, of RFC 8414 §3.1, and what Spring tries. */
+export function discoveryUrls({ issuer, discoveryUrl }: KeySource): readonly string[] {
+  if (discoveryUrl !== null) return [discoveryUrl]
+  const { origin, pathname } = new URL(issuer)
+  const base = issuer.replace(/\/$/, '')
+  const path = pathname.replace(/\/$/, '')
+  const all = [
+    `${base}/.well-known/openid-configuration`,
+    `${base}/.well-known/oauth-authorization-server`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+  ]
+  return [...new Set(all)]
+}
+
+/** The issuer has to be the configured one byte for byte (RFC 8414 §3.3). */
+function keysAddress(document: Readonly<Record<string, unknown>>, issuer: string): string {
+  const { issuer: found, jwks_uri: address } = document
+  if (found !== issuer) {
+    const shown = typeof found === 'string' ? JSON.stringify(found.slice(0, 200)) : 'none'
+    throw badDocument(
+      'issuer_mismatch',
+      `It names the issuer ${shown}, not ${JSON.stringify(issuer)}.`,
+    )
+  }
+  if (typeof address === 'string' && URL.canParse(address)) return address
+  throw badDocument('no_keys_address', 'It has no jwks_uri.')
+}
+
+function isOtherPlaceWorthATry(thrown: unknown): boolean {
+  const { problem, status = 0 } = toAppError(thrown).details
+  return problem === 'not_json' || (problem === 'http_status' && Number(status) < 500)
+}

@@ -1,0 +1,88 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { JWK } from 'jose'
+
+export const FRESH_MS = 10 * 60_000
+const REFRESH_AHEAD_MS = 8 * 60_000
+const RETRY_MS = 10_000
+const UNKNOWN_KEY_MS = 30_000
+/** Keys so young were fetched for this very call, or one beside it. */
+const JUST_FETCHED_MS = 1000
+/** So long after a failure, the last keys serve at once while a new attempt runs. */
+const FAILING_MS = 30_000
+
+export interface KeySetOptions {
+  readonly fetch: () => Promise<readonly JWK[]>
+  /** How long keys may serve after they are no longer fresh, while new ones can not be had. */
+  readonly staleMs: number
+  /** In milliseconds. */
+  readonly now: () => number
+}
+
+/** The keys to try, none when the key id is unknown; undefined when the provider is away and nothing usable is left. */
+export type KeyLookup = readonly JWK[] | undefined
+
+export interface KeySet {
+  /** `matches` picks the keys that could have signed. */
+  find(matches: (key: JWK) => boolean): Promise<KeyLookup>
+}
+
+interface Snapshot {
+  readonly keys: readonly JWK[]
+  readonly fetchedAt: number
+}
+
+/**
+ * The keys of one authorization server: fresh for 10 minutes, fetched again ahead of that, at most once at a time, once
+ * in 10 s when it fails, and once in 30 s because a key is unknown, however many ask.
+ */
+export function createKeySet({ fetch, staleMs, now }: KeySetOptions): KeySet {
+  let snapshot: Snapshot | undefined
+  let failedAt = -Infinity
+  let soughtUnknownAt = -Infinity
+  let fetching: Promise<void> | undefined
+
+  async function fetchNow(): Promise<void> {
+    try {
+      const keys = await fetch()
+      // The same keys stay the same objects: what was verified with them is still verified.
+      const same = snapshot && isDeepStrictEqual(snapshot.keys, keys)
+      snapshot = { keys: same ? (snapshot?.keys ?? keys) : keys, fetchedAt: now() }
+      failedAt = -Infinity
+    } catch {
+      // Whoever fetches has told the log.
+      failedAt = now()
+    }
+  }
+
+  function refresh(): Promise<void> {
+    if (now() - failedAt < RETRY_MS) return Promise.resolve()
+    fetching ??= fetchNow().finally(() => (fetching = undefined))
+    return fetching
+  }
+
+  const ageMs = (): number => (snapshot ? now() - snapshot.fetchedAt : Infinity)
+
+  async function load(): Promise<readonly JWK[] | undefined> {
+    if (ageMs() > REFRESH_AHEAD_MS) {
+      const refreshed = refresh()
+      const isUsable = ageMs() <= FRESH_MS + staleMs
+      const serveAtOnce = ageMs() <= FRESH_MS || (isUsable && now() - failedAt < FAILING_MS)
+      if (!serveAtOnce) await refreshed
+    }
+    return ageMs() <= FRESH_MS + staleMs ? snapshot?.keys : undefined
+  }
+
+  return {
+    async find(matches) {
+      const found = (await load())?.filter(matches)
+      if (!found || found.length > 0) return found
+      if (now() - soughtUnknownAt >= UNKNOWN_KEY_MS && ageMs() >= JUST_FETCHED_MS) {
+        soughtUnknownAt = now()
+        await refresh()
+      } else if (fetching) await fetching
+      // Without an answer nobody knows whether the key is a new one: that is not the caller's fault.
+      if (now() - failedAt < FAILING_MS) return undefined
+      return snapshot?.keys.filter(matches)
+    },
+  }
+}

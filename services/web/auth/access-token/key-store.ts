@@ -1,0 +1,60 @@
+import { toAppError } from '../../../shared/errors.ts'
+import type { Log } from '../../../shared/log.ts'
+import { fetchKeys } from './fetch-keys.ts'
+import type { KeySource } from './fetch-keys.ts'
+import { createKeySet } from './key-set.ts'
+import type { KeySet } from './key-set.ts'
+
+const ORGANIZATIONS_MAX = 10_000
+
+export interface KeyStoreOptions {
+  /** Origins that may have private addresses; see `readDocument`. */
+  readonly privateOrigins: readonly string[]
+  readonly staleMs: number
+  readonly log: Log
+  readonly now: () => number
+}
+
+export interface KeyStore {
+  /** The keys of an organization's authorization server. Another source replaces them. */
+  of(organizationId: number, source: KeySource): KeySet
+}
+
+interface Entry {
+  readonly address: string
+  readonly keys: KeySet
+}
+
+/** One key set per organization: what one organization configures or suffers never touches the keys of another. */
+export function createKeyStore({ privateOrigins, staleMs, log, now }: KeyStoreOptions): KeyStore {
+  const entries = new Map<number, Entry>()
+
+  function open(organizationId: number, source: KeySource): KeySet {
+    async function fetch() {
+      const started = now()
+      const facts = { organization_id: organizationId, issuer: source.issuer }
+      try {
+        const keys = await fetchKeys(source, { privateOrigins })
+        log.info({ ...facts, keys: keys.length, duration_ms: now() - started }, 'keys fetched')
+        return keys
+      } catch (thrown) {
+        log.warn({ ...facts, reason: toAppError(thrown).message }, 'keys can not be fetched')
+        throw thrown
+      }
+    }
+    return createKeySet({ fetch, staleMs, now })
+  }
+
+  return {
+    of(organizationId, source) {
+      const address = JSON.stringify([source.issuer, source.discoveryUrl, source.jwksUrl])
+      const known = entries.get(organizationId)
+      if (known?.address === address) return known.keys
+      const keys = open(organizationId, source)
+      const [oldest] = entries.keys()
+      if (entries.size >= ORGANIZATIONS_MAX && oldest !== undefined) entries.delete(oldest)
+      entries.set(organizationId, { address, keys })
+      return keys
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import { BlockList, isIP, isIPv6 } from 'node:net'
+
+/** Addresses that are not on the public Internet (IANA special-purpose registries). */
+const SPECIAL: readonly (readonly [network: string, prefix: number])[] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+  ['::', 96],
+  ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['100::', 64],
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+  ['5f00::', 16],
+  ['fc00::', 7],
+  ['fe80::', 9],
+  ['ff00::', 8],
+]
+
+const special = new BlockList()
+for (const [network, prefix] of SPECIAL) {
+  special.addSubnet(network, prefix, isIPv6(network) ? 'ipv6' : 'ipv4')
+}
+
+/** Whether an IP address is loopback, private, link-local or otherwise not public. What is no address counts as private. */
+export function isPrivateAddress(address: string): boolean {
+  const plain = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
+  const family = isIP(plain)
+  if (family === 0) return true
+  // BlockList reads IPv4 in IPv6 (::ffff:0:0/96) as IPv4.
+  return special.check(plain, family === 6 ? 'ipv6' : 'ipv4')
+}

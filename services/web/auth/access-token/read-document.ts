@@ -1,0 +1,142 @@
+import { lookup } from 'node:dns'
+import { request as httpRequest } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { isIP } from 'node:net'
+import type { LookupFunction } from 'node:net'
+import { AppError, toError } from '../../../shared/errors.ts'
+import { isPrivateAddress } from './private-addresses.ts'
+
+const DOCUMENT_BYTES_MAX = 256 * 1024
+
+/** Why a document of an identity provider can not be had. */
+export type DocumentProblem =
+  | 'not_https'
+  | 'private_address'
+  | 'unreachable'
+  | 'redirect'
+  | 'http_status'
+  | 'too_large'
+  | 'not_json'
+  | 'issuer_mismatch'
+  | 'no_keys_address'
+  | 'no_keys'
+
+export interface DocumentRequest {
+  readonly signal: AbortSignal
+  /** Origins that the operator lets have private addresses; one with http:// may be read without TLS. */
+  readonly privateOrigins: readonly string[]
+}
+
+/**
+ * Reads a JSON object that an identity provider publishes: https only, public addresses only, no redirect followed, at
+ * most 256 KiB, nothing unpacked. Raises `bad_gateway` with a `DocumentProblem` as `details.problem`.
+ */
+export async function readDocument(
+  address: string,
+  { signal, privateOrigins }: DocumentRequest,
+): Promise<Readonly<Record<string, unknown>>> {
+  const url = new URL(address)
+  const mayBePrivate = privateOrigins.includes(url.origin)
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && mayBePrivate))
+    throw badDocument('not_https', `${shorten(address)} is not an https:// address.`)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (!mayBePrivate && isIP(host) && isPrivateAddress(host)) throw privateAddress(url.hostname)
+  const response = await send(url, { signal, lookup: mayBePrivate ? lookup : lookupPublic })
+  try {
+    checkStatus(response, url)
+    return parseObject(await readText(response, url), url)
+  } finally {
+    response.destroy()
+  }
+}
+
+interface SendOptions {
+  readonly signal: AbortSignal
+  readonly lookup: LookupFunction
+}
+
+function send(url: URL, { signal, lookup: resolve }: SendOptions): Promise<IncomingMessage> {
+  const request = url.protocol === 'https:' ? httpsRequest : httpRequest
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
+  return new Promise((answer, reject) => {
+    // A connection of its own: one that was kept open would be to an address that was vetted for another name.
+    request(url, { signal, headers, lookup: resolve, agent: false })
+      .on('response', answer)
+      .on('error', (error) => reject(error instanceof AppError ? error : unreachable(url, error)))
+      .end()
+  })
+}
+
+/** Resolves a name for a connection, which then goes to the very addresses that were looked at: no second resolution. */
+const lookupPublic: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, found) => {
+    const [first] = found ?? []
+    if (error || !first) return callback(error ?? privateAddress(hostname), '', 0)
+    if (found.some(({ address }) => isPrivateAddress(address)))
+      return callback(privateAddress(hostname), '', 0)
+    if (options.all) return callback(null, found)
+    return callback(null, first.address, first.family)
+  })
+}
+
+function checkStatus(response: IncomingMessage, { host }: URL): void {
+  const { statusCode: status = 0, headers } = response
+  if (status >= 300 && status < 400)
+    throw badDocument('redirect', `${host} answered with a redirect, which is not followed.`)
+  if (status !== 200) throw badDocument('http_status', `${host} answered HTTP ${status}.`, status)
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    throw badDocument(
+      'not_json',
+      `${host} answered with a Content-Encoding that was not asked for.`,
+    )
+}
+
+async function readText(response: IncomingMessage, url: URL): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of response) {
+      if (!Buffer.isBuffer(chunk)) break
+      size += chunk.byteLength
+      // Leaving the loop ends the connection: nothing of the rest is read.
+      if (size > DOCUMENT_BYTES_MAX) break
+      chunks.push(chunk)
+    }
+  } catch (thrown) {
+    throw unreachable(url, toError(thrown))
+  }
+  if (size > DOCUMENT_BYTES_MAX)
+    throw badDocument('too_large', `${url.host} answered more than ${DOCUMENT_BYTES_MAX} bytes.`)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function parseObject(text: string, { host }: URL): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  } catch {
+    // Told below.
+  }
+  throw badDocument('not_json', `${host} did not answer with a JSON object.`)
+}
+
+export function badDocument(problem: DocumentProblem, message: string, status?: number): AppError {
+  return new AppError('bad_gateway', message, {
+    details: { problem, ...(status === undefined ? {} : { status }) },
+  })
+}
+
+function privateAddress(host: string): AppError {
+  return badDocument(
+    'private_address',
+    `${host} has a private address. The operator can allow it in AUTOMATION_OAUTH_PRIVATE_ORIGINS.`,
+  )
+}
+
+function unreachable({ host }: URL, error: Error): AppError {
+  const code = 'code' in error ? ` (${String(error.code)})` : ''
+  return badDocument('unreachable', `${host} could not be reached${code}.`)
+}
+
+const shorten = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text)

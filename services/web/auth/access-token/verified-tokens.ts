@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto'
+import type { JWK } from 'jose'
+import type { ParsedToken } from './parse-token.ts'
+
+const TOKENS_MAX = 2000
+
+/** What is known of a token whose signature was checked. */
+export interface VerifiedToken {
+  readonly parsed: ParsedToken
+  /** The key that the signature fits; it counts for as long as it is in the set. */
+  readonly key: JWK
+}
+
+export interface VerifiedTokens {
+  find(token: string): VerifiedToken | undefined
+  keep(token: string, verified: VerifiedToken): void
+  drop(token: string): void
+}
+
+const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64')
+
+/**
+ * Remembers the signatures of the tokens that were accepted last, by SHA-256, so that a busy client costs one check of a
+ * signature and not one per call. Remembers no decision: dates, client, scope and settings are looked at each time.
+ */
+export function createVerifiedTokens(max = TOKENS_MAX): VerifiedTokens {
+  const tokens = new Map<string, VerifiedToken>()
+  return {
+    find: (token) => tokens.get(digestOf(token)),
+    keep(token, verified) {
+      const [oldest] = tokens.keys()
+      if (tokens.size >= max && oldest !== undefined) tokens.delete(oldest)
+      tokens.set(digestOf(token), verified)
+    },
+    drop: (token) => void tokens.delete(digestOf(token)),
+  }
+}
