@@ -15,6 +15,7 @@ import { answerError, answerNotFound } from './routes/errors.ts'
 import { executionRoutes } from './routes/executions.ts'
 import { healthDebugRoutes } from './routes/health-debug.ts'
 import { llmConnectionRoutes } from './routes/llm-connections.ts'
+import { openApiRoutes } from './routes/openapi.ts'
 import { platformHealthRoutes } from './routes/platform-health.ts'
 import { resourceMetadataRoutes } from './routes/resource-metadata.ts'
 import { signInRoutes } from './routes/sign-in.ts'
@@ -43,6 +44,7 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   app.route('/', toolsIndexRoutes(deps))
   app.route('/', signInRoutes(deps, createIdentityProvider(deps.config)))
   app.route('/', automationApiRoutes(deps, judge))
+  app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))

@@ -1,8 +1,10 @@
 import { Hono } from 'hono'
 import { requiredInputs } from '../../platform/crew-definition.ts'
 import { getDefinition } from '../../platform/deployments.ts'
-import { findExecution, kickoff } from '../../platform/executions.ts'
+import type { Deployment } from '../../platform/deployments.ts'
+import { findExecution, kickoff, stopExecution } from '../../platform/executions.ts'
 import { listProgress } from '../../platform/progress.ts'
+import type { Database } from '../../shared/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Gate } from '../auth/access-token/gate.ts'
 import { requireBearer } from '../auth/bearer.ts'
@@ -11,8 +13,8 @@ import { staticBearer } from '../auth/static-bearer.ts'
 import { automationPath, automationUrl } from '../automation-urls.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { readJson } from '../../shared/json-body.ts'
-import { isOver, statusDocument } from './execution-status.ts'
 import { refuseMethod } from '../refuse-method.ts'
+import { isOver, STATES, statusDocument } from './execution-status.ts'
 import { readIdempotencyKey, readKickoff, requireInputs } from './kickoff-request.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
@@ -20,7 +22,7 @@ const BODY_BYTES_MAX = 256 * 1024
 const PROGRESS_EVENTS_READ = 200
 const RETRY_AFTER_SECONDS = '2'
 
-/** The automation API (SPEC 4.4): start a run, ask for its status, ask which inputs it needs. */
+/** The automation API (SPEC 4.4): start a run, ask for its status, stop it, ask which inputs it needs. */
 export function automationApiRoutes(deps: WebDeps, judge: Gate): Hono<AuthorizedCall> {
   const { config, sql } = deps
   const routes = new Hono<AuthorizedCall>()
@@ -49,12 +51,20 @@ export function automationApiRoutes(deps: WebDeps, judge: Gate): Hono<Authorized
   routes.use(`${path}/status/:kickoffId`, authenticate)
   routes.get(`${path}/status/:kickoffId`, async (c) => {
     const execution = await findExecution(sql, c.var.automation.id, c.req.param('kickoffId'))
-    if (!execution) throw new AppError('not_found', 'This automation has no such kickoff.')
+    if (!execution) throw noSuchKickoff()
     const progress = await listProgress(sql, execution.id, PROGRESS_EVENTS_READ)
     if (!isOver(execution)) c.header('retry-after', RETRY_AFTER_SECONDS)
     return c.json(statusDocument(execution, progress))
   })
   routes.all(`${path}/status/:kickoffId`, refuseMethod('GET, HEAD'))
+
+  routes.use(`${path}/stop/:kickoffId`, authenticate)
+  routes.post(`${path}/stop/:kickoffId`, async (c) => {
+    const id = await stopRun(sql, c.var.automation, c.req.param('kickoffId'))
+    Object.assign(c.var.wide, { audit: 'execution_stopped', kickoff_id: id })
+    return c.json({ kickoff_id: id, status: 'stopped', state: STATES.stopped })
+  })
+  routes.all(`${path}/stop/:kickoffId`, refuseMethod('POST'))
 
   routes.use(`${path}/inputs`, authenticate)
   routes.get(`${path}/inputs`, async (c) => {
@@ -64,3 +74,18 @@ export function automationApiRoutes(deps: WebDeps, judge: Gate): Hono<Authorized
 
   return routes
 }
+
+/** Stops a run of the automation, and is content with one that is stopped. Raises `not_found` and `conflict`. */
+async function stopRun(sql: Database, automation: Deployment, kickoffId: string): Promise<string> {
+  const execution = await findExecution(sql, automation.id, kickoffId)
+  if (!execution) throw noSuchKickoff()
+  if (await stopExecution(sql, execution.id)) return execution.id
+  const over = await findExecution(sql, automation.id, execution.id)
+  if (over?.status === 'stopped') return over.id
+  throw new AppError('conflict', 'The execution is over; nothing is left to stop.', {
+    details: { status: over?.status },
+  })
+}
+
+const noSuchKickoff = (): AppError =>
+  new AppError('not_found', 'This automation has no such kickoff.')

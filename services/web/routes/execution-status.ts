@@ -2,7 +2,7 @@ import type { Execution, ExecutionStatus } from '../../platform/executions.ts'
 import type { Progress } from '../../platform/progress.ts'
 
 /** The same status for clients that poll for a state in capitals. */
-const STATES = {
+export const STATES = {
   queued: 'PENDING',
   running: 'STARTED',
   completed: 'SUCCESS',
