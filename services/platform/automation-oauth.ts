@@ -42,12 +42,14 @@ export interface AutomationOauth extends TokenPolicy {
   readonly discoveryUrl: string | null
   /** null: as discovery says. */
   readonly jwksUrl: string | null
+  /** Where callers get tokens; only the examples that are shown to them use it. */
+  readonly tokenUrl: string | null
   /** While `enabled`; otherwise static tokens are the one mode there is. */
   readonly staticTokensAllowed: boolean
 }
 
 const columns = (sql: Queryable) => sql`
-  o.enabled, o.issuer, o.discovery_url, o.jwks_url, o.audiences, o.absent_audience_allowed, o.scope,
+  o.enabled, o.issuer, o.discovery_url, o.jwks_url, o.token_url, o.audiences, o.absent_audience_allowed, o.scope,
   o.scope_claim, o.algorithms, o.skew_seconds, o.lifetime_seconds_max, o.static_tokens_allowed`
 
 /** The settings of an organization, if it ever made any. */

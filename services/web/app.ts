@@ -9,12 +9,14 @@ import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
 import { assetRoutes } from './routes/assets.ts'
 import { automationApiRoutes } from './routes/automation-api.ts'
 import { automationRoutes } from './routes/automations.ts'
+import { clientFilteringRoutes } from './routes/client-filtering.ts'
 import { dashboardRoutes } from './routes/dashboard.ts'
 import { designerRoutes } from './routes/designer.ts'
 import { answerError, answerNotFound } from './routes/errors.ts'
 import { executionRoutes } from './routes/executions.ts'
 import { healthDebugRoutes } from './routes/health-debug.ts'
 import { llmConnectionRoutes } from './routes/llm-connections.ts'
+import { oauthSettingsRoutes } from './routes/oauth-settings.ts'
 import { openApiRoutes } from './routes/openapi.ts'
 import { platformHealthRoutes } from './routes/platform-health.ts'
 import { resourceMetadataRoutes } from './routes/resource-metadata.ts'
@@ -26,7 +28,7 @@ import { securityHeaders } from './security-headers.ts'
 /** The web service: every mount, in order. */
 export function createApp(deps: WebDeps): Hono<WebApp> {
   const app = new Hono<WebApp>()
-  const { judge } = openGate(deps)
+  const { judge, keys } = openGate(deps)
   app.use(requestLog(deps.log))
   app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))
   app.notFound(async (c) => {
@@ -51,5 +53,7 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   app.route('/', staticTokenRoutes(deps))
   app.route('/', executionRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))
+  app.route('/', oauthSettingsRoutes(deps, keys))
+  app.route('/', clientFilteringRoutes(deps))
   return app
 }

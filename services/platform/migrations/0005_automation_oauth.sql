@@ -8,6 +8,8 @@ create table automation_oauth (
   discovery_url text check (discovery_url ~ '^https?://' and length(discovery_url) <= 2000),
   -- null: as discovery says
   jwks_url text check (jwks_url ~ '^https?://' and length(jwks_url) <= 2000),
+  -- where callers get tokens; for the examples that are shown to them
+  token_url text check (token_url ~ '^https?://' and length(token_url) <= 2000),
   -- never empty: a token for someone else is never a token for us
   audiences text[] not null check (
     cardinality(audiences) between 1 and 20 and '' <> all (audiences)

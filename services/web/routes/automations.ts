@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { listAutomationActivity } from '../../platform/activity.ts'
+import { findAutomationOauth } from '../../platform/automation-oauth.ts'
 import { requiredInputs } from '../../platform/crew-definition.ts'
 import { getDefinition } from '../../platform/deployments.ts'
 import type { Deployment } from '../../platform/deployments.ts'
@@ -42,10 +43,11 @@ export async function readAutomationPage(
   { sql, config }: WebDeps,
   automation: Deployment,
 ): Promise<AutomationPage> {
-  const [definition, executions, tokens] = await Promise.all([
+  const [definition, executions, tokens, oauth] = await Promise.all([
     getDefinition(sql, automation),
     listExecutions(sql, automation.id, EXECUTIONS_SHOWN),
     listStaticTokens(sql, automation),
+    findAutomationOauth(sql, automation.organizationId),
   ])
   return {
     session: c.var.session,
@@ -54,6 +56,7 @@ export async function readAutomationPage(
     inputs: requiredInputs(definition),
     executions,
     tokens,
+    oauth,
     apiUrl: automationUrl(config, automation.automationId),
   }
 }

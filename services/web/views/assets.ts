@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { platformHealthStyle } from './platform-health-style.ts'
 import { components } from './style/components.ts'
+import { forms } from './style/forms.ts'
 import { frame } from './style/frame.ts'
 import { pages } from './style/pages.ts'
 import { tokens } from './style/tokens.ts'
@@ -23,6 +24,7 @@ export const stylesheet = asset('console.css', 'text/css; charset=utf-8', [
   tokens,
   frame,
   components,
+  forms,
   pages,
   platformHealthStyle,
 ])

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import type { AutomationOauth } from '../../platform/automation-oauth.ts'
 import type { CrewDefinition } from '../../platform/crew-definition.ts'
 import type { Deployment } from '../../platform/deployments.ts'
 import type { Execution } from '../../platform/executions.ts'
@@ -6,9 +7,9 @@ import type { Session } from '../../platform/sessions.ts'
 import type { StaticToken } from '../../platform/static-tokens.ts'
 import { executionsTable } from './executions-table.ts'
 import { count } from './format.ts'
-import { kickoffCommand, statusCommand } from './commands.ts'
+import { apiSection } from './api-section.ts'
 import { page } from './layout.ts'
-import { copyable, deploymentPill, emptyState, noticeBox, problemBox } from './parts.ts'
+import { deploymentPill, emptyState, noticeBox, problemBox } from './parts.ts'
 import type { Html } from './parts.ts'
 import { runSection } from './run-section.ts'
 import type { RunForm } from './run-section.ts'
@@ -22,6 +23,8 @@ export interface AutomationPage {
   readonly inputs: readonly string[]
   readonly executions: readonly Execution[]
   readonly tokens: readonly StaticToken[]
+  /** The OAuth settings of its organization, if there are any. */
+  readonly oauth: AutomationOauth | undefined
   /** Where callers find its API. */
   readonly apiUrl: string
   readonly notice?: string | undefined
@@ -61,18 +64,6 @@ export function automationPage(view: AutomationPage): Html {
         <div>${runSection({ ...view, form: view.runForm })} ${detailsSection(view)}</div>
       </div>`,
   )
-}
-
-function apiSection({ inputs, apiUrl }: AutomationPage): Html {
-  return html`<section class="card" aria-labelledby="api">
-    <div class="card-head"><h2 id="api">Call it from your systems</h2></div>
-    <p class="hint">
-      Put a token of this automation into <code>TOKEN</code>. A click selects it all.
-    </p>
-    ${copyable('Command that starts an execution', kickoffCommand(apiUrl, inputs))}
-    <p class="hint">The answer holds a <code>kickoff_id</code>. This tells how it is doing:</p>
-    ${copyable('Command that asks for the status', statusCommand(apiUrl))}
-  </section>`
 }
 
 function detailsSection({ automation, definition, inputs }: AutomationPage): Html {

@@ -10,6 +10,8 @@ const PATHS = {
   link: '<path d="M8.2 11.8a3 3 0 0 0 4.3 0l3-3a3 3 0 0 0-4.3-4.3l-.9.9M11.8 8.2a3 3 0 0 0-4.3 0l-3 3a3 3 0 0 0 4.3 4.3l.9-.9"/>',
   pulse: '<path d="M2.5 10.5h3.2l2.3-6 4 11 2.3-5h3.2"/>',
   signOut: '<path d="M8 3.5H4.5v13H8M12 6.5l3.5 3.5-3.5 3.5M15.5 10H8"/>',
+  settings:
+    '<path d="M3 6h7M14 6h3M3 14h3M10 14h7"/><circle cx="12" cy="6" r="2"/><circle cx="8" cy="14" r="2"/>',
   chevron: '<path d="m8 5 5 5-5 5"/>',
   alert: '<path d="M10 3.2 18 16.8H2zM10 8.2v4M10 14.3v.3"/>',
   check: '<path d="m4 10.5 4 4 8-9"/>',

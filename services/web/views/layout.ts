@@ -28,6 +28,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/', name: 'Dashboard', icon: 'dashboard' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
+  { path: '/settings', name: 'Settings', icon: 'settings' },
   {
     path: '/admin/platform_health',
     name: 'Platform health',

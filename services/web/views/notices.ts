@@ -1,5 +1,9 @@
 const NOTICES = {
   'token-revoked': 'The token is revoked. Calls with it are refused from now on.',
+  'oauth-saved': 'The settings are saved. They hold for the next call.',
+  'client-bound': 'The OAuth Client ID is saved. It holds for the next call.',
+  'client-unbound':
+    'The automation has no OAuth client any more. Its tokens are refused from now on.',
   stopped: 'The execution is stopped.',
   'platform-health-unavailable':
     'The health report exists on Kubernetes only, with PLATFORM_SELF_HOSTED=true. This deployment has none.',

@@ -25,6 +25,7 @@ const settings: AutomationOauth = {
   issuer: 'https://idp.test/oauth2/a',
   discoveryUrl: null,
   jwksUrl: 'https://idp.test/keys',
+  tokenUrl: 'https://idp.test/token',
   audiences: ['https://platform.test', 'api://b, "c" {d}'],
   absentAudienceAllowed: true,
   scope: 'platform_automations',

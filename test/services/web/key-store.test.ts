@@ -155,7 +155,7 @@ describe('what an identity provider answers (J27)', () => {
   const problem = async (changes: Partial<KeySource> = {}, privateOrigins = [idp.issuer]) => {
     const source = { issuer: idp.issuer, discoveryUrl: null, jwksUrl: `${idp.issuer}/keys` }
     try {
-      return (await fetchKeys({ ...source, ...changes }, { privateOrigins })).length
+      return (await fetchKeys({ ...source, ...changes }, { privateOrigins })).keys.length
     } catch (thrown) {
       const { code, details } = Object.assign(new Error(), { code: '', details: {} }, thrown)
       return 'problem' in details ? details.problem : code
@@ -242,7 +242,7 @@ describe('what an identity provider answers (J27)', () => {
       privateOrigins: [idp.issuer],
       onStep: (step: FetchStep) => void steps.push(step),
     }
-    expect(await fetchKeys(source, options)).toHaveLength(1)
+    expect((await fetchKeys(source, options)).keys).toHaveLength(1)
     expect(
       steps.map(({ url, problem: why }) => [url.slice(idp.issuer.length), why === undefined]),
     ).toEqual([

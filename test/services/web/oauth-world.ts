@@ -21,6 +21,7 @@ export const settingsFor = (
   issuer,
   discoveryUrl: null,
   jwksUrl: null,
+  tokenUrl: null,
   audiences: [BASE_URL],
   absentAudienceAllowed: false,
   scope: SCOPE,

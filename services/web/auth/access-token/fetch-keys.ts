@@ -16,6 +16,12 @@ export interface KeySource {
   readonly jwksUrl: string | null
 }
 
+export interface ProviderKeys {
+  readonly keys: readonly JWK[]
+  /** Where clients get tokens, if discovery was asked and told. */
+  readonly tokenUrl: string | null
+}
+
 /** One request on the way to the keys, for those who test a configuration. */
 export interface FetchStep {
   readonly url: string
@@ -35,18 +41,23 @@ export interface FetchOptions {
 export async function fetchKeys(
   source: KeySource,
   { privateOrigins, onStep = () => {} }: FetchOptions,
-): Promise<readonly JWK[]> {
+): Promise<ProviderKeys> {
   const name = `The identity provider ${new URL(source.issuer).host}`
   return deadline({ name, timeoutMs: FETCH_TIMEOUT_MS }, async (signal) => {
     const read = tellSteps({ signal, privateOrigins }, onStep)
-    const jwksUrl = source.jwksUrl ?? (await discover(source, read))
-    return read(jwksUrl, (document) => {
-      const keys = vetKeys(document)
-      if (!keys) throw badDocument('no_keys', 'It is not a set of at most 100 keys.')
-      if (keys.length === 0) throw badDocument('no_keys', 'No key in it may check a signature.')
-      return keys
-    })
+    const { jwksUrl, tokenUrl } =
+      source.jwksUrl === null
+        ? await discover(source, read)
+        : { jwksUrl: source.jwksUrl, tokenUrl: null }
+    return { keys: await read(jwksUrl, readKeys), tokenUrl }
   })
+}
+
+function readKeys(document: Readonly<Record<string, unknown>>): readonly JWK[] {
+  const keys = vetKeys(document)
+  if (!keys) throw badDocument('no_keys', 'It is not a set of at most 100 keys.')
+  if (keys.length === 0) throw badDocument('no_keys', 'No key in it may check a signature.')
+  return keys
 }
 
 type Read = <Result>(
@@ -70,12 +81,17 @@ function tellSteps(request: DocumentRequest, onStep: (step: FetchStep) => void):
 const problemOf = (thrown: unknown, { aborted }: AbortSignal): string =>
   aborted ? `It did not answer within ${FETCH_TIMEOUT_MS} ms.` : toAppError(thrown).message
 
-/** The address of the keys. A place that holds no metadata is passed over; a server that does not answer ends it. */
-async function discover(source: KeySource, read: Read): Promise<string> {
+interface Addresses {
+  readonly jwksUrl: string
+  readonly tokenUrl: string | null
+}
+
+/** The addresses that the metadata name. A place that holds no metadata is passed over; a server that does not answer ends it. */
+async function discover(source: KeySource, read: Read): Promise<Addresses> {
   let last: unknown
   for (const url of discoveryUrls(source)) {
     try {
-      return await read(url, (document) => keysAddress(document, source.issuer))
+      return await read(url, (document) => readMetadata(document, source.issuer))
     } catch (thrown) {
       if (!isOtherPlaceWorthATry(thrown)) throw thrown
       last = thrown
@@ -100,8 +116,8 @@ export function discoveryUrls({ issuer, discoveryUrl }: KeySource): readonly str
 }
 
 /** The issuer has to be the configured one byte for byte (RFC 8414 §3.3). */
-function keysAddress(document: Readonly<Record<string, unknown>>, issuer: string): string {
-  const { issuer: found, jwks_uri: address } = document
+function readMetadata(document: Readonly<Record<string, unknown>>, issuer: string): Addresses {
+  const { issuer: found, jwks_uri: jwksUrl, token_endpoint: tokenUrl } = document
   if (found !== issuer) {
     const shown = typeof found === 'string' ? JSON.stringify(found.slice(0, 200)) : 'none'
     throw badDocument(
@@ -109,9 +125,11 @@ function keysAddress(document: Readonly<Record<string, unknown>>, issuer: string
       `It names the issuer ${shown}, not ${JSON.stringify(issuer)}.`,
     )
   }
-  if (typeof address === 'string' && URL.canParse(address)) return address
-  throw badDocument('no_keys_address', 'It has no jwks_uri.')
+  if (!isUrl(jwksUrl)) throw badDocument('no_keys_address', 'It has no jwks_uri.')
+  return { jwksUrl, tokenUrl: isUrl(tokenUrl) ? tokenUrl : null }
 }
+
+const isUrl = (value: unknown): value is string => typeof value === 'string' && URL.canParse(value)
 
 function isOtherPlaceWorthATry(thrown: unknown): boolean {
   const { problem, status = 0 } = toAppError(thrown).details

@@ -34,7 +34,7 @@ export function createKeyStore({ privateOrigins, staleMs, log, now }: KeyStoreOp
       const started = now()
       const facts = { organization_id: organizationId, issuer: source.issuer }
       try {
-        const keys = await fetchKeys(source, { privateOrigins })
+        const { keys } = await fetchKeys(source, { privateOrigins })
         log.info({ ...facts, keys: keys.length, duration_ms: now() - started }, 'keys fetched')
         return keys
       } catch (thrown) {

@@ -1,0 +1,58 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { findAutomationOauth } from '../../platform/automation-oauth.ts'
+import { listClientSightings } from '../../platform/client-sightings.ts'
+import { bindOauthClient, listDeployments } from '../../platform/deployments.ts'
+import { AppError } from '../../shared/errors.ts'
+import { requireForm } from '../auth/forms.ts'
+import { requireSession } from '../auth/session.ts'
+import type { SignedIn, WebDeps } from '../context.ts'
+import { clientIdProblem } from '../oauth-form.ts'
+import { clientFilteringPage } from '../views/client-filtering-page.ts'
+import type { ClientFilteringPage } from '../views/client-filtering-page.ts'
+import { noticeOf } from '../views/notices.ts'
+import { OAUTH_PATH } from '../views/oauth-settings-view.ts'
+
+/** Client ID Filtering → Manage automations (SPEC 5.3). An automation without a client takes no OAuth calls. */
+export function clientFilteringRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+
+  async function read(c: Context<SignedIn>): Promise<ClientFilteringPage> {
+    const { organizationId } = c.var.session.user
+    const [automations, sightings, settings] = await Promise.all([
+      listDeployments(sql, organizationId),
+      listClientSightings(sql, organizationId),
+      findAutomationOauth(sql, organizationId),
+    ])
+    const isOn = settings?.enabled === true
+    return { session: c.var.session, automations, sightings, isOn }
+  }
+
+  routes.get(`${OAUTH_PATH}/clients`, session, async (c) => {
+    const notice = noticeOf(c.req.query('notice'))
+    return c.html(clientFilteringPage({ ...(await read(c)), notice }))
+  })
+
+  routes.post(`${OAUTH_PATH}/clients/:automationId`, session, form, async (c) => {
+    const { organizationId } = c.var.session.user
+    const automationId = c.req.param('automationId')
+    const clientId = c.var.form.get('client_id') ?? ''
+    const problem = clientId === '' ? undefined : clientIdProblem(clientId)
+    if (problem) return c.html(clientFilteringPage({ ...(await read(c)), problem }), 422)
+    if (!(await bindOauthClient(sql, { automationId, organizationId }, clientId || null)))
+      throw new AppError('not_found', 'Your organization has no such automation.')
+    Object.assign(c.var.wide, {
+      audit: clientId === '' ? 'oauth_client_unbound' : 'oauth_client_bound',
+      organization_id: organizationId,
+      automation_id: automationId,
+      client: clientId,
+    })
+    const notice = clientId === '' ? 'client-unbound' : 'client-bound'
+    return c.redirect(`${OAUTH_PATH}/clients?notice=${notice}`, 303)
+  })
+
+  return routes
+}

@@ -1,0 +1,131 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { findAutomationOauth, saveAutomationOauth } from '../../platform/automation-oauth.ts'
+import type { AutomationOauth } from '../../platform/automation-oauth.ts'
+import { listDeployments } from '../../platform/deployments.ts'
+import type { Database } from '../../shared/database.ts'
+import { explainToken } from '../auth/access-token/explain-token.ts'
+import type { KeyStore } from '../auth/access-token/key-store.ts'
+import { testConfiguration } from '../auth/access-token/test-configuration.ts'
+import { requireForm } from '../auth/forms.ts'
+import { requireSession } from '../auth/session.ts'
+import type { SignedIn, WebDeps } from '../context.ts'
+import { defaultValues, readValues, toSettings, valuesOf } from '../oauth-form.ts'
+import { noticeOf } from '../views/notices.ts'
+import { oauthSettingsPage } from '../views/oauth-settings-page.ts'
+import { OAUTH_PATH } from '../views/oauth-settings-view.ts'
+import type { ExplainedToken, OauthSettingsView } from '../views/oauth-settings-view.ts'
+
+const TOKEN_LENGTH_MAX = 20_000
+
+/** Settings → Organization → OAuth 2.0 for Automations (SPEC 5.2), for any member of the organization. */
+export function oauthSettingsRoutes(deps: WebDeps, keys: KeyStore): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const privateOrigins = config.AUTOMATION_OAUTH_PRIVATE_ORIGINS
+  const read = (c: Context<SignedIn>) => readPage(c, sql, config.PLATFORM_BASE_URL)
+
+  routes.get('/settings', session, (c) => c.redirect(OAUTH_PATH, 303))
+
+  routes.get(OAUTH_PATH, session, async (c) => {
+    const { view } = await read(c)
+    return c.html(oauthSettingsPage({ ...view, notice: noticeOf(c.req.query('notice')) }))
+  })
+
+  routes.post(OAUTH_PATH, session, form, async (c) => {
+    const values = readValues(c.var.form)
+    const result = toSettings(values, privateOrigins)
+    if (!result.ok) {
+      const { view } = await read(c)
+      return c.html(oauthSettingsPage({ ...view, values, problems: result.problems }), 422)
+    }
+    const { organizationId } = c.var.session.user
+    await saveAutomationOauth(
+      sql,
+      organizationId,
+      await withTokenUrl(result.settings, privateOrigins),
+    )
+    const { enabled, issuer, staticTokensAllowed } = result.settings
+    Object.assign(c.var.wide, {
+      audit: 'automation_oauth_saved',
+      organization_id: organizationId,
+      enabled,
+      issuer,
+      static_tokens_allowed: staticTokensAllowed,
+    })
+    return c.redirect(`${OAUTH_PATH}?notice=oauth-saved`, 303)
+  })
+
+  routes.post(`${OAUTH_PATH}/test`, session, form, async (c) => {
+    const values = readValues(c.var.form)
+    const { view } = await read(c)
+    const result = toSettings(values, privateOrigins)
+    if (!result.ok) {
+      return c.html(oauthSettingsPage({ ...view, values, problems: result.problems }), 422)
+    }
+    const test = await testConfiguration(result.settings, privateOrigins)
+    return c.html(oauthSettingsPage({ ...view, values, test }))
+  })
+
+  routes.post(`${OAUTH_PATH}/explain`, session, form, async (c) => {
+    const { view, settings } = await read(c)
+    const explained = await explain(c, view, { settings, keys })
+    return c.html(oauthSettingsPage({ ...view, explained }), explained.problem ? 422 : 200)
+  })
+
+  return routes
+}
+
+/** The examples show where to get a token; discovery knows. A provider that is away hinders no one from saving. */
+async function withTokenUrl(
+  settings: AutomationOauth,
+  privateOrigins: readonly string[],
+): Promise<AutomationOauth> {
+  if (settings.tokenUrl !== null) return settings
+  const { tokenUrl } = await testConfiguration({ ...settings, jwksUrl: null }, privateOrigins)
+  const isSafe = tokenUrl !== null && /^https?:\/\//.test(tokenUrl) && tokenUrl.length <= 2000
+  return isSafe ? { ...settings, tokenUrl } : settings
+}
+
+interface Read {
+  readonly view: OauthSettingsView
+  readonly settings: AutomationOauth | undefined
+}
+
+async function readPage(c: Context<SignedIn>, sql: Database, baseUrl: string): Promise<Read> {
+  const { session } = c.var
+  const { organizationId } = session.user
+  const [settings, automations] = await Promise.all([
+    findAutomationOauth(sql, organizationId),
+    listDeployments(sql, organizationId),
+  ])
+  const values = settings ? valuesOf(settings) : defaultValues(baseUrl)
+  const state = settings ? (settings.enabled ? 'on' : 'off') : 'never'
+  return { settings, view: { session, values, state, automations, problems: [] } }
+}
+
+async function explain(
+  c: Context<SignedIn>,
+  { automations }: OauthSettingsView,
+  { settings, keys }: { settings: AutomationOauth | undefined; keys: KeyStore },
+): Promise<ExplainedToken> {
+  const automationId = c.var.form.get('automation_id') ?? ''
+  const automation = automations.find((each) => each.automationId === automationId)
+  if (!automation) return { automationId, problem: 'Choose one of your automations.' }
+  if (!settings) return { automationId, problem: 'Save the settings first.' }
+  // People copy the whole header, and line breaks with it.
+  const token = (c.var.form.get('token') ?? '')
+    .trim()
+    .replace(/^(authorization:\s*)?bearer\s+/i, '')
+  if (token === '' || token.length > TOKEN_LENGTH_MAX)
+    return { automationId, problem: 'Paste one access token.' }
+  const context = {
+    organizationId: automation.organizationId,
+    settings,
+    boundClient: automation.oauthClientId,
+  }
+  const explanation = await explainToken(token, context, { keys, now: Date.now })
+  return { automationId, explanation }
+}

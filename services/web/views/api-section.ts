@@ -1,0 +1,65 @@
+import { html } from 'hono/html'
+import type { AutomationOauth } from '../../platform/automation-oauth.ts'
+import type { Deployment } from '../../platform/deployments.ts'
+import { snippetsFor } from './client-snippets.ts'
+import type { Snippet } from './client-snippets.ts'
+import { kickoffCommand, statusCommand } from './commands.ts'
+import { OAUTH_PATH } from './oauth-settings-view.ts'
+import { copyable } from './parts.ts'
+import type { Html } from './parts.ts'
+
+export interface ApiSection {
+  readonly automation: Deployment
+  readonly inputs: readonly string[]
+  readonly oauth: AutomationOauth | undefined
+  readonly apiUrl: string
+}
+
+/** How systems call an automation: curl first, then programs for each mode (SPEC 4.4, 4.5, 5.2). */
+export function apiSection({ automation, inputs, oauth, apiUrl }: ApiSection): Html {
+  const { oauthClientId } = automation
+  const isOn = oauth?.enabled === true
+  const target = {
+    clientId: oauthClientId ?? 'CLIENT_ID',
+    scope: oauth?.scope ?? '',
+    tokenUrl: oauth?.tokenUrl ?? undefined,
+  }
+  const snippets = snippetsFor({ apiUrl, inputs, oauth: isOn ? target : undefined })
+  return html`<section class="card" aria-labelledby="api">
+    <div class="card-head"><h2 id="api">Call it from your systems</h2></div>
+    <p class="hint">
+      Put a token of this automation into <code>TOKEN</code>. A click selects it all.
+    </p>
+    ${copyable('Command that starts an execution', kickoffCommand(apiUrl, inputs))}
+    <p class="hint">The answer holds a <code>kickoff_id</code>. This tells how it is doing:</p>
+    ${copyable('Command that asks for the status', statusCommand(apiUrl))}
+    ${isOn ? oauthHint(oauthClientId, target.tokenUrl) : ''}
+    <div class="tab-group">${snippets.map(snippet)}</div>
+  </section>`
+}
+
+function oauthHint(clientId: string | null, tokenUrl: string | undefined): Html {
+  if (clientId === null)
+    return html`<p class="hint">
+      OAuth is on, but this automation has no client yet:
+      <a href="${OAUTH_PATH}/clients">set its OAuth Client ID</a>.
+    </p>`
+  return html`<p class="hint">
+    With OAuth, the client <code>${clientId}</code> calls it.
+    ${
+      tokenUrl
+        ? ''
+        : html`Put the token address of your identity provider into the programs, or into the
+            <a href="${OAUTH_PATH}">settings</a>.`
+    }
+  </p>`
+}
+
+const snippet = ({ title, needs, text }: Snippet): Html =>
+  html`<details>
+    <summary>${title}</summary>
+    <div>
+      <p class="hint">Needs ${needs} in the environment.</p>
+      ${copyable(title, text)}
+    </div>
+  </details>`

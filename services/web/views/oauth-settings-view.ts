@@ -1,0 +1,27 @@
+import type { Deployment } from '../../platform/deployments.ts'
+import type { Session } from '../../platform/sessions.ts'
+import type { Explanation } from '../auth/access-token/explain-token.ts'
+import type { ConfigurationTest } from '../auth/access-token/test-configuration.ts'
+import type { OauthFormValues } from '../oauth-form.ts'
+
+export const OAUTH_PATH = '/settings/organization/oauth'
+
+/** What a pasted token came to; the token itself is not in it. */
+export interface ExplainedToken {
+  readonly automationId: string
+  readonly explanation?: Explanation
+  readonly problem?: string
+}
+
+/** What the page of the OAuth settings shows. */
+export interface OauthSettingsView {
+  readonly session: Session
+  readonly values: OauthFormValues
+  /** What is stored, whatever the form shows. */
+  readonly state: 'on' | 'off' | 'never'
+  readonly problems: readonly string[]
+  readonly automations: readonly Deployment[]
+  readonly notice?: string | undefined
+  readonly test?: ConfigurationTest
+  readonly explained?: ExplainedToken
+}
