@@ -49,8 +49,16 @@ export interface IdentityProviderOptions {
   readonly resource?: { readonly audience: string; readonly scope: string }
   /** @default '/token' */
   readonly tokenPath?: string
+  /** Rewrites access tokens that are JWTs just before they are signed, into the shape of another vendor's. */
+  readonly shapeToken?: (token: ShapedToken) => void
   /** Claims in access tokens that are JWTs. */
   readonly tokenClaims?: () => Readonly<Record<string, unknown>>
+}
+
+/** A payload to change in place, and what differs in the header. */
+export interface ShapedToken {
+  readonly header: Record<string, unknown>
+  readonly payload: Record<string, unknown>
 }
 
 export interface ReceivedRequest {
@@ -161,6 +169,15 @@ function configurationOf(options: IdentityProviderOptions, signingKey: Record<st
     },
     ...(options.tokenPath === undefined ? {} : { routes: { token: options.tokenPath } }),
     extraTokenClaims: () => tokenClaims?.(),
+    formats: {
+      customizers: {
+        jwt(_: unknown, __: unknown, token: { header?: object; payload: Record<string, unknown> }) {
+          const shaped = { header: {}, payload: token.payload }
+          options.shapeToken?.(shaped)
+          token.header = shaped.header
+        },
+      },
+    },
     issueRefreshToken: (_: unknown, client: { grantTypeAllowed(type: string): boolean }) =>
       client.grantTypeAllowed('refresh_token'),
     expiresWithSession: () => false,
