@@ -22,6 +22,8 @@ export interface Deployment {
   readonly statusReason: string | null
   readonly url: string | null
   readonly oauthClientId: string | null
+  /** Runs that go on at a time, over all workers; null: as many as the workers take. */
+  readonly concurrencyMax: number | null
 }
 
 export interface NewDeployment {
@@ -36,7 +38,8 @@ export interface NewDeployment {
 export const deploymentColumns = (sql: Queryable) => sql`
   deployments.id, deployments.automation_id, deployments.organization_id,
   deployments.project_version_id, deployments.name, deployments.slug, deployments.app_id,
-  deployments.status, deployments.status_reason, deployments.url, deployments.oauth_client_id`
+  deployments.status, deployments.status_reason, deployments.url, deployments.oauth_client_id,
+  deployments.concurrency_max`
 
 /** Creates a deployment, or moves the one of that slug to the given version and name. Its automation id never changes. */
 export async function ensureDeployment(
@@ -95,6 +98,18 @@ export async function bindOauthClient(
     update deployments set oauth_client_id = ${clientId}, updated_at = now()
     where automation_id = ${automationId} and organization_id = ${organizationId} returning id`
   return bound.length > 0
+}
+
+/** Limits how many runs of an automation of the organization go on at a time; null lifts the limit. Answers false when there is none. */
+export async function limitConcurrency(
+  sql: Queryable,
+  { id, organizationId }: { id: number; organizationId: number },
+  concurrencyMax: number | null,
+): Promise<boolean> {
+  const limited = await sql`
+    update deployments set concurrency_max = ${concurrencyMax}, updated_at = now()
+    where id = ${id} and organization_id = ${organizationId} returning id`
+  return limited.length > 0
 }
 
 /** The definition that a deployment runs. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '../shared/database.ts'
+import type { Database, Queryable } from '../shared/database.ts'
 import type { CrewDefinition } from './crew-definition.ts'
 import type { Failure, Inputs, Usage } from './executions.ts'
 
@@ -29,17 +29,51 @@ export interface LeasedExecution {
 /** What proves that a worker still owns a run. */
 export type Lease = Pick<LeasedExecution, 'id' | 'leaseId'>
 
+/** Any number that nothing else locks: workers choose one after the other. */
+const LOCK = 7_310_452_118
+/** A worker that is cut off while it chooses holds up the others for so long. */
+const CHOICE_TIMEOUT_MS = 5000
+
 /**
- * Takes up to `limit` runs: queued ones, and those whose worker stopped renewing the lease. Two workers never take
- * the same one.
+ * Takes up to `limit` runs: queued ones, and those whose worker stopped renewing the lease. Two workers never take the
+ * same one. Automations take turns, those with the fewest runs going on first, and none goes beyond its own limit.
  */
-export async function takeExecutions(sql: Queryable, limit: number): Promise<LeasedExecution[]> {
+export async function takeExecutions(sql: Database, limit: number): Promise<LeasedExecution[]> {
+  return sql.begin(async (tx) => {
+    // A statement of its own: the next one has to see what the worker before has taken.
+    await tx`
+      select set_config('idle_in_transaction_session_timeout', ${String(CHOICE_TIMEOUT_MS)}, true),
+        pg_advisory_xact_lock(${LOCK})`
+    return take(tx, limit)
+  })
+}
+
+function take(sql: Queryable, limit: number) {
   return sql<LeasedExecution[]>`
-    with due as (
+    with lines as (
+      select d.id, coalesce(d.concurrency_max, 2147483647) as concurrency_max, (
+        select count(*) from executions r
+        where r.deployment_id = d.id and r.status = 'running' and r.lease_expires_at >= now()) as running
+      from deployments d),
+    waiting as (
+      select e.id, e.available_at, l.concurrency_max,
+        l.running + row_number() over (partition by l.id order by e.available_at) as turn
+      from lines l cross join lateral (
+        (select id, available_at from executions
+          where deployment_id = l.id and status = 'queued' and available_at <= now()
+          order by available_at limit ${limit})
+        union all
+        (select id, available_at from executions
+          where deployment_id = l.id and status = 'running' and lease_expires_at < now()
+            and attempt < ${ATTEMPTS_MAX}
+          order by available_at limit ${limit})) e
+      where l.running < l.concurrency_max),
+    due as (
       select id from executions
-      where (status = 'queued' and available_at <= now())
-         or (status = 'running' and lease_expires_at < now() and attempt < ${ATTEMPTS_MAX})
-      order by available_at limit ${limit}
+      where id in (
+          select id from waiting where turn <= concurrency_max order by turn, available_at limit ${limit})
+        -- again: it may have been stopped meanwhile
+        and (status = 'queued' or (status = 'running' and lease_expires_at < now()))
       for update skip locked),
     taken as (
       update executions e set status = 'running', attempt = attempt + 1, lease_id = gen_random_uuid(),
@@ -116,14 +150,23 @@ export interface QueueSize {
   readonly due: number
   /** How long the first of them has waited; 0 when there is none. */
   readonly oldestSeconds: number
+  /** Those of them that wait for another run of their automation to end, because of its limit. */
+  readonly heldBack: number
 }
 
 /** How much waits for a worker. */
 export async function measureQueue(sql: Queryable): Promise<QueueSize> {
   const [size] = await sql<[QueueSize]>`
-    select count(*)::int as due,
-      coalesce(extract(epoch from now() - min(available_at)), 0)::float8 as oldest_seconds
-    from executions where status = 'queued' and available_at <= now()`
+    with lines as (
+      select e.deployment_id,
+        count(*) filter (where e.status = 'queued' and e.available_at <= now()) as due,
+        count(*) filter (where e.status = 'running') as running,
+        min(e.available_at) filter (where e.status = 'queued' and e.available_at <= now()) as oldest
+      from executions e where e.status in ('queued', 'running') group by e.deployment_id)
+    select coalesce(sum(l.due), 0)::int as due,
+      coalesce(extract(epoch from now() - min(l.oldest)), 0)::float8 as oldest_seconds,
+      coalesce(sum(greatest(0, l.due - greatest(0, d.concurrency_max - l.running))), 0)::int as held_back
+    from lines l join deployments d on d.id = l.deployment_id`
   return size
 }
 

@@ -86,9 +86,17 @@ function registerGauges(registry: Registry, { running, queue }: MetricSources): 
       this.set((await measure()).oldestSeconds)
     },
   })
+  new Gauge({
+    name: 'worker_queue_held_back',
+    help: 'Those that wait because their automation is at its own limit; NaN while the database is away.',
+    registers,
+    async collect() {
+      this.set((await measure()).heldBack)
+    },
+  })
 }
 
-const UNKNOWN: QueueSize = { due: Number.NaN, oldestSeconds: Number.NaN }
+const UNKNOWN: QueueSize = { due: Number.NaN, oldestSeconds: Number.NaN, heldBack: Number.NaN }
 
 /** The gauges of one scrape are collected at the same time: they share one statement. */
 function shareWhilePending<Result>(call: () => Promise<Result>): () => Promise<Result> {

@@ -3,10 +3,11 @@ import type { Context } from 'hono'
 import { listAutomationActivity } from '../../platform/activity.ts'
 import { findAutomationOauth } from '../../platform/automation-oauth.ts'
 import { requiredInputs } from '../../platform/crew-definition.ts'
-import { getDefinition } from '../../platform/deployments.ts'
+import { getDefinition, limitConcurrency } from '../../platform/deployments.ts'
 import type { Deployment } from '../../platform/deployments.ts'
 import { listExecutions } from '../../platform/executions.ts'
 import { listStaticTokens } from '../../platform/static-tokens.ts'
+import { requireForm } from '../auth/forms.ts'
 import { requireSession } from '../auth/session.ts'
 import { automationUrl } from '../automation-urls.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
@@ -17,12 +18,14 @@ import { automationsPage } from '../views/automations-page.ts'
 import { noticeOf } from '../views/notices.ts'
 
 const EXECUTIONS_SHOWN = 10
+const CONCURRENCY_MAX = 1000
 
 /** The list of automations, and the page of each. */
 export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql } = deps
+  const { sql, config } = deps
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
 
   routes.get('/automations', session, async (c) => {
     const automations = await listAutomationActivity(sql, c.var.session.user.organizationId)
@@ -32,6 +35,23 @@ export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.get('/automations/:automationId', session, async (c) => {
     const page = await readAutomationPage(c, deps, await getOwnAutomation(c, sql))
     return c.html(automationPage({ ...page, notice: noticeOf(c.req.query('notice')) }))
+  })
+
+  routes.post('/automations/:automationId/concurrency', session, form, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const typed = (c.var.form.get('concurrency_max') ?? '').trim()
+    const limit = typed === '' ? null : Number(typed)
+    if (limit !== null && !(/^\d{1,4}$/.test(typed) && limit >= 1 && limit <= CONCURRENCY_MAX)) {
+      const page = await readAutomationPage(c, deps, automation)
+      const limitProblem = `Enter a number between 1 and ${CONCURRENCY_MAX}, or nothing for no limit.`
+      return c.html(automationPage({ ...page, limitProblem }), 422)
+    }
+    await limitConcurrency(sql, automation, limit)
+    Object.assign(c.var.wide, {
+      audit: 'concurrency_limited',
+      automation_id: automation.automationId,
+    })
+    return c.redirect(`/automations/${automation.automationId}?notice=limit-saved`, 303)
   })
 
   return routes

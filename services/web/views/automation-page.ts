@@ -9,7 +9,7 @@ import { executionsTable } from './executions-table.ts'
 import { count } from './format.ts'
 import { apiSection } from './api-section.ts'
 import { page } from './layout.ts'
-import { deploymentPill, emptyState, noticeBox, problemBox } from './parts.ts'
+import { csrfField, deploymentPill, emptyState, noticeBox, problemBox } from './parts.ts'
 import type { Html } from './parts.ts'
 import { runSection } from './run-section.ts'
 import type { RunForm } from './run-section.ts'
@@ -31,6 +31,7 @@ export interface AutomationPage {
   /** A form that was refused, with what was typed. */
   readonly tokenForm?: TokenForm
   readonly runForm?: RunForm
+  readonly limitProblem?: string
 }
 
 export function automationPage(view: AutomationPage): Html {
@@ -66,7 +67,8 @@ export function automationPage(view: AutomationPage): Html {
   )
 }
 
-function detailsSection({ automation, definition, inputs }: AutomationPage): Html {
+function detailsSection(view: AutomationPage): Html {
+  const { automation, definition, inputs } = view
   const { agents, tasks, llm } = definition
   return html`<section class="card" aria-labelledby="details">
     <div class="card-head"><h2 id="details">Details</h2></div>
@@ -90,6 +92,7 @@ function detailsSection({ automation, definition, inputs }: AutomationPage): Htm
       <dt>Crew</dt>
       <dd>${count(agents.length)} agents, ${count(tasks.length)} tasks</dd>
     </dl>
+    ${limitForm(view)}
     <details class="more">
       <summary>Agents and tasks</summary>
       <ol class="plan">
@@ -104,6 +107,30 @@ function detailsSection({ automation, definition, inputs }: AutomationPage): Htm
       </ol>
     </details>
   </section>`
+}
+
+/** A limit keeps a busy automation from taking all workers, and what its crew calls from too many calls. */
+function limitForm({ session, automation, limitProblem }: AutomationPage): Html {
+  return html`<form
+    method="post"
+    action="/automations/${automation.automationId}/concurrency"
+    class="stack"
+  >
+    ${csrfField(session.csrfToken)} ${problemBox(limitProblem)}
+    <div class="binding">
+      <label
+        >Runs at a time
+        <input
+          name="concurrency_max"
+          value="${automation.concurrencyMax ?? ''}"
+          inputmode="numeric"
+          placeholder="no limit"
+          autocomplete="off"
+        />
+      </label>
+      <button class="button small" aria-label="Save the limit">Save</button>
+    </div>
+  </form>`
 }
 
 function roleOf({ agents }: CrewDefinition, key: string): string {

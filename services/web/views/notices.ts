@@ -1,6 +1,7 @@
 const NOTICES = {
   'token-revoked': 'The token is revoked. Calls with it are refused from now on.',
   'oauth-saved': 'The settings are saved. They hold for the next call.',
+  'limit-saved': 'The limit is saved. It holds for the next run.',
   'client-bound': 'The OAuth Client ID is saved. It holds for the next call.',
   'client-unbound':
     'The automation has no OAuth client any more. Its tokens are refused from now on.',

@@ -73,7 +73,7 @@ describe('a run that goes back to the queue', () => {
 
 describe('the size of the queue', () => {
   it('is what is due, and how long the first has waited', async () => {
-    expect(await measureQueue(sql)).toEqual({ due: 0, oldestSeconds: 0 })
+    expect(await measureQueue(sql)).toEqual({ due: 0, oldestSeconds: 0, heldBack: 0 })
     const id = await enqueue()
     await enqueue()
     await sql`update executions set available_at = now() - interval '90 seconds' where id = ${id}`
@@ -81,6 +81,6 @@ describe('the size of the queue', () => {
     expect(size.due).toBe(2)
     expect(size.oldestSeconds).toBeGreaterThanOrEqual(90)
     await sql`update executions set available_at = now() + interval '1 hour'`
-    expect(await measureQueue(sql)).toEqual({ due: 0, oldestSeconds: 0 })
+    expect(await measureQueue(sql)).toEqual({ due: 0, oldestSeconds: 0, heldBack: 0 })
   })
 })

@@ -279,3 +279,21 @@ describe('Client ID Filtering (SPEC 5.3)', () => {
     expect(await (await get(`${PATH}/clients`)).text()).not.toContain('rival')
   })
 })
+
+describe('the limit of an automation', () => {
+  const page = () => `/automations/${at.acme.research.automationId}`
+  const save = (limit: string) => post(`${page()}/concurrency`, { concurrency_max: limit })
+  const limit = async () =>
+    (await findAutomation(at.sql, at.acme.research.automationId))?.concurrencyMax
+
+  it('is a number of runs at a time, or none', async () => {
+    expect((await save('3')).headers.get('location')).toBe(`${page()}?notice=limit-saved`)
+    expect(await limit()).toBe(3)
+    for (const bad of ['0', '-1', '1001', 'x', '1.5']) expect((await save(bad)).status).toBe(422)
+    expect(await limit()).toBe(3)
+    await save('')
+    expect(await limit()).toBeNull()
+    const foreign = `/automations/${at.rival.research.automationId}/concurrency`
+    expect((await post(foreign, { concurrency_max: '1' })).status).toBe(404)
+  })
+})

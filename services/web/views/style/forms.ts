@@ -23,8 +23,9 @@ input[type="checkbox"]:not([type="hidden"]) {
 .hints { display: grid; gap: 8px; }
 .hints li { padding: 10px 14px; border-radius: var(--radius-small); background: var(--waiting-wash); overflow-wrap: anywhere; }
 .problems { display: grid; gap: 4px; }
-.binding { display: flex; gap: 8px; align-items: center; }
-.binding input:not([type="hidden"]) { margin: 0; min-height: 34px; padding-block: 5px; font-family: var(--mono); font-size: 13px; }
+.binding { display: flex; gap: 8px; align-items: end; }
+.binding > input:not([type="hidden"]) { margin: 0; }
+.binding input:not([type="hidden"]) { min-height: 34px; padding-block: 5px; font-family: var(--mono); font-size: 13px; }
 .tab-group { display: grid; gap: 8px; }
 .tab-group > details { border: 1px solid var(--line); border-radius: var(--radius-small); }
 .tab-group > details > summary { padding: 10px 14px; font-weight: 540; cursor: pointer; }

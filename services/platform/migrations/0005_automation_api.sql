@@ -32,3 +32,10 @@ create table client_sightings (
   client_id text not null check (length(client_id) between 1 and 255),
   seen_at timestamptz not null default now()
 );
+
+-- How many runs of an automation go on at a time, over all workers; null: as many as the workers take.
+alter table deployments add column concurrency_max int check (concurrency_max between 1 and 1000);
+
+-- Workers look at the head of each automation's line.
+create index executions_line on executions (deployment_id, available_at) where status = 'queued';
+create index executions_running on executions (deployment_id) where status = 'running';

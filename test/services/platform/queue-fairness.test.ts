@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { limitConcurrency } from '../../../services/platform/deployments.ts'
+import type { Deployment } from '../../../services/platform/deployments.ts'
+import {
+  completeExecution,
+  measureQueue,
+  takeExecutions,
+} from '../../../services/platform/execution-queue.ts'
+import { kickoff, stopExecution } from '../../../services/platform/executions.ts'
+import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
+import type { Database } from '../../../services/shared/database.ts'
+import { seedCrew } from '../../support/platform.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { TestDatabase } from '../../support/postgres.ts'
+
+let database: TestDatabase
+let sql: Database
+let busy: Deployment
+let quiet: Deployment
+let rare: Deployment
+
+beforeAll(async () => {
+  database = await createDatabase('platform')
+  sql = connectDatabase(parseAddress(database.url), { name: 'test' })
+  busy = await seedCrew(sql, { organization: 'Acme', slug: 'busy' })
+  quiet = await seedCrew(sql, { organization: 'Acme', slug: 'quiet' })
+  rare = await seedCrew(sql, { organization: 'Other', slug: 'rare' })
+})
+
+beforeEach(async () => {
+  await sql`truncate executions cascade`
+  await sql`update deployments set concurrency_max = null`
+})
+
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+async function enqueue({ id }: Deployment, count: number): Promise<string[]> {
+  const ids: string[] = []
+  for (let index = 0; index < count; index += 1)
+    ids.push(await kickoff(sql, { deploymentId: id, inputs: { index } }))
+  return ids
+}
+
+const take = async (limit: number) =>
+  (await takeExecutions(sql, limit)).map(({ slug }) => slug).sort()
+
+describe('the queue between automations', () => {
+  it('lets each take its turn: one that floods the queue delays the others by no more than a turn', async () => {
+    await enqueue(busy, 50)
+    await enqueue(quiet, 2)
+    await enqueue(rare, 1)
+    expect(await take(3)).toEqual(['busy', 'quiet', 'rare'])
+    expect(await take(2)).toEqual(['busy', 'quiet'])
+    expect(await take(3)).toEqual(['busy', 'busy', 'busy'])
+    await enqueue(rare, 1)
+    expect(await take(1)).toEqual(['rare'])
+  })
+
+  it('takes the runs of one automation in their order, and all there is room for', async () => {
+    const ids = await enqueue(busy, 5)
+    expect((await takeExecutions(sql, 2)).map(({ id }) => id)).toEqual(ids.slice(0, 2))
+    expect((await takeExecutions(sql, 10)).map(({ id }) => id)).toEqual(ids.slice(2))
+  })
+
+  it('never goes beyond the limit of an automation, however many workers ask at once', async () => {
+    await limitConcurrency(sql, busy, 3)
+    await enqueue(busy, 20)
+    await enqueue(quiet, 4)
+    const batches = await Promise.all(Array.from({ length: 8 }, () => takeExecutions(sql, 5)))
+    const slugs = batches.flat().map(({ slug }) => slug)
+    expect(slugs.filter((slug) => slug === 'busy')).toHaveLength(3)
+    expect(slugs.filter((slug) => slug === 'quiet')).toHaveLength(4)
+    expect(await measureQueue(sql)).toMatchObject({ due: 17, heldBack: 17 })
+    const [first] = batches.flat().filter(({ slug }) => slug === 'busy')
+    if (!first) throw new Error('nothing was taken')
+    await completeExecution(sql, first, { output: 'x', usage: { inputTokens: 0, outputTokens: 0 } })
+    expect(await measureQueue(sql)).toMatchObject({ due: 17, heldBack: 16 })
+    expect(await take(5)).toEqual(['busy'])
+  })
+
+  it('counts a run whose worker was lost as waiting, not as running', async () => {
+    await limitConcurrency(sql, busy, 1)
+    const [lost] = await enqueue(busy, 2)
+    await take(5)
+    await sql`update executions set lease_expires_at = now() - interval '1 s' where status = 'running'`
+    const again = await takeExecutions(sql, 5)
+    expect(again).toMatchObject([{ id: lost, attempt: 2 }])
+  })
+
+  it('does not take what was stopped, and is not held up by a row that somebody holds', async () => {
+    const [stopped = '', held = '', free = ''] = await enqueue(busy, 3)
+    await stopExecution(sql, stopped)
+    await sql.begin(async (tx) => {
+      await tx`select 1 from executions where id = ${held} for update`
+      expect((await takeExecutions(sql, 5)).map(({ id }) => id)).toEqual([free])
+    })
+    expect((await takeExecutions(sql, 5)).map(({ id }) => id)).toEqual([held])
+  })
+
+  it('is chosen from by others soon after a worker was cut off in the middle', async () => {
+    await enqueue(busy, 1)
+    const other = connectDatabase(parseAddress(database.url), { name: 'cut off', max: 1 })
+    const cut = other.begin(async (tx) => {
+      await tx`
+        select set_config('idle_in_transaction_session_timeout', '200', true),
+          pg_advisory_xact_lock(7310452118)`
+      // Sends nothing more, as one that hangs.
+      await expect.poll(() => take(1), { timeout: 5000 }).toEqual(['busy'])
+    })
+    await expect(cut).rejects.toThrow()
+    await other.end({ timeout: 0 })
+  })
+
+  it('keeps a limit to the own organization, and to sensible numbers', async () => {
+    const foreign = { id: busy.id, organizationId: rare.organizationId }
+    expect(await limitConcurrency(sql, foreign, 1)).toBe(false)
+    await expect(limitConcurrency(sql, busy, 0)).rejects.toThrow(/check/)
+    expect(await limitConcurrency(sql, busy, null)).toBe(true)
+  })
+})
