@@ -7,6 +7,8 @@ import { start as startCrew } from './crew/start.ts'
 import { startModel } from './local/model.ts'
 import { readOptions, USAGE } from './local/options.ts'
 import type { LocalOptions } from './local/options.ts'
+import { startOauthTrial } from './local/oauth-trial.ts'
+import type { OauthTrial } from './local/oauth-trial.ts'
 import {
   createOwner,
   hasOwnModel,
@@ -44,6 +46,8 @@ interface Context {
   readonly logOf: (name: string) => Log
   /** The credentials of LLM providers that this machine has. */
   readonly providers: EnvSource
+  /** Of the identity provider, when there is one. */
+  readonly idpPort: number | undefined
 }
 
 async function startPlatform(
@@ -66,7 +70,8 @@ async function startPlatform(
   const seeded = await seed(sql, secrets)
   await writeSecrets(directory, { ...secrets, staticToken: seeded.staticToken })
   const providers = providerVariables(source)
-  const context: Context = { owner, portBase, secrets, logOf, providers }
+  const idpPort = options.withIdp ? portBase + 7 : undefined
+  const context: Context = { owner, portBase, secrets, logOf, providers, idpPort }
   const collector = await startTraceCollector(context, databases.collectorUrl)
   const [kickoffId] = await Promise.all([
     startCrews(context, { sql, seeded, source }),
@@ -79,6 +84,7 @@ async function startPlatform(
     collectorUrl: collector.url,
     oauthUrl: oauth.url,
   })
+  const trial = await startTrial(context, { sql, seeded, directory, baseUrl: web.url })
   const [first] = seeded.crews
   const summary = {
     web_url: web.url,
@@ -94,8 +100,18 @@ async function startPlatform(
     admin_password: secrets.adminPassword,
     database_url: databases.platformUrl,
     collector_database_url: databases.collectorUrl,
+    ...trial,
   }
   return [summary, { inputs: first?.sample.inputs ?? {}, kickoffId }]
+}
+
+type TrialNeeds = Pick<OauthTrial, 'sql' | 'seeded' | 'directory' | 'baseUrl'>
+
+/** With `--with-idp`, tells of the file that a shell sources to call the automations with OAuth. */
+async function startTrial({ owner, idpPort: port }: Context, needs: TrialNeeds) {
+  if (port === undefined) return {}
+  const here = { owner, host: HOST, port, apiPrefix: API_PREFIX }
+  return { oauth_env_file: await startOauthTrial({ ...needs, ...here }) }
 }
 
 function startTraceCollector({ owner, portBase, secrets, logOf }: Context, databaseUrl: string) {
@@ -146,7 +162,7 @@ interface WebAddresses {
 }
 
 function startWebServer(
-  { owner, portBase, secrets, logOf, providers }: Context,
+  { owner, portBase, secrets, logOf, providers, idpPort }: Context,
   { databaseUrl, collectorUrl, oauthUrl }: WebAddresses,
 ) {
   const env = {
@@ -166,6 +182,7 @@ function startWebServer(
     PLATFORM_OAUTH_API_KEY: secrets.oauthApiKey,
     COLLECTOR_URL: collectorUrl,
     COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
+    AUTOMATION_OAUTH_PRIVATE_ORIGINS: idpPort === undefined ? '' : `http://${HOST}:${idpPort}`,
   }
   return owner.own(startWeb(env, { log: logOf('web'), lingerMs: 0 }))
 }

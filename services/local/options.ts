@@ -8,6 +8,8 @@ export interface LocalOptions {
   readonly directory: string
   /** Services take the ports from here upwards. */
   readonly portBase: number
+  /** Runs an identity provider beside the platform, to try OAuth 2.0 for Automations. */
+  readonly withIdp: boolean
 }
 
 export const USAGE = `Usage: npm start -- [options]
@@ -16,6 +18,7 @@ Runs the whole platform on this machine: PostgreSQL, web, worker, collector and 
 
   --data DIR       where data live (default: .data)
   --port-base N    first of the ten ports it takes (default: 4300)
+  --with-idp       also run an identity provider, to try OAuth 2.0 for Automations
   --json           print one line of JSON on standard output when ready
   --help           print this
 
@@ -32,7 +35,8 @@ export function readOptions(args: readonly string[]): LocalOptions {
       `--port-base must be a number between 1024 and 65500 (given: ${values['port-base']}).`,
     )
   }
-  return { json: values.json, help: values.help, directory: values.data, portBase }
+  const { json, help, data: directory } = values
+  return { json, help, directory, portBase, withIdp: values['with-idp'] }
 }
 
 function parse(args: readonly string[]) {
@@ -41,6 +45,7 @@ function parse(args: readonly string[]) {
       args: [...args],
       options: {
         json: { type: 'boolean', default: false },
+        'with-idp': { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
         data: { type: 'string', default: '.data' },
         'port-base': { type: 'string', default: '4300' },

@@ -13,6 +13,8 @@ export interface Summary {
   readonly admin_password: string
   readonly database_url: string
   readonly collector_database_url: string
+  /** A file for a shell to source, with `--with-idp`. */
+  readonly oauth_env_file?: string
 }
 
 export interface Examples {
@@ -50,6 +52,17 @@ See whether everything works:
 
   curl -sS ${summary.web_url}/health/debug -H 'X-Platform-Debug-Token: ${summary.debug_token}'
 
-Ctrl-C stops everything; the data stay.
+${oauthLines(summary)}Ctrl-C stops everything; the data stay.
+`
+}
+
+function oauthLines({ oauth_env_file: file }: Summary): string {
+  if (file === undefined) return ''
+  return `Call with OAuth (see "Call the API with OAuth" in README.md):
+
+  . ${file}
+  TOKEN=$(curl -sS $TOKEN_URL -u "$CLIENT_ID:$CLIENT_SECRET" -d grant_type=client_credentials -d scope=platform_automations | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
+  curl -sS $API/inputs -H "Authorization: Bearer $TOKEN"
+
 `
 }

@@ -13,7 +13,12 @@ describe('the options of npm start', () => {
       help: false,
       directory: '.data',
       portBase: 4300,
+      withIdp: false,
     })
+  })
+
+  it('can ask for an identity provider', () => {
+    expect(readOptions(['--with-idp'])).toMatchObject({ withIdp: true })
   })
 
   it('are read', () => {
@@ -23,6 +28,7 @@ describe('the options of npm start', () => {
       help: false,
       directory: '/tmp/x',
       portBase: 5000,
+      withIdp: false,
     })
   })
 
