@@ -40,7 +40,7 @@ const shell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 /** Programs that start a run, in the mode that is the default and in both of OAuth (SPEC 4.4, 4.5). */
 export function snippetsFor(target: SnippetTarget): readonly Snippet[] {
   const { oauth } = target
-  const node = nodeKickoff(target, 'process.env.TOKEN')
+  const node = `${NODE_ENV}\n\n${nodeKickoff(target, 'env.TOKEN')}`
   const python = `${PYTHON_IMPORTS}\n${pythonKickoff(target, 'os.environ["TOKEN"]')}`
   const withStatic: readonly Snippet[] = [
     { title: 'Static token, Node', needs: 'TOKEN', text: node },
@@ -74,6 +74,7 @@ const nodeKickoff = (target: SnippetTarget, token: string): string =>
 })
 console.log(response.status, await response.text())`
 
+const NODE_ENV = "import { env } from 'node:process'"
 const PYTHON_IMPORTS = 'import json, os, urllib.parse, urllib.request\n'
 
 const pythonKickoff = (target: SnippetTarget, token: string): string =>
@@ -99,7 +100,9 @@ ${kickoffCommand(target.apiUrl, target.inputs)}`
 
 function nodeSecret(target: OauthTarget): string {
   const { clientId, scope } = target.oauth
-  return `const credentials = [${quoted(clientId)}, process.env.CLIENT_SECRET].map(encodeURIComponent).join(':')
+  return `${NODE_ENV}
+
+const credentials = [${quoted(clientId)}, env.CLIENT_SECRET].map(encodeURIComponent).join(':')
 const answer = await fetch(${quoted(tokenUrlOf(target))}, {
   method: 'POST',
   headers: { authorization: \`Basic \${Buffer.from(credentials).toString('base64')}\` },
@@ -155,16 +158,17 @@ function nodeKey(target: OauthTarget): string {
   const { clientId, scope } = target.oauth
   return `import { randomUUID, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+${NODE_ENV}
 
 const clientId = ${quoted(clientId)}
 const tokenUrl = ${quoted(tokenUrlOf(target))}
 const base64url = (part) => Buffer.from(JSON.stringify(part)).toString('base64url')
 const now = Math.floor(Date.now() / 1000)
-const header = base64url({ alg: 'RS256', typ: 'JWT', kid: process.env.KEY_ID })
+const header = base64url({ alg: 'RS256', typ: 'JWT', kid: env.KEY_ID })
 const claims = base64url({
   iss: clientId, sub: clientId, aud: tokenUrl, iat: now, exp: now + ${ASSERTION_SECONDS}, jti: randomUUID(),
 })
-const key = readFileSync(process.env.PRIVATE_KEY_FILE)
+const key = readFileSync(env.PRIVATE_KEY_FILE)
 const signature = sign('sha256', Buffer.from(\`\${header}.\${claims}\`), key).toString('base64url')
 const answer = await fetch(tokenUrl, {
   method: 'POST',

@@ -6,6 +6,9 @@ import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createLog } from '../../../services/shared/log.ts'
+import { explainToken } from '../../../services/web/auth/access-token/explain-token.ts'
+import { createKeyStore } from '../../../services/web/auth/access-token/key-store.ts'
 import { base64url, createSigningKey, signToken, startKeyServer } from '../../support/key-server.ts'
 import type { KeyServer, SigningKey } from '../../support/key-server.ts'
 import { BASE_URL, readObject } from './world.ts'
@@ -461,6 +464,26 @@ describe('hostile tokens (SPEC 5.2, 5.3, 7)', () => {
     const foreign = await fetch(at.api(path, at.rival.research), { headers: newCaller(own) })
     expect(foreign.status).toBe(404)
     expect((await fetch(at.api(path), { headers: newCaller(at.token()) })).status).toBe(200)
+  })
+})
+
+describe('the explain tool', () => {
+  it('comes to the same reason as the API for each hostile token', async () => {
+    const log = createLog({ name: 'test', level: 'silent' })
+    const privateOrigins = [at.idp.issuer]
+    const keys = createKeyStore({ privateOrigins, staleMs: 0, log, now: Date.now })
+    const context = {
+      organizationId: 1,
+      settings: settingsFor(at.idp.issuer),
+      boundClient: CLIENT,
+    }
+    for (const [what, reason, make] of [...undisclosed, ...disclosed]) {
+      const explanation = await explainToken(make(), context, { keys, now: Date.now })
+      expect([what, explanation.reason]).toEqual([what, reason])
+    }
+    const { reason, rules } = await explainToken(at.token(), context, { keys, now: Date.now })
+    expect(reason).toBeUndefined()
+    expect(rules.length).toBeGreaterThan(15)
   })
 })
 
