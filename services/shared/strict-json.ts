@@ -35,11 +35,18 @@ function checkMembers(text: string, what: string): void {
 }
 
 function checkString(token: string, members: Set<string> | undefined, what: string): void {
-  const text = String(JSON.parse(token.slice(0, token.lastIndexOf('"') + 1)))
-  if (text.includes('\0')) throw refused(what, 'a string holds the character U+0000')
-  if (/\p{Surrogate}/u.test(text)) throw refused(what, 'a string holds half of a surrogate pair')
+  const quoted = token.slice(0, token.lastIndexOf('"') + 1)
+  // Only an escape can hide a character: the text is valid UTF-8, where neither of the two can be.
+  const text = quoted.includes('\\') ? unescape(quoted, what) : quoted.slice(1, -1)
   if (members?.has(text)) throw refused(what, 'a member is there twice', { duplicate_member: text })
   members?.add(text)
+}
+
+function unescape(quoted: string, what: string): string {
+  const text = String(JSON.parse(quoted))
+  if (text.includes('\0')) throw refused(what, 'a string holds the character U+0000')
+  if (/\p{Surrogate}/u.test(text)) throw refused(what, 'a string holds half of a surrogate pair')
+  return text
 }
 
 function refused(what: string, why: string, details?: Record<string, string>): AppError {

@@ -41,14 +41,14 @@ describe('a token whose signature was checked before (SPEC 5.2)', () => {
     const [first, second, third] = [token({ jti: 1 }), token({ jti: 2 }), token({ jti: 3 })]
     for (const each of [first, second, third])
       expect(await judge(each, context)).toMatchObject({ accepted: true })
-    expect([first, second, third].map((each) => verified.find(each) !== undefined)).toEqual([
+    expect([first, second, third].map((each) => verified(each).known !== undefined)).toEqual([
       false,
       true,
       true,
     ])
     const refused = token({ cid: 'other' })
     await judge(refused, context)
-    expect(verified.find(refused)).toBeUndefined()
+    expect(verified(refused).known).toBeUndefined()
   })
 
   it('is refused from the second on in which it expires', async () => {
@@ -56,7 +56,7 @@ describe('a token whose signature was checked before (SPEC 5.2)', () => {
     expect(await judge(short, context)).toMatchObject({ accepted: true })
     clockMs += 91_000
     expect(await judge(short, context)).toMatchObject({ accepted: false, reason: 'token_expired' })
-    expect(verified.find(short)).toBeUndefined()
+    expect(verified(short).known).toBeUndefined()
   })
 
   it('is refused as soon as the binding or the settings change', async () => {
@@ -100,10 +100,10 @@ describe('a token whose signature was checked before (SPEC 5.2)', () => {
   it('is refused when its key leaves the set, and stays when the same keys are fetched again', async () => {
     const good = token()
     await judge(good, context)
-    const before = verified.find(good)
+    const before = verified(good).known
     clockMs += 11 * MINUTE_MS
     expect(await judge(good, context)).toMatchObject({ accepted: true })
-    expect(verified.find(good)).toBe(before)
+    expect(verified(good).known).toBe(before)
     idp.publishKeys(createSigningKey('one'))
     clockMs += 11 * MINUTE_MS
     expect(await judge(good, context)).toMatchObject({ accepted: false, reason: 'bad_signature' })

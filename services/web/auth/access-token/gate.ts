@@ -49,7 +49,8 @@ export function createGate({ keys, verified, now }: GateOptions): Gate {
   })
 
   return async function judge(token, context) {
-    const known = verified.find(token)
+    const place = verified(token)
+    const { known } = place
     const read: ParseResult = known ? { ok: true, parsed: known.parsed } : parseToken(token)
     if (!read.ok) return { accepted: false, reason: read.reason }
     const { parsed } = read
@@ -64,10 +65,10 @@ export function createGate({ keys, verified, now }: GateOptions): Gate {
     if (!signature.ok) return { accepted: false, reason: signature.reason }
     const reason = firstRefusal(RULES.signed, factsOf(parsed, context))
     if (reason) {
-      verified.drop(token)
+      place.drop()
       return { accepted: false, reason, parsed }
     }
-    if (signature.key !== known?.key) verified.keep(token, { parsed, key: signature.key })
+    if (signature.key !== known?.key) place.keep({ parsed, key: signature.key })
     return { accepted: true, parsed }
   }
 }

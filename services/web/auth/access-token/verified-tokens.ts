@@ -11,11 +11,14 @@ export interface VerifiedToken {
   readonly key: JWK
 }
 
-export interface VerifiedTokens {
-  find(token: string): VerifiedToken | undefined
-  keep(token: string, verified: VerifiedToken): void
-  drop(token: string): void
+/** The place of one token in the store. */
+export interface TokenPlace {
+  readonly known: VerifiedToken | undefined
+  keep(verified: VerifiedToken): void
+  drop(): void
 }
+
+export type VerifiedTokens = (token: string) => TokenPlace
 
 const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64')
 
@@ -25,13 +28,16 @@ const digestOf = (token: string): string => createHash('sha256').update(token).d
  */
 export function createVerifiedTokens(max = TOKENS_MAX): VerifiedTokens {
   const tokens = new Map<string, VerifiedToken>()
-  return {
-    find: (token) => tokens.get(digestOf(token)),
-    keep(token, verified) {
-      const [oldest] = tokens.keys()
-      if (tokens.size >= max && oldest !== undefined) tokens.delete(oldest)
-      tokens.set(digestOf(token), verified)
-    },
-    drop: (token) => void tokens.delete(digestOf(token)),
+  return function placeOf(token) {
+    const digest = digestOf(token)
+    return {
+      known: tokens.get(digest),
+      keep(verified) {
+        const [oldest] = tokens.keys()
+        if (tokens.size >= max && oldest !== undefined) tokens.delete(oldest)
+        tokens.set(digest, verified)
+      },
+      drop: () => void tokens.delete(digest),
+    }
   }
 }

@@ -1,0 +1,129 @@
+import { Hono } from 'hono'
+import { importJWK, jwtVerify } from 'jose'
+import { afterAll, bench, describe } from 'vitest'
+import { findCallableAutomation } from '../../services/platform/automation-oauth.ts'
+import { findExecution, kickoff } from '../../services/platform/executions.ts'
+import { listProgress } from '../../services/platform/progress.ts'
+import { readEnv } from '../../services/shared/env.ts'
+import { createLog } from '../../services/shared/log.ts'
+import { createApp } from '../../services/web/app.ts'
+import { createGate } from '../../services/web/auth/access-token/gate.ts'
+import { createKeyStore } from '../../services/web/auth/access-token/key-store.ts'
+import { createVerifiedTokens } from '../../services/web/auth/access-token/verified-tokens.ts'
+import { webEnv } from '../../services/web/env.ts'
+import { CLIENT, createOauthWorld, settingsFor } from '../services/web/oauth-world.ts'
+import { BASE_URL, environment } from '../services/web/world.ts'
+
+const CONCURRENT = 16
+const CALLS = 320
+const ROUNDS = 15
+const TOKENS = CALLS * (ROUNDS + 1)
+
+const at = await createOauthWorld()
+afterAll(() => at.close())
+
+const { automationId, id: deploymentId } = at.acme.research
+const executionId = await kickoff(at.sql, { deploymentId, inputs: { topic: 'x' } })
+const log = createLog({ name: 'bench', level: 'silent' })
+const env = { ...environment(at.url), AUTOMATION_OAUTH_PRIVATE_ORIGINS: at.idp.issuer }
+const app = createApp({
+  config: readEnv(webEnv, env),
+  sql: at.sql,
+  log,
+  ping: async () => {},
+  isDraining: () => false,
+})
+const staticToken = await at.issueToken(at.acme)
+const warmToken = at.token()
+const coldTokens = Array.from({ length: TOKENS }, (_, jti) => at.token({ jti }))
+
+/** The same statements as the status, and nothing else. */
+const bare = new Hono()
+bare.get('/status', async (c) => {
+  const callable = await findCallableAutomation(at.sql, automationId)
+  const execution = await findExecution(at.sql, callable?.automation.id ?? 0, executionId)
+  return c.json({ execution, progress: await listProgress(at.sql, executionId, 200) })
+})
+
+const path = `${BASE_URL}/platform/api/v1/crew/${automationId}`
+const status = (token: string) => () =>
+  app.request(`${path}/status/${executionId}`, { headers: { authorization: `Bearer ${token}` } })
+const start = (token: string) => () =>
+  app.request(`${path}/kickoff`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{"inputs":{"topic":"x"}}',
+  })
+
+let nextCold = 0
+const variants: Readonly<Record<string, () => Response | Promise<Response>>> = {
+  'bare route, same statements': () => bare.request('/status'),
+  'status, static token': status(staticToken),
+  'status, OAuth warm': status(warmToken),
+  'status, OAuth cold': () => status(coldTokens[nextCold++ % TOKENS] ?? '')(),
+  'kickoff, static token': start(staticToken),
+  'kickoff, OAuth warm': start(warmToken),
+}
+
+async function secondsFor(call: () => unknown): Promise<number> {
+  const started = performance.now()
+  let left = CALLS
+  const work = async (): Promise<void> => {
+    while (left-- > 0) await call()
+  }
+  await Promise.all(Array.from({ length: CONCURRENT }, work))
+  return (performance.now() - started) / 1000
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+
+/** Everything in turn, round after round, so that what else the machine does meets all alike. */
+async function compare(calls: Readonly<Record<string, () => unknown>>): Promise<void> {
+  const names = Object.keys(calls)
+  const rates = new Map<string, number[]>(names.map((name) => [name, []]))
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [name, call] of Object.entries(calls)) {
+      rates.get(name)?.push(CALLS / (await secondsFor(call)))
+    }
+  }
+  const base = rates.get(names[0] ?? '') ?? []
+  for (const [name, all] of rates) {
+    const ratio = median(all.map((rate, round) => rate / (base[round] ?? Number.NaN)))
+    console.log(`${name.padEnd(36)} ${median(all).toFixed(0).padStart(7)}/s  ${ratio.toFixed(2)}`)
+  }
+}
+
+const once = { iterations: 1, time: 0, warmupIterations: 0, warmupTime: 0 }
+
+describe('the automation API', () => {
+  bench('requests, against a bare route', () => compare(variants), once)
+
+  bench(
+    'a cold token, against one verification by jose',
+    async () => {
+      const keys = createKeyStore({
+        privateOrigins: [at.idp.issuer],
+        staleMs: 0,
+        log,
+        now: Date.now,
+      })
+      const judge = createGate({ keys, verified: createVerifiedTokens(), now: Date.now })
+      const context = {
+        organizationId: 1,
+        settings: settingsFor(at.idp.issuer),
+        boundClient: CLIENT,
+      }
+      const key = await importJWK({ ...at.key.jwk, kty: 'RSA' }, 'RS256')
+      const rules = { issuer: at.idp.issuer, audience: BASE_URL, algorithms: ['RS256'] }
+      let next = 0
+      const token = (): string => coldTokens[next++ % TOKENS] ?? ''
+      await compare({
+        'one verification by jose': () => jwtVerify(token(), key, rules),
+        'the gate, cold': () => judge(token(), context),
+        'the gate, warm': () => judge(warmToken, context),
+      })
+    },
+    once,
+  )
+})
