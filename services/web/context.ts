@@ -3,6 +3,7 @@ import type { Database } from '../shared/database.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import type { Deployment } from '../platform/deployments.ts'
 import type { Session } from '../platform/sessions.ts'
+import type { AuthMetrics } from './auth/metrics.ts'
 import type { DiagnosticsDeps } from './diagnostics/create-diagnostics.ts'
 import type { WebConfig } from './env.ts'
 
@@ -14,6 +15,8 @@ export interface WebDeps {
   readonly ping: () => Promise<void>
   readonly isDraining: () => boolean
   readonly log: Log
+  /** Counts what the automation API decides. */
+  readonly authMetrics?: AuthMetrics
   /** What the diagnostic probe knows of its surroundings. */
   readonly diagnostics?: DiagnosticsDeps
 }

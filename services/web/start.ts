@@ -10,6 +10,7 @@ import { inClusterAddress } from '../shared/kubernetes.ts'
 import { serve } from '../shared/serve.ts'
 import type { Service } from '../shared/serve.ts'
 import { createApp } from './app.ts'
+import { createAuthMetrics } from './auth/metrics.ts'
 import { tokenProblem } from './diagnostics/access.ts'
 import type { DiagnosticsDeps } from './diagnostics/create-diagnostics.ts'
 import { createProbeMetrics } from './diagnostics/metrics.ts'
@@ -46,7 +47,9 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
     ...options.diagnostics,
   }
   const isDraining = (): boolean => draining
-  const app = createApp({ config, sql, log, ping: database.ping, isDraining, diagnostics })
+  const authMetrics = createAuthMetrics(registry)
+  const { ping } = database
+  const app = createApp({ config, sql, log, ping, isDraining, diagnostics, authMetrics })
   let metrics: Service | undefined
   const close = async (): Promise<void> => {
     await Promise.all([sql.end({ timeout: 5 }), database.close(), metrics?.stop()])

@@ -42,7 +42,7 @@ const FAILURES = { burst: 60, perSecond: 1, subjectsMax: 10_000 }
  * nobody learns which automations there are. Many failures from one address are answered with 429. Reads no body.
  */
 export function requireBearer(
-  { sql, config }: WebDeps,
+  { sql, config, authMetrics }: WebDeps,
   schemes: readonly BearerScheme[],
 ): MiddlewareHandler<AuthorizedCall> {
   const challenges = createChallenges(config.PLATFORM_BASE_URL)
@@ -56,32 +56,49 @@ export function requireBearer(
     return seconds > 0 ? tooManyFailures(seconds) : error
   }
 
-  return async function authenticate(c, next) {
-    const token = readToken(c)
-    if (token === undefined) {
-      c.var.wide['auth_refused'] = 'no_credentials'
-      throw challenges.noCredentials()
-    }
-    const callable = await findCallableAutomation(sql, c.req.param('automationId') ?? '')
-    const scheme = schemes.find(({ recognizes }) => recognizes(token))
-    const result: BearerResult = scheme
-      ? await scheme.verify(token, callable)
-      : { ok: false, reason: 'unsupported_token_kind' }
+  /** Leaves the decision in the log and in the metrics. */
+  function record(c: Context<AuthorizedCall>, { scheme, callable, result }: Decision): void {
     const { automationId, organizationId } = callable?.automation ?? {}
+    authMetrics?.decided(scheme, result.ok ? 'accepted' : result.reason)
     Object.assign(c.var.wide, {
-      auth: scheme?.name,
+      auth: scheme,
       automation_id: automationId,
       organization_id: organizationId,
       client: result.client,
+      ...(result.ok ? {} : { auth_refused: result.reason }),
     })
-    if (!result.ok) {
-      c.var.wide['auth_refused'] = result.reason
-      throw refuse(c, challenges.refused(result.reason, callable?.oauth?.scope))
+  }
+
+  return async function authenticate(c, next) {
+    const token = readToken(c)
+    if (token === undefined) {
+      record(c, { scheme: 'none', callable: undefined, result: NO_CREDENTIALS })
+      throw challenges.noCredentials()
     }
+    const callable = await findCallableAutomation(sql, c.req.param('automationId') ?? '')
+    const scheme = schemes.find(({ recognizes }) => recognizes(token)) ?? UNSUPPORTED
+    const result = await scheme.verify(token, callable)
+    record(c, { scheme: scheme.name, callable, result })
+    if (!result.ok) throw refuse(c, challenges.refused(result.reason, callable?.oauth?.scope))
     if (!callable) throw new AppError('internal', 'A bearer scheme accepted a token for nothing.')
     c.set('automation', callable.automation)
     await next()
   }
+}
+
+interface Decision {
+  readonly scheme: string
+  readonly callable: CallableAutomation | undefined
+  readonly result: BearerResult
+}
+
+const NO_CREDENTIALS: BearerResult = { ok: false, reason: 'no_credentials' }
+
+/** What no scheme recognizes. */
+const UNSUPPORTED: BearerScheme = {
+  name: 'none',
+  recognizes: () => true,
+  verify: async () => ({ ok: false, reason: 'unsupported_token_kind' }),
 }
 
 function readToken(c: Context<AuthorizedCall>): string | undefined {

@@ -146,6 +146,22 @@ describe('failed authentication', () => {
   })
 })
 
+describe('the metrics of the web service', () => {
+  it('count the decisions about tokens, and the fetches of keys', async () => {
+    const service = await at.serve({ METRICS_PORT: '0' })
+    const url = at.api('inputs').replace(at.service.url, service.url)
+    for (const token of [at.token(), at.token({ cid: 'x' }), 'pat_x']) {
+      await fetch(url, { headers: newCaller(token) })
+    }
+    const metrics = await (await fetch(`${service.metricsUrl}/metrics`)).text()
+    expect(metrics).toContain('web_api_auth_total{scheme="oauth",result="accepted"} 1')
+    expect(metrics).toContain('web_api_auth_total{scheme="oauth",result="client_mismatch"} 1')
+    expect(metrics).toContain('web_api_auth_total{scheme="none",result="unsupported_token_kind"} 1')
+    expect(metrics).toContain('web_idp_key_fetches_total{result="ok"} 1')
+    expect(metrics).toContain('web_idp_stale_keys_total 0')
+  })
+})
+
 describe('POST stop (SPEC 4.4)', () => {
   it('stops a run that is not over, once and again', async () => {
     const id = await start()

@@ -7,6 +7,7 @@ import { fetchKeys } from '../../../services/web/auth/access-token/fetch-keys.ts
 import type { FetchStep, KeySource } from '../../../services/web/auth/access-token/fetch-keys.ts'
 import { createKeyStore } from '../../../services/web/auth/access-token/key-store.ts'
 import { isPrivateAddress } from '../../../services/web/auth/access-token/private-addresses.ts'
+import { lookupPublic } from '../../../services/web/auth/access-token/read-document.ts'
 import { createSigningKey, startKeyServer } from '../../support/key-server.ts'
 import type { KeyServer } from '../../support/key-server.ts'
 import { until } from '../../support/until.ts'
@@ -274,6 +275,22 @@ describe('what an identity provider answers (J27)', () => {
     expect(await problem({ jwksUrl: `http://localhost:${port}/keys` })).toBe('not_https')
     expect(await problem({ jwksUrl: `https://localhost:${port}/keys` })).toBe('private_address')
     expect(idp.paths.length).toBe(asked)
+  })
+})
+
+describe('the resolution of a name for a connection', () => {
+  const resolve = (host: string, options: { all?: boolean }) =>
+    new Promise((done) => lookupPublic(host, options, (...answer) => done(answer)))
+
+  it('gives the addresses that were looked at, in the form that was asked for', async () => {
+    const address = '198.41.0.4'
+    expect(await resolve(address, { all: true })).toEqual([null, [{ address, family: 4 }]])
+    expect(await resolve(address, {})).toEqual([null, address, 4])
+  })
+
+  it('refuses a name that has a private address', async () => {
+    const [error] = [await resolve('localhost', { all: true })].flat()
+    expect(error).toMatchObject({ details: { problem: 'private_address' } })
   })
 })
 

@@ -4,6 +4,7 @@ import { bindOauthClient } from '../../../services/platform/deployments.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import type { Service } from '../../../services/shared/serve.ts'
 import { start } from '../../../services/web/start.ts'
+import type { WebService } from '../../../services/web/start.ts'
 import { createSigningKey, signToken, startKeyServer } from '../../support/key-server.ts'
 import type { KeyServer, SigningKey } from '../../support/key-server.ts'
 import { BASE_URL, createWorld, environment } from './world.ts'
@@ -56,7 +57,7 @@ export async function createOauthWorld(otherOrigins: readonly string[] = []) {
   const idp = await startKeyServer([key])
   const destination = { write: (line: string) => void world.lines.push(JSON.parse(line)) }
   const services: Service[] = []
-  const serve = async (extra: Record<string, string> = {}): Promise<Service> => {
+  const serve = async (extra: Record<string, string> = {}): Promise<WebService> => {
     const config = {
       ...environment(world.url),
       TRUSTED_PROXIES: '1',

@@ -14,6 +14,8 @@ export interface KeySetOptions {
   readonly fetch: () => Promise<readonly JWK[]>
   /** How long keys may serve after they are no longer fresh, while new ones can not be had. */
   readonly staleMs: number
+  /** Keys that are no longer fresh serve. */
+  readonly onStale: () => void
   /** In milliseconds. */
   readonly now: () => number
 }
@@ -35,7 +37,7 @@ interface Snapshot {
  * The keys of one authorization server: fresh for 10 minutes, fetched again ahead of that, at most once at a time, once
  * in 10 s when it fails, and once in 30 s because a key is unknown, however many ask.
  */
-export function createKeySet({ fetch, staleMs, now }: KeySetOptions): KeySet {
+export function createKeySet({ fetch, staleMs, onStale, now }: KeySetOptions): KeySet {
   let snapshot: Snapshot | undefined
   let failedAt = -Infinity
   let soughtUnknownAt = -Infinity
@@ -69,7 +71,9 @@ export function createKeySet({ fetch, staleMs, now }: KeySetOptions): KeySet {
       const serveAtOnce = ageMs() <= FRESH_MS || (isUsable && now() - failedAt < FAILING_MS)
       if (!serveAtOnce) await refreshed
     }
-    return ageMs() <= FRESH_MS + staleMs ? snapshot?.keys : undefined
+    if (ageMs() > FRESH_MS + staleMs) return undefined
+    if (ageMs() > FRESH_MS) onStale()
+    return snapshot?.keys
   }
 
   return {

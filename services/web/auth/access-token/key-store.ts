@@ -1,5 +1,6 @@
 import { toAppError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
+import type { AuthMetrics } from '../metrics.ts'
 import { fetchKeys } from './fetch-keys.ts'
 import type { KeySource } from './fetch-keys.ts'
 import { createKeySet } from './key-set.ts'
@@ -12,6 +13,7 @@ export interface KeyStoreOptions {
   readonly privateOrigins: readonly string[]
   readonly staleMs: number
   readonly log: Log
+  readonly metrics?: AuthMetrics | undefined
   readonly now: () => number
 }
 
@@ -26,7 +28,8 @@ interface Entry {
 }
 
 /** One key set per organization: what one organization configures or suffers never touches the keys of another. */
-export function createKeyStore({ privateOrigins, staleMs, log, now }: KeyStoreOptions): KeyStore {
+export function createKeyStore(options: KeyStoreOptions): KeyStore {
+  const { privateOrigins, staleMs, log, metrics, now } = options
   const entries = new Map<number, Entry>()
 
   function open(organizationId: number, source: KeySource): KeySet {
@@ -36,13 +39,15 @@ export function createKeyStore({ privateOrigins, staleMs, log, now }: KeyStoreOp
       try {
         const { keys } = await fetchKeys(source, { privateOrigins })
         log.info({ ...facts, keys: keys.length, duration_ms: now() - started }, 'keys fetched')
+        metrics?.keysFetched('ok')
         return keys
       } catch (thrown) {
         log.warn({ ...facts, reason: toAppError(thrown).message }, 'keys can not be fetched')
+        metrics?.keysFetched('error')
         throw thrown
       }
     }
-    return createKeySet({ fetch, staleMs, now })
+    return createKeySet({ fetch, staleMs, now, onStale: () => metrics?.staleKeysServed() })
   }
 
   return {

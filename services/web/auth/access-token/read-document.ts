@@ -69,7 +69,7 @@ function send(url: URL, { signal, lookup: resolve }: SendOptions): Promise<Incom
 }
 
 /** Resolves a name for a connection, which then goes to the very addresses that were looked at: no second resolution. */
-const lookupPublic: LookupFunction = (hostname, options, callback) => {
+export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, found) => {
     const [first] = found ?? []
     if (error || !first) return callback(error ?? privateAddress(hostname), '', 0)
