@@ -98,9 +98,9 @@ export async function findExecution(
   id: string,
 ): Promise<Execution | undefined> {
   if (!isUuid(id)) return undefined
-  const [found] = await sql<Execution[]>`
-    select ${columns(sql)} from executions where id = ${id} and deployment_id = ${deploymentId}`
-  return found
+  // By the key alone: a plan that was made while the table was empty would walk through all runs of the deployment.
+  const [found] = await sql<Execution[]>`select ${columns(sql)} from executions where id = ${id}`
+  return found?.deploymentId === deploymentId ? found : undefined
 }
 
 /** The last runs of a deployment, newest first. */

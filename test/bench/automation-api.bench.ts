@@ -57,7 +57,8 @@ const start = (token: string) => () =>
 
 let nextCold = 0
 const variants: Readonly<Record<string, () => Response | Promise<Response>>> = {
-  'bare route, same statements': () => bare.request('/status'),
+  'bare route, same statements': () =>
+    bare.request(`${BASE_URL}/status`, { headers: { authorization: `Bearer ${warmToken}` } }),
   'status, static token': status(staticToken),
   'status, OAuth warm': status(warmToken),
   'status, OAuth cold': () => status(coldTokens[nextCold++ % TOKENS] ?? '')(),
