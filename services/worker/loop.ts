@@ -9,6 +9,8 @@ export interface LoopDeps {
   /** Ends the runs whose workers were lost too often. */
   readonly giveUp: () => Promise<number>
   readonly run: (execution: LeasedExecution, drain: AbortSignal) => Promise<void>
+  /** Gives an execution back that was taken and not begun. */
+  readonly putBack: (execution: LeasedExecution) => Promise<unknown>
   readonly concurrency: number
   /** The longest time between two looks at the queue. */
   readonly pollMs: number
@@ -28,18 +30,16 @@ export interface Loop {
 /** Takes executions from the queue for as long as there are some and there is room. */
 export function startLoop(deps: LoopDeps): Loop {
   const { concurrency, pollMs, log } = deps
-  const running = new Set<Promise<void>>()
+  const running = new Set<Promise<unknown>>()
   const drain = new AbortController()
-  const letGo = AbortSignal.abort(new Error('the worker stops'))
   const bell = createBell()
   let stopping = false
   let cameRoundAt = performance.now()
   let gaveUpAt = -Infinity
 
   function begin(execution: LeasedExecution): void {
-    // What a look that was on its way when the worker stopped brings back, goes back into the queue.
-    const run = deps
-      .run(execution, stopping ? letGo : drain.signal)
+    // What a look brings that was on its way when the worker stopped, goes back into the queue.
+    const run = (stopping ? deps.putBack(execution) : deps.run(execution, drain.signal))
       // Its lease runs out, and it is taken up again.
       .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'a run was dropped'))
       .finally(() => {

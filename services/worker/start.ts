@@ -1,5 +1,10 @@
 import type * as v from 'valibot'
-import { giveUpLostExecutions, measureQueue, takeExecutions } from '../platform/execution-queue.ts'
+import {
+  giveUpLostExecutions,
+  measureQueue,
+  releaseExecution,
+  takeExecutions,
+} from '../platform/execution-queue.ts'
 import { forgetKickoffKeys } from '../platform/executions.ts'
 import { connectDatabase, databaseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
@@ -110,6 +115,7 @@ function startWork({ config, source, log, sql, tracing, metrics }: Work): Loop {
       const outcome = await runExecution(deps, execution, drain)
       metrics.ended(outcome, (performance.now() - started) / 1000)
     },
+    putBack: (execution) => releaseExecution(sql, execution),
     concurrency: config.WORKER_CONCURRENCY,
     pollMs: POLL_MS,
     log,

@@ -28,6 +28,7 @@ function loopWith(deps: Partial<LoopDeps>) {
     take: async () => [],
     giveUp: async () => 0,
     run: async () => {},
+    putBack: async () => {},
     concurrency: 2,
     pollMs: 60_000,
     log: silent,
@@ -96,18 +97,19 @@ describe('the loop of a worker', () => {
 })
 
 describe('a loop that is stopped while it looks at the queue', () => {
-  it('lets go of what the look brings back, and looks no further', async () => {
+  it('puts back what the look brings, and looks no further', async () => {
     let bring: ((found: LeasedExecution[]) => void) | undefined
-    const drained: boolean[] = []
+    const done: string[] = []
     const loop = loopWith({
       take: () => new Promise((resolve) => (bring = resolve)),
-      run: async (_, drain) => void drained.push(drain.aborted),
+      run: async () => void done.push('run'),
+      putBack: async ({ id }) => void done.push(id),
     })
     await expect.poll(() => bring).toBeDefined()
     const stopped = loop.stop(60_000)
     bring?.([execution])
     await stopped
-    expect(drained).toEqual([true])
+    expect(done).toEqual([execution.id])
   })
 
   it('does not take anything after it gave up the lost runs', async () => {
