@@ -6,8 +6,9 @@ let next = 10_000 + Math.floor(Math.random() * 10_000)
 /** A port of 127.0.0.1 that nobody listens on at this moment. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries += 1) {
+    const port = next
     next = next < 19_999 ? next + 1 : 10_000
-    if (await isFree(next)) return next
+    if (await isFree(port)) return port
   }
   throw new Error('found no free port')
 }
