@@ -10,10 +10,9 @@ export async function replaceDirectory(directory: string, files: Files): Promise
   await refuseForeign(target)
   const [fresh, former] = [`${target}.new-${process.pid}`, `${target}.old-${process.pid}`]
   try {
-    for (const [path, content] of files) {
-      await mkdir(dirname(join(fresh, path)), { recursive: true })
-      await writeFile(join(fresh, path), content)
-    }
+    const folders = new Set([...files.keys()].map((path) => dirname(join(fresh, path))))
+    await Promise.all([...folders].map((folder) => mkdir(folder, { recursive: true })))
+    await Promise.all([...files].map(([path, text]) => writeFile(join(fresh, path), text)))
     await rename(target, former).catch(ignoreMissing)
     await rename(fresh, target)
   } finally {
