@@ -15,6 +15,7 @@ import { bootstrapEnv, clusterCrewEnv, localCrewEnv, tasksEnv } from './env.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
 import { changeRole } from './roles.ts'
+import { seedSamples } from './seed.ts'
 
 /** A registry that is away for a moment is no reason to give up. */
 const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
@@ -39,6 +40,10 @@ const TASKS: Readonly<Record<string, Task>> = {
   'tools:install_public_repository': onDatabase(
     'create the public tool repository',
     installPublicRepository,
+  ),
+  seed: onDatabase(
+    '[ORGANIZATION]: two sample projects to try, as automations on the Runner',
+    (sql, log, [organization]) => seedSamples(sql, log, organization),
   ),
   'users:create': onDatabase(
     'EMAIL [ORGANIZATION]: create an administrator and print the password, once',

@@ -54,6 +54,26 @@ describe('npm run task', () => {
     await sql.end()
   })
 
+  it('gives an organization two sample automations on the Runner, also when run again', async () => {
+    const source = { DATABASE_URL: database.url, LOG_LEVEL: 'silent' }
+    await expect(runTask(['seed', 'Nobody'], source)).rejects.toThrow('no organization "Nobody"')
+    await expect(runTask(['seed'], source)).rejects.toThrow('run designer:runner:install')
+    await runTask(['designer:runner:install', 'http://127.0.0.1:9'], source)
+    await runTask(['seed'], source)
+    await runTask(['seed', 'Default'], source)
+    const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
+    const seeded = await sql`
+      select d.name, o.name as organization, host.slug as runs_on, d.status from deployments d
+      join organizations o on o.id = d.organization_id
+      join deployments host on host.id = d.runs_on order by d.id`
+    const sample = { organization: 'Default', runsOn: 'runner', status: 'Crew is Online' }
+    expect([...seeded]).toEqual([
+      { name: 'Market research', ...sample },
+      { name: 'Support triage', ...sample },
+    ])
+    await sql.end()
+  })
+
   it('issues a token for a whole organization, and prints it', async () => {
     await task('designer:install_internal_organization')
     const created = await task('tokens:create', 'Platform', 'release pipeline')

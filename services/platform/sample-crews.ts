@@ -1,4 +1,4 @@
-import type { CrewDefinition } from '../platform/crew-definition.ts'
+import type { CrewDefinition } from './crew-definition.ts'
 
 export interface SampleCrew {
   readonly name: string

@@ -1,0 +1,44 @@
+import { ensureDefaultOrganization, findOrganizationByName } from '../platform/organizations.ts'
+import { ensureProjectAutomation } from '../platform/project-deployments.ts'
+import { ensureProject, findPublishedVersion, publishVersion } from '../platform/projects.ts'
+import { sampleCrews } from '../platform/sample-crews.ts'
+import type { Database } from '../shared/database.ts'
+import { AppError } from '../shared/errors.ts'
+import type { Log } from '../shared/log.ts'
+
+/**
+ * Gives an organization sample projects whose automations the Runner runs; what is there stays as it is. Raises
+ * `not_found` for an organization that is not there, and `conflict` while there is no Runner.
+ */
+export async function seedSamples(
+  sql: Database,
+  log: Log,
+  organization: string | undefined,
+): Promise<void> {
+  const { id: organizationId, name } = await findOrganization(sql, organization)
+  for (const sample of sampleCrews) {
+    const projectId = await ensureProject(sql, { organizationId, name: sample.name })
+    if (!(await findPublishedVersion(sql, projectId))) {
+      await publishVersion(sql, projectId, sample.definition)
+    }
+    const automation = await ensureProjectAutomation(sql, { organizationId, projectId })
+    if (!automation) throw runnerMissing()
+    const facts = { organization: name, project: sample.name }
+    log.info({ ...facts, automation_id: automation.automationId }, 'a sample automation is there')
+  }
+}
+
+async function findOrganization(sql: Database, name: string | undefined) {
+  const found = await (name === undefined
+    ? ensureDefaultOrganization(sql)
+    : findOrganizationByName(sql, name))
+  if (found) return found
+  throw new AppError('not_found', `There is no organization "${name}".`)
+}
+
+function runnerMissing(): AppError {
+  return new AppError(
+    'conflict',
+    'The sample projects are there, and nothing to run them on: run designer:runner:install, then this task again.',
+  )
+}
