@@ -1,6 +1,8 @@
 import { AppError } from './errors.ts'
 
 const DEPTH_MAX = 32
+/** One for all: it is costly to make. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Parses JSON in UTF-8 strictly: members that are there twice, which JSON.parse drops in silence, are refused, and so is
@@ -9,7 +11,7 @@ const DEPTH_MAX = 32
  */
 export function parseStrictJson(bytes: Uint8Array, what: string): unknown {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    const text = utf8.decode(bytes)
     const value: unknown = JSON.parse(text)
     checkMembers(text, what)
     return value
