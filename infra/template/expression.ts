@@ -94,7 +94,7 @@ const isJsonObject = (value: Json): value is JsonObject => isObject(value)
 
 /** Whether two expressions are the same computation. */
 export const same = (a: Expression, b: Expression): boolean =>
-  JSON.stringify(a) === JSON.stringify(b)
+  a === b || (a.op === b.op && JSON.stringify(a) === JSON.stringify(b))
 
 /** Every reference inside an expression. */
 export function referencesOf(expression: Expression): readonly Reference[] {

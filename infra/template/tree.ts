@@ -3,7 +3,7 @@ import type { Expression, Val } from './expression.ts'
 import { isObject } from './json.ts'
 import { byReadingOrder } from './key-order.ts'
 import { isSpread } from './structure.ts'
-import { pathKey } from './template-reading.ts'
+import { childKey } from './template-reading.ts'
 import type { Mark, Marks } from './template-reading.ts'
 
 /** A manifest with what the chart knows about each place; without marks it is an ordinary manifest. */
@@ -25,34 +25,34 @@ export interface Entry extends Branch {
 
 /** Joins a manifest with its marks. */
 export function treeOf(manifest: unknown, marks: Marks): Tree {
-  return subtree(manifest, marks, [])
+  return subtree(manifest, marks, '')
 }
 
-function subtree(node: unknown, marks: Marks, path: readonly string[]): Tree {
-  const mark = marks.get(pathKey(path))
+function subtree(node: unknown, marks: Marks, place: string): Tree {
+  const mark = marks.get(place)
   if (mark?.value) return { kind: 'value', value: mark.value }
   if (Array.isArray(node)) {
     return {
       kind: 'list',
-      items: node.map((item, index) => branch(item, marks, [...path, `${index}`])),
+      items: node.map((item, index) => branch(item, marks, childKey(place, `${index}`))),
     }
   }
   if (isObject(node)) {
     const keys = Object.keys(node).sort(byReadingOrder(node))
     return {
       kind: 'map',
-      entries: keys.map((key) => ({ key, ...branch(node[key], marks, [...path, key]) })),
+      entries: keys.map((key) => ({ key, ...branch(node[key], marks, childKey(place, key)) })),
     }
   }
   if (typeof node === 'string' || typeof node === 'number' || typeof node === 'boolean') {
     return { kind: 'scalar', value: node }
   }
-  throw new Error(`${path.join('.')}: ${typeof node} has no place in a manifest`)
+  throw new Error(`${place.replaceAll('\u0000', '.')}: ${typeof node} has no place in a manifest`)
 }
 
-function branch(node: unknown, marks: Marks, path: readonly string[]): Branch {
-  const { guards = [], range }: Partial<Mark> = marks.get(pathKey(path)) ?? {}
-  return { guards, ...(range ? { range } : {}), tree: subtree(node, marks, path) }
+function branch(node: unknown, marks: Marks, place: string): Branch {
+  const { guards = [], range }: Partial<Mark> = marks.get(place) ?? {}
+  return { guards, ...(range ? { range } : {}), tree: subtree(node, marks, place) }
 }
 
 /** Whether the tree prints this very value, or repeats something over it. */
