@@ -152,6 +152,11 @@ describe('deciding', () => {
     expect(decide(good, '')).toBe('automation_not_bound')
   })
 
+  it('J12 knows the skew to the second', () => {
+    const at = (exp: number) => decide({ ...good, iat: NOW - 600, exp: NOW + exp })
+    expect([-29, -30, -31].map(at)).toEqual([undefined, 'token_expired', 'token_expired'])
+  })
+
   it('accepts within the dates and the skew only', () => {
     const near = fc.integer({ min: -100_000, max: 100_000 })
     fc.assert(
