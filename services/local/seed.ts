@@ -6,7 +6,7 @@ import { INTERNAL_DEFINITIONS } from '../platform/internal-crew-definitions.ts'
 import { ensureInternalCrew, INTERNAL_CREWS } from '../platform/internal-crews.ts'
 import { ensureOrganization } from '../platform/organizations.ts'
 import { hashPassword } from '../platform/passwords.ts'
-import { ensureProject, findPublishedVersion, publishVersion } from '../platform/projects.ts'
+import { ensurePublishedProject } from '../platform/projects.ts'
 import { sampleCrews } from '../platform/sample-crews.ts'
 import type { SampleCrew } from '../platform/sample-crews.ts'
 import { issueStaticToken, listStaticTokens } from '../platform/static-tokens.ts'
@@ -31,7 +31,6 @@ export interface Seeded {
 
 /** Fills an empty database with what an installation needs, an organization, its administrator, two sample crews and the internal ones. What is there stays as it is. */
 export async function seed(sql: Database, secrets: LocalSecrets): Promise<Seeded> {
-  await ensureOrganization(sql, { name: 'Platform', internal: true })
   await ensurePublicToolRepository(sql, 'public')
   const { id: organizationId } = await ensureOrganization(sql, { name: 'Acme' })
   await seedAdministrator(sql, { organizationId, password: secrets.adminPassword })
@@ -71,11 +70,9 @@ async function seedCrew(
   sample: SampleCrew,
 ): Promise<Deployment> {
   const { name, slug, definition } = sample
-  const projectId = await ensureProject(sql, { organizationId, name })
-  const version =
-    (await findPublishedVersion(sql, projectId)) ??
-    (await publishVersion(sql, projectId, definition))
-  const crew = { organizationId, projectVersionId: version.id, name, slug, appId: `crew-${slug}` }
+  const project = { organizationId, name, definition }
+  const { versionId: projectVersionId } = await ensurePublishedProject(sql, project)
+  const crew = { organizationId, projectVersionId, name, slug, appId: `crew-${slug}` }
   return ensureDeployment(sql, crew)
 }
 

@@ -100,6 +100,18 @@ export async function publishVersion(
   return version
 }
 
+/** A project with a published version: what is published stays as it is, and the definition is its first version else. */
+export async function ensurePublishedProject(
+  sql: Queryable,
+  { definition, ...project }: { organizationId: number; name: string; definition: CrewDefinition },
+): Promise<{ projectId: number; versionId: number }> {
+  const projectId = await ensureProject(sql, project)
+  const { id: versionId } =
+    (await findPublishedVersion(sql, projectId)) ??
+    (await publishVersion(sql, projectId, definition))
+  return { projectId, versionId }
+}
+
 /** The newest published version of a project, if it has one. */
 export async function findPublishedVersion(
   sql: Queryable,

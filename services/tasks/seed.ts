@@ -1,6 +1,6 @@
 import { ensureDefaultOrganization, findOrganizationByName } from '../platform/organizations.ts'
 import { ensureProjectAutomation } from '../platform/project-deployments.ts'
-import { ensureProject, findPublishedVersion, publishVersion } from '../platform/projects.ts'
+import { ensurePublishedProject } from '../platform/projects.ts'
 import { sampleCrews } from '../platform/sample-crews.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
@@ -16,14 +16,12 @@ export async function seedSamples(
   organization: string | undefined,
 ): Promise<void> {
   const { id: organizationId, name } = await findOrganization(sql, organization)
-  for (const sample of sampleCrews) {
-    const projectId = await ensureProject(sql, { organizationId, name: sample.name })
-    if (!(await findPublishedVersion(sql, projectId))) {
-      await publishVersion(sql, projectId, sample.definition)
-    }
+  for (const { name: project, definition } of sampleCrews) {
+    const sample = { organizationId, name: project, definition }
+    const { projectId } = await ensurePublishedProject(sql, sample)
     const automation = await ensureProjectAutomation(sql, { organizationId, projectId })
     if (!automation) throw runnerMissing()
-    const facts = { organization: name, project: sample.name }
+    const facts = { organization: name, project }
     log.info({ ...facts, automation_id: automation.automationId }, 'a sample automation is there')
   }
 }
