@@ -9,8 +9,6 @@ export default defineConfig({
         test: {
           name: 'infra',
           include: ['test/infra/**/*.test.ts'],
-          // Nothing here has a state: the files of one worker share the chart that the first of them rendered.
-          isolate: false,
           benchmark: { include: [] },
         },
       },
@@ -28,6 +26,8 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // Importing a file does nothing, so the test files of one worker may share what the first of them imported.
+    isolate: false,
     // Most tests wait for a database or a process, not for a core.
     maxWorkers: availableParallelism() + 1,
   },
