@@ -29,7 +29,6 @@ const REDACTED = SECRETS.flatMap((name) => [`["${name}"]`, `*["${name}"]`])
 /** A JSON log of one service. Fields with the names of credentials are replaced before they are written. */
 export function createLog({ name, level = 'info', destination }: LogOptions): Log {
   const options = {
-    name,
     level,
     redact: { paths: REDACTED, censor: '[redacted]' },
     base: { service: name },

@@ -6,16 +6,18 @@ import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts
 import type { EmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
 import { connectDatabase, parseAddress } from '../../services/shared/database.ts'
 import type { Database } from '../../services/shared/database.ts'
-import { bundleCollector, spawnCollector } from '../services/collector/support/bundle.ts'
-import type { Bundle, CollectorProcess } from '../services/collector/support/bundle.ts'
+import { spawnCollector } from '../services/collector/support/process.ts'
+import type { CollectorProcess } from '../services/collector/support/process.ts'
 import { createDatabaseProxy } from '../services/collector/support/database-proxy.ts'
 import type { DatabaseProxy } from '../services/collector/support/database-proxy.ts'
+import { buildPrograms } from '../support/build.ts'
 import { freePort } from '../support/free-port.ts'
 
 /** A collector and a PostgreSQL of its own that can be killed, and the way between them that can be cut. */
 export interface Stage {
   readonly directory: string
-  readonly bundle: Bundle
+  /** The bundle of the collector. */
+  readonly main: string
   readonly proxy: DatabaseProxy
   readonly port: number
   server: EmbeddedPostgres
@@ -26,11 +28,12 @@ export async function openStage(): Promise<Stage> {
   const directory = await mkdtemp(join(tmpdir(), 'faults-'))
   await chmod(directory, 0o755)
   const port = await freePort()
-  const bundle = await bundleCollector()
+  await buildPrograms(directory)
+  const main = join(directory, 'collector/main.js')
   const server = await startServer(directory, port)
   const proxy = await createDatabaseProxy(server.url)
-  const collector = await spawnCollector(bundle.main, { databaseUrl: proxy.url })
-  return { directory, bundle, proxy, port, server, collector }
+  const collector = await spawnCollector(main, { databaseUrl: proxy.url })
+  return { directory, main, proxy, port, server, collector }
 }
 
 /** Answers the exit code of the collector, which gets the signal that Kubernetes would send. */
@@ -38,7 +41,6 @@ export async function closeStage(stage: Stage): Promise<number | null> {
   const code = await stage.collector.kill('SIGTERM')
   await stage.proxy.close()
   await stage.server.stop()
-  stage.bundle.remove()
   await rm(stage.directory, { recursive: true, force: true })
   return code
 }
@@ -61,7 +63,7 @@ async function startServer(directory: string, port: number): Promise<EmbeddedPos
 export async function killCollector(stage: Stage): Promise<void> {
   await stage.collector.kill('SIGKILL')
   const port = Number(new URL(stage.collector.url).port)
-  stage.collector = await spawnCollector(stage.bundle.main, { databaseUrl: stage.proxy.url, port })
+  stage.collector = await spawnCollector(stage.main, { databaseUrl: stage.proxy.url, port })
 }
 
 export async function killPostgres(stage: Stage): Promise<void> {

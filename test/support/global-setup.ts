@@ -7,33 +7,41 @@ import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts
 import { connectDatabase, parseAddress } from '../../services/shared/database.ts'
 import { createLog } from '../../services/shared/log.ts'
 import { migrate } from '../../services/shared/migrate.ts'
+import { buildPrograms } from './build.ts'
 import { freePort } from './free-port.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     postgresUrl: string
+    /** Where `<service>/main.js` are. */
+    programsDirectory: string
   }
 }
 
 let stop: () => Promise<void> = async () => {}
 
-/** One real PostgreSQL for the whole run, with a migrated template database that a test file clones. */
+/** Once for the whole run: the bundles, and one real PostgreSQL with a migrated template database that a test file clones. */
 export async function setup(project: TestProject): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'platform-test-'))
   // As root the server runs as another user, who has to pass through here.
   await chmod(directory, 0o755)
-  const server = await startEmbeddedPostgres({
-    directory: join(directory, 'data'),
-    port: await freePort(),
-    // Tests kill processes, never the machine: what the kernel has is safe.
-    settings: { fsync: 'off', full_page_writes: 'off' },
-  })
+  const programsDirectory = join(directory, 'build')
+  const [server] = await Promise.all([
+    startEmbeddedPostgres({
+      directory: join(directory, 'data'),
+      port: await freePort(),
+      // Tests kill processes, never the machine: what the kernel has is safe.
+      settings: { fsync: 'off', full_page_writes: 'off' },
+    }),
+    buildPrograms(programsDirectory),
+  ])
   stop = async () => {
     await server.stop()
     await rm(directory, { recursive: true, force: true })
   }
   await createTemplate(server.url, 'platform')
   project.provide('postgresUrl', server.url)
+  project.provide('programsDirectory', programsDirectory)
 }
 
 export async function teardown(): Promise<void> {

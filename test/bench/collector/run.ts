@@ -8,9 +8,10 @@ import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import type { Database } from '../../../services/shared/database.ts'
 import { SHARE_OF_LIMIT } from '../../../services/collector/admission.ts'
-import { bundleCollector, spawnCollector } from '../../services/collector/support/bundle.ts'
-import type { CollectorProcess } from '../../services/collector/support/bundle.ts'
+import { spawnCollector } from '../../services/collector/support/process.ts'
+import type { CollectorProcess } from '../../services/collector/support/process.ts'
 import { bearer, PROTOBUF } from '../../services/collector/support/harness.ts'
+import { buildPrograms } from '../../support/build.ts'
 import { freePort } from '../../support/free-port.ts'
 import { cpuOf, cpuOfFamily } from '../support/processes.ts'
 import { limitProcess } from '../support/pod-limits.ts'
@@ -66,10 +67,11 @@ export async function run(): Promise<void> {
   const port = await freePort()
   const data = join(directory, 'data')
   const server = await startEmbeddedPostgres({ directory: data, port, settings: SETTINGS })
-  const bundle = await bundleCollector()
+  await buildPrograms(directory)
+  const main = join(directory, 'collector/main.js')
   const env = { COLLECTOR_WRITERS: String(WRITERS) }
-  const collector = await spawnCollector(bundle.main, { databaseUrl: server.url, env })
-  const limited = await spawnCollector(bundle.main, {
+  const collector = await spawnCollector(main, { databaseUrl: server.url, env })
+  const limited = await spawnCollector(main, {
     databaseUrl: server.url,
     env: { ...env, ...POD_MEMORY },
     nodeOptions: POD_NODE_OPTIONS,
@@ -98,7 +100,6 @@ export async function run(): Promise<void> {
     await Promise.all([collector, limited].map((one) => one.kill('SIGTERM')))
     releaseLimits?.()
     await server.stop()
-    bundle.remove()
     rmSync(directory, { recursive: true, force: true })
   }
 }

@@ -1,34 +1,17 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyCollectorToken } from '../../../services/shared/collector-token.ts'
 import { freePort } from '../../support/free-port.ts'
+import { runProgram } from '../../support/program.ts'
 import { createHarness, JSON_TYPE, postTo, SECRET } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { requestOf, spanOf, toJson } from './support/otlp.ts'
 
-const main = new URL('../../../services/collector/main.ts', import.meta.url).pathname
-
-interface Ended {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
 /** `main.js …`, as people and pods run it. */
-async function runMain(args: string[], env: Record<string, string> = {}): Promise<Ended> {
-  const child = spawn(process.execPath, ['--import', 'tsx', main, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let [stdout, stderr] = ['', '']
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, stdout, stderr }
-}
+const runMain = (args: readonly string[], env?: Readonly<Record<string, string>>) =>
+  runProgram('collector', args, env)
 
 const withSecret = { COLLECTOR_JWT_SECRET: SECRET }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bundleCollector, spawnCollector } from './support/bundle.ts'
+import { programPath } from '../../support/program.ts'
+import { spawnCollector } from './support/process.ts'
 import { createHarness, postTo, readMetric } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
@@ -25,10 +26,8 @@ describe('spans that are sent again (SPEC 1.5)', () => {
 
   it('stores each span once when batches come one to five times, shuffled, over three processes', async () => {
     const { databaseUrl } = harness
-    const bundle = await bundleCollector()
-    const collectors = await Promise.all(
-      [1, 2, 3].map(() => spawnCollector(bundle.main, { databaseUrl })),
-    )
+    const main = programPath('collector')
+    const collectors = await Promise.all([1, 2, 3].map(() => spawnCollector(main, { databaseUrl })))
     const batches = Array.from({ length: 30 }, () => Array.from({ length: 40 }, () => spanOf()))
     // Clients that batch anew send the same spans in other groups and orders.
     const regrouped = batches.slice(0, 10).map((_, i) => batches.map((batch) => batch[i] ?? {}))
@@ -56,7 +55,6 @@ describe('spans that are sent again (SPEC 1.5)', () => {
     expect(await sum('collector_spans_committed_total')).toBe(1200)
     expect(await sum('collector_spans_duplicate_total')).toBe(sends.flat().length - 1200)
     await Promise.all(collectors.map((one) => one.kill('SIGKILL')))
-    bundle.remove()
   }, 60_000)
 
   it('never lets two collectors wait for each other, whatever the order of the spans', async () => {

@@ -1,29 +1,13 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addressUrl, connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import type { Database } from '../../../services/shared/database.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
-
-const main = new URL('../../../services/collector/main.ts', import.meta.url).pathname
-
-interface Ended {
-  readonly code: number
-  readonly stderr: string
-}
+import { runProgram } from '../../support/program.ts'
 
 /** `main.js migrate`, as the init container runs it. */
-async function runMigrate(env: Record<string, string>): Promise<Ended> {
-  const child = spawn(process.execPath, ['--import', 'tsx', main, 'migrate'], {
-    env: { PATH: process.env['PATH'] ?? '', ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  let stderr = ''
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number]
-  return { code, stderr }
-}
+const runMigrate = (env: Readonly<Record<string, string>>) =>
+  runProgram('collector', ['migrate'], env)
 
 describe('the migration (SPEC 9, appendix)', () => {
   let server: TestDatabase
@@ -50,7 +34,16 @@ describe('the migration (SPEC 9, appendix)', () => {
     const url = newUrl()
     const env = { DATABASE_URL: url, COLLECTOR_CREATE_DATABASE: 'true' }
     const ended = await Promise.all([runMigrate(env), runMigrate(env), runMigrate(env)])
-    expect(ended).toEqual(Array(3).fill({ code: 0, stderr: '' }))
+    expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+      Array(3).fill({ code: 0, stderr: '' }),
+    )
+    const lines = ended.flatMap(({ stdout }) => stdout.trim().split('\n'))
+    const applied = lines.filter((line) => line.includes('migration applied'))
+    const names = applied.map((line) => /"name":"([^"]+)"/.exec(line)?.[1])
+    expect(new Set(names)).toEqual(
+      new Set(['0001_spans.sql', '0002_views.sql', '0003_trace_index.sql']),
+    )
+    expect(names.length).toBe(3)
     const sql = connectDatabase(parseAddress(url), { name: 'test', max: 1 })
     const versions = await sql`select version from schema_migrations order by version`
     expect(versions).toEqual([{ version: 1 }, { version: 2 }, { version: 3 }])

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyPassword } from '../../../services/platform/passwords.ts'
 import { findOrganizationToken } from '../../../services/platform/static-tokens.ts'
@@ -8,6 +6,7 @@ import { connectDatabase, parseAddress } from '../../../services/shared/database
 import { runTask, usage } from '../../../services/tasks/start.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
+import { runProgram } from '../../support/program.ts'
 
 let database: TestDatabase
 
@@ -18,15 +17,8 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 async function task(...args: string[]) {
-  const env = { PATH: process.env['PATH'], DATABASE_URL: database.url }
-  const child = spawn(process.execPath, ['--import', 'tsx', 'services/tasks/main.ts', ...args], {
-    cwd: new URL('../../..', import.meta.url),
-    env,
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
-  const [code] = await once(child, 'close')
-  return { code, output }
+  const { code, stdout, stderr } = await runProgram('tasks', args, { DATABASE_URL: database.url })
+  return { code, output: stdout + stderr }
 }
 
 describe('npm run task', () => {

@@ -9,6 +9,7 @@ import { createLog } from '../../../services/shared/log.ts'
 import type { Service } from '../../../services/shared/serve.ts'
 import { start } from '../../../services/web/start.ts'
 import { freePort } from '../../support/free-port.ts'
+import { programPath } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
 import { createWorld, environment, readObject } from './world.ts'
 import type { World } from './world.ts'
@@ -96,7 +97,7 @@ describe('a kickoff with an Idempotency-Key (SPEC 4.4)', () => {
     const proxy = await startProxy(world.url, () => child?.kill('SIGKILL'))
     const port = String(await freePort())
     const env = { ...environment(proxy.url), PORT: port, LOG_LEVEL: 'silent' }
-    child = spawn(process.execPath, ['--import', 'tsx', 'services/web/main.ts'], {
+    child = spawn(process.execPath, [programPath('web')], {
       env,
       stdio: 'inherit',
     })

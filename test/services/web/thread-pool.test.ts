@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../support/free-port.ts'
+import { programPath } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
 import { createOauthWorld, newCaller } from './oauth-world.ts'
 import type { OauthWorld } from './oauth-world.ts'
@@ -42,7 +43,7 @@ it('J37 tokens are checked while four threads of the pool hang, as a dead name s
     // As every manifest sets it.
     UV_THREADPOOL_SIZE: '16',
   }
-  child = spawn(process.execPath, ['--import', 'tsx', '--import', hang, 'services/web/main.ts'], {
+  child = spawn(process.execPath, ['--import', hang, programPath('web')], {
     env,
     stdio: 'inherit',
   })

@@ -6,6 +6,7 @@ import { startModel } from '../../../services/local/model.ts'
 import type { Service } from '../../../services/shared/serve.ts'
 import { start } from '../../../services/worker/start.ts'
 import { freePort } from '../../support/free-port.ts'
+import { programPath } from '../../support/program.ts'
 import { isSilent, refuses, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
 import { openPlatform, silent, workerEnv } from './harness.ts'
@@ -40,7 +41,7 @@ async function deploy(baseUrl = model.baseUrl, env: Record<string, string> = {})
 }
 
 function spawnWorker(): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', 'services/worker/main.ts'], {
+  return spawn(process.execPath, [programPath('worker')], {
     env: { LOG_LEVEL: 'silent', ...workerEnv(platform.url) },
     stdio: 'inherit',
   })

@@ -128,15 +128,13 @@ describe('a database that fails (SPEC 7)', () => {
   })
 
   it('a table that is locked takes no longer than the limit, and only its layer fails', async () => {
-    const held = await sql.reserve()
-    await held`begin`
-    await held`lock table projects in access exclusive mode`
-    const { http, report } = await clinic.report()
-    expect(http).toBe(200)
-    expect(codeOf(report.components.designer)).toBe('db_timeout')
-    expect(report.components.database.status).toBe('ok')
-    await held`rollback`
-    held.release()
+    await sql.begin(async (held) => {
+      await held`lock table projects in access exclusive mode`
+      const { http, report } = await clinic.report()
+      expect(http).toBe(200)
+      expect(codeOf(report.components.designer)).toBe('db_timeout')
+      expect(report.components.database.status).toBe('ok')
+    })
   })
 
   it('a server that stalls after the login fails in time, and nothing else in this process does', async () => {

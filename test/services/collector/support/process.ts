@@ -1,39 +1,8 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { build } from 'esbuild'
 import { freePort } from '../../../support/free-port.ts'
 import { environment } from './harness.ts'
-
-const source = new URL('../../../../services/collector/', import.meta.url).pathname
-
-export interface Bundle {
-  readonly main: string
-  remove(): void
-}
-
-/** The collector in one file, as its image has it. */
-export async function bundleCollector(): Promise<Bundle> {
-  const directory = mkdtempSync(join(tmpdir(), 'collector-bundle-'))
-  const main = join(directory, 'main.mjs')
-  await build({
-    entryPoints: [join(source, 'main.ts')],
-    outfile: main,
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'esm',
-    banner: {
-      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-    },
-    logLevel: 'error',
-  })
-  cpSync(join(source, 'migrations'), join(directory, 'migrations'), { recursive: true })
-  return { main, remove: () => rmSync(directory, { recursive: true, force: true }) }
-}
 
 export interface CollectorProcess {
   readonly child: ChildProcess
