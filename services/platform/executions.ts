@@ -144,7 +144,9 @@ export async function countExecutions(
 /** Stops a run that is not finished; its worker notices at the next heartbeat. Answers false when it was finished already. */
 export async function stopExecution(sql: Queryable, id: string): Promise<boolean> {
   const stopped = await sql`
-    update executions set status = 'stopped', finished_at = now(), lease_id = null, lease_expires_at = null
-    where id = ${id} and status in ('queued', 'running') returning id`
+    with stopped as (
+      update executions set status = 'stopped', finished_at = now(), lease_id = null, lease_expires_at = null
+      where id = ${id} and status in ('queued', 'running') returning id)
+    select pg_notify('execution_stopped', id::text) from stopped`
   return stopped.length > 0
 }

@@ -63,22 +63,26 @@ const REVOKED: Ending = {
   failure: { code: 'lease_lost', message: 'The run was stopped, or another worker took it up.' },
 }
 
-/**
- * Runs one execution on its crew and stores how it ended, unless it is taken away meanwhile. The `drain` signal puts
- * it back into the queue. Never raises.
- */
+export interface RunSignals {
+  /** Puts the run back into the queue. */
+  readonly drain: AbortSignal
+  /** Somebody stopped the run. */
+  readonly stopped: AbortSignal
+}
+
+/** Runs one execution on its crew and stores how it ended, unless it is taken away meanwhile. Never raises. */
 export async function runExecution(
   deps: ExecutionDeps,
   execution: LeasedExecution,
-  drain: AbortSignal,
+  signals: RunSignals,
 ): Promise<Outcome> {
   const { log, tracing } = deps
   const { id, attempt, automationId } = execution
   const started = performance.now()
   const trace = tracing.startRun(execution)
-  const { hold, release } = holdExecution(deps, execution, drain)
+  const { hold, release } = holdExecution(deps, execution, signals)
   const ending = await follow({ deps, execution, trace, hold })
-  const outcome = await settle({ deps, execution, ending, isDraining: drain.aborted })
+  const outcome = await settle({ deps, execution, ending, isDraining: signals.drain.aborted })
   release()
   const failure = 'failure' in ending ? ending.failure : undefined
   trace.end(failure)
@@ -95,7 +99,11 @@ interface Hold {
   readonly ending: () => Ending | undefined
 }
 
-function holdExecution(deps: ExecutionDeps, execution: LeasedExecution, drain: AbortSignal) {
+function holdExecution(
+  deps: ExecutionDeps,
+  execution: LeasedExecution,
+  { drain, stopped }: RunSignals,
+) {
   const { sql, heartbeatMs = (LEASE_SECONDS * 1000) / 3 } = deps
   const stop = new AbortController()
   let ending: Ending | undefined
@@ -106,6 +114,7 @@ function holdExecution(deps: ExecutionDeps, execution: LeasedExecution, drain: A
   const onDrain = (): void => letGo(DRAINED)
   drain.addEventListener('abort', onDrain)
   if (drain.aborted) onDrain()
+  stopped.addEventListener('abort', () => letGo(REVOKED))
   const stopKeeping = keepLease({
     renew: () => renewLease(sql, execution),
     everyMs: heartbeatMs,

@@ -20,7 +20,7 @@ import { serve } from '../shared/serve.ts'
 import type { Service } from '../shared/serve.ts'
 import { createApp } from './app.ts'
 import { workerEnv } from './env.ts'
-import { listenForWork } from './listen-for-work.ts'
+import { listen } from './listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
 import { createWorkerMetrics } from './metrics.ts'
@@ -49,6 +49,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
+  const stops = new Map<string, AbortController>()
   const metrics = createWorkerMetrics(registry, {
     running: () => loop?.running() ?? 0,
     queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
@@ -70,11 +71,16 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([tracing.stop(), database.close(), sql.end({ timeout: 5 })])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, tracing, metrics })
-  const stopListening = listenForWork(sql, { wake: loop.wake, log })
+  loop = startWork({ config, source, log, sql, tracing, metrics, stops })
+  const { wake } = loop
+  const stopListening = [
+    listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
+    // One that went unheard is noticed when the lease is to be renewed.
+    listen(sql, { channel: 'execution_stopped', hear: (id) => stops.get(id)?.abort(), log }),
+  ]
   async function stop(): Promise<void> {
     draining = true
-    stopListening()
+    for (const stop of stopListening) stop()
     await loop?.stop(config.DRAIN_SECONDS * 1000)
     await tracing.stop()
     await service.stop()
@@ -91,9 +97,11 @@ interface Work {
   readonly sql: Database
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
+  /** What stops the runs of this worker, by their ids. */
+  readonly stops: Map<string, AbortController>
 }
 
-function startWork({ config, source, log, sql, tracing, metrics }: Work): Loop {
+function startWork({ config, source, log, sql, tracing, metrics, stops }: Work): Loop {
   const deps = {
     sql,
     log,
@@ -112,7 +120,10 @@ function startWork({ config, source, log, sql, tracing, metrics }: Work): Loop {
     },
     async run(execution, drain) {
       const started = performance.now()
-      const outcome = await runExecution(deps, execution, drain)
+      const stop = new AbortController()
+      stops.set(execution.id, stop)
+      const outcome = await runExecution(deps, execution, { drain, stopped: stop.signal })
+      if (stops.get(execution.id) === stop) stops.delete(execution.id)
       metrics.ended(outcome, (performance.now() - started) / 1000)
     },
     putBack: (execution) => releaseExecution(sql, execution),

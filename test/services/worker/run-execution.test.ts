@@ -68,7 +68,8 @@ async function runNext(more: Partial<ExecutionDeps> = {}, drain = new AbortContr
     executionTimeoutMs: 10_000,
     ...more,
   }
-  return runExecution(deps, await platform.takeOne(), drain)
+  const stopped = new AbortController().signal
+  return runExecution(deps, await platform.takeOne(), { drain, stopped })
 }
 
 describe('what a run is of', () => {

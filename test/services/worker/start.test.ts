@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { stopExecution } from '../../../services/platform/executions.ts'
 import { startModel } from '../../../services/local/model.ts'
 import type { Service } from '../../../services/shared/serve.ts'
 import { start } from '../../../services/worker/start.ts'
@@ -249,6 +250,22 @@ describe('a worker that goes away', () => {
     await stopped
     expect(await platform.get(id)).toMatchObject({ status: 'completed', output: 'A summary.' })
     expect(await platform.get(next)).toMatchObject({ status: 'queued' })
+  })
+})
+
+describe('a run that somebody stops', () => {
+  it('is let go of at once, long before its lease would have been renewed', async () => {
+    model.play(isSilent)
+    await deploy()
+    const arrival = model.arrival()
+    await platform.startWorker()
+    const id = await platform.kickoff()
+    const request = await arrival
+    const stoppedAt = performance.now()
+    await stopExecution(platform.sql, id)
+    await request.abandoned
+    expect(performance.now() - stoppedAt).toBeLessThan(5000)
+    expect(await platform.get(id)).toMatchObject({ status: 'stopped', output: null, error: null })
   })
 })
 

@@ -23,7 +23,7 @@ input[type="checkbox"]:not([type="hidden"]) {
 .hints { display: grid; gap: 8px; }
 .hints li { padding: 10px 14px; border-radius: var(--radius-small); background: var(--waiting-wash); overflow-wrap: anywhere; }
 .problems { display: grid; gap: 4px; }
-.binding { display: flex; gap: 8px; align-items: end; }
+.binding { display: flex; gap: 8px; align-items: center; }
 .binding > input:not([type="hidden"]) { margin: 0; }
 .binding input:not([type="hidden"]) { min-height: 34px; padding-block: 5px; font-family: var(--mono); font-size: 13px; }
 .tab-group { display: grid; gap: 8px; }
