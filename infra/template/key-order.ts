@@ -18,8 +18,8 @@ const ORDER = `
 const RANK = new Map(ORDER.map((key, index) => [key, index]))
 const LAST = ORDER.length
 
-/** Sorts the keys of one map. A security context opens a pod but closes a container, which is the map with an image. */
-export function byReadingOrder(map: object): (a: string, b: string) => number {
+/** The keys of a map, sorted. A security context opens a pod but closes a container, which is the map with an image. */
+export function inReadingOrder(map: object): string[] {
   const rank = (key: string): number => {
     if (isSpread(key)) return LAST + 2
     if (key === 'resources' && 'verbs' in map) return RANK.get('apiGroups') ?? LAST
@@ -27,5 +27,8 @@ export function byReadingOrder(map: object): (a: string, b: string) => number {
       return 'image' in map ? LAST + 1 : (RANK.get('nodeSelector') ?? LAST)
     return RANK.get(key) ?? LAST
   }
-  return (a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)
+  return Object.keys(map)
+    .map((key) => ({ key, rank: rank(key) }))
+    .sort((a, b) => a.rank - b.rank || (a.key < b.key ? -1 : 1))
+    .map(({ key }) => key)
 }

@@ -1,7 +1,7 @@
 import { same } from './expression.ts'
 import type { Expression, Val } from './expression.ts'
 import { isObject } from './json.ts'
-import { byReadingOrder } from './key-order.ts'
+import { inReadingOrder } from './key-order.ts'
 import { isSpread } from './structure.ts'
 import { childKey } from './template-reading.ts'
 import type { Mark, Marks } from './template-reading.ts'
@@ -38,7 +38,7 @@ function subtree(node: unknown, marks: Marks, place: string): Tree {
     }
   }
   if (isObject(node)) {
-    const keys = Object.keys(node).sort(byReadingOrder(node))
+    const keys = inReadingOrder(node)
     return {
       kind: 'map',
       entries: keys.map((key) => ({ key, ...branch(node[key], marks, childKey(place, key)) })),
