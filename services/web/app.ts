@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { healthRoutes } from '../shared/health.ts'
 import { requestLog } from '../shared/log.ts'
 import { createIdentityProvider } from './auth/oidc/provider.ts'
@@ -27,7 +28,8 @@ import { securityHeaders } from './security-headers.ts'
 
 /** The web service: every mount, in order. */
 export function createApp(deps: WebDeps): Hono<WebApp> {
-  const app = new Hono<WebApp>()
+  // Refuses paths that are not told apart at once: each request is matched by one expression for all routes.
+  const app = new Hono<WebApp>({ router: new RegExpRouter() })
   const { judge, keys } = openGate(deps)
   app.use(requestLog(deps.log))
   app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))

@@ -60,7 +60,7 @@ export function requireBearer(
   function record(c: Context<AuthorizedCall>, { scheme, callable, result }: Decision): void {
     const { automationId, organizationId } = callable?.automation ?? {}
     authMetrics?.decided(scheme, result.ok ? 'accepted' : result.reason)
-    Object.assign(c.var.wide, {
+    Object.assign(c.get('wide'), {
       auth: scheme,
       automation_id: automationId,
       organization_id: organizationId,

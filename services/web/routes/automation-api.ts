@@ -50,7 +50,7 @@ export function automationApiRoutes(deps: WebDeps, judge: Gate): Hono<Authorized
 
   routes.use(`${path}/status/:kickoffId`, authenticate)
   routes.get(`${path}/status/:kickoffId`, async (c) => {
-    const execution = await findExecution(sql, c.var.automation.id, c.req.param('kickoffId'))
+    const execution = await findExecution(sql, c.get('automation').id, c.req.param('kickoffId'))
     if (!execution) throw noSuchKickoff()
     const progress = await listProgress(sql, execution.id, PROGRESS_EVENTS_READ)
     if (!isOver(execution)) c.header('retry-after', RETRY_AFTER_SECONDS)

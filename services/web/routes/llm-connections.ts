@@ -31,7 +31,7 @@ export function llmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(llmConnectionsPage({ session: c.var.session, rows, notice }))
   })
 
-  routes.get(`${path}/new`, session, (c) =>
+  routes.get('/new-llm-connection', session, (c) =>
     c.html(newLlmConnectionPage({ session: c.var.session, typed: EMPTY })),
   )
 

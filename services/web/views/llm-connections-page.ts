@@ -23,7 +23,7 @@ export function llmConnectionsPage({ session, rows, notice }: LlmConnectionsPage
           <h1>LLM connections</h1>
           <p class="hint">${plural(rows.length, 'connection')} of ${session.organization}</p>
         </div>
-        <a class="button primary push" href="/llm-connections/new">New connection</a>
+        <a class="button primary push" href="/new-llm-connection">New connection</a>
       </div>
       ${noticeBox(notice)}
       <section class="card flush" aria-label="LLM connections">

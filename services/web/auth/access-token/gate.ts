@@ -41,8 +41,9 @@ export type Gate = (token: string, context: TokenContext) => Promise<Verdict>
 
 /** Decides whether a token may call an automation. Parses before it does any cryptography, and asks nobody but the key store. */
 export function createGate({ keys, verified, now }: GateOptions): Gate {
-  const factsOf = (parsed: ParsedToken, context: TokenContext): Facts => ({
-    ...parsed,
+  const factsOf = ({ header, claims }: ParsedToken, context: TokenContext): Facts => ({
+    header,
+    claims,
     policy: context.settings,
     boundClient: context.boundClient,
     nowSeconds: now() / 1000,

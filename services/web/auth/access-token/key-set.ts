@@ -64,13 +64,14 @@ export function createKeySet({ fetch, staleMs, onStale, now }: KeySetOptions): K
 
   const ageMs = (): number => (snapshot ? now() - snapshot.fetchedAt : Infinity)
 
-  async function load(): Promise<readonly JWK[] | undefined> {
-    if (ageMs() > REFRESH_AHEAD_MS) {
-      const refreshed = refresh()
-      const isUsable = ageMs() <= FRESH_MS + staleMs
-      const serveAtOnce = ageMs() <= FRESH_MS || (isUsable && now() - failedAt < FAILING_MS)
-      if (!serveAtOnce) await refreshed
-    }
+  async function refreshAhead(): Promise<void> {
+    const refreshed = refresh()
+    const isUsable = ageMs() <= FRESH_MS + staleMs
+    const serveAtOnce = ageMs() <= FRESH_MS || (isUsable && now() - failedAt < FAILING_MS)
+    if (!serveAtOnce) await refreshed
+  }
+
+  function usableKeys(): readonly JWK[] | undefined {
     if (ageMs() > FRESH_MS + staleMs) return undefined
     if (ageMs() > FRESH_MS) onStale()
     return snapshot?.keys
@@ -78,7 +79,8 @@ export function createKeySet({ fetch, staleMs, onStale, now }: KeySetOptions): K
 
   return {
     async find(matches) {
-      const found = (await load())?.filter(matches)
+      if (ageMs() > REFRESH_AHEAD_MS) await refreshAhead()
+      const found = usableKeys()?.filter(matches)
       if (!found || found.length > 0) return found
       if (now() - soughtUnknownAt >= UNKNOWN_KEY_MS && ageMs() >= JUST_FETCHED_MS) {
         soughtUnknownAt = now()

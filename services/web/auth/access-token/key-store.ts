@@ -23,9 +23,14 @@ export interface KeyStore {
 }
 
 interface Entry {
-  readonly address: string
+  readonly source: KeySource
   readonly keys: KeySet
 }
+
+const isSame = (one: KeySource, other: KeySource): boolean =>
+  one.issuer === other.issuer &&
+  one.discoveryUrl === other.discoveryUrl &&
+  one.jwksUrl === other.jwksUrl
 
 /** One key set per organization: what one organization configures or suffers never touches the keys of another. */
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
@@ -52,13 +57,12 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
 
   return {
     of(organizationId, source) {
-      const address = JSON.stringify([source.issuer, source.discoveryUrl, source.jwksUrl])
       const known = entries.get(organizationId)
-      if (known?.address === address) return known.keys
+      if (known && isSame(known.source, source)) return known.keys
       const keys = open(organizationId, source)
       const [oldest] = entries.keys()
       if (entries.size >= ORGANIZATIONS_MAX && oldest !== undefined) entries.delete(oldest)
-      entries.set(organizationId, { address, keys })
+      entries.set(organizationId, { source, keys })
       return keys
     },
   }

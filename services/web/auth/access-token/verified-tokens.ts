@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { JWK } from 'jose'
 import type { ParsedToken } from './parse-token.ts'
 
@@ -20,7 +20,7 @@ export interface TokenPlace {
 
 export type VerifiedTokens = (token: string) => TokenPlace
 
-const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64')
+const digestOf = (token: string): string => hash('sha256', token, 'base64')
 
 /**
  * Remembers the signatures of the tokens that were accepted last, by SHA-256, so that a busy client costs one check of a
