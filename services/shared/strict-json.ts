@@ -21,16 +21,16 @@ export function parseStrictJson(bytes: Uint8Array, what: string): unknown {
   }
 }
 
-const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]|-?\d[\d.eE+-]*/g
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"(?:\s*:)?|[{}[\]]|-?\d[\d.eE+-]*/g
 
 /** Walks over valid JSON. */
 function checkMembers(text: string, what: string): void {
   const open: (Set<string> | undefined)[] = []
-  for (const [token, colon] of text.matchAll(TOKENS)) {
+  for (const token of text.match(TOKENS) ?? []) {
     if (token === '{' || token === '[') open.push(token === '{' ? new Set() : undefined)
     else if (token === '}' || token === ']') open.pop()
     else if (token.startsWith('"'))
-      checkString(token, colon === undefined ? undefined : open.at(-1), what)
+      checkString(token, token.endsWith('"') ? undefined : open.at(-1), what)
     else if (!Number.isFinite(Number(token))) throw refused(what, 'a number is out of range')
     if (open.length > DEPTH_MAX) throw refused(what, `it is nested deeper than ${DEPTH_MAX} levels`)
   }

@@ -12,12 +12,12 @@ import { createFailureThrottle } from './failure-throttle.ts'
 export type BearerResult =
   | {
       readonly ok: true
-      /** The machine that calls, for the log. */ readonly client?: string
+      /** The machine that calls, for the log. */ readonly client?: string | undefined
     }
   | {
       readonly ok: false
       /** For the log; the caller is told it only if it is a `DisclosedReason`. */ readonly reason: string
-      readonly client?: string
+      readonly client?: string | undefined
     }
 
 /** One kind of bearer token. */
@@ -65,7 +65,7 @@ export function requireBearer(
       automation_id: automationId,
       organization_id: organizationId,
       client: result.client,
-      ...(result.ok ? {} : { auth_refused: result.reason }),
+      auth_refused: result.ok ? undefined : result.reason,
     })
   }
 

@@ -1,6 +1,5 @@
 import { recordClient } from '../../platform/client-sightings.ts'
 import type { Database } from '../../shared/database.ts'
-import { readClientClaim } from './access-token/client-rules.ts'
 import type { Gate, Verdict } from './access-token/gate.ts'
 import type { Reason } from './access-token/rule.ts'
 import type { BearerScheme } from './bearer.ts'
@@ -38,17 +37,14 @@ export function oauthBearer({ sql, judge, now }: OauthBearerOptions): BearerSche
       })
       const client = clientOf(verdict)
       if (client !== undefined) await note(automation.id, client)
-      const told = client === undefined ? {} : { client }
-      return verdict.accepted
-        ? { ok: true, ...told }
-        : { ok: false, reason: verdict.reason, ...told }
+      return verdict.accepted ? { ok: true, client } : { ok: false, reason: verdict.reason, client }
     },
   }
 }
 
 function clientOf(verdict: Verdict): string | undefined {
   if (!verdict.accepted && !CLIENT_REASONS.includes(verdict.reason)) return undefined
-  const client = verdict.parsed && readClientClaim(verdict.parsed.claims)
+  const client = verdict.parsed?.client
   return client?.ok ? client.id : undefined
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { TokenPolicy } from '../../../services/platform/automation-oauth.ts'
 import { RULES } from '../../../services/web/auth/access-token/gate.ts'
 import { parseToken } from '../../../services/web/auth/access-token/parse-token.ts'
+import { readClaims } from '../../../services/web/auth/access-token/read-claims.ts'
 import { firstRefusal } from '../../../services/web/auth/access-token/rule.ts'
 import { base64url } from '../../support/key-server.ts'
 
@@ -29,7 +30,13 @@ const good = {
   scope: 'platform_automations',
 }
 const decide = (claims: Readonly<Record<string, unknown>>, boundClient: string | null = 'crm') =>
-  firstRefusal(RULES.signed, { header: {}, claims, policy, boundClient, nowSeconds: NOW })
+  firstRefusal(RULES.signed, {
+    header: {},
+    ...readClaims(claims),
+    policy,
+    boundClient,
+    nowSeconds: NOW,
+  })
 
 const json = fc.jsonValue({ maxDepth: 3 })
 

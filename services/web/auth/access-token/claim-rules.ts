@@ -1,6 +1,5 @@
-import { readClientClaim } from './client-rules.ts'
 import { claimOf, show, showClaims } from './rule.ts'
-import type { Facts, JsonObject, Reason, Rule } from './rule.ts'
+import type { Dates, Facts, ReadClaims, Reason, Rule } from './rule.ts'
 
 /** A claim that only ID tokens have (OpenID Connect Core §2, §3.3.2.11). */
 const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
@@ -18,12 +17,11 @@ export const claimRules: readonly Rule[] = [
   },
   {
     name: 'Audience',
-    check: ({ claims, policy }) => {
-      const audience = claimOf(claims, 'aud')
-      if (audience === undefined) return policy.absentAudienceAllowed ? undefined : 'wrong_audience'
-      return audiencesOf(claims).some((each) => policy.audiences.includes(each))
-        ? undefined
-        : 'wrong_audience'
+    check: ({ claims, audiences, policy }) => {
+      const isGood = Object.hasOwn(claims, 'aud')
+        ? audiences.some((each) => policy.audiences.includes(each))
+        : policy.absentAudienceAllowed
+      return isGood ? undefined : 'wrong_audience'
     },
     seen: ({ claims }) => show(claimOf(claims, 'aud')),
     expected: ({ policy }) =>
@@ -31,7 +29,7 @@ export const claimRules: readonly Rule[] = [
   },
   {
     name: 'Dates are numbers',
-    check: ({ claims }) => (readDates(claims) ? undefined : 'malformed_date'),
+    check: ({ dates }) => (dates ? undefined : 'malformed_date'),
     seen: ({ claims }) => showClaims(claims, DATE_CLAIMS),
     expected: () => 'iat and exp, in seconds since 1970',
   },
@@ -57,15 +55,12 @@ export const claimRules: readonly Rule[] = [
     check: withDates(({ iat, exp }, { policy }) =>
       exp <= iat || exp - iat > policy.lifetimeSecondsMax ? 'lifetime_too_long' : undefined,
     ),
-    seen: ({ claims }) => {
-      const dates = readDates(claims)
-      return dates ? `${dates.exp - dates.iat} s` : 'unknown'
-    },
+    seen: ({ dates }) => (dates ? `${dates.exp - dates.iat} s` : 'unknown'),
     expected: ({ policy }) => `1 to ${policy.lifetimeSecondsMax} s from iat to exp`,
   },
   {
     name: 'An access token, not an ID token',
-    check: ({ claims }) => (isOtherToken(claims) ? 'id_token' : undefined),
+    check: (facts) => (isOtherToken(facts) ? 'id_token' : undefined),
     seen: ({ claims }) => showClaims(claims, KIND_CLAIMS),
     expected: () => 'no nonce or hash claims; not typ ID or token_use id; aud is not the client',
   },
@@ -77,44 +72,15 @@ export const claimRules: readonly Rule[] = [
   },
 ]
 
-/** All audiences, or none when a single one is not a text. */
-function audiencesOf(claims: JsonObject): readonly string[] {
-  const audience = claimOf(claims, 'aud')
-  const all: readonly unknown[] = Array.isArray(audience) ? audience : [audience]
-  const texts = all.filter((each) => typeof each === 'string')
-  return texts.length === all.length ? texts : []
-}
-
-interface Dates {
-  readonly iat: number
-  readonly exp: number
-  readonly nbf: number
-}
-
-function readDates(claims: JsonObject): Dates | undefined {
-  const { iat, exp } = { iat: claimOf(claims, 'iat'), exp: claimOf(claims, 'exp') }
-  const nbf = claimOf(claims, 'nbf') ?? iat
-  const hasBadNbf = Object.hasOwn(claims, 'nbf') && !isDate(claimOf(claims, 'nbf'))
-  return isDate(iat) && isDate(exp) && isDate(nbf) && !hasBadNbf ? { iat, exp, nbf } : undefined
-}
-
-const isDate = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isFinite(value) && value >= 0
-
 /** Dates that can not be read fail the rule before; here they fail again, never pass. */
 function withDates(check: (dates: Dates, facts: Facts) => Reason | undefined): Rule['check'] {
-  return (facts) => {
-    const dates = readDates(facts.claims)
-    return dates ? check(dates, facts) : 'malformed_date'
-  }
+  return (facts) => (facts.dates ? check(facts.dates, facts) : 'malformed_date')
 }
 
 /** Keycloak names the kind in `typ`, Cognito in `token_use`; an ID token is for the client itself. */
-function isOtherToken(claims: JsonObject): boolean {
+function isOtherToken({ claims, client, audiences }: ReadClaims): boolean {
   const type = claimOf(claims, 'typ')
   const use = claimOf(claims, 'token_use')
-  const client = readClientClaim(claims)
-  const audiences = audiencesOf(claims)
   return (
     ID_TOKEN_CLAIMS.some((name) => Object.hasOwn(claims, name)) ||
     (type !== undefined && !(typeof type === 'string' && type.toLowerCase() === 'bearer')) ||

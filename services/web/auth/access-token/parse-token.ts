@@ -1,14 +1,14 @@
 import { AppError } from '../../../shared/errors.ts'
 import { parseStrictJson } from '../../../shared/strict-json.ts'
-import type { JsonObject, Reason } from './rule.ts'
+import { readClaims } from './read-claims.ts'
+import type { JsonObject, ReadClaims, Reason } from './rule.ts'
 
 export const TOKEN_LENGTH_MAX = 8192
 const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 const JWE_PARTS = 5
 
-export interface ParsedToken {
+export interface ParsedToken extends ReadClaims {
   readonly header: JsonObject
-  readonly claims: JsonObject
 }
 
 export type ParseResult =
@@ -27,23 +27,33 @@ export function parseToken(token: string): ParseResult {
     return refuse('encrypted_token', 'It has five parts: it is encrypted (JWE).')
   if (!COMPACT_JWS.test(token))
     return refuse('malformed_token', 'It is not three parts of base64url between two dots.')
-  const decoded = parts.map((part) => Buffer.from(part, 'base64url'))
-  if (decoded.some((bytes, index) => bytes.toString('base64url') !== parts[index]))
+  if (!parts.every(isCanonical))
     return refuse('malformed_token', 'A part is base64url in a spelling that no encoder writes.')
-  const [header = Buffer.alloc(0), claims = Buffer.alloc(0)] = decoded
+  const [first = '', second = ''] = parts
   try {
-    const parsed = { header: readPart(header, 'header'), claims: readPart(claims, 'payload') }
-    return { ok: true, parsed }
+    const header = readPart(first, 'header')
+    return { ok: true, parsed: { header, ...readClaims(readPart(second, 'payload')) } }
   } catch (thrown) {
     if (thrown instanceof AppError) return refuse('malformed_token', thrown.message)
     throw thrown
   }
 }
 
-function readPart(bytes: Buffer, name: string): JsonObject {
-  const value = parseStrictJson(bytes, `The ${name}`)
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+/** Whether the bits that the last character has beyond the last byte are zero (RFC 4648 §3.5). */
+function isCanonical(part: string): boolean {
+  const last = part.at(-1) ?? ''
+  if (part.length % 4 === 2) return 'AQgw'.includes(last)
+  if (part.length % 4 === 3) return 'AEIMQUYcgkosw048'.includes(last)
+  return part.length % 4 === 0
+}
+
+function readPart(part: string, name: string): JsonObject {
+  const value = parseStrictJson(Buffer.from(part, 'base64url'), `The ${name}`)
+  if (isObject(value)) return value
   throw new AppError('invalid_request', `The ${name} is not a JSON object.`)
 }
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const refuse = (reason: Reason, why: string): ParseResult => ({ ok: false, reason, why })

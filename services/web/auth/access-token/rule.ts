@@ -35,10 +35,32 @@ export type DisclosedReason =
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** What all rules look at. They see no clock, no network and no database. */
-export interface Facts {
-  readonly header: JsonObject
+/** The client of a token, or why it has none. */
+export type ClientClaim =
+  | { readonly ok: true; readonly id: string }
+  | { readonly ok: false; readonly reason: Reason }
+
+/** In seconds since 1970. */
+export interface Dates {
+  readonly iat: number
+  readonly exp: number
+  /** `iat` where the token has none. */
+  readonly nbf: number
+}
+
+/** The payload of a token, and what is read from it. */
+export interface ReadClaims {
   readonly claims: JsonObject
+  readonly client: ClientClaim
+  /** None when there are none, and when one is no text. */
+  readonly audiences: readonly string[]
+  /** Undefined when one is missing or no date. */
+  readonly dates: Dates | undefined
+}
+
+/** What all rules look at. They see no clock, no network and no database. */
+export interface Facts extends ReadClaims {
+  readonly header: JsonObject
   readonly policy: TokenPolicy
   /** The OAuth client id of the automation; null or empty: not bound. */
   readonly boundClient: string | null
