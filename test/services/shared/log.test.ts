@@ -26,6 +26,27 @@ describe('createLog', () => {
       },
     ])
   })
+
+  it('replaces them in errors and in what a child always tells, and nothing else', () => {
+    const { lines, log } = collect()
+    const error = Object.assign(new TypeError('broken'), { token: 't', status: 5 })
+    const fields = { at: new Date(0), url: new URL('http://a.test/'), secret: { token: 't' } }
+    log.child({ password: 'p' }).error({ err: error, ...fields }, 'no')
+    log.error(error)
+    const err = { type: 'TypeError', message: 'broken', token: '[redacted]', status: 5 }
+    expect(lines).toMatchObject([
+      {
+        err,
+        password: '[redacted]',
+        secret: '[redacted]',
+        at: '1970-01-01T00:00:00.000Z',
+        url: 'http://a.test/',
+      },
+      { err, msg: 'broken' },
+    ])
+    expect(error.token).toBe('t')
+    expect(fields.secret.token).toBe('t')
+  })
 })
 
 describe('requestLog', () => {
