@@ -94,7 +94,7 @@ export const FIRST_TEXT = FIRST_NUMBER + NUMBER_COLUMNS.length
 export const OPERATION = FIRST_TEXT + TEXT_COLUMNS.indexOf('operation')
 
 interface PromotedKey {
-  readonly bytes: Buffer
+  readonly bytes: DataView
   readonly hash: number
   /** Index among the promoted columns. */
   readonly column: number
@@ -116,11 +116,16 @@ export function hashKey(view: DataView, from: number, end: number): number {
   return (hash ^ (hash >>> 15)) & 0x7fffffff
 }
 
-/** True when the scanned key has the bytes that lie at `from` in `bytes`; both have the same length. */
-export function isSameKey(tape: Tape, bytes: Buffer, from: number): boolean {
-  const { src, keyFrom, keyEnd } = tape
-  for (let i = keyFrom, j = from; i < keyEnd; i++, j++) {
-    if (src[i] !== bytes[j]) return false
+/** True when the scanned key has the bytes that lie at `from` in `view`; both have the same length. */
+export function isSameKey(tape: Tape, view: DataView, from: number): boolean {
+  const { srcView, keyFrom, keyEnd } = tape
+  const size = keyEnd - keyFrom
+  let i = 0
+  for (; i + 4 <= size; i += 4) {
+    if (srcView.getInt32(keyFrom + i) !== view.getInt32(from + i)) return false
+  }
+  for (; i < size; i++) {
+    if (srcView.getUint8(keyFrom + i) !== view.getUint8(from + i)) return false
   }
   return true
 }
@@ -128,7 +133,7 @@ export function isSameKey(tape: Tape, bytes: Buffer, from: number): boolean {
 function promotedKey(key: string, column: number, rank: number): PromotedKey {
   const bytes = Buffer.from(key)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
-  return { bytes, hash: hashKey(view, 0, bytes.length), column, rank }
+  return { bytes: view, hash: hashKey(view, 0, bytes.length), column, rank }
 }
 
 const SLOTS = 1024
@@ -153,7 +158,7 @@ export function findPromotedKey(tape: Tape, hash: number): PromotedKey | undefin
   for (let slot = hash % SLOTS; ; slot = (slot + 1) % SLOTS) {
     const candidate = TABLE[slot]
     if (!candidate) return undefined
-    const isCandidate = candidate.hash === hash && candidate.bytes.length === size
+    const isCandidate = candidate.hash === hash && candidate.bytes.byteLength === size
     if (isCandidate && isSameKey(tape, candidate.bytes, 0)) return candidate
   }
 }

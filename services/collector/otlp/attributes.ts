@@ -101,7 +101,7 @@ function claimKey(index: AttributeIndex, tape: Tape, hash: number): void {
 function isKeyAt(index: AttributeIndex, tape: Tape, place: number): boolean {
   const from = index.keyFrom[place] ?? -1
   const size = (index.keyEnd[place] ?? 0) - from
-  return from >= 0 && size === tape.keyEnd - tape.keyFrom && isSameKey(tape, tape.src, from)
+  return from >= 0 && size === tape.keyEnd - tape.keyFrom && isSameKey(tape, tape.srcView, from)
 }
 
 function promote(index: AttributeIndex, tape: Tape, hash: number): void {

@@ -58,12 +58,39 @@ export function writeFloat8Field(tape: Tape, value: number): void {
 /** `size` bytes of the request as they are: ids. */
 export function writeBytesField(tape: Tape, from: number, size: number): void {
   writeInt32(tape, size)
-  const { src, out } = tape
-  for (let i = 0; i < size; i++) out[tape.to + i] = src[from + i] ?? 0
+  copyBytes(tape, from, size)
   tape.to += size
 }
 
-const SHORT_BYTES = 32
+/** One bit of each byte of a word. */
+const LOW_BITS = 0x01010101
+const HIGH_BITS = 0x80808080
+const [ASCII, NOT_ASCII, HAS_ZERO] = [0, 1, 2]
+
+/**
+ * Copies `size` bytes of the request to where the next byte goes, four at a time. Answers what is in them.
+ */
+function copyBytes(tape: Tape, from: number, size: number): number {
+  const { srcView, outView, to } = tape
+  let seen = 0
+  let zeros = 0
+  let i = 0
+  for (; i + 4 <= size; i += 4) {
+    const word = srcView.getInt32(from + i, true)
+    outView.setInt32(to + i, word, true)
+    seen |= word
+    zeros |= (word - LOW_BITS) & ~word
+  }
+  for (; i < size; i++) {
+    const byte = srcView.getUint8(from + i)
+    outView.setUint8(to + i, byte)
+    seen |= byte
+    zeros |= (byte - 1) & ~byte
+  }
+  if ((zeros & HIGH_BITS) !== 0) return HAS_ZERO
+  return (seen & HIGH_BITS) === 0 ? ASCII : NOT_ASCII
+}
+
 const REPLACEMENT = '\ufffd'
 
 /** A text field; what PostgreSQL cannot hold as text, U+0000 and invalid UTF-8, becomes U+FFFD. */
@@ -72,22 +99,14 @@ export function writeTextField(tape: Tape, from: number, given: number): void {
   if (end < given) tape.truncated++
   const size = end - from
   reserve(tape, 4 + size)
-  const { src, out } = tape
-  const start = tape.to + 4
-  let seen = 0
-  let hasNul = false
-  for (let i = 0; i < size; i++) {
-    const byte = src[from + i] ?? 0
-    seen |= byte
-    if (byte === 0) hasNul = true
-    if (size <= SHORT_BYTES) out[start + i] = byte
-  }
-  if (hasNul || (seen >= 0x80 && !isUtf8(src.subarray(from, end)))) {
-    writeRepairedField(tape, src.toString('utf8', from, end))
+  const start = tape.to
+  writeInt32(tape, size)
+  const found = copyBytes(tape, from, size)
+  if (found !== ASCII && (found === HAS_ZERO || !isUtf8(tape.src.subarray(from, end)))) {
+    tape.to = start
+    writeRepairedField(tape, tape.src.toString('utf8', from, end))
     return
   }
-  if (size > SHORT_BYTES) src.copy(out, start, from, end)
-  writeInt32(tape, size)
   tape.to += size
 }
 

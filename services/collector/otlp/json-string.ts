@@ -69,6 +69,7 @@ function escapeInto(tape: Tape, from: number, end: number): number {
   let to = tape.to
   let seen = 0
   while (i < end) {
+    const plainFrom = i
     while (i + 4 <= end) {
       const word = srcView.getInt32(i, true)
       if (needsEscape(word)) break
@@ -76,6 +77,17 @@ function escapeInto(tape: Tape, from: number, end: number): number {
       outView.setInt32(to, word, true)
       i += 4
       to += 4
+    }
+    // The last one to three bytes, together with some that were just copied.
+    const last = end - 4
+    if (i < end && i > last && last >= plainFrom) {
+      const word = srcView.getInt32(last, true)
+      if (!needsEscape(word)) {
+        seen |= word
+        outView.setInt32(to + last - i, word, true)
+        to += end - i
+        break
+      }
     }
     for (const stop = Math.min(i + 4, end); i < stop; i++) {
       const byte = src[i] ?? 0

@@ -14,7 +14,7 @@ import { isLlmCall, writePromotedNumbers, writePromotedTexts } from './promoted-
 import { SPAN_COLUMNS } from './span-columns.ts'
 import { scanSpan } from './span-scan.ts'
 import type { SpanScan } from './span-scan.ts'
-import { byteAt, reserve } from './tape.ts'
+import { reserve } from './tape.ts'
 import type { Tape } from './tape.ts'
 
 /** Why a single span is refused, while its neighbours are kept. */
@@ -39,8 +39,9 @@ export interface SpanContext {
   resourceLow: number
   scopeHigh: number
   scopeLow: number
-  /** The start of the row written last; microseconds since 2000. */
+  /** The start of the row written last; microseconds since 2000, and nanoseconds more. */
   startTime: number
+  startNs: number
 }
 
 /** 1970 to 2000, in microseconds. */
@@ -64,7 +65,7 @@ export function writeSpanRow(
   const refusal = checkIds(tape, scan) ?? checkRanges(tape, scan, context)
   if (refusal) return refusal
   writeFixedFields(tape, scan, context)
-  writeVariableFields(tape, scan)
+  writeVariableFields(tape, scan, context.startNs)
   tape.at = context.end
   if (!tape.tooDeep) return undefined
   tape.to = start
@@ -85,28 +86,21 @@ function checkRanges(tape: Tape, scan: SpanScan, context: SpanContext): Refusal 
   if (scan.kind > MAX_INT2) return 'invalid_kind'
   if (scan.status > MAX_INT2) return 'invalid_status'
   if (scan.startAt < 0 || isZero(tape.src, scan.startAt, 8)) return 'missing_start_time'
-  const time = microseconds(tape.src, scan.startAt)
-  if (time < context.oldest) return 'too_old'
-  if (time > context.newest) return 'too_far_in_future'
-  context.startTime = time
+  noteStart(tape.srcView, scan.startAt, context)
+  if (context.startTime < context.oldest) return 'too_old'
+  if (context.startTime > context.newest) return 'too_far_in_future'
   return undefined
 }
 
-const low32 = (src: Buffer, at: number): number =>
-  (byteAt(src, at) | (byteAt(src, at + 1) << 8) | (byteAt(src, at + 2) << 16)) +
-  byteAt(src, at + 3) * 0x1000000
-
-/** A fixed64 of nanoseconds since 1970 as whole microseconds since 2000, exactly. */
-function microseconds(src: Buffer, at: number): number {
-  const high = low32(src, at + 4)
+/** Notes a fixed64 of nanoseconds since 1970 as whole microseconds since 2000, exactly, and what those leave. */
+function noteStart(view: DataView, at: number, context: SpanContext): void {
+  const high = view.getUint32(at + 4, true)
   const thousands = Math.floor(high / 1000)
-  const rest = (high - thousands * 1000) * TWO_32 + low32(src, at)
-  return thousands * TWO_32 + Math.floor(rest / 1000) - POSTGRES_EPOCH_US
+  const rest = (high - thousands * 1000) * TWO_32 + view.getUint32(at, true)
+  const micros = Math.floor(rest / 1000)
+  context.startTime = thousands * TWO_32 + micros - POSTGRES_EPOCH_US
+  context.startNs = rest - micros * 1000
 }
-
-/** What the microseconds leave of a fixed64 of nanoseconds. */
-const nanosecondsLeft = (src: Buffer, at: number): number =>
-  ((low32(src, at + 4) % 1000) * TWO_32 + low32(src, at)) % 1000
 
 const FIXED_FIELDS = 12
 
@@ -131,16 +125,17 @@ function writeFixedFields(tape: Tape, scan: SpanScan, context: SpanContext): voi
 /** End minus start, modulo 2^64 so that even absurd ends come back unchanged; null without an end. */
 function writeDuration(tape: Tape, { startAt, endAt }: SpanScan): void {
   if (endAt < 0 || isZero(tape.src, endAt, 8)) return writeNull(tape)
-  const low = low32(tape.src, endAt) - low32(tape.src, startAt)
+  const { srcView: view } = tape
+  const low = view.getUint32(endAt, true) - view.getUint32(startAt, true)
   const borrow = low < 0 ? 1 : 0
-  const high = low32(tape.src, endAt + 4) - low32(tape.src, startAt + 4) - borrow
+  const high = view.getUint32(endAt + 4, true) - view.getUint32(startAt + 4, true) - borrow
   writeInt8Halves(tape, high, low)
 }
 
-function writeVariableFields(tape: Tape, scan: SpanScan): void {
+function writeVariableFields(tape: Tape, scan: SpanScan, startNs: number): void {
   writePromotedNumbers(tape, scan.attributes)
   reserve(tape, 4 * FIXED_FIELD_BYTES)
-  writeInt2Field(tape, nanosecondsLeft(tape.src, scan.startAt))
+  writeInt2Field(tape, startNs)
   writeInt2Field(tape, scan.kind)
   writeInt2Field(tape, scan.status)
   writeBoolField(tape, isLlmCall(tape, scan.attributes))

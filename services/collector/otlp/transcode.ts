@@ -54,7 +54,7 @@ export function createTranscoder(simd?: SimdEscape): Transcode {
   const scan = createSpanScan()
   const identities = createIdentities()
   return (body, target, { oldest, newest }) => {
-    const context = { oldest, newest, end: 0, startTime: 0, ...NO_IDENTITY }
+    const context = { oldest, newest, end: 0, startTime: 0, startNs: 0, ...NO_IDENTITY }
     const transcript = emptyTranscript()
     const state = { tape, scan, identities, context, target, transcript, withoutId: 0 }
     const { rows, end } = target
