@@ -4,10 +4,9 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface Load {
-  readonly url: string
+  readonly connections: Connections
   readonly token: string
   readonly contentType: string
-  readonly connections: number
   readonly bodies: readonly Buffer[]
 }
 
@@ -21,12 +20,38 @@ export interface LoadResult {
 
 const AFTER_REFUSAL_MS = 100
 
+/** Connections that stay open from one load to the next, as those of exporters do. */
+export interface Connections {
+  /** Opens those that are missing, such as one that the server has closed, and answers all. */
+  ready(): Promise<readonly Socket[]>
+  close(): void
+}
+
+export function createConnections(url: string, count: number): Connections {
+  const sockets = new Set<Socket>()
+  return {
+    async ready() {
+      while (sockets.size < count) {
+        const socket = await open(url)
+        sockets.add(socket)
+        // A connection that breaks under load shows there; one that breaks between loads is replaced.
+        socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+        socket.resume()
+      }
+      return [...sockets]
+    },
+    close() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
 /**
  * Sends every body once, over connections that are kept, each with one request at a time. Raw sockets: a client library
  * would cost more than what it measures. After a 503 it sends the same again; raises when another answer is not 200.
  */
 export async function sendLoad(load: Load): Promise<LoadResult> {
-  const sockets = await Promise.all(Array.from({ length: load.connections }, () => open(load.url)))
+  const sockets = await load.connections.ready()
   const latenciesMs: number[] = []
   let refusals = 0
   const queue = load.bodies.values()
@@ -44,7 +69,6 @@ export async function sendLoad(load: Load): Promise<LoadResult> {
     }),
   )
   const seconds = (performance.now() - started) / 1000
-  for (const socket of sockets) socket.destroy()
   return { seconds, latenciesMs, refusals }
 }
 

@@ -92,6 +92,7 @@ if (kind === 'insert') {
     return c.body(null)
   })
 }
-serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
+const serverOptions = { keepAliveTimeout: 75_000 }
+serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1', serverOptions }, ({ port }) => {
   process.send?.(`http://127.0.0.1:${port}`)
 })

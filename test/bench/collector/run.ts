@@ -13,13 +13,15 @@ import type { CollectorProcess } from '../../services/collector/support/process.
 import { bearer, PROTOBUF } from '../../services/collector/support/harness.ts'
 import { buildPrograms } from '../../support/build.ts'
 import { freePort } from '../../support/free-port.ts'
-import { cpuOf, cpuOfFamily } from '../support/processes.ts'
+import { until } from '../../support/until.ts'
+import { countChildren, cpuOf, cpuOfFamily } from '../support/processes.ts'
 import { limitProcess } from '../support/pod-limits.ts'
 import { createRequest, freshCopy } from '../support/requests.ts'
 import type { Profile, RequestTemplate } from '../support/requests.ts'
 import { createOwnCopy, createPsqlCopy, hasPsql, toCopyData } from './copy-limit.ts'
 import type { CopyAll } from './copy-limit.ts'
-import { sendLoad } from './load.ts'
+import { createConnections, sendLoad } from './load.ts'
+import type { Connections } from './load.ts'
 import { printResults } from './report.ts'
 import type { Sample } from './report.ts'
 
@@ -48,6 +50,8 @@ interface Stage {
   readonly inPod: CollectorProcess | undefined
   readonly insert: Receiver
   readonly drop: Receiver
+  /** By the address that they lead to. */
+  readonly connections: Map<string, Connections>
 }
 
 interface Receiver {
@@ -90,10 +94,12 @@ export async function run(): Promise<void> {
     inPod: releaseLimits ? limited : undefined,
     insert,
     drop,
+    connections: new Map(),
   }
   try {
     for (const profile of ['llm', 'light'] as const) await measure(profile, stage)
   } finally {
+    for (const open of stage.connections.values()) open.close()
     insert.child.kill()
     drop.child.kill()
     await sql.end()
@@ -130,7 +136,10 @@ async function runOnce(stage: Stage, contender: Contender): Promise<Sample> {
   await sql`checkpoint`
   const cpu = cpuOfFamily(postgresPid)
   const [before] = await sql`select pg_current_wal_insert_lsn() as lsn`
+  const processes = countChildren(postgresPid)
   const outcome = await contender()
+  // Sessions that have just ended are counted once PostgreSQL has noticed.
+  await until(async () => countChildren(postgresPid) <= processes)
   const [wal] = await sql`
     select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), ${before?.['lsn']})::float8 as bytes`
   const postgresSeconds = cpuOfFamily(postgresPid) - cpu
@@ -153,15 +162,15 @@ function contendersOf(profile: Profile, stage: Stage): Record<string, Contender>
   const bodies = (): Buffer[] => Array.from({ length: requests }, (_, i) => nextBody(templates, i))
   const { inPod } = stage
   return {
-    collector: () => sendTo(addressOf(stage.collector), bodies()),
+    collector: () => sendTo(stage, addressOf(stage.collector), bodies()),
     'copy, as many connections': () => copyTo(stage, bodies(), WRITERS),
     'copy, one connection': () => copyTo(stage, bodies(), 1),
     'protobufjs and insert': () =>
-      sendTo(stage.insert, bodies().slice(0, Math.ceil(requests / INSERT_SHARE))),
-    'read and drop': () => sendTo(stage.drop, bodies()),
+      sendTo(stage, stage.insert, bodies().slice(0, Math.ceil(requests / INSERT_SHARE))),
+    'read and drop': () => sendTo(stage, stage.drop, bodies()),
     ...(inPod && {
       'collector, 500m and 512 MiB': () =>
-        sendTo(addressOf(inPod), bodies().slice(0, requests / 2)),
+        sendTo(stage, addressOf(inPod), bodies().slice(0, requests / 2)),
     }),
   }
 }
@@ -173,18 +182,15 @@ function nextBody(templates: readonly RequestTemplate[], i: number): Buffer {
 }
 
 async function sendTo(
+  stage: Stage,
   { url, pid }: { url: string; pid: number },
   bodies: readonly Buffer[],
 ): ReturnType<Contender> {
   const cpu = cpuOf(pid)
   const token = await bearer()
-  const result = await sendLoad({
-    url,
-    token,
-    contentType: PROTOBUF,
-    connections: CONNECTIONS,
-    bodies,
-  })
+  const connections = stage.connections.get(url) ?? createConnections(url, CONNECTIONS)
+  stage.connections.set(url, connections)
+  const result = await sendLoad({ connections, token, contentType: PROTOBUF, bodies })
   const nodeSeconds = cpuOf(pid) - cpu
   return { ...result, spans: bodies.length * SPANS_A_REQUEST, nodeSeconds }
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
 const TICKS_PER_SECOND = 100
 
@@ -32,13 +32,19 @@ function readStat(pid: number): Stat | undefined {
 /** CPU seconds that a process has used, in steps of 10 ms. NaN where there is no `/proc`. */
 export const cpuOf = (pid: number): number => readStat(pid)?.ownSeconds ?? Number.NaN
 
+const processIds = (): number[] => readdirSync('/proc').map(Number).filter(Number.isInteger)
+
+/** How many children a process has. 0 where there is no `/proc`. */
+export const countChildren = (pid: number): number =>
+  existsSync('/proc') ? processIds().filter((child) => readStat(child)?.parent === pid).length : 0
+
 /** CPU seconds of a process and its children, those that have ended included. */
 export function cpuOfFamily(pid: number): number {
   const own = readStat(pid)
   if (!own) return Number.NaN
   let sum = own.ownSeconds + own.endedSeconds
-  for (const name of readdirSync('/proc')) {
-    const stat = /^\d+$/.test(name) ? readStat(Number(name)) : undefined
+  for (const child of processIds()) {
+    const stat = readStat(child)
     if (stat?.parent === pid) sum += stat.ownSeconds
   }
   return sum
