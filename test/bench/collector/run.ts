@@ -136,10 +136,7 @@ async function runOnce(stage: Stage, contender: Contender): Promise<Sample> {
   await sql`checkpoint`
   const cpu = cpuOfFamily(postgresPid)
   const [before] = await sql`select pg_current_wal_insert_lsn() as lsn`
-  const processes = countChildren(postgresPid)
   const outcome = await contender()
-  // Sessions that have just ended are counted once PostgreSQL has noticed.
-  await until(async () => countChildren(postgresPid) <= processes)
   const [wal] = await sql`
     select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), ${before?.['lsn']})::float8 as bytes`
   const postgresSeconds = cpuOfFamily(postgresPid) - cpu
@@ -196,12 +193,15 @@ async function sendTo(
 }
 
 async function copyTo(
-  { copyAll }: Stage,
+  { copyAll, postgresPid }: Stage,
   bodies: readonly Buffer[],
   connections: number,
 ): ReturnType<Contender> {
   const data = toCopyData(bodies)
+  const sessions = countChildren(postgresPid)
   const seconds = await copyAll(data, connections)
+  // PostgreSQL knows what a session has used only once it has noticed its end.
+  await until(async () => countChildren(postgresPid) <= sessions)
   const spans = bodies.length * SPANS_A_REQUEST
   return { spans, seconds, latenciesMs: [], refusals: 0, nodeSeconds: Number.NaN }
 }
