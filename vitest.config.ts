@@ -29,6 +29,6 @@ export default defineConfig({
     // Importing a file does nothing, so the test files of one worker may share what the first of them imported.
     isolate: false,
     // Most tests wait for a database or a process, not for a core.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
   },
 })

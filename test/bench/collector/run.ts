@@ -29,9 +29,10 @@ const ROUNDS = 7
 const CONNECTIONS = 32
 const WRITERS = 2
 const SPANS_A_REQUEST = 512
-const REQUESTS: Readonly<Record<Profile, number>> = { llm: 96, light: 400 }
+// Enough that the start and the end of a round, where one side waits for the other, do not weigh.
+const REQUESTS: Readonly<Record<Profile, number>> = { llm: 240, light: 1200 }
 /** Requests for the slow receiver: a share of the others' is enough. */
-const INSERT_SHARE = 6
+const INSERT_SHARE = 12
 /** Different requests; the rest are copies with other ids. */
 const TEMPLATES = 24
 
