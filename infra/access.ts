@@ -1,4 +1,4 @@
-import { k8s } from 'cdk8s-plus-28'
+import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { choose, podField } from './kit/env.ts'
 import { labels } from './kit/labels.ts'

@@ -46,8 +46,9 @@ export async function run(
   }
   const files = renderAll(context)
   const out = options.out ?? outDir
-  if (options.check) return check(out, await differences(out, files))
-  await replaceDirectory(out, files)
+  const changed = differences(out, files)
+  if (options.check) return check(out, changed)
+  if (changed.length > 0) await replaceDirectory(out, files)
   return `${out}: ${files.size} files\n`
 }
 

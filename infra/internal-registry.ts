@@ -1,4 +1,4 @@
-import { k8s } from 'cdk8s-plus-28'
+import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { fingerprint } from './kit/fingerprint.ts'
 import { pullSecretOf, registryImage, runs } from './kit/image.ts'

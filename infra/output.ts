@@ -1,5 +1,5 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { readdir, readFile, rename } from 'node:fs/promises'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdir, rename } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { Files } from './template/manifests.ts'
 
@@ -7,7 +7,7 @@ const OURS = /^(\d\d-[a-z-]+\.yaml|chart)$/
 
 /**
  * Replaces a directory by the given files. It is complete at any time: the files are written beside it and moved into
- * place. Small files are written and removed several times faster without a thread for each.
+ * place. Small files are read and written several times faster without a thread for each.
  */
 export async function replaceDirectory(directory: string, files: Files): Promise<void> {
   const target = resolve(directory)
@@ -41,22 +41,27 @@ function ignoreMissing(thrown: unknown): undefined {
 }
 
 /** The paths in which a directory differs from the given files. */
-export async function differences(directory: string, files: Files): Promise<readonly string[]> {
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(
-    ignoreMissing,
+export function differences(directory: string, files: Files): readonly string[] {
+  const entries = unlessMissing(() =>
+    readdirSync(directory, { recursive: true, withFileTypes: true }),
   )
   const present = (entries ?? [])
     .filter((entry) => entry.isFile())
     .map((entry) => relative(directory, join(entry.parentPath, entry.name)))
   const paths = [...new Set([...files.keys(), ...present])].sort()
-  const states = await Promise.all(
-    paths.map(async (path) => {
-      const current = await readFile(join(directory, path), 'utf8').catch(ignoreMissing)
-      const wanted = files.get(path)
-      if (wanted === current) return []
-      if (wanted === undefined) return [`${path}: is not rendered any more`]
-      return [`${path}: ${current === undefined ? 'is missing' : 'differs'}`]
-    }),
-  )
-  return states.flat()
+  return paths.flatMap((path) => {
+    const current = unlessMissing(() => readFileSync(join(directory, path), 'utf8'))
+    const wanted = files.get(path)
+    if (wanted === current) return []
+    if (wanted === undefined) return [`${path}: is not rendered any more`]
+    return [`${path}: ${current === undefined ? 'is missing' : 'differs'}`]
+  })
+}
+
+function unlessMissing<Result>(read: () => Result): Result | undefined {
+  try {
+    return read()
+  } catch (thrown) {
+    return ignoreMissing(thrown)
+  }
 }

@@ -1,6 +1,6 @@
 import { ApiObject } from 'cdk8s'
 import type { ApiObjectMetadata, GroupVersionKind } from 'cdk8s'
-import { k8s } from 'cdk8s-plus-28'
+import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'

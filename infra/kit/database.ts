@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28'
+import type * as k8s from '../k8s.ts'
 import type { Val } from '../template/expression.ts'
 import { any, digits, helper, not, pick } from '../template/operators.ts'
 import { when } from '../template/structure.ts'

@@ -1,4 +1,4 @@
-import { k8s } from 'cdk8s-plus-28'
+import * as k8s from '../k8s.ts'
 import { text } from '../template/operators.ts'
 import { when } from '../template/structure.ts'
 import { values } from '../values.ts'

@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28'
+import type * as k8s from '../k8s.ts'
 import { isObject } from '../template/json.ts'
 import { not } from '../template/operators.ts'
 import type { Condition, In } from '../template/operators.ts'

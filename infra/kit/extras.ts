@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28'
+import type * as k8s from '../k8s.ts'
 import { isSet, sha256, text } from '../template/operators.ts'
 import { each, when } from '../template/structure.ts'
 import { values } from '../values.ts'

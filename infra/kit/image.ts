@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28'
+import type * as k8s from '../k8s.ts'
 import type { Val } from '../template/expression.ts'
 import {
   base,

@@ -1,4 +1,4 @@
-import { k8s } from 'cdk8s-plus-28'
+import * as k8s from '../k8s.ts'
 
 const http = k8s.IntOrString.fromString('http')
 

@@ -1,4 +1,4 @@
-import type { k8s } from 'cdk8s-plus-28'
+import type * as k8s from '../k8s.ts'
 
 /** Pod Security "restricted", with the user that the image was built for. */
 export const podSecurity = (user: number): k8s.PodSecurityContext => ({

@@ -1,4 +1,4 @@
-import { k8s } from 'cdk8s-plus-28'
+import * as k8s from '../k8s.ts'
 import type { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
 import type { Symbolic } from '../template/operators.ts'

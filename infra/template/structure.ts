@@ -1,5 +1,5 @@
 import type { ApiObject, GroupVersionKind } from 'cdk8s'
-import type { k8s } from 'cdk8s-plus-28'
+import type * as k8s from '../k8s.ts'
 import type { Construct } from 'constructs'
 import { Val } from './expression.ts'
 import { isObject } from './json.ts'

@@ -1,0 +1,25 @@
+/**
+ * The API objects of Kubernetes 1.28 that the chart has, as cdk8s types them. Taken from where they are: the index of
+ * the package loads more than that.
+ */
+export type * from 'cdk8s-plus-28/lib/imports/k8s.js'
+export {
+  IntOrString,
+  KubeClusterRole,
+  KubeClusterRoleBinding,
+  KubeConfigMap,
+  KubeDeployment,
+  KubeHorizontalPodAutoscalerV2,
+  KubeIngress,
+  KubeJob,
+  KubeNetworkPolicy,
+  KubePersistentVolumeClaim,
+  KubePodDisruptionBudget,
+  KubeRole,
+  KubeRoleBinding,
+  KubeSecret,
+  KubeService,
+  KubeServiceAccount,
+  KubeStatefulSet,
+  Quantity,
+} from 'cdk8s-plus-28/lib/imports/k8s.js'
