@@ -155,9 +155,11 @@ export const guardsOf = (construct: Construct): readonly Condition[] =>
  */
 export function existence(node: unknown): Condition | undefined {
   if (typeof node !== 'object' || node === null) return undefined
-  const known = existences.get(node) ?? { condition: existenceOf(node) }
-  existences.set(node, known)
-  return known.condition
+  const known = existences.get(node)
+  if (known) return known.condition
+  const condition = existenceOf(node)
+  existences.set(node, { condition })
+  return condition
 }
 
 // Asked again for every node with each reading, of a tree that stays the same.

@@ -244,12 +244,9 @@ function atom(word: string): Evaluate {
   if (/^\$\w+$/.test(word)) return ({ variables }) => variables.get(word)
   const path = /^(\$?)((?:\.\w+)+)$/.exec(word)
   if (!path) throw new Error(`${word} is not in this dialect`)
-  const [, root, keys = ''] = path
-  return (frame) =>
-    keys
-      .slice(1)
-      .split('.')
-      .reduce(member, root ? frame.root : frame.dot)
+  const [, root, steps = ''] = path
+  const keys = steps.slice(1).split('.')
+  return (frame) => keys.reduce(member, root ? frame.root : frame.dot)
 }
 
 function member(value: unknown, key: string): unknown {
