@@ -134,15 +134,16 @@ function entryOf(text: string): Entry | undefined {
   return key === undefined ? undefined : { key, rest: rest.trimStart() }
 }
 
-const keys = new Map<string, string | undefined>()
+const keys = new Map<string, string>()
 
 /** The same few keys stand everywhere. */
 function keyOf(text: string): string | undefined {
-  if (!keys.has(text)) {
-    const isKey = text.startsWith('"') || /^[\w./-]+$/.test(text)
-    keys.set(text, isKey ? String(scalar(text)) : undefined)
-  }
-  return keys.get(text)
+  const known = keys.get(text)
+  if (known !== undefined) return known
+  if (!text.startsWith('"') && !/^[\w./-]+$/.test(text)) return undefined
+  const key = String(scalar(text))
+  keys.set(text, key)
+  return key
 }
 
 const ESCAPE = /\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)/g

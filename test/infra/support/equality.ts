@@ -31,7 +31,9 @@ function expectSame(values: Readonly<Record<string, unknown>>): void {
 
 function isSame(a: unknown, b: unknown): boolean {
   if (!isCollection(a) || !isCollection(b)) return a === b
-  if (Array.isArray(a) !== Array.isArray(b)) return false
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((item, index) => isSame(item, b[index]))
+  if (Array.isArray(a) || Array.isArray(b)) return false
   const keys = Object.keys(a)
   return (
     keys.length === Object.keys(b).length &&
