@@ -46,9 +46,8 @@ export async function run(
   }
   const files = renderAll(context)
   const out = options.out ?? outDir
-  const changed = differences(out, files)
-  if (options.check) return check(out, changed)
-  if (changed.length > 0) await replaceDirectory(out, files)
+  if (options.check) return check(out, differences(out, files))
+  replaceDirectory(out, files)
   return `${out}: ${files.size} files\n`
 }
 

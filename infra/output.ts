@@ -1,43 +1,38 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { readdir, rename } from 'node:fs/promises'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { Files } from './template/manifests.ts'
 
 const OURS = /^(\d\d-[a-z-]+\.yaml|chart)$/
 
 /**
- * Replaces a directory by the given files. It is complete at any time: the files are written beside it and moved into
+ * Replaces a directory by the given files, if it is not the same already. It is complete at any time: the files are written beside it and moved into
  * place. Small files are read and written several times faster without a thread for each.
  */
-export async function replaceDirectory(directory: string, files: Files): Promise<void> {
+export function replaceDirectory(directory: string, files: Files): void {
   const target = resolve(directory)
-  await refuseForeign(target)
+  refuseForeign(target)
+  if (differences(target, files).length === 0) return
   const [fresh, former] = [`${target}.new-${process.pid}`, `${target}.old-${process.pid}`]
   try {
     const folders = new Set([...files.keys()].map((path) => dirname(join(fresh, path))))
     for (const folder of folders) mkdirSync(folder, { recursive: true })
     for (const [path, text] of files) writeFileSync(join(fresh, path), text)
-    await rename(target, former).catch(ignoreMissing)
-    await rename(fresh, target)
+    unlessMissing(() => renameSync(target, former))
+    renameSync(fresh, target)
   } finally {
     for (const path of [fresh, former]) rmSync(path, { recursive: true, force: true })
   }
 }
 
 /** A directory with anything else in it was not written by us, and is not ours to replace. */
-async function refuseForeign(directory: string): Promise<void> {
-  const names = await readdir(directory).catch(ignoreMissing)
+function refuseForeign(directory: string): void {
+  const names = unlessMissing(() => readdirSync(directory))
   const foreign = names?.find((name) => !OURS.test(name))
   if (foreign !== undefined) {
     throw new Error(
       `${relative('.', directory) || '.'} holds ${foreign}, which synth did not write; choose an empty directory with --out`,
     )
   }
-}
-
-function ignoreMissing(thrown: unknown): undefined {
-  if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined
-  throw thrown
 }
 
 /** The paths in which a directory differs from the given files. */
@@ -62,6 +57,7 @@ function unlessMissing<Result>(read: () => Result): Result | undefined {
   try {
     return read()
   } catch (thrown) {
-    return ignoreMissing(thrown)
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined
+    throw thrown
   }
 }

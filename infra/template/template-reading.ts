@@ -22,12 +22,14 @@ export type Marks = ReadonlyMap<string, Mark>
 /** Stands where a symbolic value will be printed; it never reaches a file. */
 export const PLACEHOLDER = '\u0000symbolic\u0000'
 
-/** The L1 classes change the case of a few acronyms (clusterIp to clusterIP), so paths are compared without case. */
-const pathKey = (path: readonly string[]): string => path.join('\u0000').toLowerCase()
-
-/** The key of a path one step longer; that of the whole object is empty. */
+/**
+ * The key of a path one step longer; that of the whole object is empty. The L1 classes change the case of a few acronyms
+ * (clusterIp to clusterIP), so paths are compared without case.
+ */
 export const childKey = (parent: string, step: string): string =>
   parent === '' ? step.toLowerCase() : `${parent}\u0000${step.toLowerCase()}`
+
+const pathKey = (path: readonly string[]): string => path.reduce(childKey, '')
 
 // cdk8s resolves an object's metadata by itself, with paths that start inside it.
 const METADATA_KEYS = new Set(['name', 'namespace', 'labels', 'annotations'])
