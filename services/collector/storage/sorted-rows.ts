@@ -11,18 +11,31 @@ const COPY_TRAILER = Buffer.from([0xff, 0xff])
  * spans wait for each other but never in a circle; and rows that arrive in order cost the index least.
  */
 export function sortedRows(buffer: RowBuffer): Uint32Array {
-  const rows = rowsByTime(buffer)
-  const { startTimes } = buffer
+  const { rows, keys, scale } = sortByNumbers(buffer)
   for (let from = 0, end = 0; from < rows.length; from = end) {
-    const time = startTimes[rows[from] ?? 0]
-    for (end = from + 1; end < rows.length && startTimes[rows[end] ?? 0] === time;) end++
-    if (end - from > 1) rows.subarray(from, end).sort((a, b) => compareIds(buffer, a, b))
+    const key = Math.floor((keys[from] ?? 0) / scale)
+    for (end = from + 1; end < rows.length && Math.floor((keys[end] ?? 0) / scale) === key;) end++
+    if (end - from > 1) rows.subarray(from, end).sort((a, b) => compareRows(buffer, a, b))
   }
   return rows
 }
 
-/** Sorts numbers made of time and row: with a function that compares rows it would take several times as long. */
-function rowsByTime({ rows: count, startTimes }: RowBuffer): Uint32Array {
+interface Sorted {
+  readonly rows: Uint32Array
+  /** One number for each row, rising: what its key begins with, times `scale`, and the row. */
+  readonly keys: Float64Array
+  readonly scale: number
+}
+
+const NUMBER_BITS = 53
+const PREFIX_BITS = 32
+
+/**
+ * Sorts numbers made of the time, as many bits of the trace id as there is room for, and the row: with a function that
+ * compares rows it would take several times as long, and what that leaves for the garbage collector costs as much again.
+ */
+function sortByNumbers(buffer: RowBuffer): Sorted {
+  const { rows: count, startTimes } = buffer
   let earliest = Infinity
   let latest = -Infinity
   for (let row = 0; row < count; row++) {
@@ -30,29 +43,36 @@ function rowsByTime({ rows: count, startTimes }: RowBuffer): Uint32Array {
     if (time < earliest) earliest = time
     if (time > latest) latest = time
   }
-  // A power of two, so that dividing by it is exact.
-  const scale = 2 ** Math.ceil(Math.log2(count))
-  if ((latest - earliest + 1) * scale > Number.MAX_SAFE_INTEGER)
-    return rowsByComparing(startTimes, count)
+  const rowBits = Math.ceil(Math.log2(Math.max(count, 2)))
+  const timeBits = Math.ceil(Math.log2(latest - earliest + 2))
+  const spare = NUMBER_BITS - rowBits - timeBits
+  // Spans of very different times: the time alone has more bits than there are.
+  const step = spare < 0 ? 2 ** spare : 1
+  const scale = 2 ** rowBits
+  const prefixBits = Math.min(PREFIX_BITS, Math.max(0, spare))
   const keys = new Float64Array(count)
-  for (let row = 0; row < count; row++)
-    keys[row] = ((startTimes[row] ?? 0) - earliest) * scale + row
+  for (let row = 0; row < count; row++) {
+    const time = Math.floor(((startTimes[row] ?? 0) - earliest) * step)
+    const prefix = prefixBits === 0 ? 0 : prefixOf(buffer, row) >>> (PREFIX_BITS - prefixBits)
+    keys[row] = (time * 2 ** prefixBits + prefix) * scale + row
+  }
   keys.sort()
   const rows = new Uint32Array(count)
   for (let place = 0; place < count; place++) {
     const key = keys[place] ?? 0
     rows[place] = key - Math.floor(key / scale) * scale
   }
-  return rows
+  return { rows, keys, scale }
 }
 
-function rowsByComparing(startTimes: Float64Array, count: number): Uint32Array {
-  const rows = Uint32Array.from({ length: count }, (_, row) => row)
-  return rows.sort((a, b) => (startTimes[a] ?? 0) - (startTimes[b] ?? 0))
-}
+/** The first bits of the trace id, in the order of the database. */
+const prefixOf = (buffer: RowBuffer, row: number): number =>
+  buffer.bytes.readUInt32BE(rowOffset(buffer, row) + ROW_TRACE_ID)
 
-function compareIds(buffer: RowBuffer, a: number, b: number): number {
-  const { bytes } = buffer
+function compareRows(buffer: RowBuffer, a: number, b: number): number {
+  const { bytes, startTimes } = buffer
+  const time = (startTimes[a] ?? 0) - (startTimes[b] ?? 0)
+  if (time !== 0) return time
   const first = rowOffset(buffer, a)
   const second = rowOffset(buffer, b)
   const from = second + ROW_TRACE_ID

@@ -88,7 +88,10 @@ describe('dependencies that hang (SPEC 8)', () => {
     const before = { resources: resources(), heap: process.memoryUsage().heapUsed }
     for (let count = 0; count < 100; count += 1) await run()
     await settled()
-    expect(resources()).toEqual(before.resources)
+    // What leaks does so in each run; the timers and channels of the test runner come and go.
+    for (const [kind, count] of Object.entries(resources())) {
+      expect(count - (before.resources[kind] ?? 0), kind).toBeLessThan(10)
+    }
     const grown = process.memoryUsage().heapUsed - before.heap
     // One kept socket or pool has more than this.
     expect(grown / 100).toBeLessThan(20_000)
