@@ -1,6 +1,6 @@
 import { overBudget } from './refusals.ts'
-import { createSimdEscape, TABLE_BYTES } from './otlp/simd-escape.ts'
-import type { SimdEscape } from './otlp/simd-escape.ts'
+import { createAccelerator, RESERVED_BYTES } from './otlp/accelerator.ts'
+import type { Accelerator } from './otlp/accelerator.ts'
 
 /**
  * The memory of all requests, from the first byte of a body to the commit of its rows. It is one block, so its size is
@@ -9,8 +9,8 @@ import type { SimdEscape } from './otlp/simd-escape.ts'
  */
 export interface Memory extends Allocator {
   readonly capacity: number
-  /** Escapes strings that lie in this memory. */
-  readonly simd: SimdEscape
+  /** Transcodes what lies in this memory. */
+  readonly accelerator: Accelerator
   /** Bytes handed out. */
   used(): number
   /** As `take`, from the other end: bodies come and go while the rows that are made of them may stay. */
@@ -69,9 +69,9 @@ const ALIGNMENT = 64
 const aligned = (size: number): number => Math.ceil(size / ALIGNMENT) * ALIGNMENT
 
 export function createMemory(capacity: number): Memory {
-  const simd = createSimdEscape(capacity)
-  const { block } = simd
-  const first = aligned(TABLE_BYTES)
+  const accelerator = createAccelerator(capacity)
+  const { block } = accelerator
+  const first = aligned(RESERVED_BYTES)
   const gaps: Gap[] = [{ from: first, end: first + capacity - (capacity % ALIGNMENT) }]
   /** Size by place. */
   const taken = new Map<number, number>()
@@ -90,7 +90,7 @@ export function createMemory(capacity: number): Memory {
   }
   return {
     capacity,
-    simd,
+    accelerator,
     used: () => used,
     take: (size) => takeBy(takeHigh, size),
     takeForBody: (size) => takeBy(takeLow, size),

@@ -81,7 +81,8 @@ export const COUNT_COLUMNS = Object.keys(COUNT_KEYS)
 export const NUMBER_COLUMNS = Object.keys(NUMBER_KEYS)
 export const TEXT_COLUMNS = Object.keys(TEXT_KEYS)
 
-const ALL_KEYS: readonly (readonly string[])[] = [
+/** The keys of each promoted column, best first, in the order of the three lists above. */
+export const ALL_KEYS: readonly (readonly string[])[] = [
   ...Object.values(COUNT_KEYS),
   ...Object.values(NUMBER_KEYS),
   ...Object.values(TEXT_KEYS),

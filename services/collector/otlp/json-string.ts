@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { ESCAPES } from './json-escapes.ts'
-import { SPARE_BYTES } from './simd-escape.ts'
+import { SPARE_BYTES } from './accelerator.ts'
 import { byteAt, reserve } from './tape.ts'
 import type { Tape } from './tape.ts'
 
@@ -30,8 +30,8 @@ export function writeJsonString(tape: Tape, from: number, given: number): void {
   reserve(tape, (end - from) * 6 + 2 + SPARE_BYTES)
   const start = tape.to
   tape.out[tape.to++] = QUOTE
-  const isLong = end - from >= LONG_BYTES && tape.simd !== undefined
-  const seen = isLong ? escapeBySimd(tape, from, end) : escapeInto(tape, from, end)
+  const isLong = end - from >= LONG_BYTES && tape.accelerator !== undefined
+  const seen = isLong ? escapeFaster(tape, from, end) : escapeInto(tape, from, end)
   if (seen < 0 || ((seen & 0x80) !== 0 && !isUtf8(tape.src.subarray(from, end)))) {
     tape.to = start
     writeJsonText(tape, tape.src.toString('utf8', from, end))
@@ -45,13 +45,15 @@ const LONG_BYTES = 48
 const [ASCII, NOT_ASCII] = [0x7f, 0xff]
 
 /** As `escapeInto`. */
-function escapeBySimd(tape: Tape, from: number, end: number): number {
-  const { simd, src, out } = tape
-  if (!simd) return escapeInto(tape, from, end)
-  const stop = simd.escape(src.byteOffset + from, src.byteOffset + end, out.byteOffset + tape.to)
-  if (stop < 0) return -1
+function escapeFaster(tape: Tape, from: number, end: number): number {
+  const { accelerator, src, out } = tape
+  if (!accelerator) return escapeInto(tape, from, end)
+  const { byteOffset } = src
+  const to = out.byteOffset + tape.to
+  const stop = accelerator.escape(byteOffset + from, byteOffset + end, to)
+  if (stop === 0) return -1
   tape.to = stop - out.byteOffset
-  return simd.hasHighBytes() ? NOT_ASCII : ASCII
+  return accelerator.hasHighBytes() !== 0 ? NOT_ASCII : ASCII
 }
 
 function cut(tape: Tape, from: number): number {

@@ -1,3 +1,4 @@
+import { doubleAsJson } from './json-number.ts'
 import { MAX_STRING_BYTES, writeAscii, writeByte, writeJsonString } from './json-string.ts'
 import { byteAt, checkEnd, malformed, readEnd, readVarint, reserve, skipField } from './tape.ts'
 import type { Tape } from './tape.ts'
@@ -79,13 +80,8 @@ export function readDouble(tape: Tape, end: number): number {
   return value
 }
 
-/** JSON has no NaN and no infinities, so they are strings. A whole number keeps a fraction, as in `3.0`. */
 function writeDouble(tape: Tape, end: number): void {
-  const value = readDouble(tape, end)
-  if (!Number.isFinite(value)) return writeAscii(tape, `"${value}"`)
-  const digits = Object.is(value, -0) ? '-0' : String(value)
-  const isWhole = Number.isInteger(value) && !digits.includes('e')
-  writeAscii(tape, isWhole ? `${digits}.0` : digits)
+  writeAscii(tape, doubleAsJson(readDouble(tape, end)))
 }
 
 /** Bytes as `{"$b64":"…"}`: a reader can tell them from a string. */

@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
 import { enlarge, HEAP } from '../memory.ts'
 import type { Allocator } from '../memory.ts'
-import type { SimdEscape } from './simd-escape.ts'
+import type { Accelerator } from './accelerator.ts'
 
 /**
  * Where the transcoder reads and where it writes. One object passes through all its functions instead of objects per
@@ -19,7 +19,7 @@ export interface Tape {
   /** Where more memory for the rows comes from. */
   memory: Allocator
   /** Present while both requests and rows lie in its memory. */
-  simd: SimdEscape | undefined
+  accelerator: Accelerator | undefined
   /** The tag of the span field being read. */
   tag: number
   /** Where the last scanned KeyValue has its key and its value; `valueFrom` is -1 when it has none. */
@@ -50,7 +50,7 @@ export function createTape(): Tape {
     outView: view,
     to: 0,
     memory: HEAP,
-    simd: undefined,
+    accelerator: undefined,
     tag: 0,
     keyFrom: 0,
     keyEnd: 0,
@@ -92,7 +92,7 @@ const GROWTH = 1.25
 function grow(tape: Tape, size: number): void {
   const needed = Math.max(tape.to + size, Math.ceil(tape.to * GROWTH))
   writeTo(tape, enlarge(tape.memory, tape.out, { used: tape.to, size: needed }), tape.to)
-  if (tape.out.buffer !== tape.simd?.block) tape.simd = undefined
+  if (tape.out.buffer !== tape.accelerator?.block) tape.accelerator = undefined
 }
 
 /** Raises `invalid_request`: the body is not a protobuf message. */

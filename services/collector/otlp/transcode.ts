@@ -4,7 +4,8 @@ import { noteIdentity, noteRow, truncateRows } from './row-buffer.ts'
 import type { RowBuffer } from './row-buffer.ts'
 import { writeSpanRow } from './span-row.ts'
 import type { Refusal, SpanContext } from './span-row.ts'
-import type { SimdEscape } from './simd-escape.ts'
+import { rowBytesMax } from './accelerator.ts'
+import type { Accelerator } from './accelerator.ts'
 import { createSpanScan } from './span-scan.ts'
 import type { SpanScan } from './span-scan.ts'
 import { checkEnd, createTape, malformed, readEnd, readFrom, readVarint } from './tape.ts'
@@ -49,7 +50,7 @@ interface State {
  * span, appended to the target. Raises `invalid_request` for a body that is not such a message; the target is then as
  * it was before.
  */
-export function createTranscoder(simd?: SimdEscape): Transcode {
+export function createTranscoder(accelerator?: Accelerator): Transcode {
   const tape = createTape()
   const scan = createSpanScan()
   const identities = createIdentities()
@@ -61,8 +62,10 @@ export function createTranscoder(simd?: SimdEscape): Transcode {
     readFrom(tape, body)
     writeTo(tape, target.bytes, end)
     tape.memory = target.memory
-    const isShared = body.buffer === simd?.block && target.bytes.buffer === simd?.block
-    tape.simd = isShared ? simd : undefined
+    const block = accelerator?.block
+    tape.accelerator =
+      body.buffer === block && target.bytes.buffer === block ? accelerator : undefined
+    accelerator?.setWindow(oldest, newest)
     tape.truncated = 0
     try {
       readRequest(state, body.length)
@@ -110,6 +113,7 @@ function readResourceSpans(state: State, end: number): void {
   const resource = state.identities.resourceOf(tape, range)
   context.resourceHigh = resource.high
   context.resourceLow = resource.low
+  tape.accelerator?.setResource(resource.high, resource.low)
   const before = state.target.rows
   tape.at = from
   while (tape.at < end) {
@@ -127,6 +131,7 @@ function readScopeSpans(state: State, end: number): void {
   const scope = state.identities.scopeOf(tape, range)
   context.scopeHigh = scope.high
   context.scopeLow = scope.low
+  tape.accelerator?.setScope(scope.high, scope.low)
   const before = state.target.rows
   tape.at = from
   while (tape.at < end) {
@@ -163,6 +168,12 @@ function findIdentity(tape: Tape, end: number): IdentityRange {
 function readSpan(state: State, end: number): void {
   const { tape, scan, context, target, transcript } = state
   const start = tape.to
+  if (writeOrdinarySpan(tape, end)) {
+    transcript.spans++
+    transcript.rows++
+    noteRow(target, start, tape.accelerator?.startTime() ?? 0)
+    return
+  }
   context.end = end
   const refusal = writeSpanRow(tape, scan, context)
   tape.at = end
@@ -175,4 +186,21 @@ function readSpan(state: State, end: number): void {
   transcript.rows++
   transcript.duplicateKeys += scan.attributes.duplicates
   noteRow(target, start, context.startTime)
+}
+
+/** Larger spans would need more room for their rows than there is left in most batches. */
+const ORDINARY_BYTES_MAX = 64 * 1024
+
+/** Writes the span in [at, end) as a row, if there is an accelerator and it can. */
+function writeOrdinarySpan(tape: Tape, end: number): boolean {
+  const { accelerator, src, out, at, to } = tape
+  const size = end - at
+  if (!accelerator || size > ORDINARY_BYTES_MAX || to + rowBytesMax(size) > out.length) return false
+  const { byteOffset } = src
+  const start = out.byteOffset
+  const stop = accelerator.writeSpan(byteOffset + at, byteOffset + end, start + to)
+  if (stop === 0) return false
+  tape.to = stop - start
+  tape.at = end
+  return true
 }

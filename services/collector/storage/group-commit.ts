@@ -23,7 +23,7 @@ export interface GroupCommitOptions {
   readonly now: () => number
   /** A batch is full when it has this many rows, or bytes. @default 4096 */
   readonly maxRows?: number
-  /** @default 8 MiB, or an eighth of a small memory */
+  /** @default 4 MiB, or an eighth of a small memory */
   readonly maxBytes?: number
 }
 
@@ -36,7 +36,7 @@ export interface GroupCommit {
 }
 
 const MAX_ROWS = 4096
-const MAX_BYTES = 8 << 20
+const MAX_BYTES = 4 << 20
 /** Rows are larger than the protobuf they come from, by this factor for small spans. */
 const ROWS_PER_BODY = 1.5
 

@@ -44,7 +44,7 @@ function sortByNumbers(buffer: RowBuffer): Sorted {
     if (time > latest) latest = time
   }
   const rowBits = Math.ceil(Math.log2(Math.max(count, 2)))
-  const timeBits = Math.ceil(Math.log2(latest - earliest + 2))
+  const timeBits = Math.floor(Math.log2(latest - earliest + 1)) + 1
   const spare = NUMBER_BITS - rowBits - timeBits
   // Spans of very different times: the time alone has more bits than there are.
   const step = spare < 0 ? 2 ** spare : 1

@@ -40,7 +40,7 @@ export function createStorage(options: StorageOptions): Storage {
   const stopping = new AbortController()
   const writers = createWriters(options, stopping.signal)
   const commit = createGroupCommit({
-    transcode: createTranscoder(memory.simd),
+    transcode: createTranscoder(memory.accelerator),
     memory,
     writers,
     now,
