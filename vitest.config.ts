@@ -9,6 +9,7 @@ export default defineConfig({
         test: {
           name: 'infra',
           include: ['test/infra/**/*.test.ts'],
+          globalSetup: ['test/support/temporary-files.ts'],
           benchmark: { include: [] },
         },
       },
@@ -18,7 +19,7 @@ export default defineConfig({
           name: 'services',
           include: ['test/**/*.test.ts'],
           exclude: ['test/infra/**'],
-          globalSetup: ['test/support/global-setup.ts'],
+          globalSetup: ['test/support/temporary-files.ts', 'test/support/global-setup.ts'],
           benchmark: { include: ['test/bench/**/*.bench.ts'] },
         },
       },
