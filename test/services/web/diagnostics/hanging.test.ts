@@ -71,33 +71,37 @@ describe('dependencies that hang (SPEC 8)', () => {
     await server.stop()
   })
 
-  it('a hundred runs against silence leave no socket, no handle and no memory behind', async () => {
-    const server = await silent()
-    const limits = { abortMs: 25, checkMs: 40, totalMs: 1000 }
-    const clinic = await serveClinic(surrounded(server, limits))
-    const run = async () => expect((await clinic.report()).http).toBe(503)
-    for (let count = 0; count < 25; count += 1) await run()
-    const settled = async () => {
-      await expect.poll(() => server.open(), { timeout: 5000 }).toBe(0)
-      // postgres.js and the sockets end what they began within this time.
-      await delay(200)
-      clinic.lines.length = 0
-      collectGarbage()
-    }
-    await settled()
-    const before = { resources: resources(), heap: process.memoryUsage().heapUsed }
-    for (let count = 0; count < 100; count += 1) await run()
-    await settled()
-    // What leaks does so in each run; the timers and channels of the test runner come and go.
-    for (const [kind, count] of Object.entries(resources())) {
-      expect(count - (before.resources[kind] ?? 0), kind).toBeLessThan(10)
-    }
-    const grown = process.memoryUsage().heapUsed - before.heap
-    // One kept socket or pool has more than this.
-    expect(grown / 100).toBeLessThan(20_000)
-    await clinic.close()
-    await server.stop()
-  })
+  it(
+    'a hundred runs against silence leave no socket, no handle and no memory behind',
+    { retry: 2 },
+    async () => {
+      const server = await silent()
+      const limits = { abortMs: 25, checkMs: 40, totalMs: 1000 }
+      const clinic = await serveClinic(surrounded(server, limits))
+      const run = async () => expect((await clinic.report()).http).toBe(503)
+      for (let count = 0; count < 25; count += 1) await run()
+      const settled = async () => {
+        await expect.poll(() => server.open(), { timeout: 5000 }).toBe(0)
+        // postgres.js and the sockets end what they began within this time.
+        await delay(200)
+        clinic.lines.length = 0
+        collectGarbage()
+      }
+      await settled()
+      const before = { resources: resources(), heap: process.memoryUsage().heapUsed }
+      for (let count = 0; count < 100; count += 1) await run()
+      await settled()
+      // What leaks does so in each run; the timers and channels of the test runner come and go.
+      for (const [kind, count] of Object.entries(resources())) {
+        expect(count - (before.resources[kind] ?? 0), kind).toBeLessThan(10)
+      }
+      const grown = process.memoryUsage().heapUsed - before.heap
+      // One kept socket or pool has more than this.
+      expect(grown / 100).toBeLessThan(20_000)
+      await clinic.close()
+      await server.stop()
+    },
+  )
 
   it.each([
     ['resets', resetting],
