@@ -28,6 +28,7 @@ const HEAD = [
   'x copy',
   'p50 ms',
   'p99 ms',
+  'worst p99',
   '503s',
   'node s/100k',
   'pg s/100k',
@@ -47,13 +48,14 @@ const speed = ({ spans, seconds }: Sample): number => spans / seconds
 
 function toRow(name: string, list: readonly Sample[], limits: readonly Sample[]): string[] {
   const speeds = list.map(speed)
-  const latencies = list.flatMap(({ latenciesMs }) => latenciesMs)
+  const latency = (share: number) => list.map(({ latenciesMs }) => quantile(latenciesMs, share))
   // Each round is compared with the same round's limit: what slows the machine slows both.
   const ratios = list.map((sample, i) => speed(sample) / speed(limits[i] ?? sample))
   const per = (
     spans: number,
     name: 'nodeSeconds' | 'postgresSeconds' | 'walBytes' | 'tableBytes',
   ) => median(list.map((sample) => (sample[name] / sample.spans) * spans))
+  const isReceiver = list.some(({ latenciesMs }) => latenciesMs.length > 0)
   const per100k = [per(100_000, 'nodeSeconds'), per(100_000, 'postgresSeconds')]
   const perSpan = [per(1, 'walBytes'), per(1, 'tableBytes')]
   return [
@@ -61,9 +63,10 @@ function toRow(name: string, list: readonly Sample[], limits: readonly Sample[])
     thousands(median(speeds)),
     `${thousands(Math.min(...speeds))}-${thousands(Math.max(...speeds))}`,
     median(ratios).toFixed(2),
-    number(quantile(latencies, 0.5), 0),
-    number(quantile(latencies, 0.99), 0),
-    latencies.length > 0 ? number(median(list.map(({ refusals }) => refusals)), 0) : '-',
+    number(median(latency(0.5)), 0),
+    number(median(latency(0.99)), 0),
+    number(Math.max(...latency(0.99)), 0),
+    isReceiver ? number(median(list.map(({ refusals }) => refusals)), 0) : '-',
     ...per100k.map((value) => number(value, 2)),
     ...perSpan.map((value) => number(value, 0)),
   ]
