@@ -80,14 +80,15 @@ async function explainSignature(
   // A header that is refused picks no key.
   if (!isHeaderGood)
     return { name: 'Signature', reason: 'bad_signature', seen: 'not checked: see above', expected }
+  const { header } = facts
   const set = keys.of(context.organizationId, context.settings)
-  const result = await verifySignature(token, await findCandidates(facts.header, set))
+  const result = await verifySignature({ token, header }, await findCandidates(header, set))
   return {
     name: 'Signature',
     reason: result.ok ? undefined : result.reason,
     seen: result.ok
       ? 'good'
-      : `${WORDS[result.reason] ?? 'bad'}, kid ${show(claimOf(facts.header, 'kid'))}`,
+      : `${WORDS[result.reason] ?? 'bad'}, kid ${show(claimOf(header, 'kid'))}`,
     expected,
   }
 }

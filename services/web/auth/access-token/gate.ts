@@ -66,7 +66,7 @@ export function createGate({ keys, verified, now }: GateOptions): Gate {
     const signature: SignatureResult =
       known && candidates?.includes(known.key)
         ? { ok: true, key: known.key }
-        : await verifySignature(token, candidates)
+        : await verifySignature({ token, header: parsed.header }, candidates)
     if (!signature.ok) return { accepted: false, reason: signature.reason }
     const reason = firstRefusal(RULES.signed, factsOf(parsed, context))
     if (reason) {
