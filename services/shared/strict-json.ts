@@ -13,12 +13,46 @@ export function parseStrictJson(bytes: Uint8Array, what: string): unknown {
   try {
     const text = utf8.decode(bytes)
     const value: unknown = JSON.parse(text)
-    checkMembers(text, what)
+    if (!isPlain(text, value)) checkMembers(text, what)
     return value
   } catch (thrown) {
     if (thrown instanceof AppError) throw thrown
     throw new AppError('invalid_request', `${what} is not valid JSON in UTF-8.`)
   }
+}
+
+/**
+ * Tells most of what is good in a fraction of the time that a look at each string takes: without escapes, every name is
+ * a colon outside of strings, and a member that was dropped is one less than the text has.
+ */
+function isPlain(text: string, value: unknown): boolean {
+  return !text.includes('\\') && countMembers(value) === countColons(text)
+}
+
+/** At all levels. Not a number when one is out of range, and when it is nested too deep. */
+function countMembers(value: unknown, depth = 0): number {
+  if (typeof value === 'number') return Number.isFinite(value) ? 0 : Number.NaN
+  if (typeof value !== 'object' || value === null) return 0
+  if (depth === DEPTH_MAX) return Number.NaN
+  const fields: readonly unknown[] = Array.isArray(value) ? value : Object.values(value)
+  let count = Array.isArray(value) ? 0 : fields.length
+  for (const field of fields) count += countMembers(field, depth + 1)
+  return count
+}
+
+const QUOTE = '"'.charCodeAt(0)
+const COLON = ':'.charCodeAt(0)
+
+/** Those outside of strings, in JSON without escapes. */
+function countColons(text: string): number {
+  let count = 0
+  let isString = false
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code === QUOTE) isString = !isString
+    else if (code === COLON && !isString) count += 1
+  }
+  return count
 }
 
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"(?:\s*:)?|[{}[\]]|-?\d[\d.eE+-]*/g
