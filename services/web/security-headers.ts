@@ -31,7 +31,8 @@ export function securityHeaders(baseUrl: string): MiddlewareHandler {
   })
   return async function addSecurityHeaders(c, next) {
     await next()
-    for (const [name, value] of headers) c.res.headers.set(name, value)
-    if (!c.res.headers.has('cache-control')) c.res.headers.set('cache-control', 'no-store')
+    const given = c.res.headers
+    for (const [name, value] of headers) given.set(name, value)
+    if (!given.has('cache-control')) given.set('cache-control', 'no-store')
   }
 }

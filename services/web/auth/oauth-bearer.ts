@@ -36,7 +36,9 @@ export function oauthBearer({ sql, judge, now }: OauthBearerOptions): BearerSche
         boundClient: automation.oauthClientId,
       })
       const client = clientOf(verdict)
-      if (client !== undefined) await note(automation.id, client)
+      // Mostly there is nothing to wait for.
+      const noted = client === undefined ? undefined : note(automation.id, client)
+      if (noted) await noted
       return verdict.accepted ? { ok: true, client } : { ok: false, reason: verdict.reason, client }
     },
   }
@@ -51,12 +53,12 @@ function clientOf(verdict: Verdict): string | undefined {
 /** Records the last client of each automation, at most every minute, or every 5 s when it is another one. */
 function createSightings(sql: Database, now: () => number) {
   const noted = new Map<number, { client: string; at: number }>()
-  return async function note(deploymentId: number, client: string): Promise<void> {
+  return function note(deploymentId: number, client: string): Promise<void> | undefined {
     const last = noted.get(deploymentId)
     const waitMs = last?.client === client ? SAME_CLIENT_MS : OTHER_CLIENT_MS
-    if (last && now() - last.at < waitMs) return
+    if (last && now() - last.at < waitMs) return undefined
     if (noted.size >= AUTOMATIONS_MAX) noted.clear()
     noted.set(deploymentId, { client, at: now() })
-    await recordClient(sql, deploymentId, client)
+    return recordClient(sql, deploymentId, client)
   }
 }
