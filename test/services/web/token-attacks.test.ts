@@ -147,6 +147,8 @@ const undisclosed: readonly Row[] = [
   ['J7 crit empty', 'unsupported_extension', withHeader({ crit: [] })],
   ['J7 crit no array', 'unsupported_extension', withHeader({ crit: 'exp' })],
   ['J7 b64 false', 'unsupported_extension', withHeader({ b64: false, crit: ['b64'] })],
+  ['J7 b64 without crit', 'unsupported_extension', withHeader({ b64: false })],
+  ['J7 zip', 'unsupported_extension', withHeader({ zip: 'DEF' })],
   ['J8 five parts', 'encrypted_token', () => 'a.b.c.d.e'],
   ['J8 two parts', 'malformed_token', () => at.token().split('.').slice(0, 2).join('.')],
   ['J8 four parts', 'malformed_token', () => `${at.token()}.x`],
