@@ -49,7 +49,7 @@ export async function isSignedBy(token: string, jwk: JWK, algorithm: Algorithm):
   try {
     const key = imported.get(jwk) ?? (await importKey(jwk, algorithm))
     const signed = Buffer.from(token.slice(0, end), 'latin1')
-    // In the thread pool, as WebCrypto does, but with half of its cost on this thread.
+    // In the thread pool, as WebCrypto does it, with less work on this thread.
     return await new Promise<boolean>((resolve) =>
       verify(hash, signed, { key, ...form }, signature, (error, isGood) =>
         resolve(error === null && isGood),
