@@ -9,7 +9,7 @@ interface Method {
   /** null: the algorithm has one of its own. */
   readonly hash: string | null
   readonly form?: SigningOptions
-  /** Of a signature. Absent: as many as the modulus has, which the check itself sees to. */
+  /** Of a signature. Absent: as many as the modulus has. */
   readonly bytes?: number
 }
 
@@ -34,8 +34,14 @@ const METHODS: Readonly<Record<Algorithm, Method>> = {
   EdDSA: { hash: null, bytes: 64 },
 }
 
+interface ImportedKey {
+  readonly key: KeyObject
+  /** Of an RSA key. */
+  readonly modulusBytes: number | undefined
+}
+
 /** Each key is imported once, and forgotten with its set. */
-const imported = new WeakMap<JWK, KeyObject>()
+const imported = new WeakMap<JWK, ImportedKey>()
 
 /**
  * Whether a key made the signature of a compact JWS (RFC 7515 §5.2) that was parsed before, with this algorithm and no
@@ -45,9 +51,10 @@ export async function isSignedBy(token: string, jwk: JWK, algorithm: Algorithm):
   const { hash, form, bytes } = METHODS[algorithm]
   const end = token.lastIndexOf('.')
   const signature = Buffer.from(token.slice(end + 1), 'base64url')
-  if (!fits(jwk, algorithm) || (bytes !== undefined && bytes !== signature.byteLength)) return false
+  if (!fits(jwk, algorithm)) return false
   try {
-    const key = imported.get(jwk) ?? (await importKey(jwk, algorithm))
+    const { key, modulusBytes } = imported.get(jwk) ?? (await importKey(jwk, algorithm))
+    if (signature.byteLength !== (bytes ?? modulusBytes)) return false
     const signed = Buffer.from(token.slice(0, end), 'latin1')
     // In the thread pool, as WebCrypto does it, with less work on this thread.
     return await new Promise<boolean>((resolve) =>
@@ -62,10 +69,12 @@ export async function isSignedBy(token: string, jwk: JWK, algorithm: Algorithm):
   }
 }
 
-async function importKey(jwk: JWK, algorithm: Algorithm): Promise<KeyObject> {
-  const key = await importJWK(jwk, algorithm)
-  if (key instanceof Uint8Array) throw new TypeError('A symmetric key checks no signature.')
-  const known = KeyObject.from(key)
+async function importKey(jwk: JWK, algorithm: Algorithm): Promise<ImportedKey> {
+  const cryptoKey = await importJWK(jwk, algorithm)
+  if (cryptoKey instanceof Uint8Array) throw new TypeError('A symmetric key checks no signature.')
+  const key = KeyObject.from(cryptoKey)
+  const bits = key.asymmetricKeyDetails?.modulusLength
+  const known = { key, modulusBytes: bits === undefined ? undefined : Math.ceil(bits / 8) }
   imported.set(jwk, known)
   return known
 }
