@@ -6,7 +6,8 @@
 FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY patches patches
+RUN npm ci --ignore-scripts --no-audit --no-fund && node patches/postgres.mjs
 COPY services services
 RUN npm run build
 

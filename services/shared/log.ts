@@ -75,15 +75,18 @@ export function requestLog(log: Log): MiddlewareHandler<{ Variables: RequestVari
     c.set('requestId', requestId)
     c.set('wide', wide)
     await next()
+    const { status } = c.res
+    const level = levelOf(status, c.req.path)
+    if (!log.isLevelEnabled(level)) return
     const line = {
       request_id: requestId,
       method: c.req.method,
       route: routePath(c, -1),
-      status: c.res.status,
+      status,
       duration_ms: Math.round(performance.now() - started),
       ...wide,
     }
-    log[levelOf(c.res.status, c.req.path)](line, 'request')
+    log[level](line, 'request')
   }
 }
 

@@ -62,13 +62,12 @@ export function requireBearer(
   function record(c: Context<AuthorizedCall>, { scheme, callable, result }: Decision): void {
     const { automationId, organizationId } = callable?.automation ?? {}
     authMetrics?.decided(scheme, result.ok ? 'accepted' : result.reason)
-    Object.assign(c.get('wide'), {
-      auth: scheme,
-      automation_id: automationId,
-      organization_id: organizationId,
-      client: result.client,
-      auth_refused: result.ok ? undefined : result.reason,
-    })
+    const wide = c.get('wide')
+    wide['auth'] = scheme
+    wide['automation_id'] = automationId
+    wide['organization_id'] = organizationId
+    wide['client'] = result.client
+    if (!result.ok) wide['auth_refused'] = result.reason
   }
 
   return async function authenticate(c, next) {
