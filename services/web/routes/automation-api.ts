@@ -53,8 +53,9 @@ export function automationApiRoutes(deps: WebDeps, judge: Gate): Hono<Authorized
     const execution = await findExecution(sql, c.get('automation').id, c.req.param('kickoffId'))
     if (!execution) throw noSuchKickoff()
     const progress = await listProgress(sql, execution.id, PROGRESS_EVENTS_READ)
-    if (!isOver(execution)) c.header('retry-after', RETRY_AFTER_SECONDS)
-    return c.json(statusDocument(execution, progress))
+    const answer = c.json(statusDocument(execution, progress))
+    if (!isOver(execution)) answer.headers.set('retry-after', RETRY_AFTER_SECONDS)
+    return answer
   })
   routes.all(`${path}/status/:kickoffId`, refuseMethod('GET, HEAD'))
 
