@@ -37,7 +37,7 @@ describe('the lease of a run', () => {
   it.each([
     ['fails', fails],
     ['hangs', hangs],
-  ])('is given up before it runs out when the database %s', { retry: 2 }, async (_, answer) => {
+  ])('is given up before it runs out when the database %s', async (_, answer) => {
     const started = performance.now()
     await keep(answer).lost
     const keptMs = performance.now() - started

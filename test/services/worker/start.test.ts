@@ -79,7 +79,7 @@ describe('a worker (SPEC 1)', () => {
     expect(events[2]).toMatchObject({ request_model: 'test-model', finish_reason: 'stop' })
   })
 
-  it('is woken by each kickoff, also after its connections were cut', { retry: 2 }, async () => {
+  it('is woken by each kickoff, also after its connections were cut', async () => {
     await deploy(`${demo.url}/v1`)
     await platform.startWorker()
     const waits = async (): Promise<number[]> => {
