@@ -65,7 +65,7 @@ export function createTranscoder(accelerator?: Accelerator): Transcode {
     const block = accelerator?.block
     tape.accelerator =
       body.buffer === block && target.bytes.buffer === block ? accelerator : undefined
-    accelerator?.setWindow(oldest, newest)
+    tape.accelerator?.setWindow(oldest, newest)
     tape.truncated = 0
     try {
       readRequest(state, body.length)
@@ -166,41 +166,39 @@ function findIdentity(tape: Tape, end: number): IdentityRange {
 }
 
 function readSpan(state: State, end: number): void {
-  const { tape, scan, context, target, transcript } = state
+  const { tape, context, target, transcript } = state
   const start = tape.to
-  if (writeOrdinarySpan(tape, end)) {
-    transcript.spans++
-    transcript.rows++
-    noteRow(target, start, tape.accelerator?.startTime() ?? 0)
-    return
-  }
   context.end = end
-  const refusal = writeSpanRow(tape, scan, context)
-  tape.at = end
   transcript.spans++
-  if (scan.traceIdSize === 0) state.withoutId++
-  if (refusal) {
-    transcript.refused.set(refusal, (transcript.refused.get(refusal) ?? 0) + 1)
-    return
-  }
+  const isWritten = writeOrdinarySpan(tape, context) || writeOtherSpan(state)
+  tape.at = end
+  if (!isWritten) return
   transcript.rows++
-  transcript.duplicateKeys += scan.attributes.duplicates
   noteRow(target, start, context.startTime)
 }
 
 /** Larger spans would need more room for their rows than there is left in most batches. */
 const ORDINARY_BYTES_MAX = 64 * 1024
 
-/** Writes the span in [at, end) as a row, if there is an accelerator and it can. */
-function writeOrdinarySpan(tape: Tape, end: number): boolean {
+/** Writes the span at the tape's place as a row, if there is an accelerator and it can. */
+function writeOrdinarySpan(tape: Tape, context: State['context']): boolean {
   const { accelerator, src, out, at, to } = tape
-  const size = end - at
+  const size = context.end - at
   if (!accelerator || size > ORDINARY_BYTES_MAX || to + rowBytesMax(size) > out.length) return false
-  const { byteOffset } = src
-  const start = out.byteOffset
-  const stop = accelerator.writeSpan(byteOffset + at, byteOffset + end, start + to)
+  const from = src.byteOffset + at
+  const stop = accelerator.writeSpan(from, from + size, out.byteOffset + to)
   if (stop === 0) return false
-  tape.to = stop - start
-  tape.at = end
+  tape.to = stop - out.byteOffset
+  context.startTime = accelerator.startTime()
   return true
+}
+
+/** Writes the span at the tape's place as a row, whatever is in it, unless it is to be refused. */
+function writeOtherSpan(state: State): boolean {
+  const { tape, scan, context, transcript } = state
+  const refusal = writeSpanRow(tape, scan, context)
+  if (scan.traceIdSize === 0) state.withoutId++
+  if (refusal) transcript.refused.set(refusal, (transcript.refused.get(refusal) ?? 0) + 1)
+  else transcript.duplicateKeys += scan.attributes.duplicates
+  return refusal === undefined
 }

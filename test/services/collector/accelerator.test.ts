@@ -7,7 +7,11 @@ import {
   SPARE_BYTES,
 } from '../../../services/collector/otlp/accelerator.ts'
 import { createSpans } from '../../bench/support/requests.ts'
-import { span, spanOf } from './support/otlp.ts'
+import { createMemory } from '../../../services/collector/memory.ts'
+import { createRowBuffer } from '../../../services/collector/otlp/row-buffer.ts'
+import { createTranscoder } from '../../../services/collector/otlp/transcode.ts'
+import { requestOf, span, spanOf, toProtobuf } from './support/otlp.ts'
+import type { Memory } from '../../../services/collector/memory.ts'
 import type { AnyValue, KeyValue, OtlpSpan } from './support/otlp.ts'
 
 const MEMORY_BYTES = 1 << 20
@@ -58,6 +62,55 @@ const worstAttributes = fc.uniqueArray(worstAttribute, {
   maxLength: 60,
 })
 
+// Around each number that decides where a value goes, and how it is written.
+const nearText = fc
+  .tuple(fc.constantFrom(0, 16, 20, 48, 250, 256, 508, 512), fc.nat(8), fc.constantFrom('a', 'é"'))
+  .map(([size, more, unit]): AnyValue => ({ stringValue: unit.repeat(size + more) }))
+const nearNumber = fc.constantFrom<AnyValue>(
+  ...[-1n, 0n, 7n, 127n, 128n, 2n ** 53n - 1n, 2n ** 53n, -(2n ** 53n), 2n ** 63n - 1n].map(
+    (value): AnyValue => ({ intValue: `${value}` }),
+  ),
+  ...[0, 3, -3, 0.5, 2 ** 53, 1e300].map((doubleValue): AnyValue => ({ doubleValue })),
+  ...['NaN', '-Infinity', '-0'].map((doubleValue): AnyValue => ({ doubleValue })),
+)
+const nearValue: fc.Arbitrary<AnyValue> = fc.oneof(
+  nearText,
+  nearNumber,
+  fc.boolean().map((boolValue) => ({ boolValue })),
+  fc
+    .array(fc.oneof(nearNumber, nearText), { maxLength: 3 })
+    .map((values) => ({ arrayValue: { values } })),
+)
+const NEAR_KEYS = [...PROMOTED, 'gen_ai.operation.name', 'llm.model_name', 'gen_ai.request.model']
+const nearSpan: fc.Arbitrary<OtlpSpan> = fc.record({
+  kind: fc.constantFrom(0, 1, 32_767, 32_768),
+  flags: fc.constantFrom(0, 1, 2 ** 32 - 1),
+  droppedAttributesCount: fc.constantFrom(0, 5, 2 ** 32 - 1),
+  name: fc.constantFrom('', 'step', 'é'.repeat(20)),
+  parentSpanId: fc.constantFrom('', '00'.repeat(8), '0102030405060708'),
+  attributes: fc.array(
+    fc.record({
+      key: fc.constantFrom(...NEAR_KEYS, 'gen_ai.usage.input_tokens', 'llm.cost.total', 'a', ''),
+      value: nearValue,
+    }),
+    { maxLength: 8 },
+  ),
+})
+
+const ALWAYS = { oldest: -(2 ** 53), newest: 2 ** 53 }
+
+/** What a request becomes, in memory that the accelerator shares or does not. */
+function rowsOf(body: Buffer, memory: Memory, isAccelerated: boolean) {
+  const given = memory.take(body.length) ?? Buffer.alloc(0)
+  body.copy(given)
+  const buffer = createRowBuffer(memory.take(64 * 1024) ?? Buffer.alloc(0), memory)
+  const transcode = createTranscoder(isAccelerated ? memory.accelerator : undefined)
+  const transcript = transcode(given, buffer, ALWAYS)
+  const rows = buffer.bytes.toString('hex', 0, buffer.end)
+  for (const held of [given, buffer.bytes]) memory.give(held)
+  return { transcript, rows }
+}
+
 describe('the accelerator', () => {
   const write = createWriter()
 
@@ -79,6 +132,16 @@ describe('the accelerator', () => {
         expect(row).toBeLessThanOrEqual(rowBytesMax(size))
         expect(isWithin).toBe(true)
       }),
+    )
+  })
+  it('writes the bytes that the plain way writes', () => {
+    const memory = createMemory(1 << 20)
+    fc.assert(
+      fc.property(nearSpan, (fields) => {
+        const body = toProtobuf(requestOf(spanOf(fields)))
+        expect(rowsOf(body, memory, true)).toEqual(rowsOf(body, memory, false))
+      }),
+      { numRuns: 1000 },
     )
   })
 })

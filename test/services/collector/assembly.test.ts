@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { RESERVED_BYTES } from '../../../services/collector/otlp/accelerator.ts'
 
 const root = new URL('../../../', import.meta.url)
 
@@ -14,5 +15,9 @@ describe('the WebAssembly of the transcoder', () => {
     await expect(text).toMatchFileSnapshot(
       new URL('services/collector/otlp/wasm.ts', root).pathname,
     )
+  })
+  it('keeps to the memory that is reserved for it', () => {
+    const { scripts } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
+    expect(scripts.assemble).toContain(`--lowMemoryLimit ${RESERVED_BYTES} `)
   })
 })

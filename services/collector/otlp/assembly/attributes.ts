@@ -1,3 +1,4 @@
+import { writeInt8, writeNull } from './fields'
 import { isLlmOperation, writeDouble } from './host'
 import {
   attributes,
@@ -119,11 +120,6 @@ function isPromoted(column: usize): bool {
   return load<u8>(ranks + column) != NO_RANK
 }
 
-function writeNull(to: usize): usize {
-  store<u32>(to, 0xffffffff)
-  return to + 4
-}
-
 /** The token counts and the cost; 0 when one is neither a whole number nor a double. */
 export function writeNumbers(to: usize): usize {
   for (let column: usize = 0; column < counts + numbers && to != 0; column++) {
@@ -149,16 +145,11 @@ function writeNumber(to: usize, column: usize): usize {
 }
 
 function writeCount(to: usize, value: i64): usize {
-  if (value < 0) return writeNull(to)
-  store<u32>(to, bswap<u32>(8))
-  store<u64>(to, bswap(<u64>value), 4)
-  return to + 12
+  return value < 0 ? writeNull(to) : writeInt8(to, bswap(<u64>value))
 }
 
 function writeDoubleField(to: usize, value: f64): usize {
-  store<u32>(to, bswap<u32>(8))
-  store<u64>(to, bswap(reinterpret<u64>(value)), 4)
-  return to + 12
+  return writeInt8(to, bswap(reinterpret<u64>(value)))
 }
 
 /** The model, agent, task, tool, crew and their like; 0 when one is not a string, or not one for a text. */

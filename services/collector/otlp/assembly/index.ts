@@ -1,5 +1,6 @@
 import { addAttribute, clearAttributes, isLlmCall } from './attributes'
 import { writeAttributeFields, writeNumbers, writeTexts } from './attributes'
+import { writeBool, writeInt2, writeInt8, writeNull } from './fields'
 import { newest, oldest, resourceId, rowColumns, scopeId, startTime } from './state'
 import { writeText } from './text'
 import { after, readEnd, readVarint } from './wire'
@@ -64,9 +65,7 @@ export function writeSpan(from: usize, end: usize, to: usize): usize {
   to = writeInt2(to, <u16>(start % 1000))
   to = writeInt2(to, <u16>kind)
   to = writeInt2(to, <u16>status)
-  store<u32>(to, bswap<u32>(1))
-  store<u8>(to, isLlmCall() ? 1 : 0, 4)
-  return writeVariable(to + 5)
+  return writeVariable(writeBool(to, isLlmCall()))
 }
 
 /** Notes where the fields lie; false for a message with anything out of the ordinary. */
@@ -170,24 +169,6 @@ function hasIds(): bool {
   else if (parentEnd - parent != 8) return false
   else if (load<u64>(parent) == 0) parent = 0
   return true
-}
-
-function writeNull(to: usize): usize {
-  store<u32>(to, 0xffffffff)
-  return to + 4
-}
-
-/** Eight bytes as they are to lie there. */
-function writeInt8(to: usize, bytes: u64): usize {
-  store<u32>(to, bswap<u32>(8))
-  store<u64>(to, bytes, 4)
-  return to + 12
-}
-
-function writeInt2(to: usize, value: u16): usize {
-  store<u32>(to, bswap<u32>(2))
-  store<u16>(to, bswap(value), 4)
-  return to + 6
 }
 
 /** Null for 0, protobuf's "not given". */
