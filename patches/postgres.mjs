@@ -19,6 +19,7 @@ const MENDED = `      } else if (index * 2 > xs.length) {
 
 const text = readFileSync(file, 'utf8')
 if (!text.includes(MENDED)) {
-  if (!text.includes(GIVEN)) throw new Error(`${file.pathname} is not what this was written for: is it mended?`)
+  if (!text.includes(GIVEN))
+    throw new Error(`${file.pathname} is not what this was written for: is it mended?`)
   writeFileSync(file, text.replace(GIVEN, MENDED))
 }

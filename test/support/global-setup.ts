@@ -1,4 +1,3 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
@@ -22,9 +21,8 @@ let stop: () => Promise<void> = async () => {}
 
 /** Once for the whole run: the bundles, and one real PostgreSQL with a migrated template database that a test file clones. */
 export async function setup(project: TestProject): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'platform-test-'))
-  // As root the server runs as another user, who has to pass through here.
-  await chmod(directory, 0o755)
+  // That of the run: `temporary-files.ts` comes first, and removes it last.
+  const directory = tmpdir()
   const programsDirectory = join(directory, 'build')
   const [server] = await Promise.all([
     startEmbeddedPostgres({
@@ -35,10 +33,7 @@ export async function setup(project: TestProject): Promise<void> {
     }),
     buildPrograms(programsDirectory),
   ])
-  stop = async () => {
-    await server.stop()
-    await rm(directory, { recursive: true, force: true })
-  }
+  stop = () => server.stop()
   await createTemplate(server.url, 'platform')
   project.provide('postgresUrl', server.url)
   project.provide('programsDirectory', programsDirectory)

@@ -5,6 +5,7 @@ import { isUuid } from '../../platform/deployments.ts'
 import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/single-header.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
+import { TOKEN_LENGTH_MAX } from './access-token/parse-token.ts'
 import { createChallenges } from './challenge.ts'
 import { clientAddress } from './client-address.ts'
 import { createFailureThrottle } from './failure-throttle.ts'
@@ -32,10 +33,8 @@ export interface BearerScheme {
   ) => Promise<BearerResult>
 }
 
-/** RFC 6750 §2.1. */
+/** RFC 6750 §2.1. The length is looked at apart: to count while matching would take twice as long. */
 const CREDENTIALS = /^Bearer +(([\w.~+/-]+)=*)$/i
-/** Well under Node's limit for all headers; to count while matching would take twice as long. */
-const TOKEN_LENGTH_MAX = 8192
 const FAILURES = { burst: 60, perSecond: 1, subjectsMax: 10_000 }
 
 /**

@@ -36,9 +36,7 @@ export function oauthBearer({ sql, judge, now }: OauthBearerOptions): BearerSche
         boundClient: automation.oauthClientId,
       })
       const client = clientOf(verdict)
-      // Mostly there is nothing to wait for.
-      const noted = client === undefined ? undefined : note(automation.id, client)
-      if (noted) await noted
+      if (client !== undefined) await note(automation.id, client)
       return verdict.accepted ? { ok: true, client } : { ok: false, reason: verdict.reason, client }
     },
   }
@@ -53,12 +51,12 @@ function clientOf(verdict: Verdict): string | undefined {
 /** Records the last client of each automation, at most every minute, or every 5 s when it is another one. */
 function createSightings(sql: Database, now: () => number) {
   const noted = new Map<number, { client: string; at: number }>()
-  return function note(deploymentId: number, client: string): Promise<void> | undefined {
+  return async function note(deploymentId: number, client: string): Promise<void> {
     const last = noted.get(deploymentId)
     const waitMs = last?.client === client ? SAME_CLIENT_MS : OTHER_CLIENT_MS
-    if (last && now() - last.at < waitMs) return undefined
+    if (last && now() - last.at < waitMs) return
     if (noted.size >= AUTOMATIONS_MAX) noted.clear()
     noted.set(deploymentId, { client, at: now() })
-    return recordClient(sql, deploymentId, client)
+    await recordClient(sql, deploymentId, client)
   }
 }

@@ -3,6 +3,7 @@ import { parseStrictJson } from '../../../shared/strict-json.ts'
 import { readClaims } from './read-claims.ts'
 import type { JsonObject, ReadClaims, Reason } from './rule.ts'
 
+/** Well under Node's limit for all headers. */
 export const TOKEN_LENGTH_MAX = 8192
 const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 const JWE_PARTS = 5
