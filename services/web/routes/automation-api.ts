@@ -54,7 +54,7 @@ export function automationApiRoutes(deps: WebDeps, judge: Gate): Hono<Authorized
     if (!execution) throw noSuchKickoff()
     const progress = await listProgress(sql, execution.id, PROGRESS_EVENTS_READ)
     const answer = c.json(statusDocument(execution, progress))
-    // On the answer itself: a header of the context makes a second set of headers, which costs a twentieth of the call.
+    // On the answer itself: a header of the context makes a second set of headers.
     if (!isOver(execution)) answer.headers.set('retry-after', RETRY_AFTER_SECONDS)
     return answer
   })
