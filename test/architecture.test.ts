@@ -93,6 +93,21 @@ describe('the architecture', () => {
     expect(missing).toEqual([])
   })
 
+  it('cites only sections of docs/contract.md and rows of docs/attacks.md', () => {
+    const contract = readFileSync(join(root, 'docs/contract.md'), 'utf8')
+    const attacks = readFileSync(join(root, 'docs/attacks.md'), 'utf8')
+    const known = new Set([
+      ...matches(contract, /^##+ ([\d.]+?)\.? /gm).map((section) => `SPEC ${section}`),
+      ...matches(contract, /^- \*\*([\d.]+)\*\*/gm).map((section) => `SPEC ${section}`),
+      ...matches(contract, /^- \*\*Appendix (\d)\*\*/gm).map((item) => `SPEC appendix ${item}`),
+      ...matches(attacks, /^\| (J\d+) \|/gm),
+    ])
+    const wrong = files
+      .filter((file) => file !== 'test/architecture.test.ts')
+      .flatMap((file) => citationsOf(file).filter(({ cited }) => !known.has(cited)))
+    expect(wrong).toEqual([])
+  })
+
   it('pins every dependency to one version', () => {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(
       readFileSync(join(root, 'package.json'), 'utf8'),
@@ -117,4 +132,19 @@ function exists(path: string): boolean {
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === 'ENOTDIR'
   }
+}
+
+function matches(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map(([, found = '']) => found)
+}
+
+/** The contract sections (`SPEC 4.1, 5.1`, `SPEC appendix 5`) and attacks (`J19`) a file cites. */
+function citationsOf(file: string): { file: string; cited: string }[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const lists = matches(text, /\bSPEC ((?:appendix )?\d[\d.]*(?:, \d[\d.]*)*)/g)
+  const sections = lists.flatMap((list) =>
+    list.split(', ').map((section) => `SPEC ${section.replace(/\.$/, '')}`),
+  )
+  const attacks = matches(text, /['(, ](J\d{1,2})[ ),']/g)
+  return [...sections, ...attacks].map((cited) => ({ file, cited }))
 }
