@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import { AppError, toError } from './errors.ts'
 import type { Log } from './log.ts'
+import { endStalledBodies } from './stalled-bodies.ts'
 
 /** What every `start` returns: where it listens, and how to stop it. */
 export interface Service {
@@ -28,24 +29,29 @@ export interface ServeOptions {
    * otherwise the connection is cut half a second after it. @default false
    */
   readonly discardUnreadBodies?: boolean
+  /** The longest that a whole request may take to arrive. @default 30_000 */
+  readonly requestTimeoutMs?: number
+  /** The longest that a body may stand still while it arrives. @default 10_000 */
+  readonly bodyIdleMs?: number
   /** Sees the server before it listens, for what Node offers only there, such as `checkContinue`. */
   readonly configure?: (server: Server) => void
   /** Runs at the start of a stop, before the listener closes. */
   readonly onDrain?: () => void
 }
 
+/** Longer than the 5 s between two exports of an OpenTelemetry SDK: no reset race on each export. */
+const KEEP_ALIVE_MS = 75_000
+/** Node exchanges the two limits when the one for the head is the longer one. */
+const HEAD_MS = 10_000
+const REQUEST_MS = 30_000
+const BODY_IDLE_MS = 10_000
+/** How often Node looks for requests that are over their limits. */
+const CHECK_MS = 5000
+
 /** Listens, and resolves when connections are accepted. Raises `invalid_configuration` when the port cannot be had. */
 export async function serve(options: ServeOptions): Promise<Service> {
-  const { fetch, port, host = '0.0.0.0', log } = options
-  const server = createAdaptorServer({
-    fetch,
-    // Node itself discards them, until `requestTimeout`.
-    autoCleanupIncoming: options.discardUnreadBodies !== true,
-  }) as Server
-  // Longer than the 5 s between two exports of an OpenTelemetry SDK: no reset race on each export.
-  server.keepAliveTimeout = 75_000
-  server.headersTimeout = 80_000
-  server.requestTimeout = 30_000
+  const { port, host = '0.0.0.0', log } = options
+  const server = createServer(options)
   options.configure?.(server)
   const closeUnused = trackUnused(server)
   await listen(server, port, host)
@@ -55,6 +61,23 @@ export async function serve(options: ServeOptions): Promise<Service> {
     url: `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${bound}`,
     stop: () => drain({ server, closeUnused }, options),
   }
+}
+
+function createServer(options: ServeOptions): Server {
+  const { fetch, requestTimeoutMs = REQUEST_MS, bodyIdleMs = BODY_IDLE_MS } = options
+  const server = createAdaptorServer({
+    fetch,
+    // Node itself discards them, until `requestTimeout`.
+    autoCleanupIncoming: options.discardUnreadBodies !== true,
+    serverOptions: {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: Math.min(HEAD_MS, requestTimeoutMs),
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: CHECK_MS,
+    },
+  }) as Server
+  endStalledBodies(server, bodyIdleMs)
+  return server
 }
 
 /** Node counts a connection that never sent a request as busy: a client that connects ahead would hold up each stop. */

@@ -7,6 +7,7 @@ import { openGate } from './auth/access-token/open-gate.ts'
 import type { WebApp, WebDeps } from './context.ts'
 import { identify } from './diagnostics/access.ts'
 import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
+import { refuseNul } from './refuse-nul.ts'
 import { assetRoutes } from './routes/assets.ts'
 import { automationApiRoutes } from './routes/automation-api.ts'
 import { automationRoutes } from './routes/automations.ts'
@@ -33,6 +34,7 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   const { judge, keys } = openGate(deps)
   app.use(requestLog(deps.log))
   app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))
+  app.use(refuseNul)
   app.notFound(async (c) => {
     // What a refusal at a hidden path takes, an address that has nothing takes as well.
     await identify(c, deps)

@@ -16,6 +16,9 @@ import type { DiagnosticsDeps } from './diagnostics/create-diagnostics.ts'
 import { createProbeMetrics } from './diagnostics/metrics.ts'
 import { webEnv } from './env.ts'
 
+/** A tool of 64 MiB over a slow line takes its time. */
+const UPLOAD_MS = 300_000
+
 export interface StartOptions {
   readonly log?: Log
   /** How long a stopping service still takes requests, with `/health` at 503. @default 5_000 */
@@ -67,6 +70,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       host,
       log,
       lingerMs: options.lingerMs ?? 5000,
+      requestTimeoutMs: UPLOAD_MS,
       onDrain: () => (draining = true),
     })
     return {

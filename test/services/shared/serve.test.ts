@@ -1,8 +1,11 @@
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import { connect } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createLog } from '../../../services/shared/log.ts'
 import { serve } from '../../../services/shared/serve.ts'
+import { exchange, statusOf } from '../../support/raw-http.ts'
 
 const log = createLog({ name: 'test', level: 'silent' })
 const host = '127.0.0.1'
@@ -78,6 +81,68 @@ describe('serve', () => {
     await once(socket, 'connect')
     await Promise.all([once(socket, 'close'), service.stop()])
     expect(socket.destroyed).toBe(true)
+  })
+
+  it('gives the head of a request less time than the whole: Node would exchange the two', async () => {
+    let found: Server | undefined
+    const configure = (server: Server): void => void (found = server)
+    const fetch = () => new Response()
+    const service = await serve({ host, port: 0, log, fetch, configure })
+    const { headersTimeout = 0, requestTimeout = 0, keepAliveTimeout = 0 } = found ?? {}
+    expect(headersTimeout).toBeLessThan(requestTimeout)
+    expect(requestTimeout).toBeLessThanOrEqual(30_000)
+    expect(keepAliveTimeout).toBeGreaterThan(5000)
+    await service.stop()
+  })
+
+  it('answers 408 to a body that stands still, and lets its reader know', async () => {
+    const read: Promise<unknown>[] = []
+    const service = await serve({
+      host,
+      port: 0,
+      log,
+      bodyIdleMs: 100,
+      async fetch(request) {
+        const text = request.text()
+        read.push(text.catch(() => 'closed'))
+        return new Response(await text)
+      },
+    })
+    const answer = await exchange(
+      service.url,
+      ['POST / HTTP/1.1', 'Host: x', 'Content-Length: 10'],
+      'four',
+    )
+    expect(statusOf(answer)).toBe('408')
+    expect(await Promise.all(read)).toEqual(['closed'])
+    await service.stop()
+  })
+
+  it('takes a body that arrives slowly, and one that the service is slow to read', async () => {
+    const service = await serve({
+      host,
+      port: 0,
+      log,
+      bodyIdleMs: 400,
+      async fetch(request) {
+        await delay(800)
+        return new Response(String((await request.arrayBuffer()).byteLength))
+      },
+    })
+    const slowly = new ReadableStream<Uint8Array>({
+      async start(controller) {
+        for (let part = 0; part < 8; part += 1) {
+          controller.enqueue(new Uint8Array(1))
+          await delay(100)
+        }
+        controller.close()
+      },
+    })
+    const large = new Uint8Array(4 << 20)
+    const post = async (body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>) =>
+      (await fetch(service.url, { method: 'POST', body, duplex: 'half' })).text()
+    expect(await Promise.all([post(slowly), post(large)])).toEqual(['8', String(4 << 20)])
+    await service.stop()
   })
 
   it('says which port is in use and what to do', async () => {

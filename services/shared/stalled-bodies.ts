@@ -1,0 +1,59 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+
+/** Often enough to keep the promise, and cheap: it looks at open requests only. */
+const SWEEPS_PER_LIMIT = 4
+const WITHOUT_BODY = new Set(['GET', 'HEAD'])
+
+interface Progress {
+  readonly response: ServerResponse
+  bytesRead: number
+  /** When the last byte arrived, by `performance.now()`. */
+  at: number
+}
+
+/**
+ * Ends requests whose body stops arriving: after `idleMs` without a byte the sender is answered 408 and cut off, and
+ * whoever reads the body sees it close. A body that this process is slow to read is not stalled.
+ */
+export function endStalledBodies(server: Server, idleMs: number): void {
+  const open = new Map<IncomingMessage, Progress>()
+
+  function follow(incoming: IncomingMessage, response: ServerResponse): void {
+    if (WITHOUT_BODY.has(incoming.method ?? '') || open.has(incoming)) return
+    open.set(incoming, { response, bytesRead: incoming.socket.bytesRead, at: performance.now() })
+    incoming.once('close', () => open.delete(incoming))
+  }
+
+  function sweep(): void {
+    const now = performance.now()
+    for (const [incoming, progress] of open) {
+      const { bytesRead } = incoming.socket
+      if (incoming.complete) {
+        open.delete(incoming)
+      } else if (bytesRead !== progress.bytesRead || isHeldUpHere(incoming)) {
+        Object.assign(progress, { bytesRead, at: now })
+      } else if (now - progress.at >= idleMs) {
+        open.delete(incoming)
+        cut(incoming, progress.response)
+      }
+    }
+  }
+
+  // Before the service sees them: it may have answered when its listener returns.
+  server.prependListener('request', follow)
+  server.prependListener('checkContinue', follow)
+  const timer = setInterval(sweep, idleMs / SWEEPS_PER_LIMIT)
+  timer.unref()
+  server.once('close', () => clearInterval(timer))
+}
+
+/** Bytes that nobody has read yet fill the buffer, so that no more are taken from the connection. */
+const isHeldUpHere = (incoming: IncomingMessage): boolean =>
+  incoming.readableLength >= incoming.readableHighWaterMark
+
+function cut({ socket }: IncomingMessage, response: ServerResponse): void {
+  if (socket.writable && !response.headersSent) {
+    socket.write('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  }
+  socket.destroySoon()
+}

@@ -1,0 +1,103 @@
+import { inspectRoutes } from 'hono/dev'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createWorld } from './world.ts'
+import type { World } from './world.ts'
+
+/** As they stand in an address: NUL, what is no UTF-8, half an escape, other odd things. */
+const ODD = [
+  '%00',
+  'a%00b',
+  '%2500',
+  '%ff',
+  '%c0%80',
+  '%ed%a0%80',
+  '%',
+  '%zz',
+  '%0d%0aSet-Cookie:x=1',
+  '%e2%80%ae',
+  '..%2f..%2fetc',
+  "'%22%3b--",
+  '9'.repeat(40),
+  '-1',
+  'x'.repeat(5000),
+]
+const PARAMETERS = ['next', 'notice', 'state', 'code', 'q', 'page', 'before', 'cursor', 'status']
+
+let world: World
+let routes: { readonly method: string; readonly path: string }[]
+
+beforeAll(async () => {
+  world = await createWorld()
+  const mounted = inspectRoutes(world.app).filter(({ isMiddleware }) => !isMiddleware)
+  routes = mounted.map(({ method, path }) => ({
+    method: method === 'ALL' ? 'GET' : method,
+    path: path.replaceAll('*', 'x').replace(/\{[^}]*\}/g, ''),
+  }))
+})
+
+afterAll(() => world.close())
+
+const withOdd = (path: string, odd: string): string => path.replace(/:[A-Za-z]+\??/g, () => odd)
+
+/** Nobody, a person, and the holder of a token for everything of an organization. */
+async function callers(): Promise<Record<string, string>[]> {
+  const { cookie, csrfToken } = await world.signIn(world.acme)
+  const token = await world.issueToken(world.acme)
+  return [
+    {},
+    { cookie, 'x-csrf-token': csrfToken, 'sec-fetch-site': 'same-origin' },
+    { authorization: `Bearer ${token}` },
+    { authorization: `Basic ${Buffer.from(`__token__:${token}`).toString('base64')}` },
+  ]
+}
+
+async function ask(
+  { method, path }: { method: string; path: string },
+  headers: Record<string, string>,
+): Promise<string | undefined> {
+  const { status } = await world.app.request(path, { method, headers })
+  return status >= 500 ? `${status} ${method} ${path}` : undefined
+}
+
+it('there are routes with a parameter', () => {
+  expect(routes.filter(({ path }) => path.includes(':')).length).toBeGreaterThan(15)
+})
+
+it('no odd byte in the path of any route makes a 5xx, whoever sends it', async () => {
+  const failures: (string | undefined)[] = []
+  for (const headers of await callers()) {
+    for (const { method, path } of routes.filter((each) => each.path.includes(':'))) {
+      for (const odd of ODD) {
+        failures.push(await ask({ method, path: withOdd(path, odd) }, headers))
+      }
+    }
+  }
+  expect(failures.filter(Boolean)).toEqual([])
+})
+
+it('no odd byte in the query of any route makes a 5xx, whoever sends it', async () => {
+  const { automationId } = world.acme.research
+  const failures: (string | undefined)[] = []
+  for (const headers of await callers()) {
+    for (const { method, path } of routes.filter((each) => each.method === 'GET')) {
+      for (const odd of ODD) {
+        const query = PARAMETERS.map((name) => `${name}=${odd}`).join('&')
+        const address = `${withOdd(path, automationId)}?${query}`
+        failures.push(await ask({ method, path: address }, headers))
+      }
+    }
+  }
+  expect(failures.filter(Boolean)).toEqual([])
+})
+
+it('a NUL in the path is an address that has nothing, in the query a mistake that is named', async () => {
+  const answer = async (path: string) => {
+    const response = await world.app.request(path)
+    return [response.status, await response.text()]
+  }
+  const nowhere = await answer('/nowhere')
+  expect(await answer('/tools/public/simple/%00/')).toEqual(nowhere)
+  expect(await answer('/tools/public/files/%00')).toEqual(nowhere)
+  const [status, text] = await answer('/sign-in?next=%00')
+  expect([status, text]).toEqual([400, expect.stringContaining('holds %00 (NUL)')])
+})
