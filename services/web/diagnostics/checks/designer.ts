@@ -3,11 +3,9 @@ import { readCoreTables, readOnly } from '../../../platform/diagnostics.ts'
 import { findInternalOrganization } from '../../../platform/internal-crews.ts'
 import type { InternalOrganization } from '../../../platform/internal-crews.ts'
 import type { KubernetesAddress } from '../../../shared/kubernetes.ts'
-import { failed, passed } from '../findings.ts'
-import { oneFailure, onePassed } from '../layer.ts'
+import { combine, layerOf, oneFailure, onePassed } from '../layer.ts'
 import type { Layer } from '../layer.ts'
 import type { IsMounted } from '../mounted-routes.ts'
-import type { Details, Finding } from '../report.ts'
 import { orAbort } from '../run-checks.ts'
 import type { Check, CheckContext } from '../run-checks.ts'
 import { checkCrewPods } from './crew-pods.ts'
@@ -43,7 +41,7 @@ async function checkTables({ signal, sql }: CheckContext): Promise<Layer> {
     await orAbort(signal, readOnly(sql, readCoreTables))
     return onePassed('project_table_readable')
   } catch (thrown) {
-    return unreadable(thrown)
+    return layerOf(databaseFailure(thrown))
   }
 }
 
@@ -63,7 +61,7 @@ async function checkInstalled(
     const pods = organization ? await checkPods(surroundings, context, organization) : unknownPods
     return [checkInstall(organization), pods]
   } catch (thrown) {
-    return [unreadable(thrown), unknownPods]
+    return [layerOf(databaseFailure(thrown)), unknownPods]
   }
 }
 
@@ -81,24 +79,8 @@ async function checkPods(
     )
     return await checkCrewPods({ ...surroundings, signal, organization, isolated })
   } catch (thrown) {
-    return { ...unreadable(thrown), details: unknownPods.details }
+    return { ...layerOf(databaseFailure(thrown)), details: unknownPods.details }
   }
 }
 
 const unknownPods: Layer = { passed: [], failures: [], details: { crew_pods_status: 'skipped' } }
-
-function unreadable(thrown: unknown): Layer {
-  const { error, details } = databaseFailure(thrown)
-  return oneFailure(details.code, error)
-}
-
-function combine(layers: readonly Layer[]): Finding {
-  const checks = layers.flatMap((layer) => layer.passed)
-  const failures = layers.flatMap((layer) => layer.failures)
-  const details = Object.assign({}, ...layers.map((layer) => layer.details)) as Details
-  const [first] = failures
-  if (!first) return passed({ checks, details })
-  // A database that is unavailable keeps several layers from being read, for one reason.
-  const errors = new Set(failures.map(({ error }) => error))
-  return failed(first.code, [...errors].join('; '), { checks, details })
-}
