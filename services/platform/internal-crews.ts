@@ -27,7 +27,10 @@ export interface InternalOrganization {
   readonly deployments: readonly InternalDeployment[]
 }
 
-/** The platform's own organization with its deployments, if it is installed. */
+/**
+ * The platform's own organization with the crews that have pods of their own, if it is installed. Its automations that
+ * run on the Runner are no crews.
+ */
 export async function findInternalOrganization(
   sql: Queryable,
 ): Promise<InternalOrganization | undefined> {
@@ -36,7 +39,7 @@ export async function findInternalOrganization(
   if (!organization) return undefined
   const deployments = await sql<InternalDeployment[]>`
     select id, slug, app_id, status from deployments
-    where organization_id = ${organization.id} order by id limit 100`
+    where organization_id = ${organization.id} and runs_on is null order by id limit 100`
   return { ...organization, deployments }
 }
 

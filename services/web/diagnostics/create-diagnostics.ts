@@ -25,8 +25,8 @@ import { COMPONENT_NAMES } from './report.ts'
 import { LIMITS } from './run-checks.ts'
 import type { Checks, Limits } from './run-checks.ts'
 
-/** Those that ask the database; none waits for another. */
-const DATABASE_CHECKS = 4
+/** The most transactions of one run at a time: two of the designer and one of three other checks. None waits. */
+const CONNECTIONS_MAX = 5
 
 /** What the probe needs from outside, beside the configuration. */
 export interface DiagnosticsDeps {
@@ -64,7 +64,7 @@ export function createDiagnostics(
     openDatabase: () =>
       openDisposable(address, {
         name: 'web-probe',
-        max: DATABASE_CHECKS,
+        max: CONNECTIONS_MAX,
         connectTimeoutMs: limits.checkMs,
         statementTimeoutMs: limits.checkMs,
       }),

@@ -18,9 +18,11 @@ export const REMEDIATION = {
   idp_unreachable:
     'Check OIDC_ISSUER_URL, DNS, and that the cluster may reach the identity provider (egress policy, HTTPS_PROXY with NODE_USE_ENV_PROXY=1, NODE_EXTRA_CA_CERTS).',
   idp_http_error:
-    'The provider answers, but not with a discovery document. Check that OIDC_ISSUER_URL is the issuer itself, without /.well-known, and is not redirected.',
+    'The provider answers, but not at its discovery endpoint. Check that OIDC_ISSUER_URL is the issuer itself, without /.well-known, and is not redirected.',
   idp_issuer_mismatch:
     'Set OIDC_ISSUER_URL to the issuer that the discovery document names; tokens of any other are refused.',
+  idp_document_incomplete:
+    'The discovery endpoint answers, and sign-in finds no issuer and keys there. Check that OIDC_ISSUER_URL is the issuer itself, without /.well-known.',
   route_not_mounted:
     'This image does not serve that route. Deploy an image of the same version as the chart.',
   internal_org_missing: `${run('designer:install_internal_organization')}.`,
@@ -39,10 +41,14 @@ export const REMEDIATION = {
   tool_repository_missing: `${run('tools:install_public_repository')}.`,
   collector_unreachable:
     'Check COLLECTOR_URL, the collector pods and the network policy. Traces are lost meanwhile; runs are not.',
+  collector_unrecognized:
+    'Something answers at COLLECTOR_URL that does not look like the trace collector. Check that COLLECTOR_URL is the address of its Service.',
   oauth_key_missing:
     'Set PLATFORM_OAUTH_API_KEY on this pod: it comes from the platform Secret. Restart the pod after the Secret is right.',
   oauth_unreachable:
     'Check PLATFORM_OAUTH_API_BASE_URL, the pods of the OAuth service and the network policy.',
+  oauth_http_error:
+    'The OAuth service is reachable and cannot serve. Look at its logs and at its database.',
   llm_missing_credentials:
     'Set the missing variables on the web pods, give the connections keys of their own, or remove them.',
   llm_unreachable:

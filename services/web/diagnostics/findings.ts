@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
 import { REMEDIATION } from './failure-codes.ts'
 import type { FailureCode } from './failure-codes.ts'
-import type { Failure, Finding } from './report.ts'
+import type { Details, Failure, Finding } from './report.ts'
 
 /** Generous: the report cuts it shorter, after its secrets are out. */
 const TEXT_LENGTH_MAX = 4000
@@ -22,6 +22,23 @@ export function failed(code: FailureCode, error: string, facts: Facts = {}): Fai
     details: { code, remediation: REMEDIATION[code], ...details },
   }
 }
+
+/** A trouble that SPEC 7 does not count as a failure: the status stays, and a reader sees it. */
+export interface Warning {
+  readonly code: FailureCode
+  readonly message: string
+  readonly remediation: string
+}
+
+export const warning = (code: FailureCode, message: string): Warning => ({
+  code,
+  message,
+  remediation: REMEDIATION[code],
+})
+
+/** `details` with its warnings, if there are any. */
+export const withWarnings = (details: Details, warnings: readonly Warning[]): Details =>
+  warnings.length > 0 ? { ...details, warnings } : details
 
 /** Why something could not be reached, beginning with the words of SPEC 7: `ConnectionFailed: …` or `TimeoutError: …`. */
 export function describeOutage(thrown: unknown): string {

@@ -1,11 +1,14 @@
 import { request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { toError } from '../../shared/errors.ts'
 
 export interface ProbeAnswer {
   readonly status: number
-  /** Parsed; undefined when it is no JSON or has more than `bytesMax`. */
+  /** Parsed; undefined when it is no JSON, has more than `bytesMax`, or did not arrive. */
   readonly json: unknown
+  /** Why the body did not arrive, if the connection broke or hung after the head of the answer. */
+  readonly cut?: Error
 }
 
 export interface ProbeOptions {
@@ -16,7 +19,7 @@ export interface ProbeOptions {
 
 /**
  * One GET without credentials. Follows no redirect, and leaves no socket behind: an answer that is too large is cut,
- * and an abort destroys the connection. Rejects when there is no answer.
+ * and an abort destroys the connection. Rejects when there is no head of an answer.
  */
 export function probe(url: URL, { signal, bytesMax }: ProbeOptions): Promise<ProbeAnswer> {
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest
@@ -26,14 +29,24 @@ export function probe(url: URL, { signal, bytesMax }: ProbeOptions): Promise<Pro
     'user-agent': 'platform-probe',
   }
   return new Promise((resolve, reject) => {
+    let answered = false
     const outgoing = request(url, { method: 'GET', headers, signal }, (response) => {
+      answered = true
       const status = response.statusCode ?? 0
       readJson(response, bytesMax)
-        .then((json) => resolve({ status, json }), reject)
+        .then(
+          (json) => resolve({ status, json }),
+          (thrown: unknown) => {
+            const cut = toError(signal.aborted ? signal.reason : thrown)
+            resolve({ status, json: undefined, cut })
+          },
+        )
         .finally(() => outgoing.destroy())
     })
     // Stays: a connection that is cut after the answer must not end the process.
-    outgoing.on('error', reject)
+    outgoing.on('error', (error) => {
+      if (!answered) reject(error)
+    })
     outgoing.end()
   })
 }

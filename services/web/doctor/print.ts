@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import type { Answer, DoctorReport } from './ask.ts'
 import type { KeyComparison } from './compare-keys.ts'
 
@@ -40,7 +41,19 @@ function printComponent(name: string, component: DoctorReport['components'][stri
   return [
     `  ${head}  ${text}`.trimEnd(),
     ...(typeof remediation === 'string' ? [`${INDENT}→ ${plain(remediation)}`] : []),
+    ...warningsOf(details).flatMap((warning) => [
+      `${INDENT}! ${plain(warning.message)}`,
+      `${INDENT}→ ${plain(warning.remediation)}`,
+    ]),
   ]
+}
+
+const warning = v.object({ message: v.string(), remediation: v.string() })
+const warned = v.object({ warnings: v.array(warning) })
+
+function warningsOf(details: Record<string, unknown>): readonly v.InferOutput<typeof warning>[] {
+  const parsed = v.safeParse(warned, details)
+  return parsed.success ? parsed.output.warnings : []
 }
 
 /** What tells one component without checks from another: where it is. */

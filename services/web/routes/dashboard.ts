@@ -4,7 +4,7 @@ import { countExecutions, listRecentExecutions } from '../../platform/executions
 import { requireSession } from '../auth/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { dashboardPage } from '../views/dashboard-page.ts'
-import { noticeOf } from '../views/notices.ts'
+import { noticeOf, warningOf } from '../views/notices.ts'
 
 const RECENT = 10
 
@@ -21,8 +21,9 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
       countExecutionsByHour(sql, organizationId),
       listRecentExecutions(sql, organizationId, RECENT),
     ])
-    const notice = noticeOf(c.req.query('notice'))
-    return c.html(dashboardPage({ session, notice, automations, counts, hours, recent }))
+    const told = c.req.query('notice')
+    const messages = { notice: noticeOf(told), warning: warningOf(told) }
+    return c.html(dashboardPage({ session, ...messages, automations, counts, hours, recent }))
   })
   return routes
 }

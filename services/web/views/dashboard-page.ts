@@ -7,12 +7,13 @@ import { automationsTable } from './automations-page.ts'
 import { executionsTable } from './executions-table.ts'
 import { count } from './format.ts'
 import { page } from './layout.ts'
-import { emptyState, noticeBox } from './parts.ts'
+import { emptyState, noticeBox, warningBox } from './parts.ts'
 import type { Html } from './parts.ts'
 
 export interface DashboardPage {
   readonly session: Session
   readonly notice?: string | undefined
+  readonly warning?: string | undefined
   readonly automations: readonly AutomationActivity[]
   readonly counts: Readonly<Record<ExecutionStatus, number>>
   readonly hours: readonly HourOfExecutions[]
@@ -22,7 +23,7 @@ export interface DashboardPage {
 const AUTOMATIONS_SHOWN = 8
 
 export function dashboardPage(dashboard: DashboardPage): Html {
-  const { session, notice, automations, hours, recent } = dashboard
+  const { session, notice, warning, automations, hours, recent } = dashboard
   return page(
     { title: 'Dashboard', session, current: '/' },
     html`<div class="page-head">
@@ -31,7 +32,7 @@ export function dashboardPage(dashboard: DashboardPage): Html {
           <p class="hint">${session.organization}</p>
         </div>
       </div>
-      ${noticeBox(notice)} ${statistics(dashboard)}
+      ${noticeBox(notice)} ${warning ? warningBox(warning) : ''} ${statistics(dashboard)}
       <section class="card" aria-labelledby="activity">
         <div class="card-head">
           <h2 id="activity">Last 24 hours</h2>

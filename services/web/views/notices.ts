@@ -6,8 +6,6 @@ const NOTICES = {
   'client-unbound':
     'The automation has no OAuth client any more. Its tokens are refused from now on.',
   stopped: 'The execution is stopped.',
-  'platform-health-unavailable':
-    'The health report exists on Kubernetes only, with PLATFORM_SELF_HOSTED=true. This deployment has none.',
   'llm-connection-created': 'The connection is created. Test it here.',
   'llm-connection-saved': 'The connection is saved.',
   'llm-key-forgotten':
@@ -16,7 +14,17 @@ const NOTICES = {
   'over-already': 'The execution was over already.',
 } as const
 
+const WARNINGS = {
+  'platform-health-unavailable':
+    'The health report exists on Kubernetes only, with PLATFORM_SELF_HOSTED=true. This deployment has none.',
+} as const
+
 /** What a redirect tells: one of our own texts, never one from the address. */
-export function noticeOf(key: string | undefined): string | undefined {
-  return Object.entries(NOTICES).find(([each]) => each === key)?.[1]
+export const noticeOf = (key: string | undefined): string | undefined => textOf(NOTICES, key)
+
+/** Why a redirect leads here instead of where the reader wanted to go. */
+export const warningOf = (key: string | undefined): string | undefined => textOf(WARNINGS, key)
+
+function textOf(texts: Readonly<Record<string, string>>, key = ''): string | undefined {
+  return Object.hasOwn(texts, key) ? texts[key] : undefined
 }

@@ -31,6 +31,8 @@ const missingRow = v.object({
   any_of: v.optional(v.array(v.array(v.string())), []),
 })
 
+const warning = v.object({ code: v.string(), message: v.string(), remediation: v.string() })
+
 /** What the page shows of `details`; the download has all of it. */
 const details = v.object({
   remediation: v.optional(v.string()),
@@ -47,6 +49,7 @@ const details = v.object({
   missing_credentials: v.optional(v.array(missingRow), []),
   probed_providers: v.optional(v.array(v.string()), []),
   connection_count: v.optional(v.number()),
+  warnings: v.optional(v.array(warning), []),
 })
 
 export type ShownDetails = v.InferOutput<typeof details>

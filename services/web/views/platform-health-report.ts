@@ -59,15 +59,19 @@ function verdictBanner(
     (name) => report.components[name].status !== 'skipped',
   ).length
   const skipped = COMPONENT_NAMES.length - checked
-  const summary =
+  const warned = COMPONENT_NAMES.flatMap((name) => warnings(report.components[name])).length
+  const counts = [
     failing > 0
       ? `${failing} of ${plural(checked, 'checked component')} failed`
-      : `${plural(checked, 'component')} checked${skipped > 0 ? `, ${skipped} skipped` : ''}`
+      : `${plural(checked, 'component')} checked`,
+    ...(failing === 0 && skipped > 0 ? [`${skipped} skipped`] : []),
+    ...(warned > 0 ? [plural(warned, 'warning')] : []),
+  ]
   return html`<section class="card verdict ${tone}" aria-label="Verdict" role="status">
     <span class="verdict-icon">${icon(report.status === 'ok' ? 'check' : 'alert')}</span>
     <div class="verdict-text">
       <h2>${VERDICTS[report.status]}</h2>
-      <p>${summary}, in ${duration(report.duration_ms)}.</p>
+      <p>${counts.join(', ')}, in ${duration(report.duration_ms)}.</p>
     </div>
     <div class="verdict-actions">
       <a class="button" href="?download=1&amp;run=${id}">Download JSON</a>
@@ -104,7 +108,7 @@ function failureCard(name: ComponentName, result: ComponentResult): Html {
         ? html`<p class="remedy"><strong>What to do</strong> ${details.remediation}</p>`
         : ''
     }
-    ${facts(result)}
+    ${warnings(result)} ${facts(result)}
   </section>`
 }
 
@@ -113,10 +117,18 @@ function componentItem(name: ComponentName, result: ComponentResult): Html {
     <div class="probe-name">
       <h3>${TITLES[name]}</h3>
       ${result.status === 'skipped' ? html`<p class="hint">${skipReason(name)}</p>` : facts(result)}
+      ${warnings(result)}
     </div>
     <span class="pair">${latencyBadge(result)} ${statusPill(result.status)}</span>
   </li>`
 }
+
+/** What does not count as a failure and deserves a look. */
+const warnings = (result: ComponentResult): Html[] =>
+  shownDetails(result).warnings.map(
+    ({ message, remediation }) =>
+      html`<p class="remedy warning"><strong>Warning</strong> ${message}. ${remediation}</p>`,
+  )
 
 /** The checks that passed and the facts that tell one pod from another. */
 function facts(result: ComponentResult): Html | string {

@@ -54,6 +54,7 @@ export const platformHealthStyle = `
   background: var(--sunken);
   overflow-wrap: anywhere;
 }
+.remedy.warning { border-left-color: var(--waiting); margin-top: 6px; }
 .remedy strong { display: block; font-size: 12.5px; font-weight: 600; color: var(--soft); }
 .probe-list > li {
   display: flex;

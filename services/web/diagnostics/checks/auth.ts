@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { WebConfig } from '../../env.ts'
-import { describeOutage, failed, passed, skipped } from '../findings.ts'
+import { describeOutage, failed, passed, skipped, warning, withWarnings } from '../findings.ts'
+import type { Warning } from '../findings.ts'
 import { probe } from '../http-probe.ts'
 import type { ProbeAnswer } from '../http-probe.ts'
 import type { Finding } from '../report.ts'
@@ -31,23 +32,30 @@ export function authCheck({ AUTH_PROVIDER: provider, OIDC_ISSUER_URL: issuer }: 
 }
 
 function judge(
-  { status, json }: ProbeAnswer,
+  { status, json, cut }: ProbeAnswer,
   { provider, issuer }: { provider: string; issuer: string },
 ): Finding {
   const facts = { provider, http_status: status }
   if (status !== 200) {
     return failed('idp_http_error', `HTTP ${status} from the discovery endpoint`, facts)
   }
+  if (cut) return failed('idp_unreachable', describeOutage(cut), facts)
+  const doubt = doubtAbout(json, issuer)
+  return passed(doubt ? { ...facts, details: withWarnings({}, [doubt]) } : facts)
+}
+
+/** Why people may fail to sign in although the endpoint answers. */
+function doubtAbout(json: unknown, issuer: string): Warning | undefined {
   const document = v.safeParse(discoveryDocument, json)
   if (!document.success) {
-    return failed('idp_http_error', 'HTTP 200 without a discovery document', facts)
+    return warning('idp_document_incomplete', 'HTTP 200 without a discovery document')
   }
   const named = document.output.issuer
-  if (!isSameIssuer(named, issuer)) {
-    const error = `issuer mismatch: configured is ${issuer}, the discovery document names ${named}`
-    return failed('idp_issuer_mismatch', error, facts)
-  }
-  return passed(facts)
+  if (isSameIssuer(named, issuer)) return undefined
+  return warning(
+    'idp_issuer_mismatch',
+    `issuer mismatch: configured is ${issuer}, the discovery document names ${named}`,
+  )
 }
 
 /**

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
-import { describeOutage, failed, passed, skipped } from '../findings.ts'
+import { describeOutage, failed, passed, skipped, warning, withWarnings } from '../findings.ts'
 import { probe } from '../http-probe.ts'
 import type { ProbeAnswer } from '../http-probe.ts'
+import type { Details, Finding } from '../report.ts'
 import type { Check } from '../run-checks.ts'
 
 const ANSWER_BYTES_MAX = 64 * 1024
@@ -20,13 +21,8 @@ export function collectorCheck(url: string | undefined): Check {
       const target = new URL(`${url}/health`)
       const details = { host: target.host }
       try {
-        const { status, json } = await probe(target, { signal, bytesMax: ANSWER_BYTES_MAX })
-        const health = v.safeParse(healthReport, json)
-        if (status === 200 && health.success) {
-          return passed({ details: { ...details, collector: health.output } })
-        }
-        const error = describeAnswer({ status, json })
-        return failed('collector_unreachable', error, { details })
+        const answer = await probe(target, { signal, bytesMax: ANSWER_BYTES_MAX })
+        return judge(answer, details)
       } catch (thrown) {
         return failed('collector_unreachable', describeOutage(thrown), { details })
       }
@@ -34,7 +30,17 @@ export function collectorCheck(url: string | undefined): Check {
   }
 }
 
-const describeAnswer = ({ status }: ProbeAnswer): string =>
-  status === 200
-    ? 'HTTP 200 without a health report: something else answers at COLLECTOR_URL'
-    : `HTTP ${status} from the collector`
+function judge({ status, json, cut }: ProbeAnswer, details: Details): Finding {
+  if (status !== 200) {
+    return failed('collector_unreachable', `HTTP ${status} from the collector`, { details })
+  }
+  if (cut) return failed('collector_unreachable', describeOutage(cut), { details })
+  const health = v.safeParse(healthReport, json)
+  if (health.success) return passed({ details: { ...details, collector: health.output } })
+  return passed({ details: withWarnings(details, [UNRECOGNIZED]) })
+}
+
+const UNRECOGNIZED = warning(
+  'collector_unrecognized',
+  'HTTP 200 without a health report: something else may answer at COLLECTOR_URL',
+)

@@ -10,7 +10,7 @@ import type { Layer } from '../layer.ts'
 export interface CrewPods {
   readonly kubernetes: KubernetesAddress | undefined
   readonly crewNamespace: string | undefined
-  readonly organization: InternalOrganization | undefined
+  readonly organization: InternalOrganization
   /** The flag `k8s_namespace_isolation`, as it is now. */
   readonly isolated: boolean
   readonly signal: AbortSignal
@@ -25,8 +25,8 @@ interface Crew {
 /** Behind every crew of the internal organization that says it is online there is a Deployment with a ready pod. */
 export async function checkCrewPods(pods: CrewPods): Promise<Layer> {
   const { kubernetes, crewNamespace, organization, isolated, signal } = pods
-  const online = organization?.deployments.filter(({ status }) => status === 'Crew is Online') ?? []
-  if (!kubernetes || !crewNamespace || !organization || online.length === 0) {
+  const online = organization.deployments.filter(({ status }) => status === 'Crew is Online')
+  if (!kubernetes || !crewNamespace || online.length === 0) {
     return { passed: [], failures: [], details: { crew_pods_status: 'skipped' } }
   }
   const namespace = crewNamespaceOf(crewNamespace, { organizationId: organization.id, isolated })

@@ -1,4 +1,5 @@
 import { isDatabaseAway, sqlState } from '../../../shared/database.ts'
+import { toError } from '../../../shared/errors.ts'
 import { describeOutage, failed, isTimeout, passed, textOf } from '../findings.ts'
 import { orAbort } from '../run-checks.ts'
 import type { Check } from '../run-checks.ts'
@@ -25,7 +26,11 @@ export const databaseCheck: Check = {
 }
 
 const loginRefused = (thrown: unknown): Failure =>
-  failed('db_auth_failed', `bad credentials: ${textOf(thrown)} (SQLSTATE ${sqlState(thrown)})`)
+  failed('db_auth_failed', `bad credentials: ${refusalOf(thrown)}`)
+
+/** The server's own words, and its code once. */
+const refusalOf = (thrown: unknown): string =>
+  `${toError(thrown).message} (SQLSTATE ${sqlState(thrown)})`
 
 /** What a failed statement says about the database. */
 export function databaseFailure(thrown: unknown): Failure {
@@ -37,5 +42,5 @@ export function databaseFailure(thrown: unknown): Failure {
   if (state === '' || isDatabaseAway(thrown) || state === '3D000') {
     return failed('db_unreachable', describeOutage(thrown))
   }
-  return failed('tables_unreadable', `tables not readable: ${textOf(thrown)} (SQLSTATE ${state})`)
+  return failed('tables_unreadable', `tables not readable: ${refusalOf(thrown)}`)
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { WebConfig } from '../../env.ts'
-import { describeOutage, failed, passed, skipped } from '../findings.ts'
+import { describeOutage, failed, passed, skipped, warning, withWarnings } from '../findings.ts'
+import type { Warning } from '../findings.ts'
 import { probe } from '../http-probe.ts'
 import type { Check } from '../run-checks.ts'
 
@@ -22,12 +23,13 @@ export function oauthCheck(config: Config, pod: string): Check {
         ...(key === undefined ? {} : { api_key_fingerprint: fingerprint(key) }),
         pod,
       }
-      const outage = await findOutage(target, signal)
+      const { outage, warnings = [] } = await ask(target, signal)
+      const facts = { details: withWarnings(details, warnings) }
       if (key === undefined) {
         const error = ['API key missing: PLATFORM_OAUTH_API_KEY is not set on this pod', outage]
-        return failed('oauth_key_missing', error.filter(Boolean).join('; '), { details })
+        return failed('oauth_key_missing', error.filter(Boolean).join('; '), facts)
       }
-      return outage ? failed('oauth_unreachable', outage, { details }) : passed({ details })
+      return outage ? failed('oauth_unreachable', outage, facts) : passed(facts)
     },
   }
 }
@@ -37,12 +39,18 @@ export function fingerprint(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, FINGERPRINT_LENGTH)
 }
 
-/** Why the service does not work from here. It may well not know `/health`; what fails inside it is no answer, though. */
-async function findOutage(url: URL, signal: AbortSignal): Promise<string | undefined> {
+interface Answer {
+  readonly outage?: string
+  readonly warnings?: readonly Warning[]
+}
+
+/** Any answer is one: the service may not know `/health`, and one that fails inside is reachable all the same. */
+async function ask(url: URL, signal: AbortSignal): Promise<Answer> {
   try {
     const { status } = await probe(url, { signal, bytesMax: 0 })
-    return status >= 500 ? `HTTP ${status} from the OAuth service` : undefined
+    if (status < 500) return {}
+    return { warnings: [warning('oauth_http_error', `HTTP ${status} from the OAuth service`)] }
   } catch (thrown) {
-    return describeOutage(thrown)
+    return { outage: describeOutage(thrown) }
   }
 }

@@ -9,7 +9,7 @@ import { createDatabase } from '../../../support/postgres.ts'
 import type { TestDatabase } from '../../../support/postgres.ts'
 import type { DiagnosticsDeps } from '../../../../services/web/diagnostics/create-diagnostics.ts'
 import { LIMITS } from '../../../../services/web/diagnostics/run-checks.ts'
-import { codeOf, examineComponent, install } from './support/clinic.ts'
+import { codeOf, examineComponent, install, warningsOf } from './support/clinic.ts'
 import type { Patient } from './support/clinic.ts'
 import {
   blackHole,
@@ -166,9 +166,6 @@ describe('auth', () => {
     ['HTTP 500', () => json(500, {}), 500],
     ['HTTP 503', () => page(503), 503],
     ['HTTP 302', () => redirect('http://169.254.169.254/'), 302],
-    ['HTTP 200 without a discovery document', () => page(), 200],
-    ['HTTP 200 without a discovery document', huge, 200],
-    ['HTTP 200 without a discovery document', () => json(200, null), 200],
   ] as const)('fails for an answer that is none: %s', async (error, fault, status) => {
     await during(fault(), async ({ url }) => {
       const result = await ask(url)
@@ -178,15 +175,49 @@ describe('auth', () => {
     })
   })
 
-  it('fails for the document of another issuer', async () => {
+  it.each([
+    ['a web page', () => page()],
+    ['10 MB', huge],
+    ['null', () => json(200, null)],
+    ['a document without jwks_uri', () => json(200, { issuer: 'https://idp.example' })],
+  ] as const)('passes with a warning when the endpoint answers with %s', async (_, fault) => {
+    await during(fault(), async ({ url }) => {
+      const result = await ask(url)
+      expect(result).toMatchObject({ status: 'ok', provider: 'okta', http_status: 200 })
+      expect(result).not.toHaveProperty('error')
+      expect(warningsOf(result)).toEqual([
+        {
+          code: 'idp_document_incomplete',
+          message: 'HTTP 200 without a discovery document',
+          remediation: expect.stringContaining('OIDC_ISSUER_URL'),
+        },
+      ])
+    })
+  })
+
+  it('passes with a warning for the document of another issuer', async () => {
     await during(
       discovery(() => 'https://other.example'),
       async ({ url }) => {
         const result = await ask(url)
-        expect(codeOf(result)).toBe('idp_issuer_mismatch')
-        expect(result.error).toContain('https://other.example')
+        expect(result).toMatchObject({ status: 'ok', http_status: 200 })
+        expect(warningsOf(result)).toMatchObject([
+          {
+            code: 'idp_issuer_mismatch',
+            message: expect.stringContaining('https://other.example'),
+          },
+        ])
       },
     )
+  })
+
+  it('keeps the HTTP status of an endpoint whose document does not arrive', async () => {
+    await during(dripping(), async ({ url, limits }) => {
+      const result = await ask(url, limits)
+      expect(result).toMatchObject({ status: 'fail', provider: 'okta', http_status: 200 })
+      expect(codeOf(result)).toBe('idp_unreachable')
+      expect(result.error).toMatch(/^TimeoutError: /)
+    })
   })
 })
 
@@ -210,8 +241,6 @@ describe('collector', () => {
     ['HTTP 503', () => json(503, { status: 'draining' }), /^HTTP 503 /],
     ['HTTP 404', () => page(404), /^HTTP 404 /],
     ['a redirect', () => redirect('https://example.com/'), /^HTTP 302 /],
-    ['a web page', () => page(), /^HTTP 200 without a health report/],
-    ['10 MB', huge, /^HTTP 200 without a health report/],
   ] as const)('fails for %s', async (_, fault, error) => {
     await during(fault(), async (server) => {
       const result = await ask(server)
@@ -219,6 +248,23 @@ describe('collector', () => {
       expect(result.error).toMatch(error)
     })
   })
+
+  it.each([
+    ['a web page', () => page()],
+    ['10 MB', huge],
+    ['an empty object', () => json(200, {})],
+  ] as const)(
+    'passes with a warning for an answer that is no health report: %s',
+    async (_, fault) => {
+      await during(fault(), async (server) => {
+        const result = await ask(server)
+        expect(result).toMatchObject({ status: 'ok', details: { host: new URL(server.url).host } })
+        expect(warningsOf(result)).toMatchObject([
+          { code: 'collector_unrecognized', message: expect.stringMatching(/^HTTP 200 without/) },
+        ])
+      })
+    },
+  )
 })
 
 describe('oauth', () => {
@@ -254,17 +300,24 @@ describe('oauth', () => {
     })
   })
 
-  it.each([...FAULTS, ['HTTP 503', () => json(503, {}), /^HTTP 503 /]] as const)(
-    'fails for %s, with the fingerprint all the same',
-    async (_, fault, error) => {
-      await during(fault(), async ({ url, limits }) => {
-        const result = await examine('oauth', env(url), { diagnostics: { limits } })
-        expect(codeOf(result)).toBe('oauth_unreachable')
-        expect(result.error).toMatch(error)
-        expect(result.details).toHaveProperty('api_key_fingerprint')
-      })
-    },
-  )
+  it.each(FAULTS)('fails for %s, with the fingerprint all the same', async (_, fault, error) => {
+    await during(fault(), async ({ url, limits }) => {
+      const result = await examine('oauth', env(url), { diagnostics: { limits } })
+      expect(codeOf(result)).toBe('oauth_unreachable')
+      expect(result.error).toMatch(error)
+      expect(result.details).toHaveProperty('api_key_fingerprint')
+    })
+  })
+
+  it('passes with a warning when the service is reachable and fails inside', async () => {
+    await during(json(503, {}), async ({ url }) => {
+      const result = await examine('oauth', env(url))
+      expect(result).toMatchObject({ status: 'ok', details: { api_key_configured: true } })
+      expect(warningsOf(result)).toMatchObject([
+        { code: 'oauth_http_error', message: 'HTTP 503 from the OAuth service' },
+      ])
+    })
+  })
 
   it.each([401, 404])('passes when the service knows no such page (HTTP %s)', async (status) => {
     await during(json(status, {}), async ({ url }) => {
@@ -283,6 +336,7 @@ describe('tools', () => {
     const result = await examineComponent('tools', { databaseUrl: fresh.url })
     expect(result.error).toBe('public tool repository not provisioned')
     expect(codeOf(result)).toBe('tool_repository_missing')
+    expect(result.checks).toEqual(['tools_index_route_mounted'])
     await fresh.drop()
   })
 
@@ -290,6 +344,7 @@ describe('tools', () => {
     const empty = await createDatabase('empty')
     const result = await examineComponent('tools', { databaseUrl: empty.url })
     expect(codeOf(result)).toBe('tables_unreadable')
+    expect(result.checks).toEqual(['tools_index_route_mounted'])
     await empty.drop()
   })
 })

@@ -133,6 +133,11 @@ describe('a database that fails (SPEC 7)', () => {
       const { http, report } = await clinic.report()
       expect(http).toBe(200)
       expect(codeOf(report.components.designer)).toBe('db_timeout')
+      expect(report.components.designer.checks).toEqual([
+        'designer_v2_route_mounted',
+        'agent_install_complete',
+        'runner_install_complete',
+      ])
       expect(report.components.database.status).toBe('ok')
     })
   })
@@ -163,6 +168,7 @@ describe('a database that fails (SPEC 7)', () => {
     expect(codeOf(report.components.database)).toBe('db_unreachable')
     expect(report.components.database.error).toMatch(/^ConnectionFailed: .*ECONNREFUSED/)
     expect(report.components.designer.checks).toEqual(['designer_v2_route_mounted'])
+    expect(report.components.designer.error?.match(/ECONNREFUSED/g)).toHaveLength(1)
     server = await startServer()
     expect(await clinic.report()).toMatchObject({ http: 200, report: { status: 'ok' } })
   })

@@ -53,6 +53,15 @@ describe('npm run doctor', () => {
     )
   })
 
+  it('tells a warning, and exits with 0', async () => {
+    const failing = await json(503, {})
+    open.push({ close: () => failing.stop() })
+    const { url } = await serve({ env: { PLATFORM_OAUTH_API_BASE_URL: failing.url } })
+    const { exitCode, stdout } = await doctor('--url', url)
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/^ {2}ok +oauth .*\n +! HTTP 503 from the OAuth service\n +→ The OAuth/m)
+  })
+
   it('exits with 2 where the platform does not work', async () => {
     const idp = await closed()
     const { url } = await serve({ env: { OIDC_ISSUER_URL: idp.url } })

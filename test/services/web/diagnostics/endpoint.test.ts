@@ -172,14 +172,6 @@ const CASES: readonly Case[] = [
     error: /^HTTP 500 /,
   },
   {
-    name: 'an identity provider of another name',
-    component: 'auth',
-    arrange: () =>
-      at('OIDC_ISSUER_URL', json(200, { issuer: 'https://other.test', jwks_uri: 'https://x' })),
-    code: 'idp_issuer_mismatch',
-    error: /^issuer mismatch: /,
-  },
-  {
     name: 'a collector that is away',
     component: 'collector',
     arrange: () => at('COLLECTOR_URL', closed()),

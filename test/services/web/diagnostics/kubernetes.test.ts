@@ -1,9 +1,12 @@
 import { unlink } from 'node:fs/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { setFlag } from '../../../../services/platform/feature-flags.ts'
+import { ensureProjectAutomation } from '../../../../services/platform/project-deployments.ts'
+import { ensureProject, publishVersion } from '../../../../services/platform/projects.ts'
 import { connectDatabase, parseAddress } from '../../../../services/shared/database.ts'
 import type { Database } from '../../../../services/shared/database.ts'
 import type { EnvSource } from '../../../../services/shared/env.ts'
+import { definition } from '../../../support/crew.ts'
 import { startKubernetes, forbidden } from '../../../support/kubernetes.ts'
 import type { KubernetesStub } from '../../../support/kubernetes.ts'
 import { createDatabase } from '../../../support/postgres.ts'
@@ -338,6 +341,85 @@ describe('designer', () => {
     expect(codeOf(both)).toBe('agent_install_incomplete')
     expect(both.error).toMatch(/^agent install incomplete: .*; runner install incomplete: /)
     expect(both.checks).toEqual(['project_table_readable', 'designer_v2_route_mounted'])
+  })
+
+  it('looks for no pods of an automation that runs on the Runner', async () => {
+    const fresh = await createDatabase('platform')
+    const own = connectDatabase(parseAddress(fresh.url), { name: 'test', max: 1 })
+    const organization = await install(own)
+    const projectId = await ensureProject(own, { organizationId: organization, name: 'Digest' })
+    await publishVersion(own, projectId, definition)
+    const project = { organizationId: organization, projectId }
+    expect(await ensureProjectAutomation(own, project)).toMatchObject({ status: 'Crew is Online' })
+    await own.end()
+    serveCrews()
+    const result = await examineComponent('designer', {
+      databaseUrl: fresh.url,
+      env: ENV,
+      diagnostics: { kubernetes: stub.address },
+    })
+    expect(result).toMatchObject({
+      status: 'ok',
+      details: { crew_pods: { deployment_count: 2, ready_count: 2 } },
+    })
+    expect(result.details?.['internal_deployments']).toHaveLength(2)
+    await fresh.drop()
+  })
+
+  it.each(['projects', 'project_versions', 'executions'])(
+    'looks at the installed crews and their pods while %s is unreadable',
+    async (table) => {
+      const fresh = await createDatabase('platform')
+      const own = connectDatabase(parseAddress(fresh.url), { name: 'test', max: 1 })
+      await install(own)
+      await own`alter table ${own(table)} rename to elsewhere`
+      await own.end()
+      serveCrews()
+      const result = await examineComponent('designer', {
+        databaseUrl: fresh.url,
+        env: ENV,
+        diagnostics: { kubernetes: stub.address },
+      })
+      expect(codeOf(result)).toBe('tables_unreadable')
+      expect(result.error).toBe(
+        `tables not readable: relation "${table}" does not exist (SQLSTATE 42P01)`,
+      )
+      expect(result.checks).toEqual([
+        'designer_v2_route_mounted',
+        'agent_install_complete',
+        'runner_install_complete',
+        'crew_pods_ready',
+      ])
+      expect(result.details).toMatchObject({
+        internal_organization: 'Platform',
+        crew_pods_status: 'ok',
+      })
+      await fresh.drop()
+    },
+  )
+
+  it('keeps what the other layers say while the feature flags are unreadable', async () => {
+    const fresh = await createDatabase('platform')
+    const own = connectDatabase(parseAddress(fresh.url), { name: 'test', max: 1 })
+    await install(own)
+    await own`alter table feature_flags rename to elsewhere`
+    await own.end()
+    serveCrews()
+    const result = await examineComponent('designer', {
+      databaseUrl: fresh.url,
+      env: ENV,
+      diagnostics: { kubernetes: stub.address },
+    })
+    expect(codeOf(result)).toBe('tables_unreadable')
+    expect(result.error).toContain('"feature_flags" does not exist')
+    expect(result.checks).toEqual([
+      'project_table_readable',
+      'designer_v2_route_mounted',
+      'agent_install_complete',
+      'runner_install_complete',
+    ])
+    expect(result.details).toMatchObject({ crew_pods_status: 'skipped' })
+    await fresh.drop()
   })
 
   it('fails without the internal organization and without tables, and looks at the rest', async () => {

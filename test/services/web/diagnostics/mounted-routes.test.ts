@@ -46,5 +46,6 @@ describe('the routes that the report asks for (SPEC 2.3)', () => {
     const tools = await toolsCheck(nowhere()).run(context())
     expect(codeOf(tools)).toBe('route_not_mounted')
     expect(tools.error).toMatch(/^tools index route not mounted$/)
+    expect(tools.checks).toEqual(['public_repository_provisioned'])
   })
 })

@@ -5,7 +5,7 @@ import type { Role } from '../../../../services/platform/users.ts'
 import { COMPONENT_NAMES } from '../../../../services/web/diagnostics/report.ts'
 import { serveClinic } from './support/clinic.ts'
 import type { Clinic, Patient } from './support/clinic.ts'
-import { closed, httpServer, silent } from './support/faults.ts'
+import { closed, httpServer, json, silent } from './support/faults.ts'
 import { LIST, startTown } from './support/town.ts'
 import type { Town } from './support/town.ts'
 
@@ -74,6 +74,18 @@ describe('GET /admin/platform_health (SPEC 4.3)', () => {
     expect(page).toContain('collector_unreachable')
     expect(page).toMatch(/What to do<\/strong> Check COLLECTOR_URL/)
     expect(page.indexOf('ECONNREFUSED')).toBeLessThan(page.indexOf('Other components'))
+  })
+
+  it('shows a warning beside a component that passes', async () => {
+    const failing = await json(503, {})
+    open.push({ close: () => failing.stop() })
+    const env = { PLATFORM_OAUTH_API_BASE_URL: failing.url }
+    const page = await read(await get(await serve({ env })))
+    expect(page).toContain('Everything that is configured works')
+    expect(page).toContain('8 components checked, 1 warning, in')
+    expect(page).toMatch(
+      /class="remedy warning"><strong>Warning<\/strong> HTTP 503 from the OAuth service\. The OAuth/,
+    )
   })
 
   it('sends the frame at once, and each component when it has its result', async () => {
@@ -194,6 +206,8 @@ describe('GET /admin/platform_health (SPEC 4.3)', () => {
     const location = response.headers.get('location') ?? ''
     const dashboard = await read(await get(clinic, location))
     expect(dashboard).toContain('The health report exists on Kubernetes only')
+    expect(dashboard).toContain('class="notice waiting"')
+    expect(dashboard).not.toContain('class="notice good"')
     expect((await get(clinic, PATH, { cookie: member })).status).toBe(404)
     expect(town.hits.collector).toBe(before)
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSession } from '../../../../services/platform/sessions.ts'
 import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
 import { addressUrl, parseAddress } from '../../../../services/shared/database.ts'
-import { codeOf, serveClinic, TOKEN } from './support/clinic.ts'
+import { codeOf, serveClinic, TOKEN, warningsOf } from './support/clinic.ts'
 import type { Patient } from './support/clinic.ts'
 import { closed, httpServer } from './support/faults.ts'
 import type { Fault } from './support/faults.ts'
@@ -88,10 +88,12 @@ describe('secrets in what others answer (SPEC 7)', () => {
         },
       }),
     )
-    expect(codeOf(report.components.auth)).toBe('idp_issuer_mismatch')
+    expect(warningsOf(report.components.auth)).toMatchObject([{ code: 'idp_issuer_mismatch' }])
     expect(codeOf(report.components.designer)).toBe('rbac_forbidden')
     expect(codeOf(report.components.platform_pods)).toBe('deployments_unready')
-    expect(codeOf(report.components.collector)).toBe('collector_unreachable')
+    expect(warningsOf(report.components.collector)).toMatchObject([
+      { code: 'collector_unrecognized' },
+    ])
     expect(codeOf(report.components.oauth)).toBe('oauth_unreachable')
     expect(JSON.stringify(report)).toContain('[redacted]')
     for (const text of seen) expect(text).not.toContain(CANARY)

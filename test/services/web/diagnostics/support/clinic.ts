@@ -104,6 +104,8 @@ export function codeOf({ details }: ComponentResult): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
+export const warningsOf = ({ details }: ComponentResult): unknown => details?.['warnings']
+
 /** What `designer:*` and `tools:*` tasks leave behind. */
 export async function install(sql: Database): Promise<number> {
   const { id: organizationId } = await ensureOrganization(sql, { name: 'Platform', internal: true })
