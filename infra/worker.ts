@@ -59,7 +59,7 @@ const runner = () => ({
     WORKER_CONCURRENCY: digits(worker.concurrency),
     CREW_PATIENCE_SECONDS: digits(worker.crewPatienceSeconds),
     EXECUTION_TIMEOUT_SECONDS: digits(worker.executionTimeoutSeconds),
-    DRAIN_SECONDS: digits(worker.drainSeconds),
+    WORKER_DRAIN_SECONDS: digits(worker.drainSeconds),
     COLLECTOR_URL: setWhen(collector.enabled, collectorUrl),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
   }),

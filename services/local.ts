@@ -139,6 +139,8 @@ function startWorkers(
     SECRET_KEY_BASE: secrets.secretKeyBase,
     COLLECTOR_URL: collectorUrl,
     COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
+    // Whoever presses Ctrl-C does not want to wait; the next start takes the runs up again.
+    WORKER_DRAIN_SECONDS: '3',
   }
   return owner.own(startWorker(env, { log: logOf('worker') }))
 }
@@ -229,6 +231,7 @@ async function startOne(
     PORT: String(port),
     CREW_DEFINITION: JSON.stringify(definition),
     CREW_TOKEN: crewToken(secrets.secretKeyBase, automationId),
+    CREW_DRAIN_SECONDS: '3',
   }
   const log = logOf('crew').child({ crew: slug, project_version: projectVersionId })
   const { url } = await owner.own(startCrew(env, { log }))

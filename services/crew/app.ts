@@ -28,8 +28,8 @@ export interface CrewDeps {
   /** What a caller of `/kickoff` has to present. */
   readonly token: string
   readonly log: Log
-  /** Whether the process is stopping: `/health` then answers 503, and no run starts. */
-  readonly isDraining?: () => boolean
+  /** Aborts when the process stops: `/health` then answers 503, no run starts, and those that go on are told. */
+  readonly draining?: AbortSignal
   /** @default 5000 */
   readonly heartbeatMs?: number
 }
@@ -38,12 +38,12 @@ type Env = { Variables: RequestVariables }
 
 /** The HTTP surface of one crew: `/health`, `/inputs`, and `/kickoff`, which streams a run as lines of JSON. */
 export function createApp(deps: CrewDeps): Hono<Env> {
-  const { definition, log, isDraining = () => false } = deps
+  const { definition, log, draining } = deps
   const app = new Hono<Env>()
   app.use(requestLog(log))
   app.get('/health', (c) => {
     c.header('cache-control', 'no-store')
-    return isDraining() ? c.json({ status: 'fail' }, 503) : c.json({ status: 'ok' })
+    return draining?.aborted ? c.json({ status: 'fail' }, 503) : c.json({ status: 'ok' })
   })
   app.get('/inputs', (c) => c.json({ inputs: requiredInputs(definition) }))
   app.post('/kickoff', requireToken(deps.token), requireJson, limitBody, kickoffHandler(deps))
@@ -58,12 +58,12 @@ export function createApp(deps: CrewDeps): Hono<Env> {
 }
 
 function kickoffHandler(deps: CrewDeps) {
-  const { log, isDraining = () => false, heartbeatMs = HEARTBEAT_MS } = deps
+  const { log, draining, heartbeatMs = HEARTBEAT_MS } = deps
   let runs = 0
   return async function kickoff(c: Context<Env>): Promise<Response> {
     const request = await readKickoff(c, deps.definition)
-    if (isDraining() || runs >= RUNS_MAX) {
-      const why = isDraining() ? 'This crew is stopping.' : `${RUNS_MAX} runs are going on.`
+    if (draining?.aborted || runs >= RUNS_MAX) {
+      const why = draining?.aborted ? 'This crew is stopping.' : `${RUNS_MAX} runs are going on.`
       const headers = { 'retry-after': '1' }
       throw new AppError('unavailable', `${why} Try again soon.`, { headers })
     }
@@ -74,6 +74,7 @@ function kickoffHandler(deps: CrewDeps) {
     const body = streamEvents({
       run: (signal) => runCrew({ definition, llmFor }, request.inputs, signal),
       heartbeatMs,
+      draining,
       onEnd: (end) => {
         runs -= 1
         log.info({ kickoff_id, ...end }, 'run ended')

@@ -15,4 +15,6 @@ export const crewEnv = v.object({
   OPENAI_API_KEY: optional(text()),
   /** The longest that one answer of the model may take. */
   LLM_TIMEOUT_SECONDS: v.optional(integer(1, 3600), '120'),
+  /** How long runs may go on when the crew stops, before their worker hands them to another pod of the crew. */
+  CREW_DRAIN_SECONDS: v.optional(integer(0, 86_400), '20'),
 })

@@ -5,6 +5,8 @@ export interface EventStreamOptions {
   /** Starts the run; the signal aborts when the reader goes away. */
   readonly run: (signal: AbortSignal) => AsyncIterable<CrewEvent>
   readonly heartbeatMs: number
+  /** Aborts when the process stops: the reader is told, and the run goes on for as long as the drain lets it. */
+  readonly draining?: AbortSignal | undefined
   /** Called once, however the run ends. */
   readonly onEnd: (end: RunEnd) => void
 }
@@ -18,7 +20,7 @@ export interface RunEnd {
 
 /** The events of a run as lines of JSON, with a heartbeat line whenever the reader waits. */
 export function streamEvents(options: EventStreamOptions): ReadableStream<Uint8Array> {
-  const { run, heartbeatMs } = options
+  const { run, heartbeatMs, draining } = options
   const gone = new AbortController()
   const started = performance.now()
   const end = (outcome: string, error?: string): void =>
@@ -26,6 +28,10 @@ export function streamEvents(options: EventStreamOptions): ReadableStream<Uint8A
   return new ReadableStream({
     async start(controller) {
       const timer = setInterval(() => beat(controller), heartbeatMs)
+      const tellStop = (): void => {
+        if (!gone.signal.aborted) controller.enqueue(toLine({ type: 'crew_stopping', at: now() }))
+      }
+      draining?.addEventListener('abort', tellStop)
       let outcome = 'abandoned'
       let error: string | undefined
       try {
@@ -41,6 +47,7 @@ export function streamEvents(options: EventStreamOptions): ReadableStream<Uint8A
       } finally {
         if (!gone.signal.aborted) controller.close()
         clearInterval(timer)
+        draining?.removeEventListener('abort', tellStop)
         end(outcome, error)
       }
     },
@@ -51,13 +58,14 @@ export function streamEvents(options: EventStreamOptions): ReadableStream<Uint8A
 function beat(controller: ReadableStreamDefaultController<Uint8Array>): void {
   // A reader that does not read needs no more lines.
   if ((controller.desiredSize ?? 0) <= 0) return
-  controller.enqueue(toLine({ type: 'heartbeat', at: new Date().toISOString() }))
+  controller.enqueue(toLine({ type: 'heartbeat', at: now() }))
 }
 
 function unforeseen(): CrewEvent {
   const message = 'Something went wrong inside the crew; its log has the details.'
-  return { type: 'failed', at: new Date().toISOString(), error: { code: 'internal', message } }
+  return { type: 'failed', at: now(), error: { code: 'internal', message } }
 }
 
+const now = (): string => new Date().toISOString()
 const encoder = new TextEncoder()
 const toLine = (event: CrewEvent): Uint8Array => encoder.encode(`${JSON.stringify(event)}\n`)

@@ -10,8 +10,8 @@ import { crewEnv } from './env.ts'
 import { createLlm } from './llm.ts'
 import { readDefinition } from './read-definition.ts'
 
-/** Runs that are in the middle when the pod stops get this long to end; the process is ended after 25 s. */
-const DRAIN_MS = 20_000
+/** What a stop takes beside the drain. */
+const CLOSE_MS = 5000
 
 /** Starts the runtime of one crew. Raises `invalid_configuration`. */
 export async function start(source: EnvSource, options: { log?: Log } = {}): Promise<Service> {
@@ -26,17 +26,23 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const llm = createLlm({ baseUrl, apiKey, timeoutMs })
   const llmAt = ({ base_url, api_key }: ModelEndpoint) =>
     createLlm({ baseUrl: base_url, apiKey: api_key, timeoutMs })
-  let draining = false
-  const isDraining = (): boolean => draining
-  const app = createApp({ definition, llm, llmAt, token: env.CREW_TOKEN, log, isDraining })
-  return serve({
+  const drainMs = env.CREW_DRAIN_SECONDS * 1000
+  const draining = new AbortController()
+  const app = createApp({
+    definition,
+    llm,
+    llmAt,
+    token: env.CREW_TOKEN,
+    log,
+    draining: draining.signal,
+  })
+  const service = await serve({
     fetch: app.fetch,
     port: env.PORT,
     host: env.HOST,
     log,
-    drainMs: DRAIN_MS,
-    onDrain: () => {
-      draining = true
-    },
+    drainMs,
+    onDrain: () => draining.abort(),
   })
+  return { ...service, stopMs: drainMs + CLOSE_MS }
 }

@@ -62,9 +62,13 @@ const crewEvent = v.variant('type', [
   v.object({ type: v.literal('crew_completed'), at: time, output: prose, usage }),
   v.object({ type: v.literal('failed'), at: time, error: failure }),
   v.object({ type: v.literal('heartbeat'), at: time }),
+  v.object({ type: v.literal('crew_stopping'), at: time }),
 ])
 
-/** One line that a crew writes about a run. `crew_completed` or `failed` is the last one. */
+/**
+ * One line that a crew writes about a run. `crew_completed` or `failed` is the last one. `crew_stopping` announces that
+ * the crew is being replaced: a stream that ends after it without a result is a run to hand over, not one that broke.
+ */
 export type CrewEvent = v.InferOutput<typeof crewEvent>
 export type LlmCallEvent = Extract<CrewEvent, { type: 'llm_call' }>
 export type CrewFailure = v.InferOutput<typeof failure>

@@ -4,14 +4,17 @@ import type { Failure, Inputs, Usage } from './executions.ts'
 
 /** How long a worker owns a run without a heartbeat. */
 export const LEASE_SECONDS = 30
-/** A run whose workers died this often is given up: it may be what kills them. */
-export const ATTEMPTS_MAX = 3
+/** A run whose worker died or whose crew broke this often is given up: it may be what kills them. */
+export const LOST_ATTEMPTS_MAX = 3
 
 /** A run that a worker owns for as long as it renews the lease. */
 export interface LeasedExecution {
   readonly id: string
   readonly leaseId: string
+  /** How often a worker has taken it up, this time included. */
   readonly attempt: number
+  /** How many of the earlier attempts were lost; those that were handed over do not count. */
+  readonly lostAttempts: number
   readonly inputs: Inputs
   readonly queuedAt: Date
   readonly automationId: string
@@ -65,7 +68,7 @@ function take(sql: Queryable, limit: number) {
         union all
         (select id, available_at from executions
           where deployment_id = l.id and status = 'running' and lease_expires_at < now()
-            and attempt < ${ATTEMPTS_MAX}
+            and lost_attempts + 1 < ${LOST_ATTEMPTS_MAX}
           order by available_at limit ${limit})) e
       where l.running < l.concurrency_max),
     due as (
@@ -76,13 +79,15 @@ function take(sql: Queryable, limit: number) {
         and (status = 'queued' or (status = 'running' and lease_expires_at < now()))
       for update skip locked),
     taken as (
-      update executions e set status = 'running', attempt = attempt + 1, lease_id = gen_random_uuid(),
+      update executions e set status = 'running', attempt = attempt + 1,
+        lost_attempts = lost_attempts + (e.status = 'running')::int, lease_id = gen_random_uuid(),
         lease_expires_at = now() + make_interval(secs => ${LEASE_SECONDS}),
         started_at = coalesce(started_at, now())
       from due where e.id = due.id
-      returning e.id, e.lease_id, e.attempt, e.inputs, e.queued_at, e.deployment_id, e.project_version_id)
-    select t.id, t.lease_id, t.attempt, t.inputs, t.queued_at, t.deployment_id, d.automation_id,
-      d.name as deployment_name, d.slug, d.organization_id, crew.url,
+      returning e.id, e.lease_id, e.attempt, e.lost_attempts, e.inputs, e.queued_at, e.deployment_id,
+        e.project_version_id)
+    select t.id, t.lease_id, t.attempt, t.lost_attempts, t.inputs, t.queued_at, t.deployment_id,
+      d.automation_id, d.name as deployment_name, d.slug, d.organization_id, crew.url,
       crew.automation_id as crew_automation_id, v.definition
     from taken t join deployments d on d.id = t.deployment_id
       join deployments crew on crew.id = coalesce(d.runs_on, d.id)
@@ -94,12 +99,13 @@ function take(sql: Queryable, limit: number) {
 export async function giveUpLostExecutions(sql: Queryable): Promise<number> {
   const failure: Failure = {
     code: 'worker_lost',
-    message: `The worker that ran this was lost ${ATTEMPTS_MAX} times. Look at the workers' logs, then start it again.`,
+    message: `The worker that ran this was lost ${LOST_ATTEMPTS_MAX} times. Look at the workers' logs, then start it again.`,
   }
   const lost = await sql`
     update executions set status = 'error', error = ${sql.json({ ...failure })}, finished_at = now(),
       lease_id = null, lease_expires_at = null
-    where status = 'running' and lease_expires_at < now() and attempt >= ${ATTEMPTS_MAX} returning id`
+    where status = 'running' and lease_expires_at < now()
+      and lost_attempts + 1 >= ${LOST_ATTEMPTS_MAX} returning id`
   return lost.length
 }
 
@@ -112,8 +118,8 @@ export async function renewLease(sql: Queryable, { id, leaseId }: Lease): Promis
 }
 
 /**
- * Gives a run back to the queue, due after `delaySeconds`; the attempt does not count, and what it told is forgotten.
- * For a worker that drains.
+ * Hands a run over to the next worker, due after `delaySeconds`, or at once and in its old place in line. What it told
+ * of its progress stays, and the attempt does not count as lost. For a worker or a crew that is being replaced.
  */
 export async function releaseExecution(
   sql: Queryable,
@@ -122,13 +128,10 @@ export async function releaseExecution(
 ): Promise<boolean> {
   const released = await sql`
     with released as (
-      update executions set status = 'queued', lease_id = null, lease_expires_at = null,
-        attempt = attempt - 1, available_at = now() + make_interval(secs => ${delaySeconds})
-      where id = ${id} and lease_id = ${leaseId} returning id, attempt + 1 as released_attempt),
-    forgotten as (
-      delete from execution_events ev using released r
-      where ev.execution_id = r.id and ev.attempt = r.released_attempt)
-    select id from released`
+      update executions set status = 'queued', lease_id = null, lease_expires_at = null
+        ${delaySeconds > 0 ? sql`, available_at = now() + make_interval(secs => ${delaySeconds})` : sql``}
+      where id = ${id} and lease_id = ${leaseId} returning id)
+    select pg_notify('execution_queued', '') from released`
   return released.length > 0
 }
 
@@ -140,7 +143,7 @@ export async function retryExecution(
 ): Promise<boolean> {
   const queued = await sql`
     update executions set status = 'queued', lease_id = null, lease_expires_at = null,
-      available_at = now() + make_interval(secs => ${delaySeconds})
+      lost_attempts = lost_attempts + 1, available_at = now() + make_interval(secs => ${delaySeconds})
     where id = ${id} and lease_id = ${leaseId} returning id`
   return queued.length > 0
 }
@@ -186,15 +189,6 @@ export async function recordEvent(
     select id, attempt, ${position}, ${JSON.stringify(event)}::text::jsonb from executions
     where id = ${lease.id} and lease_id = ${lease.leaseId}
     on conflict do nothing`
-}
-
-/** The events of a run's last attempt, in order. */
-export async function listEvents(sql: Queryable, executionId: string): Promise<ProgressEvent[]> {
-  const rows = await sql<{ event: ProgressEvent }[]>`
-    select event from execution_events ev join executions e on e.id = ev.execution_id
-    where ev.execution_id = ${executionId} and ev.attempt = e.attempt
-    order by position limit 10000`
-  return rows.map(({ event }) => event)
 }
 
 /** Stores the result of a run, once: answers false when the run is no longer this worker's. */

@@ -2,7 +2,7 @@ import type { EnvSource } from './env.ts'
 import { toError } from './errors.ts'
 import type { Service } from './serve.ts'
 
-/** How long a stop may take before the process ends anyway; less than the pods' grace period of 30 s. */
+/** How long a stop may take before the process ends anyway; less than the grace period of 30 s that most pods have. */
 const STOP_MS = 25_000
 
 /** Runs one service as a process: starts it, stops it on SIGTERM or SIGINT within a bound, exits 1 when it cannot start. */
@@ -28,14 +28,14 @@ export function explain(thrown: unknown): string {
 const SAME_SIGNAL_MS = 500
 
 /** Ties a service to the process: the first signal stops it, a second one ends the process at once. */
-export function stopOnSignal(service: Pick<Service, 'stop'>): void {
+export function stopOnSignal(service: Pick<Service, 'stop' | 'stopMs'>): void {
   let stoppingSince: number | undefined
   const stop = (): void => {
     const now = performance.now()
     if (stoppingSince !== undefined && now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
     if (stoppingSince !== undefined) return
     stoppingSince = now
-    setTimeout(() => process.exit(1), STOP_MS).unref()
+    setTimeout(() => process.exit(1), service.stopMs ?? STOP_MS).unref()
     service.stop().then(
       () => process.exit(0),
       (thrown: unknown) => {

@@ -10,6 +10,8 @@ import { endStalledBodies } from './stalled-bodies.ts'
 /** What every `start` returns: where it listens, and how to stop it. */
 export interface Service {
   readonly url: string
+  /** The longest that a stop takes; the process ends then in any case. @default 25_000 */
+  readonly stopMs?: number
   stop(): Promise<void>
 }
 

@@ -12,11 +12,13 @@ const LINE_CHARACTERS_MAX = 8_388_608
 /** At most 100 tasks of three events each make a crew; what tells this much more is none. */
 const EVENTS_MAX = 5000
 
-/** How a call of a crew ended. `broken`: the run had begun, and how far it came nobody knows. */
+/**
+ * How a call of a crew ended. `broken`: the run had begun, and how far it came nobody knows. `interrupted`: so did this
+ * one, but the crew had announced that it was being replaced.
+ */
 export type Ending =
   | { readonly kind: 'completed'; readonly output: string; readonly usage: Usage }
-  | { readonly kind: 'failed'; readonly failure: Failure }
-  | { readonly kind: 'broken'; readonly failure: Failure }
+  | { readonly kind: 'failed' | 'broken' | 'interrupted'; readonly failure: Failure }
 
 export interface FollowedCall extends CrewCall {
   /** Awaited, one event after the other; heartbeats are left out. */
@@ -32,10 +34,12 @@ export async function callCrew(call: FollowedCall): Promise<Ending> {
   const { signal, url, silenceMs = SILENCE_MS } = call
   const limits = { charactersMax: LINE_CHARACTERS_MAX, silenceMs, signal }
   const events = crewEvents(readLines(opened.stream, limits))
+  let isStopping = false
   try {
     for (let seen = 0; seen <= EVENTS_MAX; seen += 1) {
       const next = await nextEvent(events, signal)
-      if (typeof next === 'string') return broken(url, next)
+      if (typeof next === 'string') return isStopping ? interrupted(url) : broken(url, next)
+      isStopping ||= next.type === 'crew_stopping'
       await call.onEvent(next)
       const ending = endingOf(next)
       if (ending) return ending
@@ -72,6 +76,11 @@ async function nextEvent(
 function broken(url: string, why: string): Ending {
   const message = `The crew at ${new URL(url).host} was lost in the middle of the run: ${why}. Look at the log of its pod.`
   return { kind: 'broken', failure: { code: 'crew_lost', message } }
+}
+
+function interrupted(url: string): Ending {
+  const message = `The crew at ${new URL(url).host} was replaced in the middle of the run.`
+  return { kind: 'interrupted', failure: { code: 'crew_replaced', message } }
 }
 
 function endingOf(event: CrewEvent): Ending | undefined {

@@ -18,8 +18,10 @@ export const workerEnv = v.object({
   CREW_PATIENCE_SECONDS: v.optional(integer(0, 600), '60'),
   /** The longest that one run may take. */
   EXECUTION_TIMEOUT_SECONDS: v.optional(integer(1, 86_400), '3600'),
-  /** How long runs may go on when the worker stops, before they go back to the queue; the process is ended after 25 s. */
-  DRAIN_SECONDS: v.optional(integer(0, 20), '15'),
+  /** How long runs in hand may go on when the worker stops, before another worker takes them up. */
+  WORKER_DRAIN_SECONDS: v.optional(integer(0, 86_400), '300'),
+  /** How long runs that ended are kept, with what they told of their progress. */
+  RUNS_RETENTION_DAYS: v.optional(integer(1, 36_500), '90'),
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),

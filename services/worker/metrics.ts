@@ -11,6 +11,7 @@ export interface WorkerMetrics {
   readonly ended: (outcome: Outcome, seconds: number) => void
   readonly crewAway: () => void
   readonly spans: (count: SpanCount) => void
+  readonly expired: (executions: number) => void
 }
 
 export interface MetricSources {
@@ -46,6 +47,11 @@ export function createWorkerMetrics(registry: Registry, sources: MetricSources):
     labelNames: ['fate'] as const,
     registers,
   })
+  const expired = new Counter({
+    name: 'worker_executions_expired_total',
+    help: 'Ended executions that were deleted because their retention was over.',
+    registers,
+  })
   for (const outcome of OUTCOMES) executions.inc({ outcome }, 0)
   for (const fate of ['exported', 'dropped']) spans.inc({ fate }, 0)
   registerGauges(registry, sources)
@@ -56,6 +62,7 @@ export function createWorkerMetrics(registry: Registry, sources: MetricSources):
     },
     crewAway: () => away.inc(),
     spans: ({ fate, count }) => spans.inc({ fate }, count),
+    expired: (count) => expired.inc(count),
   }
 }
 

@@ -1,9 +1,9 @@
 import type { CrewEvent } from '../platform/crew-protocol.ts'
 import {
-  ATTEMPTS_MAX,
   completeExecution,
   failExecution,
   LEASE_SECONDS,
+  LOST_ATTEMPTS_MAX,
   recordEvent,
   releaseExecution,
   renewLease,
@@ -28,6 +28,8 @@ import type { RunTrace, Tracing } from './run-trace.ts'
 const SETTLE_MS = 120_000
 const DRAINING_SETTLE_MS = 3000
 const RETRY_DELAY_SECONDS = 2
+/** However a run is interrupted, it does not begin anew for ever. */
+const ATTEMPTS_MAX = 20
 
 export interface ExecutionDeps {
   readonly sql: Database
@@ -55,7 +57,7 @@ const DRAINED: Ending = {
   kind: 'drained',
   failure: {
     code: 'worker_draining',
-    message: 'The worker stopped; another one starts this again.',
+    message: 'The worker stopped; another one takes this up.',
   },
 }
 const REVOKED: Ending = {
@@ -243,10 +245,14 @@ async function store({ deps: { sql }, execution, ending }: Settling): Promise<Ou
     case 'failed':
       return as('error', await failExecution(sql, execution, ending.failure))
     case 'broken':
-      // A crew that breaks each time is not tried for ever; until then a rollout of its pod costs only time.
-      return execution.attempt >= ATTEMPTS_MAX
+      // A crew that breaks each time is not tried for ever.
+      return execution.lostAttempts + 1 >= LOST_ATTEMPTS_MAX
         ? as('error', await failExecution(sql, execution, ending.failure))
         : as('retried', await retryExecution(sql, execution, RETRY_DELAY_SECONDS))
+    case 'interrupted':
+      return execution.attempt >= ATTEMPTS_MAX
+        ? as('error', await failExecution(sql, execution, ending.failure))
+        : as('released', await releaseExecution(sql, execution, RETRY_DELAY_SECONDS))
     case 'drained':
       return as('released', await releaseExecution(sql, execution))
     case 'revoked':

@@ -5,6 +5,7 @@ import {
   releaseExecution,
   takeExecutions,
 } from '../platform/execution-queue.ts'
+import { deleteExpiredExecutions } from '../platform/execution-retention.ts'
 import { forgetKickoffKeys } from '../platform/executions.ts'
 import { connectDatabase, databaseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
@@ -25,6 +26,7 @@ import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import { startRetention } from './retention.ts'
 import { runExecution } from './run-execution.ts'
 import { noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
@@ -37,6 +39,8 @@ const POLL_MS = 2000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
+/** What a stop takes beside the drain: the last results, the last traces, the connections. */
+const CLOSE_MS = 20_000
 
 type WorkerConfig = v.InferOutput<typeof workerEnv>
 
@@ -66,6 +70,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     },
   })
   const { PORT: port, HOST: host } = config
+  const drainMs = config.WORKER_DRAIN_SECONDS * 1000
   const http = { fetch: app.fetch, port, host, log, drainMs: HTTP_DRAIN_MS }
   const service = await serve(http).catch(async (thrown: unknown) => {
     await Promise.all([tracing.stop(), database.close(), sql.end({ timeout: 5 })])
@@ -73,6 +78,11 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   })
   loop = startWork({ config, source, log, sql, tracing, metrics, stops })
   const { wake } = loop
+  const retention = startRetention({
+    expire: () => deleteExpiredExecutions(sql, { days: config.RUNS_RETENTION_DAYS }),
+    onDeleted: metrics.expired,
+    log,
+  })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
     // One that went unheard is noticed when the lease is to be renewed.
@@ -81,13 +91,13 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   async function stop(): Promise<void> {
     draining = true
     for (const stop of stopListening) stop()
-    await loop?.stop(config.DRAIN_SECONDS * 1000)
+    await Promise.all([loop?.stop(drainMs), retention.stop()])
     await tracing.stop()
     await service.stop()
     await Promise.all([database.close(), sql.end({ timeout: 1 })])
   }
   let stopped: Promise<void> | undefined
-  return { url: service.url, stop: () => (stopped ??= stop()) }
+  return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
 
 interface Work {

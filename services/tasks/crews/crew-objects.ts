@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 
 export const CREW_PORT = 8000
 const USER = 1000
+/** Runs in hand may go on for so long in a pod that is replaced; then another pod takes them up. */
+const DRAIN_SECONDS = 300
 /** On a pod template it makes a rolling restart when the Secret changes. */
 const HASH_ANNOTATION = 'platform/secrets-hash'
 
@@ -98,7 +100,7 @@ const fingerprint = (data: Readonly<Record<string, string>>): string =>
 const podSpec = (crew: CrewDeployment) => ({
   automountServiceAccountToken: false,
   enableServiceLinks: false,
-  terminationGracePeriodSeconds: 30,
+  terminationGracePeriodSeconds: DRAIN_SECONDS + 30,
   ...(crew.imagePullSecret ? { imagePullSecrets: [{ name: crew.imagePullSecret }] } : {}),
   securityContext: {
     runAsUser: USER,
@@ -117,9 +119,10 @@ const container = ({ appId, image, env }: CrewDeployment) => ({
   imagePullPolicy: 'IfNotPresent',
   command: ['node', 'build/crew/main.js'],
   ports: [{ name: 'http', containerPort: CREW_PORT, protocol: 'TCP' }],
-  env: Object.entries({ ...env, PORT: String(CREW_PORT), UV_THREADPOOL_SIZE: '16' }).map(
-    ([name, value]) => ({ name, value: literal(value) }),
-  ),
+  env: Object.entries({ ...env, ...OWN_ENV }).map(([name, value]) => ({
+    name,
+    value: literal(value),
+  })),
   envFrom: [{ secretRef: { name: appId } }],
   startupProbe: probe({ periodSeconds: 2, failureThreshold: 60 }),
   readinessProbe: probe({ periodSeconds: 5, failureThreshold: 3 }),
@@ -135,6 +138,12 @@ const container = ({ appId, image, env }: CrewDeployment) => ({
     capabilities: { drop: ['ALL'] },
   },
 })
+
+const OWN_ENV = {
+  PORT: String(CREW_PORT),
+  CREW_DRAIN_SECONDS: String(DRAIN_SECONDS),
+  UV_THREADPOOL_SIZE: '16',
+}
 
 /** Kubernetes would replace `$(NAME)` by another variable. */
 const literal = (value: string): string => value.replaceAll('$(', () => '$$(')

@@ -36,4 +36,4 @@ export function statusDocument(execution: Execution, progress: readonly Progress
 /** Callers learn how the tasks are doing; the calls of models stay ours. */
 const isOfTask = ({ event }: Progress): boolean => event.type.startsWith('task_')
 
-const toWire = ({ event, recordedAt }: Progress) => ({ at: recordedAt, ...event })
+const toWire = ({ attempt, event, recordedAt }: Progress) => ({ at: recordedAt, attempt, ...event })

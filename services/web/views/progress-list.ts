@@ -30,14 +30,14 @@ export function progressList(progress: readonly Progress[]): Html {
   </ol>`
 }
 
-function step({ event, recordedAt }: Progress): Html {
+function step({ attempt, event, recordedAt }: Progress): Html {
   const fields = [...tookOf(event), ...fieldsOf(event)]
   const short = fields.filter(isShort)
   const long = fields.filter((field) => !isShort(field))
   return html`<li class="${toneOf(event)}">
     <div class="timeline-head">
       <strong>${sentence(event.type)}</strong>
-      <span class="quiet">${time(recordedAt)}</span>
+      <span class="quiet">${attempt > 1 ? `Attempt ${attempt}, ` : ''}${time(recordedAt)}</span>
     </div>
     ${
       short.length > 0

@@ -27,9 +27,11 @@ interface CrewOptions {
   readonly baseUrl?: string
   readonly timeoutMs?: number
   readonly heartbeatMs?: number
+  readonly draining?: AbortSignal
 }
 
-function startCrew({ baseUrl, timeoutMs = 5000, heartbeatMs }: CrewOptions = {}): Promise<Service> {
+function startCrew(options: CrewOptions = {}): Promise<Service> {
+  const { baseUrl, timeoutMs = 5000, heartbeatMs, draining } = options
   const llm = createLlm({
     baseUrl: baseUrl ?? model.baseUrl,
     apiKey: KEY,
@@ -38,7 +40,7 @@ function startCrew({ baseUrl, timeoutMs = 5000, heartbeatMs }: CrewOptions = {})
   })
   const llmAt = ({ base_url, api_key }: ModelEndpoint) =>
     createLlm({ baseUrl: base_url, apiKey: api_key, timeoutMs, backoffMs: 2 })
-  const app = createApp({ definition, llm, llmAt, token: TOKEN, log, heartbeatMs })
+  const app = createApp({ definition, llm, llmAt, token: TOKEN, log, heartbeatMs, draining })
   return serve({ fetch: app.fetch, port: 0, host: '127.0.0.1', log, drainMs: 100 })
 }
 
@@ -325,6 +327,25 @@ describe('a crew’s HTTP surface', () => {
     expect(await inputs.json()).toEqual({ inputs: ['topic'] })
   })
 
+  it('tells its runs that it stops, and lets them end while there is time', async () => {
+    let answer = (): void => {}
+    model.play(
+      (response, request) => void (answer = () => says('Facts.')(response, request)),
+      says('A summary.'),
+    )
+    const arrival = model.arrival()
+    const draining = new AbortController()
+    const own = await startCrew({ draining: draining.signal })
+    const response = await kickoff({}, own.url)
+    await arrival
+    draining.abort()
+    answer()
+    const types = (await eventsOf(response)).map(({ type }) => type)
+    expect(types.slice(0, 3)).toEqual(['crew_started', 'task_started', 'crew_stopping'])
+    expect(types.at(-1)).toBe('crew_completed')
+    await own.stop()
+  })
+
   it('starts nothing while it stops, so that the run goes elsewhere', async () => {
     const llm = createLlm({ baseUrl: model.baseUrl, timeoutMs: 1000 })
     const app = createApp({
@@ -333,7 +354,7 @@ describe('a crew’s HTTP surface', () => {
       llmAt: () => llm,
       token: TOKEN,
       log,
-      isDraining: () => true,
+      draining: AbortSignal.abort(),
     })
     expect((await app.request('/health')).status).toBe(503)
     const body = JSON.stringify({ kickoff_id: randomUUID(), inputs: { topic: 'x' } })

@@ -5,7 +5,6 @@ import {
   completeExecution,
   failExecution,
   giveUpLostExecutions,
-  listEvents,
   recordEvent,
   releaseExecution,
   renewLease,
@@ -20,6 +19,7 @@ import {
 } from '../../../services/platform/executions.ts'
 import { ensureOrganization } from '../../../services/platform/organizations.ts'
 import { ensureProject, publishVersion } from '../../../services/platform/projects.ts'
+import { listProgress } from '../../../services/platform/progress.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import type { Database } from '../../../services/shared/database.ts'
 import { definition } from '../../support/crew.ts'
@@ -129,13 +129,34 @@ describe('the execution queue', () => {
     })
   })
 
-  it('takes a released run again after its delay, without counting the attempt', async () => {
+  it('never gives a run up that was handed over, however often', async () => {
+    const id = await enqueue()
+    for (let attempt = 1; attempt <= 10; attempt += 1) {
+      const taken = await takeOne()
+      expect(taken).toMatchObject({ id, attempt, lostAttempts: 0 })
+      expect(await releaseExecution(sql, taken)).toBe(true)
+    }
+    await takeOne()
+    await expireLeases()
+    expect(await giveUpLostExecutions(sql)).toBe(0)
+    expect(await takeOne()).toMatchObject({ attempt: 12, lostAttempts: 1 })
+  })
+
+  it('takes a released run again after its delay', async () => {
     await enqueue()
     const taken = await takeOne()
     expect(await releaseExecution(sql, taken, 60)).toBe(true)
     expect(await takeExecutions(sql, 1)).toEqual([])
     await sql`update executions set available_at = now()`
-    expect(await takeOne()).toMatchObject({ attempt: 1 })
+    expect(await takeOne()).toMatchObject({ attempt: 2, lostAttempts: 0 })
+  })
+
+  it('keeps the place in line of a run that was handed over', async () => {
+    const first = await enqueue()
+    const taken = await takeOne()
+    await enqueue()
+    await releaseExecution(sql, taken)
+    expect(await takeOne()).toMatchObject({ id: first })
   })
 
   it('stores events in order, each once, and none of a worker that lost the run', async () => {
@@ -148,9 +169,11 @@ describe('the execution queue', () => {
     await recordEvent(sql, taken, { position: 1, event: { type: 'task_started', task: 'a' } })
     await recordEvent(sql, taken, { position: 0, event: { type: 'crew_started' } })
     await recordEvent(sql, taken, { position: 0, event: { type: 'crew_started' } })
-    expect(await listEvents(sql, id)).toEqual([
-      { type: 'crew_started' },
-      { type: 'task_started', task: 'a' },
+    const progress = await listProgress(sql, id, 10)
+    expect(progress.map(({ attempt, event }) => [attempt, event.type])).toEqual([
+      [1, 'crew_started'],
+      [2, 'crew_started'],
+      [2, 'task_started'],
     ])
   })
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../services/platform/deployments.ts'
 import {
-  listEvents,
   measureQueue,
   recordEvent,
   releaseExecution,
@@ -9,6 +8,7 @@ import {
   takeExecutions,
 } from '../../../services/platform/execution-queue.ts'
 import { kickoff } from '../../../services/platform/executions.ts'
+import { listProgress } from '../../../services/platform/progress.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import type { Database } from '../../../services/shared/database.ts'
 import { seedCrew } from '../../support/platform.ts'
@@ -45,16 +45,23 @@ async function takeOne() {
 
 const told = (type: string) => ({ position: 0, event: { type } })
 
+const toldBy = async (id: string) =>
+  (await listProgress(sql, id, 10)).map(({ attempt, event }) => [attempt, event.type])
+
 describe('a run that goes back to the queue', () => {
-  it('is taken again without a trace of the attempt that was released', async () => {
+  it('keeps what it told when it is handed over, marked by the attempt', async () => {
     const id = await enqueue()
     const first = await takeOne()
     await recordEvent(sql, first, told('of_the_first'))
     await releaseExecution(sql, first)
+    expect(await toldBy(id)).toEqual([[1, 'of_the_first']])
     const second = await takeOne()
-    expect(second.attempt).toBe(1)
+    expect(second).toMatchObject({ attempt: 2, lostAttempts: 0 })
     await recordEvent(sql, second, told('of_the_second'))
-    expect(await listEvents(sql, id)).toEqual([{ type: 'of_the_second' }])
+    expect(await toldBy(id)).toEqual([
+      [1, 'of_the_first'],
+      [2, 'of_the_second'],
+    ])
   })
 
   it('counts the attempt that broke, waits, and keeps what it told', async () => {
@@ -63,11 +70,10 @@ describe('a run that goes back to the queue', () => {
     await recordEvent(sql, first, told('of_the_first'))
     expect(await retryExecution(sql, first, 60)).toBe(true)
     expect(await retryExecution(sql, first, 60)).toBe(false)
-    expect(await listEvents(sql, id)).toEqual([{ type: 'of_the_first' }])
     expect(await takeExecutions(sql, 1)).toEqual([])
     await sql`update executions set available_at = now()`
-    expect(await takeOne()).toMatchObject({ id, attempt: 2 })
-    expect(await listEvents(sql, id)).toEqual([])
+    expect(await takeOne()).toMatchObject({ id, attempt: 2, lostAttempts: 1 })
+    expect(await toldBy(id)).toEqual([[1, 'of_the_first']])
   })
 })
 

@@ -262,7 +262,7 @@ describe('access tokens of a real identity provider (SPEC 4.5, 5.2, 5.3)', () =>
       PLATFORM_VERSION: '1',
       SECRET_KEY_BASE: SECRET,
     }
-    await own(startWorker({ ...worker, DRAIN_SECONDS: '0' }, { log }))
+    await own(startWorker({ ...worker, WORKER_DRAIN_SECONDS: '0' }, { log }))
     for (const [client, getToken] of [
       [CLIENT, withSecret],
       [KEY_CLIENT, withKey],

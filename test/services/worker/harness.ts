@@ -2,9 +2,10 @@ import { expect } from 'vitest'
 import { start as startCrewService } from '../../../services/crew/start.ts'
 import { markOnline } from '../../../services/platform/deployments.ts'
 import type { Deployment } from '../../../services/platform/deployments.ts'
-import { listEvents, takeExecutions } from '../../../services/platform/execution-queue.ts'
+import { takeExecutions } from '../../../services/platform/execution-queue.ts'
 import { findExecution, kickoff } from '../../../services/platform/executions.ts'
 import type { Execution } from '../../../services/platform/executions.ts'
+import { listProgress } from '../../../services/platform/progress.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import { createLog } from '../../../services/shared/log.ts'
@@ -35,7 +36,12 @@ export async function openPlatform() {
     deployment,
     url: database.url,
     get,
-    events: (id: string) => listEvents(sql, id),
+    /** All that a run told, over all of its attempts. */
+    events: async (id: string) => (await listProgress(sql, id, 10_000)).map(({ event }) => event),
+    attempts: async (id: string) => {
+      const progress = await listProgress(sql, id, 10_000)
+      return progress.map(({ attempt, event }) => [attempt, event.type])
+    },
     kickoff: (inputs: Record<string, unknown> = { topic: 'whales' }): Promise<string> =>
       kickoff(sql, { deploymentId: deployment.id, inputs }),
     deployAt: (url: string): Promise<void> => markOnline(sql, deployment.id, url),
@@ -72,7 +78,7 @@ export const workerEnv = (databaseUrl: string): Record<string, string> => ({
   PLATFORM_VERSION: '1.13.0',
   SECRET_KEY_BASE,
   CREW_PATIENCE_SECONDS: '5',
-  DRAIN_SECONDS: '0',
+  WORKER_DRAIN_SECONDS: '0',
 })
 
 function startCrew({ automationId }: Deployment, env: Record<string, string>): Promise<Service> {

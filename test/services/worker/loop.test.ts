@@ -11,6 +11,7 @@ const execution: LeasedExecution = {
   id: '00000000-0000-4000-8000-000000000001',
   leaseId: '00000000-0000-4000-8000-000000000002',
   attempt: 1,
+  lostAttempts: 0,
   inputs: {},
   queuedAt: new Date(),
   automationId: '00000000-0000-4000-8000-000000000003',

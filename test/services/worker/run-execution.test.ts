@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { ATTEMPTS_MAX, takeExecutions } from '../../../services/platform/execution-queue.ts'
+import { LOST_ATTEMPTS_MAX, takeExecutions } from '../../../services/platform/execution-queue.ts'
 import { markOnline } from '../../../services/platform/deployments.ts'
 import { stopExecution } from '../../../services/platform/executions.ts'
 import { createLlmConnection, setSealedKey } from '../../../services/platform/llm-connections.ts'
@@ -225,7 +225,7 @@ describe('a run that is taken away', () => {
     const id = await platform.kickoff()
     expect(await runNext()).toBe('revoked')
     expect(await platform.get(id)).toMatchObject({ status: 'running', attempt: 2 })
-    expect(await platform.events(id)).toEqual([])
+    expect((await platform.attempts(id)).filter(([attempt]) => attempt === 2)).toEqual([])
   })
 })
 
@@ -275,18 +275,22 @@ describe('a crew that breaks in the middle of a run', () => {
   ])('and %s is tried again, three times at the most', async (_, answer, reason) => {
     const { kickoffs } = await deployBroken(answer)
     const id = await platform.kickoff()
-    for (let attempt = 1; attempt < ATTEMPTS_MAX; attempt += 1) {
+    for (let attempt = 1; attempt < LOST_ATTEMPTS_MAX; attempt += 1) {
       expect(await runNext({ silenceMs: 100 })).toBe('retried')
       expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt })
       await platform.sql`update executions set available_at = now()`
     }
     expect(await runNext({ silenceMs: 100 })).toBe('error')
-    expect(kickoffs()).toBe(ATTEMPTS_MAX)
+    expect(kickoffs()).toBe(LOST_ATTEMPTS_MAX)
     const run = await platform.get(id)
     expect(run?.error?.code).toBe('crew_lost')
     expect(run?.error?.message).toContain('was lost in the middle of the run')
     expect(run?.error?.message).toContain(reason)
-    expect(await platform.events(id)).toEqual([expect.objectContaining({ type: 'crew_started' })])
+    expect(await platform.attempts(id)).toEqual([
+      [1, 'crew_started'],
+      [2, 'crew_started'],
+      [3, 'crew_started'],
+    ])
   })
 
   it('is waited for as long as heartbeats come, and kinds of events to come are ignored', async () => {
@@ -310,6 +314,49 @@ describe('a crew that breaks in the middle of a run', () => {
       usage: { inputTokens: 1, outputTokens: 2 },
     })
     expect(await platform.events(id)).toHaveLength(2)
+  })
+})
+
+describe('a crew that is replaced in the middle of a run', () => {
+  const stopsInTheMiddle = (response: ServerResponse): void => {
+    begin(response)
+    response.write(line({ type: 'crew_stopping' }))
+    setImmediate(() => response.destroy())
+  }
+
+  it('hands the run over, without counting the attempt as lost', async () => {
+    await deployBroken(stopsInTheMiddle)
+    const id = await platform.kickoff()
+    for (let attempt = 1; attempt <= LOST_ATTEMPTS_MAX + 1; attempt += 1) {
+      expect(await runNext()).toBe('released')
+      expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt, error: null })
+      await platform.sql`update executions set available_at = now()`
+    }
+    expect((await platform.attempts(id)).slice(0, 3)).toEqual([
+      [1, 'crew_started'],
+      [1, 'crew_stopping'],
+      [2, 'crew_started'],
+    ])
+  })
+
+  it('finishes the run when there is time', async () => {
+    await deployBroken((response) => {
+      begin(response)
+      response.write(line({ type: 'crew_stopping' }))
+      const usage = { input_tokens: 0, output_tokens: 0 }
+      response.end(line({ type: 'crew_completed', output: 'done', usage }))
+    })
+    const id = await platform.kickoff()
+    expect(await runNext()).toBe('completed')
+    expect(await platform.get(id)).toMatchObject({ output: 'done', attempt: 1 })
+  })
+
+  it('is given up at last when that never ends', async () => {
+    await deployBroken(stopsInTheMiddle)
+    const id = await platform.kickoff()
+    await platform.sql`update executions set attempt = 19`
+    expect(await runNext()).toBe('error')
+    expect((await platform.get(id))?.error?.code).toBe('crew_replaced')
   })
 })
 
@@ -383,6 +430,6 @@ describe('a run', () => {
       drain.signal,
     )
     expect(await outcome).toBe('released')
-    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 0 })
+    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 1 })
   })
 })

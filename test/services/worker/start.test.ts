@@ -200,7 +200,8 @@ describe('a worker that goes away', () => {
     const run = await platform.until(id, 'completed')
     expect(run).toMatchObject({ attempt: 2, output: 'A summary.' })
     expect(model.requests).toHaveLength(3)
-    expect(await platform.events(id)).toHaveLength(8)
+    const attempts = await platform.attempts(id)
+    expect(attempts.filter(([attempt]) => attempt === 2)).toHaveLength(8)
   })
 
   it('ends cleanly on SIGTERM, and its run is in the queue again', async () => {
@@ -213,23 +214,62 @@ describe('a worker that goes away', () => {
     const exit = once(child, 'exit')
     child.kill('SIGTERM')
     expect(await exit).toEqual([0, null])
-    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 0 })
+    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 1 })
   })
 
-  it('puts its runs back into the queue when it has to stop', async () => {
+  it('hands its runs over with their progress when it has to stop', async () => {
     await deploy()
     model.play(isSilent)
     const arrival = model.arrival()
-    const worker = await platform.startWorker({ DRAIN_SECONDS: '0' })
+    const worker = await platform.startWorker({ WORKER_DRAIN_SECONDS: '0' })
     const id = await platform.kickoff()
     const request = await arrival
+    const told = [
+      [1, 'crew_started'],
+      [1, 'task_started'],
+    ]
+    await expect.poll(() => platform.attempts(id)).toEqual(told)
     await worker.stop()
     await request.abandoned
-    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 0 })
-    expect(await platform.events(id)).toEqual([])
+    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 1 })
     model.play(says('Facts.'), says('A summary.'))
     await platform.startWorker()
-    expect(await platform.until(id, 'completed')).toMatchObject({ attempt: 1 })
+    expect(await platform.until(id, 'completed')).toMatchObject({ attempt: 2 })
+    expect((await platform.attempts(id)).slice(0, 3)).toEqual([...told, [2, 'crew_started']])
+  })
+
+  it('goes on with a run on the next pod of a crew that is replaced, and counts nothing as lost', async () => {
+    const crew = await deploy(model.baseUrl, { CREW_DRAIN_SECONDS: '1' })
+    model.play(says('Facts.'), isSilent)
+    const arrival = model.arrival()
+    await platform.startWorker()
+    const id = await platform.kickoff()
+    await arrival
+    await expect.poll(async () => (await platform.events(id)).at(-1)?.type).toBe('task_started')
+    model.play(says('Facts.'), says('A summary.'))
+    const stopped = crew.stop()
+    await deploy()
+    await stopped
+    expect(await platform.until(id, 'completed')).toMatchObject({ attempt: 2 })
+    const attempts = await platform.attempts(id)
+    expect(attempts).toContainEqual([1, 'task_completed'])
+    expect(attempts).toContainEqual([1, 'crew_stopping'])
+    const [row] = await platform.sql<
+      [{ lostAttempts: number }]
+    >`select lost_attempts from executions`
+    expect(row.lostAttempts).toBe(0)
+  })
+
+  it('deletes runs whose retention is over, and says how many', async () => {
+    const old = await platform.kickoff()
+    const young = await platform.kickoff()
+    await platform.sql`
+      update executions set status = 'stopped',
+        finished_at = now() - make_interval(days => case id when ${old} then 8 else 6 end)`
+    const worker = await platform.startWorker({ RUNS_RETENTION_DAYS: '7' })
+    await expect.poll(() => platform.get(old)).toBeUndefined()
+    expect(await platform.get(young)).toMatchObject({ status: 'stopped' })
+    await expect.poll(() => metricsOf(worker)).toMatch(/worker_executions_expired_total 1$/m)
   })
 
   it('lets its runs finish while there is time, and takes nothing more', async () => {
@@ -240,7 +280,7 @@ describe('a worker that goes away', () => {
       says('A summary.'),
     )
     const arrival = model.arrival()
-    const worker = await platform.startWorker({ DRAIN_SECONDS: '10' })
+    const worker = await platform.startWorker({ WORKER_DRAIN_SECONDS: '10' })
     const id = await platform.kickoff()
     await arrival
     const stopped = worker.stop()
