@@ -2,6 +2,7 @@ import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { BootstrapEnv } from '../services/tasks/env.ts'
 import { also } from './kit/also.ts'
+import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { env, podField } from './kit/env.ts'
 import { platformImage, pullSecretOf, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
@@ -88,6 +89,7 @@ const pod = () => ({
   automountServiceAccountToken: true,
   imagePullSecrets: pullSecretOf(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
+  volumes: caVolumes,
   containers: [
     {
       name: 'bootstrap',
@@ -115,6 +117,7 @@ const pod = () => ({
         )}${also(collector.enabled, nameOf('collector'))}`,
       }),
       resources: initResources,
+      volumeMounts: [caMount],
       securityContext: containerSecurity(PLATFORM_USER),
     },
   ],

@@ -1,6 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
+import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv, waitForPostgres } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, setWhen } from './kit/env.ts'
@@ -48,7 +49,7 @@ export class Collector extends Construct {
         terminationGracePeriodSeconds: 30,
         initContainers: [dbProxySidecar(), waitForPostgres(), migrate()],
         containers: [receiver()],
-        volumes: [tmp.volume],
+        volumes: [tmp.volume, ...caVolumes],
       },
     })
     scale(this, 'collector', collector)
@@ -74,7 +75,7 @@ const migrate = () => ({
     COLLECTOR_CREATE_DATABASE: pick(postgres.enabled, 'true', 'false'),
   }),
   resources: initResources,
-  volumeMounts: [tmp.mount],
+  volumeMounts: [tmp.mount, caMount],
   securityContext: containerSecurity(PLATFORM_USER),
 })
 
@@ -100,6 +101,6 @@ const receiver = () => ({
   }),
   ...healthProbes,
   resources: resourcesOf(collector.resources),
-  volumeMounts: [tmp.mount],
+  volumeMounts: [tmp.mount, caMount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -7,6 +7,7 @@ import {
   crewNamespace,
   runAtHome,
 } from './access.ts'
+import { CA_FILE, caMount, caVolumes, hasCaBundle } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, setWhen } from './kit/env.ts'
@@ -71,6 +72,7 @@ const pod = () => ({
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
   initContainers: [dbProxySidecar()],
+  volumes: caVolumes,
   containers: [
     installer('assistant', 'designer:agent:install'),
     installer('runner', 'designer:runner:install'),
@@ -88,8 +90,10 @@ const installer = (name: string, task: string) => ({
     SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
     K8S_NAMESPACE: crewNamespace,
     CREW_IMAGE: platformImage.reference,
+    CREW_CA_FILE: setWhen(hasCaBundle, CA_FILE),
     CREW_IMAGE_PULL_SECRET: setWhen(isSet(platformImage.pullSecret), platformImage.pullSecret),
   }),
   resources: initResources,
+  volumeMounts: [caMount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -1,6 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { OauthEnv } from '../services/oauth/env.ts'
+import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
@@ -45,7 +46,7 @@ export class Oauth extends Construct {
       pod: {
         ...platformPod(),
         containers: [server()],
-        volumes: [tmp.volume, ...extraVolumes],
+        volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
       },
     })
     scale(this, 'oauth', oauth)
@@ -77,6 +78,6 @@ const server = () => ({
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(oauth.resources),
-  volumeMounts: [tmp.mount, ...extraMounts],
+  volumeMounts: [tmp.mount, caMount, ...extraMounts],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -11,6 +11,7 @@ const {
   collector,
   dbProxy,
   envVars,
+  global,
   httpRoute,
   ingress,
   oauth,
@@ -129,6 +130,11 @@ export const rules: readonly Rule[] = [
   refuse(
     'postgres.collectorDatabase must differ from envVars.DB_NAME: the collector never uses the main database',
     equals(postgres.collectorDatabase, envVars.DB_NAME),
+  ),
+  refuse(
+    'global.caBundle.secret and global.caBundle.configMap exclude each other',
+    isSet(global.caBundle.secret),
+    isSet(global.caBundle.configMap),
   ),
   refuse(
     'dbProxy.enabled needs postgres.enabled: false: the proxy is for a managed database',

@@ -1,5 +1,6 @@
 import { Construct } from 'constructs'
 import type { TasksEnv } from '../services/tasks/env.ts'
+import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env } from './kit/env.ts'
@@ -35,6 +36,7 @@ const pod = () => ({
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
   initContainers: [dbProxySidecar()],
+  volumes: caVolumes,
   containers: [
     {
       name: 'setup',
@@ -42,6 +44,7 @@ const pod = () => ({
       command: ['node', 'build/tasks/main.js', 'setup'],
       env: env<TasksEnv>({ ...databaseEnv(envVars.DB_NAME), LOG_LEVEL: envVars.LOG_LEVEL }),
       resources: initResources,
+      volumeMounts: [caMount],
       securityContext: containerSecurity(PLATFORM_USER),
     },
   ],

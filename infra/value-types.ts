@@ -17,6 +17,13 @@ export const objectName = (doc: string): StringField =>
     expected: 'the name of a Kubernetes object, or ""',
   })
 
+/** A key of a Secret or a ConfigMap. */
+export const dataKey = (value: string, doc: string): StringField =>
+  string(value, doc, {
+    pattern: /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,252}$/,
+    expected: 'a key of letters, digits, dots, dashes and underscores',
+  })
+
 /** The host of an image registry, or nothing. */
 export const registry = (doc: string): StringField =>
   string('', doc, {

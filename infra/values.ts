@@ -18,6 +18,14 @@ export const schema = {
         ),
         pullSecret: type.objectName('Pull secret of all images whose own `pullSecret` is empty.'),
       }),
+      caBundle: group(
+        'Certificate authorities of your own, in PEM, which every program of the platform trusts beside the public ones: for databases, identity providers, models and proxies.',
+        {
+          secret: type.objectName('Secret that holds them. Empty means none.'),
+          configMap: type.objectName('ConfigMap that holds them, instead of a Secret.'),
+          key: type.dataKey('ca.crt', 'Key in the Secret or ConfigMap.'),
+        },
+      ),
     }),
     open: true,
   },

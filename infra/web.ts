@@ -5,6 +5,7 @@ import { AccessAtHome, AccessToCrews, crewNamespace } from './access.ts'
 import { collectorUrl } from './collector.ts'
 import { signInEnv } from './identity-provider.ts'
 import { also } from './kit/also.ts'
+import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, podField, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
@@ -55,7 +56,7 @@ export class Web extends Construct {
         // The diagnostic probe reads Deployments.
         automountServiceAccountToken: true,
         containers: [server()],
-        volumes: [tmp.volume, ...extraVolumes],
+        volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
       },
     })
     scale(this, 'web', web)
@@ -119,6 +120,6 @@ const server = () => ({
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(web.resources),
-  volumeMounts: [tmp.mount, ...extraMounts],
+  volumeMounts: [tmp.mount, caMount, ...extraMounts],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -1,6 +1,7 @@
 import { Construct } from 'constructs'
 import type { WorkerEnv } from '../services/worker/env.ts'
 import { collectorUrl } from './collector.ts'
+import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
@@ -35,7 +36,7 @@ export class Worker extends Construct {
       pod: {
         ...platformPod(),
         containers: [runner()],
-        volumes: [tmp.volume, ...extraVolumes],
+        volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
       },
     })
     scale(this, 'worker', worker)
@@ -65,6 +66,6 @@ const runner = () => ({
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(worker.resources),
-  volumeMounts: [tmp.mount, ...extraMounts],
+  volumeMounts: [tmp.mount, caMount, ...extraMounts],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -4,6 +4,7 @@ import { not } from '../template/operators.ts'
 import type { Condition, In } from '../template/operators.ts'
 import { When, when } from '../template/structure.ts'
 import type { Templated } from '../template/structure.ts'
+import { caVariable } from './ca-bundle.ts'
 
 /** Where a variable's value comes from. */
 export type Source = In<string> | Reference
@@ -41,6 +42,7 @@ export function env<Env>(variables: NoInfer<VariablesOf<Env>>): EnvVars {
     ),
     // Name look-ups block one thread each; with Node's four, a slow DNS server would stall token verification.
     { name: 'UV_THREADPOOL_SIZE', value: '16' },
+    caVariable,
   ]
 }
 

@@ -1,5 +1,6 @@
 import type { TasksEnv } from '../../services/tasks/env.ts'
 import { values } from '../values.ts'
+import { caMount } from './ca-bundle.ts'
 import { databaseEnv } from './database.ts'
 import { env } from './env.ts'
 import { platformImage, runs } from './image.ts'
@@ -15,5 +16,6 @@ export const migrateMain = () => ({
   command: ['node', 'build/tasks/main.js', 'migrate'],
   env: env<TasksEnv>({ ...databaseEnv(envVars.DB_NAME), LOG_LEVEL: envVars.LOG_LEVEL }),
   resources: initResources,
+  volumeMounts: [caMount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -39,6 +39,8 @@ export const clusterCrewEnv = v.object({
   CREW_IMAGE: text(),
   /** A Secret in the namespace of the crews. */
   CREW_IMAGE_PULL_SECRET: optional(text()),
+  /** Certificate authorities in PEM that crews trust beside the public ones. */
+  CREW_CA_FILE: optional(text()),
   /** The model of the crews. */
   OPENAI_BASE_URL: optional(httpUrl()),
   OPENAI_API_KEY: optional(text()),

@@ -6,6 +6,8 @@ const USER = 1000
 const DRAIN_SECONDS = 300
 /** On a pod template it makes a rolling restart when the Secret changes. */
 const HASH_ANNOTATION = 'platform/secrets-hash'
+const CA_KEY = 'ca.crt'
+const CA_DIRECTORY = '/etc/platform/ca'
 
 /** An object for the API server, as server-side apply takes it. */
 export interface KubernetesObject {
@@ -25,6 +27,8 @@ export interface CrewDeployment {
   readonly env: Readonly<Record<string, string>>
   /** Variables that stand in a Secret. */
   readonly secretEnv: Readonly<Record<string, string>>
+  /** Certificate authorities, in PEM, that the crew trusts beside the public ones. */
+  readonly caBundle?: string | undefined
 }
 
 export interface CrewObjects {
@@ -58,11 +62,14 @@ export const crewNamespace = (name: string): KubernetesObject => ({
 
 /** The objects of one crew, in the order in which they are applied. */
 export function crewObjects(crew: CrewDeployment): CrewObjects {
-  const { appId, namespace, secretEnv } = crew
+  const { appId, namespace } = crew
   const labels = { ...crewSelector(appId), 'app.kubernetes.io/managed-by': 'crew-platform' }
   const metadata = { name: appId, namespace, labels }
   const data = Object.fromEntries(
-    Object.entries(secretEnv).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+    Object.entries(secretFiles(crew)).map(([key, value]) => [
+      key,
+      Buffer.from(value).toString('base64'),
+    ]),
   )
   return {
     secret: { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data },
@@ -93,6 +100,9 @@ export function crewObjects(crew: CrewDeployment): CrewObjects {
   }
 }
 
+const secretFiles = ({ secretEnv, caBundle }: CrewDeployment): Readonly<Record<string, string>> =>
+  caBundle === undefined ? secretEnv : { ...secretEnv, [CA_KEY]: caBundle }
+
 const fingerprint = (data: Readonly<Record<string, string>>): string =>
   createHash('sha256').update(JSON.stringify(data)).digest('hex').slice(0, 12)
 
@@ -110,20 +120,26 @@ const podSpec = (crew: CrewDeployment) => ({
     seccompProfile: { type: 'RuntimeDefault' },
   },
   containers: [container(crew)],
-  volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }],
+  volumes: [
+    { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
+    ...(crew.caBundle === undefined
+      ? []
+      : [
+          {
+            name: 'ca-bundle',
+            secret: { secretName: crew.appId, items: [{ key: CA_KEY, path: CA_KEY }] },
+          },
+        ]),
+  ],
 })
 
-const container = ({ appId, image, env }: CrewDeployment) => ({
+const container = (crew: CrewDeployment) => ({
   name: 'crew',
-  image,
+  image: crew.image,
   imagePullPolicy: 'IfNotPresent',
   command: ['node', 'build/crew/main.js'],
   ports: [{ name: 'http', containerPort: CREW_PORT, protocol: 'TCP' }],
-  env: Object.entries({ ...env, ...OWN_ENV }).map(([name, value]) => ({
-    name,
-    value: literal(value),
-  })),
-  envFrom: [{ secretRef: { name: appId } }],
+  env: [...plainVariables(crew), ...secretVariables(crew)],
   startupProbe: probe({ periodSeconds: 2, failureThreshold: 60 }),
   readinessProbe: probe({ periodSeconds: 5, failureThreshold: 3 }),
   livenessProbe: probe({ periodSeconds: 10, failureThreshold: 3 }),
@@ -131,7 +147,12 @@ const container = ({ appId, image, env }: CrewDeployment) => ({
     requests: { cpu: '50m', memory: '128Mi' },
     limits: { cpu: '500m', memory: '512Mi' },
   },
-  volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+  volumeMounts: [
+    { name: 'tmp', mountPath: '/tmp' },
+    ...(crew.caBundle === undefined
+      ? []
+      : [{ name: 'ca-bundle', mountPath: CA_DIRECTORY, readOnly: true }]),
+  ],
   securityContext: {
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
@@ -139,11 +160,21 @@ const container = ({ appId, image, env }: CrewDeployment) => ({
   },
 })
 
-const OWN_ENV = {
-  PORT: String(CREW_PORT),
-  CREW_DRAIN_SECONDS: String(DRAIN_SECONDS),
-  UV_THREADPOOL_SIZE: '16',
-}
+const plainVariables = ({ env, caBundle }: CrewDeployment) =>
+  Object.entries({
+    ...env,
+    PORT: String(CREW_PORT),
+    CREW_DRAIN_SECONDS: String(DRAIN_SECONDS),
+    UV_THREADPOOL_SIZE: '16',
+    ...(caBundle === undefined ? {} : { NODE_EXTRA_CA_CERTS: `${CA_DIRECTORY}/${CA_KEY}` }),
+  }).map(([name, value]) => ({ name, value: literal(value) }))
+
+/** One by one: the Secret also has keys that are files. */
+const secretVariables = ({ appId, secretEnv }: CrewDeployment) =>
+  Object.keys(secretEnv).map((key) => ({
+    name: key,
+    valueFrom: { secretKeyRef: { name: appId, key } },
+  }))
 
 /** Kubernetes would replace `$(NAME)` by another variable. */
 const literal = (value: string): string => value.replaceAll('$(', () => '$$(')

@@ -15,6 +15,7 @@ import { crewObjects, crewUrl } from './crew-objects.ts'
 import type { CrewObjects } from './crew-objects.ts'
 import { followCrew } from './follow.ts'
 import type { Outcome, Patience } from './follow.ts'
+import { readMountedFile } from './mounted-files.ts'
 
 export type Part = keyof typeof INTERNAL_CREWS
 
@@ -80,7 +81,8 @@ async function deploy(
 ): Promise<Outcome> {
   const { log } = installation
   const { appId, namespace } = spot
-  await applyAll(kubernetes, describeCrew(installation, { config, namespace }), spot)
+  const objects = await describeCrew(installation, { config, namespace })
+  await applyAll(kubernetes, objects, spot)
   log.info({ namespace }, 'its Secret, Service and Deployment are applied')
   return followCrew({
     kubernetes,
@@ -94,11 +96,11 @@ async function deploy(
   })
 }
 
-function describeCrew(
+async function describeCrew(
   { slug, deployment }: Installation,
   { config, namespace }: { config: ClusterCrewConfig; namespace: string },
-): CrewObjects {
-  const { OPENAI_BASE_URL, OPENAI_API_KEY, SECRET_KEY_BASE } = config
+): Promise<CrewObjects> {
+  const { CREW_CA_FILE, OPENAI_BASE_URL, OPENAI_API_KEY, SECRET_KEY_BASE } = config
   return crewObjects({
     appId: deployment.appId,
     namespace,
@@ -113,6 +115,7 @@ function describeCrew(
       CREW_TOKEN: crewToken(SECRET_KEY_BASE, deployment.automationId),
       ...(OPENAI_API_KEY ? { OPENAI_API_KEY } : {}),
     },
+    caBundle: CREW_CA_FILE && (await readMountedFile('CREW_CA_FILE', CREW_CA_FILE)),
   })
 }
 

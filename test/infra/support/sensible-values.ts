@@ -8,6 +8,7 @@ export function sensible(
   const values = structuredClone(random) as unknown as Mutable<Values>
   values.postgres.enabled = chosen.postgres ?? values.postgres.enabled
   separatePorts(values)
+  if (values.global.caBundle.secret) values.global.caBundle.configMap = ''
   completeDatabase(values)
   completeWays(values)
   completeSignIn(values)

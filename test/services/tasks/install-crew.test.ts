@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { start as startCrew } from '../../../services/crew/start.ts'
@@ -14,12 +15,14 @@ import { createLog } from '../../../services/shared/log.ts'
 import { crewObjects } from '../../../services/tasks/crews/crew-objects.ts'
 import { installCrews } from '../../../services/tasks/crews/install-crew.ts'
 import type { Part } from '../../../services/tasks/crews/install-crew.ts'
+import type { ClusterCrewConfig } from '../../../services/tasks/env.ts'
 import { runTask } from '../../../services/tasks/start.ts'
 import { CHECKS } from '../../infra/support/kubernetes-schema.ts'
 import { restrictedViolations } from '../../infra/support/pod-security.ts'
 import { forbidden, refuse, rightsOf, startKubernetes } from '../../support/kubernetes.ts'
 import type { KubernetesStub, RecordedCall, StoredObject } from '../../support/kubernetes.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { authorityPath } from '../../support/tls.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 
 const SECRET = 'a-secret-key-base-of-at-least-32-characters'
@@ -64,17 +67,25 @@ const config = {
   SECRET_KEY_BASE: SECRET,
   CREW_IMAGE: 'registry.test/crew-platform/platform:1.13.0',
   CREW_IMAGE_PULL_SECRET: undefined,
+  CREW_CA_FILE: undefined,
   OPENAI_BASE_URL: 'https://models.test/v1',
   OPENAI_API_KEY: 'sk-canary',
   CREW_TIMEOUT_SECONDS: 300,
-} as const
+} satisfies ClusterCrewConfig
 
 const install = (part: Part = 'agent', over: Partial<typeof patience> = {}) =>
+  installWith({}, part, over)
+
+const installWith = (
+  settings: Partial<ClusterCrewConfig>,
+  part: Part = 'agent',
+  over: Partial<typeof patience> = {},
+) =>
   installCrews(sql, part, {
     log,
     place: {
       kubernetes: createKubernetes(cluster.address),
-      config,
+      config: { ...config, ...settings },
       patience: { ...patience, ...over },
     },
   })
@@ -244,6 +255,7 @@ describe('the objects of a crew', () => {
     imagePullSecret: 'pull',
     env: { CREW_DEFINITION: 'costs $(CREW_TOKEN)' },
     secretEnv: { CREW_TOKEN: 't'.repeat(64) },
+    caBundle: 'of the company',
   })
 
   it('are valid for Kubernetes, and their pods pass Pod Security "restricted"', () => {
@@ -271,6 +283,28 @@ describe('the objects of a crew', () => {
     expect(hash(other.deployment)).not.toBe(hash(objects.deployment))
   })
 
+  it('trust the certificate authorities of the operator', async () => {
+    readyAtLook(1)
+    await installWith({ CREW_CA_FILE: authorityPath })
+    const { data } = cluster.objects.get(secretPath()) as StoredObject & {
+      data: Record<string, string>
+    }
+    const authority = Buffer.from(data['ca.crt'] ?? '', 'base64').toString()
+    expect(authority).toBe(await readFile(authorityPath, 'utf8'))
+    const crew = JSON.stringify(cluster.objects.get(deploymentPath()))
+    expect(crew).toContain('{"name":"NODE_EXTRA_CA_CERTS","value":"/etc/platform/ca/ca.crt"}')
+    expect(crew).toContain('"items":[{"key":"ca.crt","path":"ca.crt"}]')
+    expect(crew).not.toContain('"envFrom"')
+  })
+
+  it('are not made without the authorities that they shall trust', async () => {
+    await expect(installWith({ CREW_CA_FILE: '/nowhere/ca.crt' })).rejects.toMatchObject({
+      code: 'invalid_configuration',
+      message: expect.stringContaining('CREW_CA_FILE: cannot read /nowhere/ca.crt'),
+    })
+    expect(writes()).toEqual([])
+  })
+
   it('start the crew runtime, which takes the token that the workers derive', async () => {
     readyAtLook(1)
     await install()
@@ -279,11 +313,11 @@ describe('the objects of a crew', () => {
     }
     const [container] = (
       cluster.objects.get(deploymentPath()) as unknown as {
-        spec: { template: { spec: { containers: { env: { name: string; value: string }[] }[] } } }
+        spec: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } }
       }
     ).spec.template.spec.containers
     const env = Object.fromEntries([
-      ...(container?.env ?? []).map(({ name, value }) => [name, value.replaceAll('$$(', '$(')]),
+      ...(container?.env ?? []).map(({ name, value }) => [name, value?.replaceAll('$$(', '$(')]),
       ...Object.entries(data).map(([name, value]) => [
         name,
         Buffer.from(value, 'base64').toString(),

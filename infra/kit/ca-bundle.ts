@@ -1,0 +1,42 @@
+import type * as k8s from '../k8s.ts'
+import { any, isSet } from '../template/operators.ts'
+import { when } from '../template/structure.ts'
+import { values } from '../values.ts'
+
+const { caBundle } = values.global
+
+const DIRECTORY = '/etc/platform/ca'
+const FILE = 'ca.crt'
+
+/** Where the operator's certificate authorities are, in every container that runs a program of ours. */
+export const CA_FILE = `${DIRECTORY}/${FILE}`
+
+/** Whether the operator brings certificate authorities. */
+export const hasCaBundle = any(isSet(caBundle.secret), isSet(caBundle.configMap))
+
+const items = [{ key: caBundle.key, path: FILE }]
+
+/** The Secret or the ConfigMap with the authorities. */
+export const caVolumes = [
+  when<k8s.Volume>(isSet(caBundle.secret), {
+    name: 'ca-bundle',
+    secret: { secretName: caBundle.secret, items },
+  }),
+  when<k8s.Volume>(isSet(caBundle.configMap), {
+    name: 'ca-bundle',
+    configMap: { name: caBundle.configMap, items },
+  }),
+]
+
+/** Where a container finds them. */
+export const caMount = when<k8s.VolumeMount>(hasCaBundle, {
+  name: 'ca-bundle',
+  mountPath: DIRECTORY,
+  readOnly: true,
+})
+
+/** Node trusts these authorities beside its own, for databases as for any other server. */
+export const caVariable = when<k8s.EnvVar>(hasCaBundle, {
+  name: 'NODE_EXTRA_CA_CERTS',
+  value: CA_FILE,
+})
