@@ -47,6 +47,9 @@ export function contextOf(overrides: readonly unknown[], release: Release): Cont
 export const platformManifests = (context: Context): readonly Readonly<Record<string, unknown>>[] =>
   manifestsOf(build, context)
 
+/** The same as files of YAML, by name. */
+export const platformFiles = (context: Context): Files => renderManifests(build, context)
+
 let chart: RenderedChart | undefined
 
 /** The Helm chart; it is the same for all values, so it is rendered once. */
@@ -64,5 +67,5 @@ export function renderAll(context: Context): Files {
   const chart = [...platformChart().files].map(
     ([path, content]) => [`chart/${path}`, content] as const,
   )
-  return new Map([...renderManifests(build, context), ...chart])
+  return new Map([...platformFiles(context), ...chart])
 }

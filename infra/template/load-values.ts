@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { extname, resolve } from 'node:path'
 import { isObject } from './json.ts'
+import { readYaml } from './read-yaml.ts'
 
 /** Reads a file of values: YAML, JSON, or a TypeScript module with one exported object. */
 export async function loadValuesFile(path: string): Promise<unknown> {
@@ -11,7 +12,7 @@ export async function loadValuesFile(path: string): Promise<unknown> {
     case '.yaml':
     case '.yml':
     case '.json':
-      return parseYaml(path, source)
+      return readYaml(path, source)
     case '.ts':
     case '.mts':
     case '.js':
@@ -22,16 +23,8 @@ export async function loadValuesFile(path: string): Promise<unknown> {
   }
 }
 
-// Loaded on demand: the default values need neither of these two packages.
-async function parseYaml(path: string, source: string): Promise<unknown> {
-  const { parseDocument } = await import('yaml')
-  const document = parseDocument(source)
-  const [error] = document.errors
-  if (error) throw new Error(`${path}: ${error.message}`)
-  return document.toJS() ?? {}
-}
-
 async function importModule(path: string): Promise<unknown> {
+  // Loaded on demand: the default values do not need it.
   const { build } = await import('esbuild')
   const { outputFiles } = await build({
     entryPoints: [resolve(path)],
@@ -42,10 +35,13 @@ async function importModule(path: string): Promise<unknown> {
     write: false,
     logLevel: 'silent',
   }).catch((cause: unknown) => {
-    throw new Error(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    throw new Error(`${path}: ${messageOf(cause)}`, { cause })
   })
   const code = outputFiles[0]?.text ?? ''
-  const module: unknown = await import(`data:text/javascript,${encodeURIComponent(code)}`)
+  const url = `data:text/javascript,${encodeURIComponent(code)}`
+  const module: unknown = await import(url).catch((cause: unknown) => {
+    throw new Error(`${path}: ${messageOf(cause)}`, { cause })
+  })
   const [exported, ...others] =
     typeof module === 'object' && module !== null ? Object.values(module) : []
   if (!isObject(exported) || others.length > 0) {
@@ -53,3 +49,6 @@ async function importModule(path: string): Promise<unknown> {
   }
   return exported
 }
+
+const messageOf = (cause: unknown): string =>
+  cause instanceof Error ? cause.message : String(cause)

@@ -11,7 +11,7 @@ export function yamlScalar(value: string | number | boolean): string {
 const PLAIN = /^(?:--?)?[A-Za-z_./][\w ./:@%+=,$()-]*$/
 const QUANTITY = /^[1-9][0-9]*(m|[KMGT]i)$/
 const AMBIGUOUS =
-  /^(?:y|n|yes|no|on|off|true|false|null|~|[-+.]?[0-9][\w.+-]*|e[0-9]+|\.(?:inf|nan)|<<|=)$/i
+  /^(?:y|n|yes|no|on|off|true|false|null|~|[-+]?[._]*[0-9][\w.+-]*|e[0-9]+|[-+]?\.(?:inf|nan)|<<|=)$/i
 
 /** Whether a text means itself without quotes. */
 export const isPlain = (value: string): boolean =>

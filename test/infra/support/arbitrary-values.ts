@@ -9,6 +9,10 @@ Null
 ~
 0123
 1e3
+-.5
+-.inf
+-_0
++.5
 12
 1.5
 0x1F
@@ -150,10 +154,7 @@ function matching(pattern: RegExp): fc.Arbitrary<string> {
 }
 
 function textsFor(pattern: RegExp): fc.Arbitrary<string> {
-  const texts = fc
-    .stringMatching(new RegExp(pattern.source, 'u'), { maxLength: 72 })
-    // Go leaves these bare, rightly; the YAML parser of these tests takes them for numbers.
-    .filter((text) => !/^[-+]?e[-+]?\d+$/i.test(text))
+  const texts = fc.stringMatching(new RegExp(pattern.source, 'u'), { maxLength: 72 })
   return fc.constantFrom(...fc.sample(texts, { numRuns: 50, seed: 1 }))
 }
 

@@ -1,11 +1,13 @@
 import { parseDocument } from 'yaml'
+import { readPlainScalar } from '../../../infra/template/plain-scalar.ts'
 
 /** Thrown for YAML that this reader leaves to a whole parser. */
 class Beyond extends Error {}
 
 /**
  * Reads the block style that templates render: maps and lists by indentation, scalars on one line, literal blocks. Ten times faster
- * than a whole parser, to which it leaves everything else; scalars mean what YAML 1.1 says, like for kubectl and Helm.
+ * than a whole parser, to which it leaves everything else. Scalars mean what they mean to kubectl and Helm, which is proven
+ * against a table of go-yaml's own answers.
  */
 export function parseBlockYaml(source: string): unknown {
   try {
@@ -169,7 +171,8 @@ function scalar(text: string): unknown {
   if (/^(?:0|[1-9][0-9]*)$/.test(text)) return Number(text)
   // Longer than any word that YAML takes for something else.
   if (/^(?:--)?[A-Za-z/][\w./:@=,-]{6,}[\w/]$/.test(text)) return text
-  if (!scalars.has(text)) scalars.set(text, parseWhole(text))
+  if (/^[^\w./+~-]/.test(text)) return parseWhole(text)
+  if (!scalars.has(text)) scalars.set(text, readPlainScalar(text))
   return scalars.get(text)
 }
 
