@@ -9,7 +9,7 @@ import { argoSync, createJob } from './kit/job.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { initResources } from './kit/resources.ts'
-import { overridesSecret, platformSecret } from './kit/secret-keys.ts'
+import { keptSecret, overridesSecret, platformSecret } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
 import { beforeBootstrap } from './secrets.ts'
@@ -40,7 +40,7 @@ export class Bootstrap extends Construct {
   }
 }
 
-/** Named objects only: nothing is created, nothing listed. */
+/** Named objects only; nothing is listed. */
 class SecretAccess extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
@@ -63,6 +63,13 @@ class SecretAccess extends Construct {
           resources: ['secrets'],
           resourceNames: [overridesSecret],
           verbs: ['get'],
+        },
+        {
+          apiGroups: [''],
+          resources: ['secrets'],
+          resourceNames: [keptSecret],
+          // An apply names what it creates, so that even this right ends at the name.
+          verbs: ['get', 'create', 'patch'],
         },
         {
           apiGroups: ['apps'],
@@ -99,6 +106,7 @@ const pod = () => ({
         LOG_LEVEL: envVars.LOG_LEVEL,
         POD_NAMESPACE: podField('metadata.namespace'),
         PLATFORM_SECRET: platformSecret,
+        PLATFORM_SECRET_KEPT: keptSecret,
         PLATFORM_SECRET_OVERRIDES: pick(
           any(...Object.values(overrides).map(isSet)),
           overridesSecret,

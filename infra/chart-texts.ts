@@ -49,6 +49,11 @@ oauth.publicUrl is still http://localhost:3002. Set it to the address under whic
 BuildKit runs rootless, but a namespace that enforces Pod Security "baseline" or "restricted" refuses its pod. Every
 other pod passes "restricted". Set buildkit.enabled to false if you do not build images in the cluster.
 {{- end }}
+{{- if not .Values.secrets.existingSecret }}
+
+Do not upgrade with --force or --force-replace: it empties the Secret {{ .Release.Name }}-secrets. The keys that seal stored
+data are put back from {{ .Release.Name }}-keys; everything else is generated anew. Keep a backup of both Secrets.
+{{- end }}
 {{- if .Values.networkPolicy.enabled }}
 
 NetworkPolicies are in place: metrics are read from the namespace {{ .Values.networkPolicy.monitoringNamespace }} alone.
@@ -65,6 +70,19 @@ ${chartMetadata.description}.
 The chart and the plain manifests beside it are rendered from the same source and are equal for every set of values.
 Secrets are generated in the cluster by a Job on the first install, kept over upgrades, and never part of a template. The
 Secret \`<release>-secrets\` stays when the release is uninstalled, as does the volume of PostgreSQL.
+
+## Keys
+
+\`SECRET_KEY_BASE\` and \`OAUTH_ENCRYPTION_KEY\` seal what the database keeps: keys of LLM connections, tokens of OAuth
+connections. Whatever replaces the Secret (\`helm upgrade --force\`, \`upgrade.force\` of Flux, \`Replace=true\` of Argo CD,
+\`kubectl replace\`) empties it. So the bootstrap Job keeps these two and \`DB_PASSWORD\` a second time, in
+\`<release>-keys\`, which no manifest makes, and puts them back. Delete a key from both Secrets to have another one generated.
+
+The database knows a fingerprint of each sealing key. A pod whose key is another one stays in its init container \`migrate\`,
+whose log says what to do; pods of the version before go on. Put the former key back, give it as
+\`secrets.SECRET_KEY_BASE_PREVIOUS\` or \`secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS\` to rotate it, or give up what it sealed:
+
+    kubectl exec deployment/<release>-web -c web -- node build/tasks/main.js keys:accept SECRET_KEY_BASE
 
 ## Network
 

@@ -4,20 +4,20 @@ import type { CollectorEnv } from '../services/collector/env.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv, waitForPostgres } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
-import { env, setWhen } from './kit/env.ts'
+import { env } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
 import { scrapedAt } from './kit/metrics.ts'
 import { nameOf } from './kit/names.ts'
 import { healthProbes } from './kit/probes.ts'
 import { initResources, resourcesOf } from './kit/resources.ts'
-import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
+import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { any, digits, isSet, pick, text } from './template/operators.ts'
+import { digits, pick, text } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { collector, postgres, envVars, secrets } = values
+const { collector, postgres, envVars } = values
 
 /** Where web and worker send their traces, inside the cluster. */
 export const collectorUrl = text`http://${nameOf('collector')}:${collector.port}`
@@ -94,10 +94,7 @@ const receiver = () => ({
     STORAGE_TYPE: collector.config.storageType,
     SINK_TYPE: collector.config.sinkType,
     RETENTION_WEEKS: collector.config.retentionWeeks,
-    COLLECTOR_JWT_SECRET_PREVIOUS: setWhen(
-      any(isSet(secrets.COLLECTOR_JWT_SECRET_PREVIOUS), isSet(secrets.existingSecret)),
-      fromSecret('COLLECTOR_JWT_SECRET_PREVIOUS', { optional: true }),
-    ),
+    COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
   }),
   ...healthProbes,
   resources: resourcesOf(collector.resources),

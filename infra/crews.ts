@@ -1,5 +1,5 @@
 import { Construct } from 'constructs'
-import type { ClusterCrewEnv, TasksEnv } from '../services/tasks/env.ts'
+import type { ClusterCrewEnv, SealingKeysEnv, TasksEnv } from '../services/tasks/env.ts'
 import {
   AccessAtHome,
   AccessEverywhere,
@@ -16,7 +16,7 @@ import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
 import { nameOf } from './kit/names.ts'
 import { initResources } from './kit/resources.ts'
-import { fromSecret } from './kit/secret-keys.ts'
+import { secretKeyBase } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
 import { isSet, text } from './template/operators.ts'
@@ -84,10 +84,10 @@ const installer = (name: string, task: string) => ({
   ...runs(platformImage),
   command: ['node', 'build/tasks/main.js', task],
   envFrom: extraEnvVars.from,
-  env: env<TasksEnv & ClusterCrewEnv>({
+  env: env<TasksEnv & SealingKeysEnv & ClusterCrewEnv>({
     ...databaseEnv(envVars.DB_NAME),
     LOG_LEVEL: envVars.LOG_LEVEL,
-    SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
+    ...secretKeyBase,
     K8S_NAMESPACE: crewNamespace,
     CREW_IMAGE: platformImage.reference,
     CREW_CA_FILE: setWhen(hasCaBundle, CA_FILE),

@@ -11,13 +11,13 @@ import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
-import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
+import { fromSecret, oauthEncryptionKey, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { any, digits, isSet, text } from './template/operators.ts'
+import { digits, isSet, text } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { oauth, envVars, secrets } = values
+const { oauth, envVars } = values
 
 /** Where web calls the OAuth integration service, inside the cluster. */
 export const oauthUrl = text`http://${nameOf('oauth')}:${oauth.port}`
@@ -44,7 +44,7 @@ export class Oauth extends Construct {
         ...extraEnvVars.checksum,
       },
       pod: {
-        ...platformPod(),
+        ...platformPod(oauthEncryptionKey),
         containers: [server()],
         volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
       },
@@ -70,11 +70,7 @@ const server = () => ({
       valueFrom: { secretKeyRef: { name: oauth.providersSecret, key: 'OAUTH_PROVIDERS' } },
     }),
     PLATFORM_OAUTH_API_KEY: fromSecret('PLATFORM_OAUTH_API_KEY'),
-    OAUTH_ENCRYPTION_KEY: fromSecret('OAUTH_ENCRYPTION_KEY'),
-    OAUTH_ENCRYPTION_KEY_PREVIOUS: setWhen(
-      any(isSet(secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS), isSet(secrets.existingSecret)),
-      fromSecret('OAUTH_ENCRYPTION_KEY_PREVIOUS', { optional: true }),
-    ),
+    ...oauthEncryptionKey,
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(oauth.resources),

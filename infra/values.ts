@@ -94,7 +94,12 @@ export const schema = {
         'Secret of your own with all keys below; the chart then generates nothing.',
       ),
       PLATFORM_DEBUG_TOKEN: type.secret('Token for `GET /health/debug`.'),
-      SECRET_KEY_BASE: type.secret('Key that signs sessions.'),
+      SECRET_KEY_BASE: type.secret(
+        'Key that signs sessions, and seals the keys of LLM connections.',
+      ),
+      SECRET_KEY_BASE_PREVIOUS: type.formerSecret(
+        'Former `SECRET_KEY_BASE`, still read while it is replaced.',
+      ),
       PLATFORM_OAUTH_API_KEY: type.secret(
         'Key with which web calls the OAuth integration service.',
       ),

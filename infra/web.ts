@@ -15,7 +15,7 @@ import { release } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
-import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
+import { fromSecret, secretKeyBase, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
@@ -44,6 +44,7 @@ export class Web extends Construct {
         ...secretsChecksum(
           'PLATFORM_DEBUG_TOKEN',
           'SECRET_KEY_BASE',
+          'SECRET_KEY_BASE_PREVIOUS',
           'PLATFORM_OAUTH_API_KEY',
           'COLLECTOR_JWT_SECRET',
           'OIDC_CLIENT_SECRET',
@@ -52,7 +53,7 @@ export class Web extends Construct {
         ...extraEnvVars.checksum,
       },
       pod: {
-        ...platformPod(),
+        ...platformPod(secretKeyBase),
         // The diagnostic probe reads Deployments.
         automountServiceAccountToken: true,
         containers: [server()],
@@ -105,7 +106,7 @@ const server = () => ({
     PLATFORM_BASE_URL: envVars.PLATFORM_BASE_URL,
     PLATFORM_API_PREFIX: envVars.PLATFORM_API_PREFIX,
     PLATFORM_DEBUG_TOKEN: fromSecret('PLATFORM_DEBUG_TOKEN'),
-    SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
+    ...secretKeyBase,
     TRUSTED_PROXIES: digits(web.trustedProxies),
     ...signInEnv,
     RELEASE_NAME: release,

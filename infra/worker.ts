@@ -10,7 +10,7 @@ import { scrapedAt } from './kit/metrics.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
-import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
+import { fromSecret, secretKeyBase, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createServiceAccount, scratch } from './kit/workload.ts'
@@ -30,11 +30,16 @@ export class Worker extends Construct {
       pods: worker,
       annotations: {
         ...scrapedAt(worker.port),
-        ...secretsChecksum('SECRET_KEY_BASE', 'COLLECTOR_JWT_SECRET', 'DB_PASSWORD'),
+        ...secretsChecksum(
+          'SECRET_KEY_BASE',
+          'SECRET_KEY_BASE_PREVIOUS',
+          'COLLECTOR_JWT_SECRET',
+          'DB_PASSWORD',
+        ),
         ...extraEnvVars.checksum,
       },
       pod: {
-        ...platformPod(),
+        ...platformPod(secretKeyBase),
         containers: [runner()],
         volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
       },
@@ -56,7 +61,7 @@ const runner = () => ({
     PORT: digits(worker.port),
     LOG_LEVEL: envVars.LOG_LEVEL,
     PLATFORM_VERSION: builtIn('Chart.AppVersion'),
-    SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
+    ...secretKeyBase,
     WORKER_CONCURRENCY: digits(worker.concurrency),
     CREW_PATIENCE_SECONDS: digits(worker.crewPatienceSeconds),
     EXECUTION_TIMEOUT_SECONDS: digits(worker.executionTimeoutSeconds),

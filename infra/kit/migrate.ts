@@ -1,20 +1,28 @@
-import type { TasksEnv } from '../../services/tasks/env.ts'
+import type { SealingKeysEnv, TasksEnv } from '../../services/tasks/env.ts'
 import { values } from '../values.ts'
 import { caMount } from './ca-bundle.ts'
 import { databaseEnv } from './database.ts'
 import { env } from './env.ts'
+import type { VariablesOf } from './env.ts'
 import { platformImage, runs } from './image.ts'
 import { initResources } from './resources.ts'
 import { containerSecurity, PLATFORM_USER } from './security.ts'
 
 const { envVars } = values
 
-/** Brings the main database to the schema of this image, before each start; an advisory lock lets one pod do it. */
-export const migrateMain = () => ({
+/**
+ * Brings the main database to the schema of this image, before each start; an advisory lock lets one pod do it. Then it makes
+ * sure that the pod has the keys that the database was sealed with.
+ */
+export const migrateMain = (sealingKeys: VariablesOf<SealingKeysEnv>) => ({
   name: 'migrate',
   ...runs(platformImage),
   command: ['node', 'build/tasks/main.js', 'migrate'],
-  env: env<TasksEnv>({ ...databaseEnv(envVars.DB_NAME), LOG_LEVEL: envVars.LOG_LEVEL }),
+  env: env<TasksEnv & SealingKeysEnv>({
+    ...databaseEnv(envVars.DB_NAME),
+    LOG_LEVEL: envVars.LOG_LEVEL,
+    ...sealingKeys,
+  }),
   resources: initResources,
   volumeMounts: [caMount],
   securityContext: containerSecurity(PLATFORM_USER),

@@ -6,6 +6,14 @@ import type { EnvOf } from '../shared/env.ts'
 /** What the tasks on the main database read. */
 export const tasksEnv = v.object({ ...databaseEnv, LOG_LEVEL: logLevel })
 
+/** The keys that seal what the database keeps, as far as the program that comes after this task has them. */
+export const sealingKeysEnv = v.object({
+  SECRET_KEY_BASE: optional(text(32)),
+  SECRET_KEY_BASE_PREVIOUS: optional(text(32)),
+  OAUTH_ENCRYPTION_KEY: optional(text(32)),
+  OAUTH_ENCRYPTION_KEY_PREVIOUS: optional(text(32)),
+})
+
 const names = () =>
   v.pipe(
     v.string(),
@@ -20,6 +28,8 @@ export const bootstrapEnv = v.object({
   PLATFORM_SECRET: text(),
   /** The Secret with the operator's own values, where there are any. */
   PLATFORM_SECRET_OVERRIDES: optional(text()),
+  /** The Secret that this task alone writes: it keeps the keys that stored data depends on. It is made when it is missing. */
+  PLATFORM_SECRET_KEPT: text(),
   /** Comma-separated keys that must have a value. */
   PLATFORM_SECRET_KEYS: names(),
   /** Comma-separated Deployments that restart when a key that they run with has changed. */
@@ -52,6 +62,7 @@ export const clusterCrewEnv = v.object({
 export const localCrewEnv = v.object({ CREW_URL: httpUrl() })
 
 export type TasksEnv = EnvOf<typeof tasksEnv>
+export type SealingKeysEnv = EnvOf<typeof sealingKeysEnv>
 export type BootstrapEnv = EnvOf<typeof bootstrapEnv>
 export type BootstrapConfig = v.InferOutput<typeof bootstrapEnv>
 export type ClusterCrewEnv = EnvOf<typeof clusterCrewEnv>

@@ -12,9 +12,11 @@ import { createAdministrator } from './create-user.ts'
 import { installCrews } from './crews/install-crew.ts'
 import type { Part, Place } from './crews/install-crew.ts'
 import { bootstrapEnv, clusterCrewEnv, localCrewEnv, tasksEnv } from './env.ts'
+import { printFlags, switchFlag } from './flags.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
 import { changeRole } from './roles.ts'
+import { acceptSealingKey, checkSealingKeys } from './sealing-keys.ts'
 import { seedSamples } from './seed.ts'
 
 /** A registry that is away for a moment is no reason to give up. */
@@ -26,7 +28,10 @@ interface Task {
 }
 
 const TASKS: Readonly<Record<string, Task>> = {
-  migrate: onDatabase('bring the main database to the schema of this version', async () => {}),
+  migrate: {
+    summary: 'bring the main database to the schema of this version, and check the keys against it',
+    run: (source, args) => onDatabase('', (sql) => checkSealingKeys(sql, source)).run(source, args),
+  },
   setup: onDatabase('everything that an installation needs once', async (sql, log) => {
     await installInternalOrganization(sql, log)
     await installPublicRepository(sql, log)
@@ -67,6 +72,18 @@ const TASKS: Readonly<Record<string, Task>> = {
     'EMAIL|ID [ROLE]: take a role back that was granted here',
     (sql, log, [who = '', role]) => changeRole(sql, { who, role, kind: 'revoke' }, log),
   ),
+  'flags:list': onDatabase(
+    'list the feature flags, for the platform and for organizations',
+    (sql) => printFlags(sql),
+  ),
+  'flags:set': onDatabase(
+    'NAME on|off [ORGANIZATION]: switch a feature flag, for the platform or for one organization',
+    (sql, log, [name, state, organization]) => switchFlag(sql, { name, state, organization }, log),
+  ),
+  'keys:accept': onDatabase(
+    'NAME: give up what a lost SECRET_KEY_BASE or OAUTH_ENCRYPTION_KEY sealed',
+    (sql, log, [name]) => acceptSealingKey(sql, log, name),
+  ),
   'secrets:bootstrap': {
     summary: 'give every key of the platform Secret a value (as a Job in the cluster)',
     run: bootstrapInCluster,
@@ -94,7 +111,10 @@ function installTask(part: Part, what: string): Task {
     summary: `[URL]: install ${what}, in the cluster or as it runs at URL`,
     async run(source, args) {
       const place = readPlace(source, args)
-      const install = onDatabase('', (sql, log) => installCrews(sql, part, { place, log }))
+      const install = onDatabase('', async (sql, log) => {
+        await checkSealingKeys(sql, source)
+        await installCrews(sql, part, { place, log })
+      })
       await install.run(source, args)
     },
   }

@@ -39,6 +39,8 @@ const variables = v.object({
   ),
   PLATFORM_DEBUG_TOKEN: optional(text()),
   SECRET_KEY_BASE: text(32),
+  /** The one before, while it is rotated: still opens what it sealed. */
+  SECRET_KEY_BASE_PREVIOUS: optional(text(32)),
   /** Proxies of ours in front of this service; only what they wrote into X-Forwarded-For is believed. */
   TRUSTED_PROXIES: v.optional(integer(0, 10), '0'),
   /** Origins of identity providers that may have private addresses, by commas; one with http:// is read without TLS. */

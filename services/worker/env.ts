@@ -12,6 +12,8 @@ export const workerEnv = v.object({
   PLATFORM_VERSION: text(),
   /** The crews' tokens are derived from it. */
   SECRET_KEY_BASE: text(32),
+  /** The one before, while it is rotated: still opens what it sealed. */
+  SECRET_KEY_BASE_PREVIOUS: optional(text(32)),
   /** Executions that one worker runs at a time. */
   WORKER_CONCURRENCY: v.optional(integer(1, 1000), '10'),
   /** How long a crew that does not answer is tried again before its run fails. */

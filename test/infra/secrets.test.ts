@@ -79,7 +79,7 @@ describe('the bootstrap Job', () => {
     }
   })
 
-  it('may do what it does and no more: named objects, nothing created, nothing listed', () => {
+  it('may do what it does and no more: named objects, and nothing listed', () => {
     const { rules } = find(manifests(), 'Role', 'bootstrap')
     expect(rules).toEqual([
       {
@@ -95,12 +95,23 @@ describe('the bootstrap Job', () => {
         verbs: ['get'],
       },
       {
+        apiGroups: [''],
+        resources: ['secrets'],
+        resourceNames: ['demo-keys'],
+        verbs: ['get', 'create', 'patch'],
+      },
+      {
         apiGroups: ['apps'],
         resources: ['deployments'],
         resourceNames: env()['RESTART_DEPLOYMENTS']?.split(','),
         verbs: ['patch'],
       },
     ])
+  })
+
+  it('keeps what cannot be generated again in a Secret that no manifest makes', () => {
+    expect(env()['PLATFORM_SECRET_KEPT']).toBe('demo-keys')
+    expect(find(manifests(), 'Secret', 'keys')).toBeUndefined()
   })
 
   it('has another name whenever its pods would be different, because a Job cannot be changed', () => {
@@ -147,6 +158,37 @@ describe('the bootstrap Job', () => {
     const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(names.filter((name) => /bootstrap|Secret/.test(name))).toEqual([])
     expect(referencesTo(objects, 'PLATFORM_DEBUG_TOKEN')).toEqual(['mine'])
+  })
+})
+
+describe('the keys that the database is sealed with', () => {
+  const migrate = (name: string, overrides: ValuesOverrides = {}): Manifest =>
+    containersOf(find(manifests(overrides), 'Deployment', name).spec.template).find(
+      (container) => container.name === 'migrate',
+    )
+  const keys = (name: string, overrides: ValuesOverrides = {}): readonly string[] =>
+    migrate(name, overrides)
+      .env.map((variable: Manifest) => variable.name)
+      .filter((variable: string) => /^(SECRET_KEY|OAUTH_ENC)/.test(variable))
+
+  it('are made sure of before each program starts that has them', () => {
+    expect(keys('web')).toEqual(['SECRET_KEY_BASE'])
+    expect(keys('worker')).toEqual(['SECRET_KEY_BASE'])
+    expect(keys('oauth')).toEqual(['OAUTH_ENCRYPTION_KEY'])
+  })
+
+  it('may be rotated: the former ones come along, optional in a Secret of the operator', () => {
+    const rotated = { secrets: { SECRET_KEY_BASE_PREVIOUS: TOKEN } }
+    expect(keys('web', rotated)).toEqual(['SECRET_KEY_BASE', 'SECRET_KEY_BASE_PREVIOUS'])
+    const own = { secrets: { existingSecret: 'mine' } }
+    const former = migrate('oauth', own).env.find(
+      (variable: Manifest) => variable.name === 'OAUTH_ENCRYPTION_KEY_PREVIOUS',
+    )
+    expect(former.valueFrom.secretKeyRef).toEqual({
+      name: 'mine',
+      key: 'OAUTH_ENCRYPTION_KEY_PREVIOUS',
+      optional: true,
+    })
   })
 })
 

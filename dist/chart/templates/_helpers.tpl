@@ -1,5 +1,5 @@
 {{- define "platform.bootstrap.content" -}}
-{{- list "65a49529" .Chart.AppVersion .Release.Name .Values.collector.enabled .Values.dbProxy.autoIamAuthn .Values.envVars.LOG_LEVEL .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.oauth.enabled .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.SECRET_KEY_BASE .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "a980224d" .Chart.AppVersion .Release.Name .Values.collector.enabled .Values.dbProxy.autoIamAuthn .Values.envVars.LOG_LEVEL .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.oauth.enabled .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.bootstrap.selectorLabels" -}}
@@ -77,7 +77,7 @@ app.kubernetes.io/component: collector
 {{- end }}
 
 {{- define "platform.crews.content" -}}
-{{- list "6945916e" .Chart.AppVersion .Release.Name .Values.crews.namespace .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp (toString .Values.dbProxy.resources.limits.cpu) (toString .Values.dbProxy.resources.limits.memory) (toString .Values.dbProxy.resources.requests.cpu) (toString .Values.dbProxy.resources.requests.memory) .Values.envFromSecrets .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.extraEnvVars .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.SECRET_KEY_BASE .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "b6b9ca03" .Chart.AppVersion .Release.Name .Values.crews.namespace .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp (toString .Values.dbProxy.resources.limits.cpu) (toString .Values.dbProxy.resources.limits.memory) (toString .Values.dbProxy.resources.requests.cpu) (toString .Values.dbProxy.resources.requests.memory) .Values.envFromSecrets .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.extraEnvVars .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.crews.selectorLabels" -}}
@@ -332,6 +332,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{- define "platform.secretName.SECRET_KEY_BASE" -}}
 {{- if .Values.secrets.SECRET_KEY_BASE }}
+{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- else }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.secretName.SECRET_KEY_BASE_PREVIOUS" -}}
+{{- if .Values.secrets.SECRET_KEY_BASE_PREVIOUS }}
 {{- printf "%s-secrets-overrides" .Release.Name }}
 {{- else }}
 {{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}

@@ -14,6 +14,7 @@ const config: BootstrapConfig = {
   POD_NAMESPACE: 'default',
   PLATFORM_SECRET: 'demo-secrets',
   PLATFORM_SECRET_OVERRIDES: undefined,
+  PLATFORM_SECRET_KEPT: 'demo-keys',
   PLATFORM_SECRET_KEYS: ['PLATFORM_DEBUG_TOKEN', 'COLLECTOR_JWT_SECRET'],
   RESTART_DEPLOYMENTS: ['demo-web', 'demo-gone'],
 }
@@ -74,7 +75,7 @@ describe('secrets:bootstrap (SPEC 5.1)', () => {
     put('demo-secrets', { PLATFORM_DEBUG_TOKEN: 'kept', COLLECTOR_JWT_SECRET: 'kept too' })
     await run()
     expect(values()).toEqual({ PLATFORM_DEBUG_TOKEN: 'kept', COLLECTOR_JWT_SECRET: 'kept too' })
-    expect(cluster.calls.map(({ method }) => method)).toEqual(['GET'])
+    expect(cluster.calls.map(({ method }) => method)).toEqual(['GET', 'GET'])
   })
 
   it('makes a deleted key anew and restarts the Deployments that exist', async () => {
@@ -99,6 +100,39 @@ describe('secrets:bootstrap (SPEC 5.1)', () => {
     expect(restarts()).toEqual([])
     await run()
     expect(values()).toMatchObject({ PLATFORM_DEBUG_TOKEN: 'mine' })
+  })
+
+  it('keeps the keys that stored data depends on a second time, and puts them back when the Secret was emptied', async () => {
+    const keys = ['SECRET_KEY_BASE', 'OAUTH_ENCRYPTION_KEY', 'DB_PASSWORD', 'PLATFORM_DEBUG_TOKEN']
+    await run({ PLATFORM_SECRET_KEYS: keys })
+    const before = values()
+    const { PLATFORM_DEBUG_TOKEN: token, ...kept } = before
+    expect(values('demo-keys')).toEqual(kept)
+
+    cluster.objects.set(`${SECRETS}/demo-secrets`, { metadata: { resourceVersion: '9' } })
+    await run({ PLATFORM_SECRET_KEYS: keys })
+    expect(values()).toMatchObject(kept)
+    expect(values()['PLATFORM_DEBUG_TOKEN']).not.toBe(token)
+    expect(lines.filter((line) => line.includes('key restored'))).toHaveLength(3)
+    // The pods that run have the former debug token.
+    expect(restarts()).not.toEqual([])
+  })
+
+  it('keeps a key that this install has no use for any more', async () => {
+    put('demo-keys', { OAUTH_ENCRYPTION_KEY: 'kept' })
+    put('demo-secrets', { SECRET_KEY_BASE: 'in use' })
+    await run({ PLATFORM_SECRET_KEYS: ['SECRET_KEY_BASE'] })
+    expect(values('demo-keys')).toEqual({
+      OAUTH_ENCRYPTION_KEY: 'kept',
+      SECRET_KEY_BASE: 'in use',
+    })
+  })
+
+  it('keeps the key that an operator sets instead', async () => {
+    put('demo-secrets', { SECRET_KEY_BASE: 'generated' })
+    put('demo-overrides', { SECRET_KEY_BASE: 'mine' })
+    await run({ PLATFORM_SECRET_KEYS: [], PLATFORM_SECRET_OVERRIDES: 'demo-overrides' })
+    expect(values('demo-keys')).toEqual({ SECRET_KEY_BASE: 'mine' })
   })
 
   it('reads again when another writer was faster, and keeps what that one wrote', async () => {

@@ -101,7 +101,12 @@ describe('npm run task', () => {
 
   it('says what is missing in its environment', async () => {
     await expect(runTask(['setup'], {})).rejects.toThrow('set DATABASE_URL, or DB_HOST')
-    const config = { POD_NAMESPACE: 'x', PLATFORM_SECRET: 's', PLATFORM_SECRET_KEYS: 'A' }
+    const config = {
+      POD_NAMESPACE: 'x',
+      PLATFORM_SECRET: 's',
+      PLATFORM_SECRET_KEPT: 'k',
+      PLATFORM_SECRET_KEYS: 'A',
+    }
     await expect(runTask(['secrets:bootstrap'], config)).rejects.toThrow('runs in a Kubernetes pod')
   })
 })
