@@ -99,6 +99,7 @@ function describeCrew(
   { config, namespace }: { config: ClusterCrewConfig; namespace: string },
 ): CrewObjects {
   const { OPENAI_BASE_URL, OPENAI_API_KEY, SECRET_KEY_BASE } = config
+  const privateOrigins = config.LLM_PRIVATE_ORIGINS.join(',')
   return crewObjects({
     appId: deployment.appId,
     namespace,
@@ -108,6 +109,7 @@ function describeCrew(
       CREW_DEFINITION: JSON.stringify(INTERNAL_DEFINITIONS[slug]),
       LOG_LEVEL: config.LOG_LEVEL,
       ...(OPENAI_BASE_URL ? { OPENAI_BASE_URL } : {}),
+      ...(privateOrigins ? { LLM_PRIVATE_ORIGINS: privateOrigins } : {}),
     },
     secretEnv: {
       CREW_TOKEN: crewToken(SECRET_KEY_BASE, deployment.automationId),
