@@ -23,7 +23,7 @@ import { isSet, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { crews, envVars, rbac, secrets } = values
+const { crews, envVars, outgoing, rbac, secrets } = values
 
 /** Installs the crews that the platform itself has, the Assistant and the Runner, and follows them until they are online. */
 export class Crews extends Construct {
@@ -91,6 +91,7 @@ const installer = (name: string, task: string) => ({
     K8S_NAMESPACE: crewNamespace,
     CREW_IMAGE: platformImage.reference,
     CREW_CA_FILE: setWhen(hasCaBundle, CA_FILE),
+    LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
     CREW_IMAGE_PULL_SECRET: setWhen(isSet(platformImage.pullSecret), platformImage.pullSecret),
   }),
   resources: initResources,

@@ -4,6 +4,7 @@ import type { OverridesOf, ValuesOf } from './template/schema.ts'
 import * as type from './value-types.ts'
 import { auth } from './values/auth.ts'
 import { cluster } from './values/cluster.ts'
+import { outgoing } from './values/outgoing.ts'
 import { thirdParty } from './values/third-party.ts'
 
 /** Every configuration key once: its type, default, documentation and rule. */
@@ -73,6 +74,8 @@ export const schema = {
   }),
 
   auth,
+
+  outgoing,
 
   extraEnvVars: type.variables(
     'More environment variables for web, worker and oauth; those that the chart sets itself win.',

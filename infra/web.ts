@@ -20,11 +20,11 @@ import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
 import { oauthUrl } from './oauth.ts'
-import { builtIn, digits, text } from './template/operators.ts'
+import { builtIn, digits, isSet, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, envVars, internalRegistry, oauth, rbac, web } = values
+const { buildkit, collector, envVars, internalRegistry, oauth, outgoing, rbac, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -109,6 +109,11 @@ const server = () => ({
     ...secretKeyBase,
     TRUSTED_PROXIES: digits(web.trustedProxies),
     ...signInEnv,
+    LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
+    AUTOMATION_OAUTH_PRIVATE_ORIGINS: setWhen(
+      isSet(outgoing.oauthPrivateOrigins),
+      outgoing.oauthPrivateOrigins,
+    ),
     RELEASE_NAME: release,
     PLATFORM_DEPLOYMENTS: deployed,
     POD_NAME: podField('metadata.name'),

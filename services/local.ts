@@ -12,6 +12,7 @@ import type { OauthTrial } from './local/oauth-trial.ts'
 import {
   createOwner,
   hasOwnModel,
+  llmPrivateOrigins,
   openPlatformDatabase,
   providerVariables,
   startDatabases,
@@ -46,6 +47,8 @@ interface Context {
   readonly logOf: (name: string) => Log
   /** The credentials of LLM providers that this machine has. */
   readonly providers: EnvSource
+  /** Where LLM connections may lead although it is this machine. */
+  readonly privateModels: string
   /** Of the identity provider, when there is one. */
   readonly idpPort: number | undefined
 }
@@ -65,13 +68,15 @@ async function startPlatform(
   const logOf = (name: string) =>
     createLog({ name, level: source.LOG_LEVEL ?? 'info', destination })
   const secrets = await readSecrets(directory)
-  const databases = await startDatabases(owner, { directory, port: portBase + 9 })
+  const { databasePassword: password } = secrets
+  const databases = await startDatabases(owner, { directory, port: portBase + 9, password })
   const sql = await openPlatformDatabase(owner, databases.platformUrl, logOf('local'))
   const seeded = await seed(sql, secrets)
   await writeSecrets(directory, { ...secrets, staticToken: seeded.staticToken })
   const providers = providerVariables(source)
   const idpPort = options.withIdp ? portBase + 7 : undefined
-  const context: Context = { owner, portBase, secrets, logOf, providers, idpPort }
+  const privateModels = llmPrivateOrigins(source, `http://${HOST}:${portBase + 8}`)
+  const context: Context = { owner, portBase, secrets, logOf, providers, privateModels, idpPort }
   const collector = await startTraceCollector(context, databases.collectorUrl)
   const [kickoffId] = await Promise.all([
     startCrews(context, { sql, seeded, source }),
@@ -164,7 +169,7 @@ interface WebAddresses {
 }
 
 function startWebServer(
-  { owner, portBase, secrets, logOf, providers, idpPort }: Context,
+  { owner, portBase, secrets, logOf, providers, privateModels, idpPort }: Context,
   { databaseUrl, collectorUrl, oauthUrl }: WebAddresses,
 ) {
   const env = {
@@ -184,6 +189,7 @@ function startWebServer(
     PLATFORM_OAUTH_API_KEY: secrets.oauthApiKey,
     COLLECTOR_URL: collectorUrl,
     COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
+    LLM_PRIVATE_ORIGINS: privateModels,
     AUTOMATION_OAUTH_PRIVATE_ORIGINS: idpPort === undefined ? '' : `http://${HOST}:${idpPort}`,
   }
   return owner.own(startWeb(env, { log: logOf('web'), lingerMs: 0 }))
@@ -220,7 +226,7 @@ interface LocalCrew {
 }
 
 async function startOne(
-  { owner, secrets, logOf }: Context,
+  { owner, secrets, logOf, privateModels }: Context,
   model: EnvSource,
   { deployment, definition, port }: LocalCrew,
 ): Promise<string> {
@@ -232,6 +238,7 @@ async function startOne(
     CREW_DEFINITION: JSON.stringify(definition),
     CREW_TOKEN: crewToken(secrets.secretKeyBase, automationId),
     CREW_DRAIN_SECONDS: '3',
+    LLM_PRIVATE_ORIGINS: privateModels,
   }
   const log = logOf('crew').child({ crew: slug, project_version: projectVersionId })
   const { url } = await owner.own(startCrew(env, { log }))

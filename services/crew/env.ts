@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { httpUrl, integer, logLevel, optional, text } from '../shared/env.ts'
+import { httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 
 export const crewEnv = v.object({
   PORT: v.optional(integer(0, 65_535), '8000'),
@@ -13,6 +13,8 @@ export const crewEnv = v.object({
   /** An OpenAI-compatible endpoint, with its version path: `https://host/v1`. */
   OPENAI_BASE_URL: v.optional(httpUrl(), 'https://api.openai.com/v1'),
   OPENAI_API_KEY: optional(text()),
+  /** Origins on private networks to which the LLM connection of a run may lead, by commas. */
+  LLM_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** The longest that one answer of the model may take. */
   LLM_TIMEOUT_SECONDS: v.optional(integer(1, 3600), '120'),
   /** How long runs may go on when the crew stops, before their worker hands them to another pod of the crew. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CrewFailure, CrewMessage } from '../platform/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
+import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { readCompletion, readRefusal } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
 import { providerOf } from './llm-provider.ts'
@@ -20,6 +21,8 @@ export interface LlmOptions {
   readonly apiKey?: string
   /** For each HTTP request. */
   readonly timeoutMs: number
+  /** For an address that an organization chose; one that the operator set goes without. */
+  readonly guard?: OutgoingGuard | undefined
   /** The first wait before a retry; it doubles each time. @default 500 */
   readonly backoffMs?: number
 }
@@ -82,19 +85,20 @@ function withAttempts({ code, message }: CrewFailure, attempts: number): CrewFai
 }
 
 async function attempt(options: LlmOptions, call: LlmCall, signal: AbortSignal): Promise<Attempt> {
-  const { baseUrl, apiKey, timeoutMs } = options
+  const { baseUrl, apiKey, timeoutMs, guard } = options
   const url = new URL(`${baseUrl}/chat/completions`)
   try {
-    const answer = await deadline({ name: url.host, timeoutMs, signal }, (stop) =>
+    const answer = await deadline({ name: url.host, timeoutMs, signal }, async (stop) =>
       postJson({
         url,
         headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
         body: JSON.stringify(requestBody(url, call)),
         responseBytesMax: RESPONSE_BYTES_MAX,
         signal: stop,
+        pinned: await guard?.pin(url, { subject: url.host, signal: stop }),
       }),
     )
-    return judge(url, answer, apiKey)
+    return judge(url, answer, options)
   } catch (thrown) {
     signal.throwIfAborted()
     return unanswered(url, toError(thrown))
@@ -115,14 +119,20 @@ function unanswered({ host }: URL, error: Error): Attempt {
     const message = `The model at ${error.message} Raise LLM_TIMEOUT_SECONDS if it needs longer.`
     return { ok: false, retry: 'never', failure: { code: 'llm_timeout', message } }
   }
+  if (error instanceof AppError && error.details['problem'] === 'private_address') {
+    const message = `The model can not be called: ${error.message}`
+    return { ok: false, retry: 'never', failure: { code: 'llm_address_refused', message } }
+  }
   const reason = 'code' in error ? String(error.code) : error.message
   const message = `The model at ${host} can not be reached: ${reason}. Check OPENAI_BASE_URL, or the LLM connection, and the network.`
   return { ok: false, retry: 'backoff', failure: { code: 'llm_unreachable', message } }
 }
 
-function judge({ host }: URL, { status, body, retryAfter }: PostResult, key?: string): Attempt {
+function judge({ host }: URL, answer: PostResult, { apiKey, guard }: LlmOptions): Attempt {
+  const { status, body, retryAfter, isPrivate } = answer
   if (status < 200 || status > 299) {
-    const said = readRefusal(body ?? '', key)
+    // What stands on a private network at an address that an organization chose is not for its eyes.
+    const said = guard && isPrivate ? '.' : readRefusal(body ?? '', apiKey)
     const message = `The model at ${host} refused the call with HTTP ${status}${said}`
     const retry = status === 429 || status >= 500 ? retryAfterMs(retryAfter) : 'never'
     return { ok: false, retry, failure: { code: 'llm_rejected', message } }

@@ -2,6 +2,8 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import type { Pinned } from '../shared/outgoing/guard.ts'
+import { isPrivateAddress } from '../shared/outgoing/private-addresses.ts'
 
 export interface PostOptions {
   readonly url: URL
@@ -9,10 +11,14 @@ export interface PostOptions {
   readonly body: string
   readonly responseBytesMax: number
   readonly signal: AbortSignal
+  /** Where the connection goes; else wherever the name of the URL leads. */
+  readonly pinned?: Pinned | undefined
 }
 
 export interface PostResult {
   readonly status: number
+  /** It came from an address that is not on the public Internet. */
+  readonly isPrivate: boolean
   readonly retryAfter: string | undefined
   /** `undefined`: longer than the limit. */
   readonly body: string | undefined
@@ -23,11 +29,12 @@ export interface PostResult {
  * five minutes by itself, and a reasoning model may think for longer. Follows no redirect.
  */
 export async function postJson(options: PostOptions): Promise<PostResult> {
-  const { url, body, signal, headers } = options
+  const { url, body, signal, headers, pinned } = options
   const open = url.protocol === 'https:' ? httpsRequest : httpRequest
   const request = open(url, {
     method: 'POST',
     signal,
+    ...pinned,
     headers: {
       ...headers,
       'content-type': 'application/json',
@@ -41,6 +48,7 @@ export async function postJson(options: PostOptions): Promise<PostResult> {
   const response = await answerOf(request)
   return {
     status: response.statusCode ?? 0,
+    isPrivate: isPrivateAddress(response.socket.remoteAddress ?? ''),
     retryAfter: response.headers['retry-after'],
     body: await readText(response, options.responseBytesMax),
   }

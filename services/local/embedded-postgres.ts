@@ -4,13 +4,16 @@ import { once } from 'node:events'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, toError } from '../shared/errors.ts'
+import { requirePassword } from './postgres-access.ts'
 import { findPostgresBinaries, serverOwner } from './postgres-binaries.ts'
-import { endOrphan, prepareDataDirectory } from './postgres-data.ts'
+import { endOrphan, hasServer, prepareDataDirectory } from './postgres-data.ts'
 
 export interface EmbeddedPostgresOptions {
   /** The data directory; made on first use. */
   readonly directory: string
   readonly port: number
+  /** Of the superuser: letters, digits, `-` and `_`. */
+  readonly password: string
   /** Extra server settings: `{ fsync: 'off' }`. */
   readonly settings?: Readonly<Record<string, string>>
 }
@@ -26,7 +29,7 @@ export interface EmbeddedPostgres {
 }
 
 const INITDB =
-  '-U postgres --auth=trust -E UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8 --no-instructions'
+  '-U postgres --auth=reject -E UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8 --no-instructions'
 const START_TIMEOUT_MS = 30_000
 const spawnOptions = { ...serverOwner, cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' } }
 
@@ -38,11 +41,12 @@ const spawnOptions = { ...serverOwner, cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' }
 export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres> {
-  const { port } = options
+  const { port, password } = options
   const binaries = join(await findPostgresBinaries(), 'bin')
   const directory = await prepareDataDirectory(options.directory)
   await endOrphan(directory)
   if (!(await exists(join(directory, 'PG_VERSION')))) await initialize(binaries, directory)
+  if (!(await hasServer(directory))) await requirePassword({ binaries, directory, password })
   const server = spawn(join(binaries, 'postgres'), serverArguments(directory, options), {
     ...spawnOptions,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -57,7 +61,7 @@ export async function startEmbeddedPostgres(
   await untilReady(server, { directory, port })
   return {
     pid: server.pid ?? 0,
-    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
     exited,
     async stop() {
       end()

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { PROVIDER_VARIABLES } from '../platform/llm-providers.ts'
+import { originsOf, PROVIDER_VARIABLES } from '../platform/llm-providers.ts'
 import { connectDatabase, parseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
 import type { EnvSource } from '../shared/env.ts'
@@ -40,10 +40,10 @@ export interface Databases {
 /** Starts PostgreSQL on the data directory, with an empty database for the collector beside the main one. */
 export async function startDatabases(
   owner: Owner,
-  { directory, port }: { directory: string; port: number },
+  { directory, port, password }: { directory: string; port: number; password: string },
 ): Promise<Databases> {
   const server = await owner.own(
-    startEmbeddedPostgres({ directory: join(directory, 'postgres'), port }),
+    startEmbeddedPostgres({ directory: join(directory, 'postgres'), port, password }),
   )
   const urls = {
     platformUrl: databaseUrl(server.url, 'platform'),
@@ -79,4 +79,11 @@ export function hasOwnModel({ OPENAI_API_KEY, OPENAI_BASE_URL }: EnvSource): boo
 /** The credentials of LLM providers among some variables. */
 export function providerVariables(source: EnvSource): EnvSource {
   return Object.fromEntries(Object.entries(source).filter(([name]) => PROVIDER_VARIABLES.has(name)))
+}
+
+/** Where LLM connections may lead on this machine and its network, by commas: what the user lists or names, and `ownModel`. */
+export function llmPrivateOrigins(source: EnvSource, ownModel: string): string {
+  const listed = (source['LLM_PRIVATE_ORIGINS'] ?? '').split(',').filter(Boolean)
+  const named = originsOf((name) => source[name]?.trim() || undefined)
+  return [...new Set([...listed, ...named, ownModel])].join(',')
 }

@@ -36,6 +36,13 @@ export async function endOrphan(directory: string): Promise<void> {
   await untilGone(pid)
 }
 
+/** Whether the lock file of a server is there; the server itself then says that it runs. */
+export const hasServer = (directory: string): Promise<boolean> =>
+  readFile(join(directory, 'postmaster.pid')).then(
+    () => true,
+    () => false,
+  )
+
 interface ProcessState {
   readonly parent: number
   readonly isZombie: boolean

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { AppError } from '../shared/errors.ts'
@@ -11,8 +11,16 @@ const schema = v.object({
   oauthApiKey: v.pipe(v.string(), v.minLength(32)),
   oauthEncryptionKey: v.pipe(v.string(), v.minLength(32)),
   adminPassword: v.pipe(v.string(), v.minLength(12)),
+  /** Of the embedded PostgreSQL. */
+  databasePassword: v.pipe(v.string(), v.regex(/^[\w-]{16,}$/)),
   /** Issued when the database is seeded; the database itself holds only its hash. */
   staticToken: v.optional(v.string()),
+})
+
+/** Those of an earlier version lack what came later. */
+const storedSchema = v.object({
+  ...schema.entries,
+  databasePassword: v.optional(schema.entries.databasePassword),
 })
 
 /** What a cluster keeps in the platform Secret; here in a file that only its owner reads. */
@@ -25,8 +33,12 @@ export async function readSecrets(directory: string): Promise<LocalSecrets> {
   const file = fileIn(directory)
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text === undefined) return writeSecrets(directory, newSecrets())
-  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), text)
-  if (result.success) return result.output
+  const result = v.safeParse(v.pipe(v.string(), v.parseJson(), storedSchema), text)
+  if (result.success) {
+    const { databasePassword, ...others } = result.output
+    if (databasePassword !== undefined) return { ...others, databasePassword }
+    return writeSecrets(directory, { ...others, databasePassword: newPassword() })
+  }
   throw new AppError(
     'invalid_configuration',
     `${file} is damaged. Move the directory ${directory} away to begin anew, or choose another with --data.`,
@@ -39,7 +51,10 @@ export async function writeSecrets(
   secrets: LocalSecrets,
 ): Promise<LocalSecrets> {
   await mkdir(directory, { recursive: true })
-  await writeFile(fileIn(directory), `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 })
+  const file = fileIn(directory)
+  await writeFile(file, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 })
+  // The mode above is for a new file only.
+  await chmod(file, 0o600)
   return secrets
 }
 
@@ -51,5 +66,8 @@ function newSecrets(): LocalSecrets {
     oauthApiKey: randomBytes(32).toString('hex'),
     oauthEncryptionKey: randomBytes(32).toString('hex'),
     adminPassword: randomBytes(12).toString('base64url'),
+    databasePassword: newPassword(),
   }
 }
+
+const newPassword = (): string => randomBytes(32).toString('hex')

@@ -219,6 +219,14 @@ export function unmetGroups(
 const isAddress = (variable: string): boolean => /_(BASE|URL|ENDPOINT|HOST)$/.test(variable)
 const isKey = (variable: string): boolean => /(API_?KEY|_TOKEN|_PAT)$/.test(variable)
 
+/** The origins that the platform's own variables lead to: their operator allows them by naming them. */
+export function originsOf(read: ReadVariable): readonly string[] {
+  const addresses = [...PROVIDER_VARIABLES].filter(isAddress).map((name) => read(name) ?? '')
+  return addresses
+    .filter((address) => /^https?:\/\//.test(address) && URL.canParse(address))
+    .map((address) => new URL(address).origin)
+}
+
 export type ReadVariable = (name: string) => string | undefined
 
 /** Where the models of a connection answer `chat/completions`, if anywhere: its own address, a variable, the public one. */

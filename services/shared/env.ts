@@ -83,6 +83,19 @@ function isHttpUrl(value: string): boolean {
   return /^https?:\/\//.test(value) && URL.canParse(value)
 }
 
+/** Origins, by commas. */
+export const origins = () =>
+  v.pipe(
+    v.string(),
+    v.transform((list) => list.split(',').map((each) => each.trim())),
+    v.transform((list) => list.filter((each) => each !== '')),
+    v.array(v.pipe(v.string(), v.check(isOrigin, 'must be origins such as https://idp.corp:8443'))),
+  )
+
+function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+}
+
 const unset = v.pipe(
   v.literal(''),
   v.transform((): undefined => undefined),

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { databaseEnv } from '../shared/database.ts'
-import { httpUrl, integer, logLevel, optional, text } from '../shared/env.ts'
+import { httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 
 /** What the tasks on the main database read. */
@@ -54,6 +54,8 @@ export const clusterCrewEnv = v.object({
   /** The model of the crews. */
   OPENAI_BASE_URL: optional(httpUrl()),
   OPENAI_API_KEY: optional(text()),
+  /** Origins on private networks that LLM connections may name. */
+  LLM_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** How long a crew may take until its pod is ready. */
   CREW_TIMEOUT_SECONDS: v.optional(integer(1, PATIENCE_SECONDS_MAX), '300'),
 })

@@ -1,3 +1,4 @@
+import { originsOf } from '../platform/llm-providers.ts'
 import { databaseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
 import { readEnv } from '../shared/env.ts'
@@ -129,7 +130,10 @@ function readPlace(source: EnvSource, [url = source['CREW_URL']]: readonly strin
     )
   }
   if (!address) return { url: readEnv(localCrewEnv, { CREW_URL: url }).CREW_URL }
-  const config = readEnv(clusterCrewEnv, source)
+  const given = readEnv(clusterCrewEnv, source)
+  const named = originsOf((name) => source[name]?.trim() || undefined)
+  const origins = [...new Set([...given.LLM_PRIVATE_ORIGINS, ...named])]
+  const config = { ...given, LLM_PRIVATE_ORIGINS: origins }
   const timeoutMs = config.CREW_TIMEOUT_SECONDS * 1000
   return { kubernetes: createKubernetes(address), config, patience: { ...PATIENCE, timeoutMs } }
 }

@@ -31,7 +31,7 @@ import { securityHeaders } from './security-headers.ts'
 export function createApp(deps: WebDeps): Hono<WebApp> {
   // Refuses paths that are not told apart at once: each request is matched by one expression for all routes.
   const app = new Hono<WebApp>({ router: new RegExpRouter() })
-  const { judge, keys } = openGate(deps)
+  const { judge, keys, guard } = openGate(deps)
   app.use(requestLog(deps.log))
   app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))
   app.use(refuseNul)
@@ -57,7 +57,7 @@ export function createApp(deps: WebDeps): Hono<WebApp> {
   app.route('/', staticTokenRoutes(deps))
   app.route('/', executionRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))
-  app.route('/', oauthSettingsRoutes(deps, keys))
+  app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   app.route('/', clientFilteringRoutes(deps))
   return app
 }

@@ -1,22 +1,10 @@
 import * as v from 'valibot'
 import { databaseEnv } from '../shared/database.ts'
-import { flag, httpUrl, integer, logLevel, optional, text, word } from '../shared/env.ts'
+import { flag, httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 
 /** Where the platform runs (SPEC 4.1): decides whether the diagnostic endpoint exists. */
 export const PROVIDERS = ['kubernetes', 'managed_kubernetes', 'serverless', 'local'] as const
-
-const origins = () =>
-  v.pipe(
-    v.string(),
-    v.transform((list) => list.split(',').map((each) => each.trim())),
-    v.transform((list) => list.filter((each) => each !== '')),
-    v.array(v.pipe(v.string(), v.check(isOrigin, 'must be origins such as https://idp.corp:8443'))),
-  )
-
-function isOrigin(text: string): boolean {
-  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
-}
 
 const variables = v.object({
   ...databaseEnv,
@@ -45,6 +33,8 @@ const variables = v.object({
   TRUSTED_PROXIES: v.optional(integer(0, 10), '0'),
   /** Origins of identity providers that may have private addresses, by commas; one with http:// is read without TLS. */
   AUTOMATION_OAUTH_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** Origins of models that LLM connections of organizations may name although they are on a private network. */
+  LLM_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** How long the last keys of an identity provider serve while it is away, beyond their 10 minutes; 0: not at all. */
   AUTOMATION_OAUTH_STALE_HOURS: v.optional(integer(0, 24), '24'),
   PLATFORM_OAUTH_API_BASE_URL: optional(httpUrl()),

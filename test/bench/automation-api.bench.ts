@@ -13,6 +13,7 @@ import { createVerifiedTokens } from '../../services/web/auth/access-token/verif
 import { webEnv } from '../../services/web/env.ts'
 import { CLIENT, createOauthWorld, settingsFor } from '../services/web/oauth-world.ts'
 import { BASE_URL, environment } from '../services/web/world.ts'
+import { guardFor } from '../support/outgoing.ts'
 
 const CONCURRENT = 16
 const ROUNDS = 15
@@ -116,7 +117,7 @@ describe('the automation API', () => {
     'a cold token, against one verification by jose',
     async () => {
       const keys = createKeyStore({
-        privateOrigins: [at.idp.issuer],
+        guard: guardFor(at.idp.issuer),
         staleMs: 0,
         log,
         now: Date.now,

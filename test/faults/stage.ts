@@ -12,6 +12,7 @@ import { createDatabaseProxy } from '../services/collector/support/database-prox
 import type { DatabaseProxy } from '../services/collector/support/database-proxy.ts'
 import { buildPrograms } from '../support/build.ts'
 import { freePort } from '../support/free-port.ts'
+import { POSTGRES_PASSWORD } from '../support/postgres-password.ts'
 
 /** A collector and a PostgreSQL of its own that can be killed, and the way between them that can be cut. */
 export interface Stage {
@@ -52,7 +53,11 @@ async function startServer(directory: string, port: number): Promise<EmbeddedPos
   for (let tries = 1; ; tries++) {
     try {
       // Every commit reaches the disk, as in an installation.
-      return await startEmbeddedPostgres({ directory: join(directory, 'data'), port })
+      return await startEmbeddedPostgres({
+        directory: join(directory, 'data'),
+        port,
+        password: POSTGRES_PASSWORD,
+      })
     } catch (error) {
       if (tries === START_TRIES) throw error
       await delay(250)

@@ -8,6 +8,7 @@ import { createLog } from '../../services/shared/log.ts'
 import { migrate } from '../../services/shared/migrate.ts'
 import { buildPrograms } from './build.ts'
 import { freePort } from './free-port.ts'
+import { POSTGRES_PASSWORD } from './postgres-password.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -28,6 +29,7 @@ export async function setup(project: TestProject): Promise<void> {
     startEmbeddedPostgres({
       directory: join(directory, 'data'),
       port: await freePort(),
+      password: POSTGRES_PASSWORD,
       // Tests kill processes, never the machine: what the kernel has is safe.
       settings: { fsync: 'off', full_page_writes: 'off' },
     }),

@@ -101,6 +101,7 @@ async function describeCrew(
   { config, namespace }: { config: ClusterCrewConfig; namespace: string },
 ): Promise<CrewObjects> {
   const { CREW_CA_FILE, OPENAI_BASE_URL, OPENAI_API_KEY, SECRET_KEY_BASE } = config
+  const privateOrigins = config.LLM_PRIVATE_ORIGINS.join(',')
   return crewObjects({
     appId: deployment.appId,
     namespace,
@@ -110,6 +111,7 @@ async function describeCrew(
       CREW_DEFINITION: JSON.stringify(INTERNAL_DEFINITIONS[slug]),
       LOG_LEVEL: config.LOG_LEVEL,
       ...(OPENAI_BASE_URL ? { OPENAI_BASE_URL } : {}),
+      ...(privateOrigins ? { LLM_PRIVATE_ORIGINS: privateOrigins } : {}),
     },
     secretEnv: {
       CREW_TOKEN: crewToken(SECRET_KEY_BASE, deployment.automationId),

@@ -1,4 +1,5 @@
 import type { LlmConnectionFields } from '../../platform/llm-connections.ts'
+import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 
 /** What was typed into the form of a connection. The key is never shown again, not even in a form that was refused. */
 export interface TypedConnection {
@@ -21,7 +22,7 @@ export const LENGTHS = { name: 100, provider: 60, model: 200, baseUrl: 500, key:
 export const EMPTY: TypedConnection = { name: '', provider: '', model: '', baseUrl: '' }
 
 /** Reads the form of a connection, with the first thing that is wrong in it. */
-export function readConnectionForm(form: URLSearchParams): ReadConnection {
+export function readConnectionForm(form: URLSearchParams, guard: OutgoingGuard): ReadConnection {
   const read = (name: string): string => (form.get(name) ?? '').trim()
   const typed = {
     name: read('name'),
@@ -34,7 +35,7 @@ export function readConnectionForm(form: URLSearchParams): ReadConnection {
     textProblem('name', typed.name, LENGTHS.name) ??
     providerProblem(typed.provider) ??
     textProblem('model', typed.model, LENGTHS.model) ??
-    addressProblem(typed.baseUrl) ??
+    addressProblem(typed.baseUrl, guard) ??
     keyProblem(key)
   return { typed, key, forgetKey: form.get('forget_key') === 'yes', problem }
 }
@@ -57,14 +58,15 @@ function providerProblem(provider: string): string | undefined {
   return 'The provider is one word of letters, digits, - and _, such as openai, anthropic or groq.'
 }
 
-function addressProblem(address: string): string | undefined {
+function addressProblem(address: string, guard: OutgoingGuard): string | undefined {
   if (address === '') return undefined
   const url = /^https?:\/\/[\x21-\x7e]+$/.test(address) && URL.canParse(address) && new URL(address)
   if (!url || address.length > LENGTHS.baseUrl) {
     return 'The base URL is an http:// or https:// address, such as https://llm.example.com/v1.'
   }
   const extra = url.username || url.password || url.search || url.hash
-  return extra ? 'The base URL has no user, password, query or fragment.' : undefined
+  if (extra) return 'The base URL has no user, password, query or fragment.'
+  return guard.problemOf(url)
 }
 
 function keyProblem(key: string): string | undefined {

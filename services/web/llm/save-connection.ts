@@ -2,14 +2,22 @@ import type { Context } from 'hono'
 import { setSealedKey } from '../../platform/llm-connections.ts'
 import type { LlmConnection } from '../../platform/llm-connections.ts'
 import { createLlmKeys } from '../../platform/llm-keys.ts'
+import { originsOf } from '../../platform/llm-providers.ts'
 import { AppError } from '../../shared/errors.ts'
+import { createOutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import type { ReadConnection } from './connection-form.ts'
 import type { LlmSurroundings } from './test-connection.ts'
 
-/** The variables of this pod, and where providers are. */
-export function surroundingsOf({ diagnostics }: WebDeps): LlmSurroundings {
-  return { env: diagnostics?.env ?? {}, providerUrls: diagnostics?.providerUrls ?? {} }
+/** The variables of this pod, where providers are, and which addresses of its own an organization may name. */
+export function surroundingsOf({ diagnostics, config }: WebDeps): LlmSurroundings {
+  const { env = {}, providerUrls = {} } = diagnostics ?? {}
+  const named = originsOf((name) => env[name]?.trim() || undefined)
+  const guard = createOutgoingGuard({
+    privateOrigins: [...config.LLM_PRIVATE_ORIGINS, ...named],
+    setting: 'LLM_PRIVATE_ORIGINS (chart: outgoing.llmPrivateOrigins)',
+  })
+  return { env, providerUrls, guard }
 }
 
 /** Stores a connection and then its key. Answers what is wrong with the form, and undefined when there is no connection. */

@@ -2,6 +2,8 @@ import type { LlmConnection } from '../../platform/llm-connections.ts'
 import { chatUrlOf, platformKeyOf, providerOf, unmetGroups } from '../../platform/llm-providers.ts'
 import { deadline } from '../../shared/deadline.ts'
 import type { EnvSource } from '../../shared/env.ts'
+import { toAppError } from '../../shared/errors.ts'
+import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { ProviderUrls } from '../diagnostics/checks/llm-connections.ts'
 import { describeOutage } from '../diagnostics/findings.ts'
 import { probe } from '../diagnostics/http-probe.ts'
@@ -13,6 +15,8 @@ export interface LlmSurroundings {
   readonly env: EnvSource
   /** Where providers are, instead of their public addresses. */
   readonly providerUrls: ProviderUrls
+  /** Before every call to an address that an organization chose. */
+  readonly guard: OutgoingGuard
 }
 
 export interface Credentials {
@@ -29,6 +33,8 @@ export type Reach =
       readonly status: number
       readonly ms: number
     }
+  /** An address of this tenant's own that crews may not call. */
+  | { readonly kind: 'refused'; readonly why: string }
   | { readonly kind: 'unreachable'; readonly host: string; readonly error: string }
   /** An address of this tenant's own is not asked (SPEC 2.3), and one that is not known can not be. */
   | { readonly kind: 'not_asked'; readonly why: 'own_address' | 'unknown' }
@@ -68,13 +74,12 @@ export async function testConnection(
   }
 }
 
-async function reachOf(
-  { provider, baseUrl }: LlmConnection,
-  surroundings: LlmSurroundings,
-): Promise<Reach> {
+async function reachOf(connection: LlmConnection, surroundings: LlmSurroundings): Promise<Reach> {
+  const { provider, baseUrl } = connection
+  if (baseUrl) return reachOwn(connection, baseUrl, surroundings)
   const { name, url, overrides = [] } = providerOf(provider)
   const address = surroundings.providerUrls[name] ?? url
-  if (baseUrl || overrides.some(readerOf(surroundings))) {
+  if (overrides.some(readerOf(surroundings))) {
     return { kind: 'not_asked', why: 'own_address' }
   }
   if (!address) return { kind: 'not_asked', why: 'unknown' }
@@ -87,5 +92,22 @@ async function reachOf(
     return { kind: 'answers', host, status, ms: Math.round(performance.now() - started) }
   } catch (thrown) {
     return { kind: 'unreachable', host, error: describeOutage(thrown) }
+  }
+}
+
+/** Only looks whether crews may call it. */
+async function reachOwn(
+  { organizationId }: LlmConnection,
+  baseUrl: string,
+  { guard }: LlmSurroundings,
+): Promise<Reach> {
+  const url = new URL(baseUrl)
+  try {
+    await deadline({ name: url.host, timeoutMs: TIMEOUT_MS }, (signal) =>
+      guard.pin(url, { signal, subject: `organization ${organizationId}` }),
+    )
+    return { kind: 'not_asked', why: 'own_address' }
+  } catch (thrown) {
+    return { kind: 'refused', why: toAppError(thrown).message }
   }
 }

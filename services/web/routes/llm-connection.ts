@@ -38,7 +38,7 @@ export function llmConnectionPageRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.post(path, session, form, async (c) => {
     const connection = await getConnection(c, deps)
     const { id, organizationId, hasKey } = connection
-    const read = readConnectionForm(c.var.form)
+    const read = readConnectionForm(c.var.form, surroundings.guard)
     const fields = toFields(organizationId, read.typed)
     const saved = await save(read, () => updateLlmConnection(sql, id, fields))
     if (saved === undefined) return notFound()

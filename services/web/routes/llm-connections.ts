@@ -36,7 +36,7 @@ export function llmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
   )
 
   routes.post(path, session, form, async (c) => {
-    const read = readConnectionForm(c.var.form)
+    const read = readConnectionForm(c.var.form, surroundings.guard)
     const fields = toFields(c.var.session.user.organizationId, read.typed)
     const saved = await save(read, () => createLlmConnection(sql, fields))
     if (typeof saved !== 'object') {

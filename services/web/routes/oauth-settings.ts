@@ -4,8 +4,9 @@ import { findAutomationOauth, saveAutomationOauth } from '../../platform/automat
 import type { AutomationOauth } from '../../platform/automation-oauth.ts'
 import { listDeployments } from '../../platform/deployments.ts'
 import type { Database } from '../../shared/database.ts'
+import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { explainToken } from '../auth/access-token/explain-token.ts'
-import type { KeyStore } from '../auth/access-token/key-store.ts'
+import type { OpenedGate } from '../auth/access-token/open-gate.ts'
 import { testConfiguration } from '../auth/access-token/test-configuration.ts'
 import { requireForm } from '../auth/forms.ts'
 import { requireSession } from '../auth/session.ts'
@@ -19,7 +20,10 @@ import type { ExplainedToken, OauthSettingsView } from '../views/oauth-settings-
 const TOKEN_LENGTH_MAX = 20_000
 
 /** Settings → Organization → OAuth 2.0 for Automations (SPEC 5.2), for any member of the organization. */
-export function oauthSettingsRoutes(deps: WebDeps, keys: KeyStore): Hono<SignedIn> {
+export function oauthSettingsRoutes(
+  deps: WebDeps,
+  { keys, guard }: Pick<OpenedGate, 'keys' | 'guard'>,
+): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
@@ -42,11 +46,8 @@ export function oauthSettingsRoutes(deps: WebDeps, keys: KeyStore): Hono<SignedI
       return c.html(oauthSettingsPage({ ...view, values, problems: result.problems }), 422)
     }
     const { organizationId } = c.var.session.user
-    await saveAutomationOauth(
-      sql,
-      organizationId,
-      await withTokenUrl(result.settings, privateOrigins),
-    )
+    const settings = await withTokenUrl(result.settings, { guard, organizationId })
+    await saveAutomationOauth(sql, organizationId, settings)
     const { enabled, issuer, staticTokensAllowed } = result.settings
     Object.assign(c.var.wide, {
       audit: 'automation_oauth_saved',
@@ -65,7 +66,8 @@ export function oauthSettingsRoutes(deps: WebDeps, keys: KeyStore): Hono<SignedI
     if (!result.ok) {
       return c.html(oauthSettingsPage({ ...view, values, problems: result.problems }), 422)
     }
-    const test = await testConfiguration(result.settings, privateOrigins)
+    const { organizationId } = c.var.session.user
+    const test = await testConfiguration(result.settings, { guard, organizationId })
     return c.html(oauthSettingsPage({ ...view, values, test }))
   })
 
@@ -81,10 +83,10 @@ export function oauthSettingsRoutes(deps: WebDeps, keys: KeyStore): Hono<SignedI
 /** The examples show where to get a token; discovery knows. A provider that is away hinders no one from saving. */
 async function withTokenUrl(
   settings: AutomationOauth,
-  privateOrigins: readonly string[],
+  options: { guard: OutgoingGuard; organizationId: number },
 ): Promise<AutomationOauth> {
   if (settings.tokenUrl !== null) return settings
-  const { tokenUrl } = await testConfiguration({ ...settings, jwksUrl: null }, privateOrigins)
+  const { tokenUrl } = await testConfiguration({ ...settings, jwksUrl: null }, options)
   const isSafe = tokenUrl !== null && /^https?:\/\//.test(tokenUrl) && tokenUrl.length <= 2000
   return isSafe ? { ...settings, tokenUrl } : settings
 }
@@ -109,7 +111,7 @@ async function readPage(c: Context<SignedIn>, sql: Database, baseUrl: string): P
 async function explain(
   c: Context<SignedIn>,
   { automations }: OauthSettingsView,
-  { settings, keys }: { settings: AutomationOauth | undefined; keys: KeyStore },
+  { settings, keys }: { settings: AutomationOauth | undefined; keys: OpenedGate['keys'] },
 ): Promise<ExplainedToken> {
   const automationId = c.var.form.get('automation_id') ?? ''
   const automation = automations.find((each) => each.automationId === automationId)

@@ -72,6 +72,8 @@ function reachFinding(reach: Reach): Html {
         html`<span class="mono">${reach.host}</span>: ${reach.error}. Check the network policy and
           the proxy of the platform.`,
       )
+    case 'refused':
+      return finding('Provider', pill('bad', 'not allowed'), reach.why)
     case 'not_asked':
       return finding('Provider', pill('idle', 'not asked'), WHY_NOT_ASKED[reach.why])
   }

@@ -24,6 +24,7 @@ import { createConnections, sendLoad } from './load.ts'
 import type { Connections } from './load.ts'
 import { printResults } from './report.ts'
 import type { Sample } from './report.ts'
+import { POSTGRES_PASSWORD } from '../../support/postgres-password.ts'
 
 const ROUNDS = 7
 const CONNECTIONS = 32
@@ -71,7 +72,12 @@ export async function run(): Promise<void> {
   chmodSync(directory, 0o755)
   const port = await freePort()
   const data = join(directory, 'data')
-  const server = await startEmbeddedPostgres({ directory: data, port, settings: SETTINGS })
+  const server = await startEmbeddedPostgres({
+    directory: data,
+    port,
+    settings: SETTINGS,
+    password: POSTGRES_PASSWORD,
+  })
   await buildPrograms(directory)
   const main = join(directory, 'collector/main.js')
   const env = { COLLECTOR_WRITERS: String(WRITERS) }

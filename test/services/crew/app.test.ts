@@ -13,6 +13,7 @@ import type { Service } from '../../../services/shared/serve.ts'
 import type { ModelEndpoint } from '../../../services/platform/crew-protocol.ts'
 import { definition } from '../../support/crew.ts'
 import { freePort } from '../../support/free-port.ts'
+import { guardFor } from '../../support/outgoing.ts'
 import { isSilent, refuses, says, startFakeModel } from './fake-model.ts'
 import type { Answer, FakeModel } from './fake-model.ts'
 
@@ -42,6 +43,25 @@ function startCrew(options: CrewOptions = {}): Promise<Service> {
     createLlm({ baseUrl: base_url, apiKey: api_key, timeoutMs, backoffMs: 2 })
   const app = createApp({ definition, llm, llmAt, token: TOKEN, log, heartbeatMs, draining })
   return serve({ fetch: app.fetch, port: 0, host: '127.0.0.1', log, drainMs: 100 })
+}
+
+/** A crew that guards the addresses which kickoffs bring. */
+function startGuarded(...privateOrigins: string[]): Promise<Service> {
+  const llm = createLlm({ baseUrl: model.baseUrl, timeoutMs: 5000 })
+  const guard = guardFor(...privateOrigins)
+  const llmAt = ({ base_url }: ModelEndpoint) =>
+    createLlm({ baseUrl: base_url, timeoutMs: 5000, backoffMs: 2, guard })
+  const app = createApp({ definition, llm, llmAt, token: TOKEN, log })
+  return serve({ fetch: app.fetch, port: 0, host: '127.0.0.1', log, drainMs: 100 })
+}
+
+/** The end of a run that failed, whose model the kickoff said to be at `baseUrl`. */
+async function failedAt({ url }: Service, baseUrl: string) {
+  const models = { 'test-model': { base_url: baseUrl } }
+  const request = { kickoff_id: randomUUID(), inputs: { topic: 'whales' }, models }
+  const last = (await eventsOf(await kickoff({ body: JSON.stringify(request) }, url))).at(-1)
+  if (last?.type !== 'failed') throw new Error(`the run did not fail: ${last?.type}`)
+  return last
 }
 
 beforeAll(async () => {
@@ -121,6 +141,35 @@ describe('a crew’s run (SPEC 1)', () => {
       expect(await refused.text()).not.toContain('canary')
     }
     await elsewhere.stop()
+  })
+
+  it('calls no private address that a kickoff brings, unless the operator lists it', async () => {
+    const inside = await startFakeModel()
+    const strict = await startGuarded()
+    const { error } = await failedAt(strict, inside.baseUrl)
+    expect(error).toMatchObject({ code: 'llm_address_refused' })
+    const { origin } = new URL(inside.baseUrl)
+    expect(error.message).toContain(`listing ${origin} in A_SETTING`)
+    expect(inside.requests).toHaveLength(0)
+    // An open port and a closed one cannot be told apart.
+    const closed = `http://127.0.0.1:${await freePort()}`
+    const other = await failedAt(strict, `${closed}/v1`)
+    expect(other.error.message).toBe(
+      error.message.replaceAll(new URL(inside.baseUrl).host, new URL(closed).host),
+    )
+    await strict.stop()
+    await inside.stop()
+  })
+
+  it('says nothing of what a private address answers, and follows it nowhere', async () => {
+    const inside = await startFakeModel()
+    const allowed = await startGuarded(new URL(inside.baseUrl).origin)
+    inside.play(refuses(403, 'INTERNAL ANSWER: the password is hunter2'))
+    const { error } = await failedAt(allowed, inside.baseUrl)
+    expect(error).toMatchObject({ code: 'llm_rejected' })
+    expect(error.message).toMatch(/refused the call with HTTP 403\.$/)
+    await allowed.stop()
+    await inside.stop()
   })
 
   it('does its tasks in order, fills in the inputs, and hands each output to the next task', async () => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, rm, truncate } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import { freePort } from '../../support/free-port.ts'
+import { POSTGRES_PASSWORD } from '../../support/postgres-password.ts'
 
 let parent: string
 let directory: string
@@ -22,8 +23,8 @@ beforeEach(async () => {
 
 afterEach(() => rm(parent, { recursive: true, force: true }))
 
-async function start(port?: number) {
-  return startEmbeddedPostgres({ directory, port: port ?? (await freePort()) })
+async function start(port?: number, password = POSTGRES_PASSWORD) {
+  return startEmbeddedPostgres({ directory, port: port ?? (await freePort()), password })
 }
 
 async function query(url: string, statement: string): Promise<unknown[]> {
@@ -41,6 +42,33 @@ describe('the embedded PostgreSQL', () => {
     const second = await start()
     expect(await query(second.url, 'select n from kept')).toEqual([{ n: 7 }])
     await second.stop()
+  })
+
+  it('lets nobody in without its password', async () => {
+    const server = await start()
+    const without = server.url.replace(`:${POSTGRES_PASSWORD}@`, '@')
+    await expect(query(without, 'select 1')).rejects.toThrow()
+    const wrong = server.url.replace(POSTGRES_PASSWORD, 'another-password-than-that')
+    await expect(query(wrong, 'select 1')).rejects.toMatchObject({ code: '28P01' })
+    expect((await stat(join(directory, 'pg_hba.conf'))).mode & 0o777).toBe(0o600)
+    await server.stop()
+  })
+
+  it('brings data that let everybody in to the password, and a new password to the data', async () => {
+    const first = await start()
+    await query(first.url, 'create table kept as select 7 as n')
+    await query(first.url, 'alter role postgres password null')
+    await first.stop()
+    const trusting = 'local all all trust\nhost all all 127.0.0.1/32 trust\n'
+    await writeFile(join(directory, 'pg_hba.conf'), trusting)
+    const second = await start()
+    expect(await query(second.url, 'select n from kept')).toEqual([{ n: 7 }])
+    const without = second.url.replace(`:${POSTGRES_PASSWORD}@`, '@')
+    await expect(query(without, 'select 1')).rejects.toThrow()
+    await second.stop()
+    const third = await start(undefined, 'another-password-than-that')
+    expect(await query(third.url, 'select n from kept')).toEqual([{ n: 7 }])
+    await third.stop()
   })
 
   it('says that the port is taken', async () => {
@@ -70,7 +98,7 @@ describe('the embedded PostgreSQL', () => {
   it('takes over from a program that was killed and left its server behind', async () => {
     const script = `
       import { startEmbeddedPostgres } from './services/local/embedded-postgres.ts'
-      const server = await startEmbeddedPostgres({ directory: process.argv[1], port: Number(process.argv[2]) })
+      const server = await startEmbeddedPostgres({ directory: process.argv[1], port: Number(process.argv[2]), password: '${POSTGRES_PASSWORD}' })
       console.log(server.pid)
       setInterval(() => {}, 1000)`
     const port = String(await freePort())

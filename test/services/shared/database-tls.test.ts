@@ -19,6 +19,7 @@ import {
 import type { DatabaseAddress } from '../../../services/shared/database.ts'
 import { freePort } from '../../support/free-port.ts'
 import { authorityPath, localhostCertificate, localhostKey } from '../../support/tls.ts'
+import { POSTGRES_PASSWORD } from '../../support/postgres-password.ts'
 
 let directory: string
 let server: EmbeddedPostgres
@@ -28,7 +29,11 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'platform-test-'))
   await chmod(directory, 0o755)
   const data = join(directory, 'data')
-  server = await startEmbeddedPostgres({ directory: data, port: await freePort() })
+  server = await startEmbeddedPostgres({
+    directory: data,
+    port: await freePort(),
+    password: POSTGRES_PASSWORD,
+  })
   const { uid, gid } = await stat(data)
   const files = { 'server.crt': localhostCertificate, 'server.key': localhostKey }
   for (const [name, content] of Object.entries(files)) {

@@ -62,7 +62,7 @@ const log = createLog({ name: 'tasks', destination })
 const patience = { timeoutMs: 2000, stuckMs: 60, pollMs: 10 }
 
 const config = {
-  LOG_LEVEL: 'info',
+  LOG_LEVEL: 'info' as const,
   K8S_NAMESPACE: 'crews',
   SECRET_KEY_BASE: SECRET,
   CREW_IMAGE: 'registry.test/crew-platform/platform:1.13.0',
@@ -70,6 +70,7 @@ const config = {
   CREW_CA_FILE: undefined,
   OPENAI_BASE_URL: 'https://models.test/v1',
   OPENAI_API_KEY: 'sk-canary',
+  LLM_PRIVATE_ORIGINS: ['http://litellm.models:4000', 'https://models.test'],
   CREW_TIMEOUT_SECONDS: 300,
 } satisfies ClusterCrewConfig
 

@@ -6,10 +6,9 @@ import { createLog } from '../../../services/shared/log.ts'
 import { fetchKeys } from '../../../services/web/auth/access-token/fetch-keys.ts'
 import type { FetchStep, KeySource } from '../../../services/web/auth/access-token/fetch-keys.ts'
 import { createKeyStore } from '../../../services/web/auth/access-token/key-store.ts'
-import { isPrivateAddress } from '../../../services/web/auth/access-token/private-addresses.ts'
-import { lookupPublic } from '../../../services/web/auth/access-token/read-document.ts'
 import { createSigningKey, startKeyServer } from '../../support/key-server.ts'
 import type { KeyServer } from '../../support/key-server.ts'
+import { guardFor } from '../../support/outgoing.ts'
 import { until } from '../../support/until.ts'
 
 const log = createLog({ name: 'test', level: 'silent' })
@@ -30,7 +29,12 @@ beforeEach(async () => {
 afterEach(() => idp.stop())
 
 function open({ staleMs = 24 * HOUR_MS, privateOrigins = [idp.issuer] } = {}) {
-  const store = createKeyStore({ privateOrigins, staleMs, log, now: () => clockMs })
+  const store = createKeyStore({
+    guard: guardFor(...privateOrigins),
+    staleMs,
+    log,
+    now: () => clockMs,
+  })
   const source: KeySource = { issuer: idp.issuer, discoveryUrl: null, jwksUrl: null }
   const find = async (kid: string): Promise<number | undefined> =>
     (await store.of(1, source).find((key: JWK) => key.kid === kid))?.length
@@ -156,7 +160,8 @@ describe('what an identity provider answers (J27)', () => {
   const problem = async (changes: Partial<KeySource> = {}, privateOrigins = [idp.issuer]) => {
     const source = { issuer: idp.issuer, discoveryUrl: null, jwksUrl: `${idp.issuer}/keys` }
     try {
-      return (await fetchKeys({ ...source, ...changes }, { privateOrigins })).keys.length
+      const options = { guard: guardFor(...privateOrigins), organizationId: 1 }
+      return (await fetchKeys({ ...source, ...changes }, options)).keys.length
     } catch (thrown) {
       const { code, details } = Object.assign(new Error(), { code: '', details: {} }, thrown)
       return 'problem' in details ? details.problem : code
@@ -240,7 +245,8 @@ describe('what an identity provider answers (J27)', () => {
       response.end(JSON.stringify(document))
     })
     const options = {
-      privateOrigins: [idp.issuer],
+      guard: guardFor(idp.issuer),
+      organizationId: 1,
       onStep: (step: FetchStep) => void steps.push(step),
     }
     expect((await fetchKeys(source, options)).keys).toHaveLength(1)
@@ -276,54 +282,4 @@ describe('what an identity provider answers (J27)', () => {
     expect(await problem({ jwksUrl: `https://localhost:${port}/keys` })).toBe('private_address')
     expect(idp.paths.length).toBe(asked)
   })
-})
-
-describe('the resolution of a name for a connection', () => {
-  const resolve = (host: string, options: { all?: boolean }) =>
-    new Promise((done) => lookupPublic(host, options, (...answer) => done(answer)))
-
-  it('gives the addresses that were looked at, in the form that was asked for', async () => {
-    const address = '198.41.0.4'
-    expect(await resolve(address, { all: true })).toEqual([null, [{ address, family: 4 }]])
-    expect(await resolve(address, {})).toEqual([null, address, 4])
-  })
-
-  it('refuses a name that has a private address', async () => {
-    const [error] = [await resolve('localhost', { all: true })].flat()
-    expect(error).toMatchObject({ details: { problem: 'private_address' } })
-  })
-})
-
-describe('private addresses', () => {
-  it.each([
-    '0.0.0.0',
-    '10.1.2.3',
-    '100.64.0.1',
-    '127.9.9.9',
-    '169.254.169.254',
-    '172.31.255.255',
-    '192.168.1.1',
-    '198.18.0.1',
-    '224.0.0.1',
-    '255.255.255.255',
-    '::',
-    '::1',
-    '::ffff:10.0.0.1',
-    '::ffff:a9fe:a9fe',
-    '64:ff9b::a9fe:a9fe',
-    '2002:a9fe:a9fe::1',
-    'fc00::1',
-    'fd12:3456::1',
-    'fe80::1',
-    'fe80::1%eth0',
-    'ff02::1',
-    '2001:db8::1',
-    'not an address',
-    '',
-  ])('%s is one', (address) => expect(isPrivateAddress(address)).toBe(true))
-
-  it.each(['1.1.1.1', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '::ffff:8.8.8.8'])(
-    '%s is none',
-    (address) => expect(isPrivateAddress(address)).toBe(false),
-  )
 })

@@ -1,3 +1,4 @@
+import dns from 'node:dns'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createLlmKeys } from '../../../services/platform/llm-keys.ts'
 import type { EnvSource } from '../../../services/shared/env.ts'
@@ -6,6 +7,7 @@ import { createLog } from '../../../services/shared/log.ts'
 import { createApp } from '../../../services/web/app.ts'
 import { webEnv } from '../../../services/web/env.ts'
 import { closed, httpServer, silent } from './diagnostics/support/faults.ts'
+import { startNameServer } from '../../support/name-server.ts'
 import { createWorld, environment, SECRET } from './world.ts'
 import type { SignedInUser, World } from './world.ts'
 
@@ -260,12 +262,33 @@ describe('testing an LLM connection', () => {
       asked += 1
       response.end()
     })
+    const { origin } = new URL(server.url)
+    env = { OPENAI_BASE_URL: `${origin}/v1` }
     const path = await create({ base_url: `${server.url}/v1`, api_key: KEY })
     const page = await test(path)
     expect(page).toContain('An address of your own is not asked.')
     expect(page).toContain(`${server.url}/v1`)
     expect(asked).toBe(0)
     await server.stop()
+  })
+
+  it('refuses a private address as it is typed, and says what the operator sets to allow it', async () => {
+    for (const inside of ['http://127.0.0.1:4000/v1', 'http://localhost/v1', 'http://[::1]/v1']) {
+      const response = await post('', { ...main, base_url: inside })
+      expect(response.status).toBe(422)
+      const page = (await response.text()).replace(/\s+/g, ' ')
+      expect(page).toContain(`listing ${new URL(inside).origin} in LLM_PRIVATE_ORIGINS`)
+    }
+  })
+
+  it('tells in the test that a name leads to a private address, before a run fails of it', async () => {
+    const server = await startNameServer(() => ['10.1.2.3'])
+    const usual = dns.getServers()
+    dns.setServers([server.address])
+    const path = await create({ base_url: 'https://models.corp.test/v1' })
+    expect(await test(path)).toContain('models.corp.test has no public address')
+    dns.setServers(usual)
+    await server.close()
   })
 
   it('says when crews can not call a provider at all', async () => {

@@ -135,7 +135,9 @@ describe('Test configuration', () => {
     const slash = await (await post(`${PATH}/test`, form({ issuer: `${at.idp.issuer}/` }))).text()
     expect(slash).toContain('It names the issuer')
     const metadata = { jwks_url: 'https://169.254.169.254/keys' }
-    expect(await (await post(`${PATH}/test`, form(metadata))).text()).toContain('private address')
+    expect(await (await post(`${PATH}/test`, form(metadata))).text()).toContain(
+      'has no public address',
+    )
     const algorithms = await (await post(`${PATH}/test`, form({ algorithms: ['ES256'] }))).text()
     expect(algorithms).toContain('every token would be refused')
     at.idp.answerWith((_, response) => void response.writeHead(302, { location: '/' }).end())

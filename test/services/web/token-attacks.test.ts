@@ -23,6 +23,7 @@ import {
   settingsFor,
 } from './oauth-world.ts'
 import type { OauthWorld } from './oauth-world.ts'
+import { guardFor } from '../../support/outgoing.ts'
 
 let at: OauthWorld
 let attacker: SigningKey
@@ -472,8 +473,8 @@ describe('hostile tokens (SPEC 5.2, 5.3, 7)', () => {
 describe('the explain tool', () => {
   it('comes to the same reason as the API for each hostile token', async () => {
     const log = createLog({ name: 'test', level: 'silent' })
-    const privateOrigins = [at.idp.issuer]
-    const keys = createKeyStore({ privateOrigins, staleMs: 0, log, now: Date.now })
+    const guard = guardFor(at.idp.issuer)
+    const keys = createKeyStore({ guard, staleMs: 0, log, now: Date.now })
     const context = {
       organizationId: 1,
       settings: settingsFor(at.idp.issuer),

@@ -8,6 +8,7 @@ import type { VerifiedTokens } from '../../../services/web/auth/access-token/ver
 import { createSigningKey, startKeyServer } from '../../support/key-server.ts'
 import type { KeyServer } from '../../support/key-server.ts'
 import { CLIENT, mint, settingsFor } from './oauth-world.ts'
+import { guardFor } from '../../support/outgoing.ts'
 
 const key = createSigningKey('one')
 const MINUTE_MS = 60_000
@@ -27,7 +28,7 @@ beforeEach(() => {
   verified = createVerifiedTokens(2)
   const log = createLog({ name: 'test', level: 'silent' })
   const now = () => clockMs
-  const keys = createKeyStore({ privateOrigins: [idp.issuer], staleMs: 0, log, now })
+  const keys = createKeyStore({ guard: guardFor(idp.issuer), staleMs: 0, log, now })
   judge = createGate({ keys, verified, now })
   context = { organizationId: 1, settings: settingsFor(idp.issuer), boundClient: CLIENT }
 })
@@ -88,8 +89,8 @@ describe('a token whose signature was checked before (SPEC 5.2)', () => {
     const settings = settingsFor(idp.issuer, { jwksUrl: `${rival.issuer}/keys` })
     const log = createLog({ name: 'test', level: 'silent' })
     const now = () => clockMs
-    const privateOrigins = [idp.issuer, rival.issuer]
-    const keys = createKeyStore({ privateOrigins, staleMs: 0, log, now })
+    const guard = guardFor(idp.issuer, rival.issuer)
+    const keys = createKeyStore({ guard, staleMs: 0, log, now })
     const both = createGate({ keys, verified, now })
     expect(await both(good, context)).toMatchObject({ accepted: true })
     const foreign = { ...context, organizationId: 2, settings }

@@ -132,7 +132,10 @@ describe('a run whose organization has an LLM connection for its model', () => {
   beforeEach(async () => {
     await platform.sql`delete from llm_connections`
     // Its own model is nowhere.
-    const crew = await platform.startCrew({ OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' })
+    const crew = await platform.startCrew({
+      OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
+      LLM_PRIVATE_ORIGINS: new URL(model.baseUrl).origin,
+    })
     await platform.deployAt(crew.url)
   })
 

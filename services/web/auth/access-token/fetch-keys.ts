@@ -1,6 +1,7 @@
 import type { JWK } from 'jose'
 import { deadline } from '../../../shared/deadline.ts'
 import { toAppError } from '../../../shared/errors.ts'
+import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import { badDocument, readDocument } from './read-document.ts'
 import type { DocumentRequest } from './read-document.ts'
 import { vetKeys } from './vet-keys.ts'
@@ -30,7 +31,9 @@ export interface FetchStep {
 }
 
 export interface FetchOptions {
-  readonly privateOrigins: readonly string[]
+  readonly guard: OutgoingGuard
+  /** Whose authorization server it is. */
+  readonly organizationId: number
   readonly onStep?: (step: FetchStep) => void
 }
 
@@ -40,11 +43,12 @@ export interface FetchOptions {
  */
 export async function fetchKeys(
   source: KeySource,
-  { privateOrigins, onStep = () => {} }: FetchOptions,
+  { guard, organizationId, onStep = () => {} }: FetchOptions,
 ): Promise<ProviderKeys> {
   const name = `The identity provider ${new URL(source.issuer).host}`
   return deadline({ name, timeoutMs: FETCH_TIMEOUT_MS }, async (signal) => {
-    const read = tellSteps({ signal, privateOrigins }, onStep)
+    const subject = `organization ${organizationId}`
+    const read = tellSteps({ signal, guard, subject }, onStep)
     const { jwksUrl, tokenUrl } =
       source.jwksUrl === null
         ? await discover(source, read)

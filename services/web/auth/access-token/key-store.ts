@@ -1,5 +1,6 @@
 import { toAppError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
+import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import type { AuthMetrics } from '../metrics.ts'
 import { fetchKeys } from './fetch-keys.ts'
 import type { KeySource } from './fetch-keys.ts'
@@ -9,8 +10,7 @@ import type { KeySet } from './key-set.ts'
 const ORGANIZATIONS_MAX = 10_000
 
 export interface KeyStoreOptions {
-  /** Origins that may have private addresses; see `readDocument`. */
-  readonly privateOrigins: readonly string[]
+  readonly guard: OutgoingGuard
   readonly staleMs: number
   readonly log: Log
   readonly metrics?: AuthMetrics | undefined
@@ -34,7 +34,7 @@ const isSame = (one: KeySource, other: KeySource): boolean =>
 
 /** One key set per organization: what one organization configures or suffers never touches the keys of another. */
 export function createKeyStore(options: KeyStoreOptions): KeyStore {
-  const { privateOrigins, staleMs, log, metrics, now } = options
+  const { guard, staleMs, log, metrics, now } = options
   const entries = new Map<number, Entry>()
 
   function open(organizationId: number, source: KeySource): KeySet {
@@ -42,7 +42,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
       const started = now()
       const facts = { organization_id: organizationId, issuer: source.issuer }
       try {
-        const { keys } = await fetchKeys(source, { privateOrigins })
+        const { keys } = await fetchKeys(source, { guard, organizationId })
         log.info({ ...facts, keys: keys.length, duration_ms: now() - started }, 'keys fetched')
         metrics?.keysFetched('ok')
         return keys

@@ -1,19 +1,15 @@
-import { lookup } from 'node:dns'
 import { request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { isIP } from 'node:net'
-import type { LookupFunction } from 'node:net'
 import { AppError, toError } from '../../../shared/errors.ts'
-import { isPrivateAddress } from './private-addresses.ts'
+import type { Asker, GuardProblem, OutgoingGuard, Pinned } from '../../../shared/outgoing/guard.ts'
 
 const DOCUMENT_BYTES_MAX = 256 * 1024
 
 /** Why a document of an identity provider can not be had. */
 export type DocumentProblem =
+  | GuardProblem
   | 'not_https'
-  | 'private_address'
-  | 'unreachable'
   | 'redirect'
   | 'http_status'
   | 'too_large'
@@ -22,10 +18,9 @@ export type DocumentProblem =
   | 'no_keys_address'
   | 'no_keys'
 
-export interface DocumentRequest {
-  readonly signal: AbortSignal
-  /** Origins that the operator lets have private addresses; one with http:// may be read without TLS. */
-  readonly privateOrigins: readonly string[]
+export interface DocumentRequest extends Asker {
+  /** An origin that it lists may be read without TLS when it is written with http://. */
+  readonly guard: OutgoingGuard
 }
 
 /**
@@ -34,15 +29,12 @@ export interface DocumentRequest {
  */
 export async function readDocument(
   address: string,
-  { signal, privateOrigins }: DocumentRequest,
+  { guard, ...asker }: DocumentRequest,
 ): Promise<Readonly<Record<string, unknown>>> {
   const url = new URL(address)
-  const mayBePrivate = privateOrigins.includes(url.origin)
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && mayBePrivate))
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && guard.isListed(url)))
     throw badDocument('not_https', `${shorten(address)} is not an https:// address.`)
-  const host = url.hostname.replace(/^\[|\]$/g, '')
-  if (!mayBePrivate && isIP(host) && isPrivateAddress(host)) throw privateAddress(url.hostname)
-  const response = await send(url, { signal, lookup: mayBePrivate ? lookup : lookupPublic })
+  const response = await send(url, asker.signal, await guard.pin(url, asker))
   try {
     checkStatus(response, url)
     return parseObject(await readText(response, url), url)
@@ -51,32 +43,14 @@ export async function readDocument(
   }
 }
 
-interface SendOptions {
-  readonly signal: AbortSignal
-  readonly lookup: LookupFunction
-}
-
-function send(url: URL, { signal, lookup: resolve }: SendOptions): Promise<IncomingMessage> {
+function send(url: URL, signal: AbortSignal, pinned: Pinned): Promise<IncomingMessage> {
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest
   const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
   return new Promise((answer, reject) => {
-    // A connection of its own: one that was kept open would be to an address that was vetted for another name.
-    request(url, { signal, headers, lookup: resolve, agent: false })
+    request(url, { signal, headers, ...pinned })
       .on('response', answer)
-      .on('error', (error) => reject(error instanceof AppError ? error : unreachable(url, error)))
+      .on('error', (error) => reject(unreachable(url, error)))
       .end()
-  })
-}
-
-/** Resolves a name for a connection, which then goes to the very addresses that were looked at: no second resolution. */
-export const lookupPublic: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, found) => {
-    const [first] = found ?? []
-    if (error || !first) return callback(error ?? privateAddress(hostname), '', 0)
-    if (found.some(({ address }) => isPrivateAddress(address)))
-      return callback(privateAddress(hostname), '', 0)
-    if (options.all) return callback(null, found)
-    return callback(null, first.address, first.family)
   })
 }
 
@@ -125,13 +99,6 @@ export function badDocument(problem: DocumentProblem, message: string, status?: 
   return new AppError('bad_gateway', message, {
     details: { problem, ...(status === undefined ? {} : { status }) },
   })
-}
-
-function privateAddress(host: string): AppError {
-  return badDocument(
-    'private_address',
-    `${host} has a private address. The operator can allow it in AUTOMATION_OAUTH_PRIVATE_ORIGINS.`,
-  )
 }
 
 function unreachable({ host }: URL, error: Error): AppError {

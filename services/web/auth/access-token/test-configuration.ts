@@ -1,7 +1,7 @@
 import type { AutomationOauth } from '../../../platform/automation-oauth.ts'
 import { toAppError } from '../../../shared/errors.ts'
 import { fetchKeys } from './fetch-keys.ts'
-import type { FetchStep } from './fetch-keys.ts'
+import type { FetchOptions, FetchStep } from './fetch-keys.ts'
 import { fits } from './vet-keys.ts'
 
 export interface ConfigurationTest {
@@ -17,12 +17,12 @@ export interface ConfigurationTest {
 /** Reads the metadata and the keys as the gate would, and tells of each step. Stores nothing and raises nothing. */
 export async function testConfiguration(
   settings: AutomationOauth,
-  privateOrigins: readonly string[],
+  options: Omit<FetchOptions, 'onStep'>,
 ): Promise<ConfigurationTest> {
   const steps: FetchStep[] = []
   const onStep = (step: FetchStep): void => void steps.push(step)
   try {
-    const found = await fetchKeys(settings, { privateOrigins, onStep })
+    const found = await fetchKeys(settings, { ...options, onStep })
     const keys = found.keys.map((key) => ({
       id: key.kid ?? 'without an id',
       kind: [key.kty, key.crv, key.alg].filter(Boolean).join(' '),

@@ -19,6 +19,7 @@ import { freePort } from '../../../support/free-port.ts'
 import { codeOf, install, serveClinic } from './support/clinic.ts'
 import type { Clinic } from './support/clinic.ts'
 import { stallingDatabase } from './support/faults.ts'
+import { POSTGRES_PASSWORD } from '../../../support/postgres-password.ts'
 
 const PASSWORD = 'canary-password-of-the-database'
 const MIGRATIONS = new URL('../../../../services/platform/migrations/', import.meta.url)
@@ -39,7 +40,12 @@ async function startServer(): Promise<EmbeddedPostgres> {
   const hba = join(directory, 'hba.conf')
   await writeFile(hba, HBA.join('\n'), { mode: 0o644 })
   const settings = { fsync: 'off', full_page_writes: 'off', hba_file: hba, max_connections: '12' }
-  return startEmbeddedPostgres({ directory: join(directory, 'data'), port, settings })
+  return startEmbeddedPostgres({
+    directory: join(directory, 'data'),
+    port,
+    settings,
+    password: POSTGRES_PASSWORD,
+  })
 }
 
 beforeAll(async () => {

@@ -1,0 +1,20 @@
+import { group, string } from '../template/schema.ts'
+
+const origins = (doc: string) =>
+  string('', doc, {
+    pattern: /^(https?:\/\/[a-z0-9.-]+(:[0-9]{1,5})?(,https?:\/\/[a-z0-9.-]+(:[0-9]{1,5})?)*)?$/,
+    expected: 'origins such as "http://litellm.models:4000", with commas between, or ""',
+  })
+
+/** Where calls that an organization aims may go beyond the public Internet. */
+export const outgoing = group(
+  'Private addresses that organizations may name. All others are refused: in-cluster services, private networks, the metadata of a cloud.',
+  {
+    llmPrivateOrigins: origins(
+      'Models that LLM connections may name, as scheme, host and port with commas between, such as `http://litellm.models:4000,https://vllm.corp`. Those in `OPENAI_BASE_URL`, `OLLAMA_HOST` and the like of `extraEnvVars` need not be listed.',
+    ),
+    oauthPrivateOrigins: origins(
+      'Identity providers that "OAuth 2.0 for Automations" may name, such as `https://keycloak.corp:8443`; one with `http://` is read without TLS.',
+    ),
+  },
+)

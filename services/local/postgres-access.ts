@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, chown, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { AppError } from '../shared/errors.ts'
+import { serverOwner } from './postgres-binaries.ts'
+
+export interface Access {
+  /** The folder of PostgreSQL's programs. */
+  readonly binaries: string
+  readonly directory: string
+  /** Of the superuser: letters, digits, `-` and `_`. */
+  readonly password: string
+}
+
+/**
+ * Lets nobody into the server without the password: whoever gets in may run programs as its user. To be called before
+ * the server starts. Does nothing when it was done before with this password; data of earlier versions, which let every
+ * local user in, are brought to it. Raises `invalid_configuration`.
+ */
+export async function requirePassword(access: Access): Promise<void> {
+  const file = join(access.directory, 'pg_hba.conf')
+  const wanted = rulesFor(access.password)
+  if ((await readFile(file, 'utf8')) === wanted) return
+  await setPassword(access)
+  await replace(file, wanted)
+}
+
+/** The fingerprint tells which password was set; the file is only its owner's to read. */
+function rulesFor(password: string): string {
+  const fingerprint = createHash('sha256').update(password).digest('hex').slice(0, 16)
+  const hosts = ['127.0.0.1/32', '::1/128'].flatMap((address) => [
+    `host all all ${address} scram-sha-256`,
+    `host replication all ${address} scram-sha-256`,
+  ])
+  return [`# password ${fingerprint}`, 'local all all scram-sha-256', ...hosts, ''].join('\n')
+}
+
+/** In single-user mode: no server listens while the password is not the one that is wanted. */
+async function setPassword({ binaries, directory, password }: Access): Promise<void> {
+  if (!/^[\w-]{16,}$/.test(password)) {
+    throw new AppError('invalid_configuration', 'The password of PostgreSQL is not a usable one.')
+  }
+  const server = spawn(join(binaries, 'postgres'), ['--single', '-D', directory, 'postgres'], {
+    ...serverOwner,
+    cwd: '/',
+    env: { LC_ALL: 'C', TZ: 'UTC' },
+    stdio: ['pipe', 'ignore', 'pipe'],
+  })
+  server.stdin.on('error', () => {})
+  server.stdin.end(`alter role postgres password '${password}'\n`)
+  const [[code], output] = await Promise.all([once(server, 'exit'), text(server.stderr)])
+  if (code === 0 && !/ERROR|FATAL|PANIC/.test(output)) return
+  throw new AppError(
+    'invalid_configuration',
+    `the data in ${directory} can not be used. Move the directory away to begin anew, or choose another with --data.\n${output.trim()}`,
+  )
+}
+
+async function replace(file: string, content: string): Promise<void> {
+  const next = `${file}.next`
+  await writeFile(next, content, { mode: 0o600 })
+  await chmod(next, 0o600)
+  const { uid, gid } = serverOwner
+  if (uid !== undefined && gid !== undefined) await chown(next, uid, gid)
+  await rename(next, file)
+}

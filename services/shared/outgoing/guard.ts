@@ -1,0 +1,109 @@
+import type { LookupAddress } from 'node:dns'
+import { isIP } from 'node:net'
+import type { LookupFunction } from 'node:net'
+import { AppError, toError } from '../errors.ts'
+import { isPrivateAddress } from './private-addresses.ts'
+import { createResolveName } from './resolve-name.ts'
+import type { ResolveName } from './resolve-name.ts'
+import { createTurns } from './turns.ts'
+
+const TURNS = { concurrent: 8, waitingMax: 64 }
+
+/** Why an address is not called. */
+export type GuardProblem = 'private_address' | 'unreachable'
+
+export interface GuardOptions {
+  /** Origins on private networks that the operator allows. */
+  readonly privateOrigins: readonly string[]
+  /** What an operator sets to allow one, for the message: `LLM_PRIVATE_ORIGINS (…)`. */
+  readonly setting: string
+  readonly resolveName?: ResolveName
+}
+
+export interface Asker {
+  /** Who aims the call, such as an organization: nobody else waits for its look-ups. */
+  readonly subject: string
+  readonly signal: AbortSignal
+}
+
+/** How a request is sent to the addresses that were looked at, and no others. */
+export interface Pinned {
+  readonly lookup: LookupFunction
+  /** A connection of its own: one that was kept open would be to an address that was vetted for another name. */
+  readonly agent: false
+}
+
+/**
+ * Stands before every call to an address that an organization chose. Such a call goes to public addresses, and to
+ * private ones only where the operator lists the origin; a name is resolved once, and the connection goes there.
+ */
+export interface OutgoingGuard {
+  /** Whether the operator lists the origin of an address. */
+  isListed(url: URL): boolean
+  /** What is wrong with an address that is written as numbers or as localhost, before anybody resolves a name. */
+  problemOf(url: URL): string | undefined
+  /** Raises `bad_gateway` with a `GuardProblem` as `details.problem`. */
+  pin(url: URL, asker: Asker): Promise<Pinned>
+}
+
+export function createOutgoingGuard(options: GuardOptions): OutgoingGuard {
+  const { privateOrigins, setting, resolveName = createResolveName() } = options
+  const takeTurn = createTurns(TURNS)
+  const isListed = ({ origin }: URL): boolean => privateOrigins.includes(origin)
+
+  async function resolve({ hostname, host }: URL, { subject, signal }: Asker) {
+    try {
+      return await takeTurn(subject, () => resolveName(hostname, signal))
+    } catch (thrown) {
+      signal.throwIfAborted()
+      throw thrown instanceof AppError ? thrown : unresolved(host, toError(thrown))
+    }
+  }
+
+  return {
+    isListed,
+    problemOf(url) {
+      const isInside = isLocal(url) || isPrivateNumber(url)
+      return isInside && !isListed(url) ? notPublic(url, setting).message : undefined
+    },
+    async pin(url, asker) {
+      const found = await resolve(url, asker)
+      const isPublic = found.length > 0 && !found.some(({ address }) => isPrivateAddress(address))
+      if (!isPublic && !(found.length > 0 && isListed(url))) throw notPublic(url, setting)
+      return { lookup: pinTo(found), agent: false }
+    },
+  }
+}
+
+const isLocal = ({ hostname }: URL): boolean => /(^|\.)localhost\.?$/.test(hostname)
+
+function isPrivateNumber({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return isIP(host) !== 0 && isPrivateAddress(host)
+}
+
+/** The same words for a name that nobody has and for one of the inside: else names of the inside could be tried out. */
+function notPublic({ host, origin }: URL, setting: string): AppError {
+  return problem(
+    'private_address',
+    `${host} has no public address: it is private, or there is no such name. Check it; the operator can allow a private one by listing ${origin} in ${setting}.`,
+  )
+}
+
+function unresolved(host: string, error: Error): AppError {
+  const code = 'code' in error ? ` (${String(error.code)})` : ''
+  return problem('unreachable', `The name servers do not tell the address of ${host}${code}.`)
+}
+
+const problem = (name: GuardProblem, message: string): AppError =>
+  new AppError('bad_gateway', message, { details: { problem: name } })
+
+function pinTo(addresses: readonly LookupAddress[]): LookupFunction {
+  const [first = { address: '', family: 0 }] = addresses
+  return (_hostname, { all }, callback) => {
+    // Later, as a real look-up answers.
+    process.nextTick(() =>
+      all ? callback(null, [...addresses]) : callback(null, first.address, first.family),
+    )
+  }
+}

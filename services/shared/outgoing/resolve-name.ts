@@ -1,0 +1,85 @@
+import type { LookupAddress } from 'node:dns'
+import dns from 'node:dns'
+import { isIP } from 'node:net'
+import { createNameFiles, fullNames } from './name-files.ts'
+import type { NameFiles } from './name-files.ts'
+
+/** For each try of each name server; the caller's signal bounds the whole. */
+const TRY_MS = 1000
+const TRIES = 2
+const ADDRESSES_MAX = 32
+/** There is no such name, or it has no address of that family. */
+const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
+const SERVER_FAILURES = new Set(['ESERVFAIL', 'EREFUSED'])
+const LOOPBACK = ['127.0.0.1', '::1']
+
+export type ResolveName = (name: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>
+
+/**
+ * Resolves names as the system does (hosts file, search domains, name servers), but without the threads that all of the
+ * process shares: a name server that does not answer holds up nobody but who asked for its name. Returns IPv4 before
+ * IPv6, and nothing for a name that does not exist. Raises what the name server or the signal says.
+ */
+export function createResolveName(nameFiles: () => NameFiles = createNameFiles()): ResolveName {
+  return async function resolveName(name, signal) {
+    const host = name.replace(/^\[|\]$/g, '').toLowerCase()
+    if (isIP(host) !== 0) return toAddresses([host])
+    const { hosts, settings } = nameFiles()
+    const known = hosts.get(host.replace(/\.$/, ''))
+    if (known) return toAddresses(known)
+    // RFC 6761 §6.3: never asked for.
+    if (/(^|\.)localhost\.?$/.test(host)) return toAddresses(LOOPBACK)
+    return askServers(fullNames(host, settings), signal)
+  }
+}
+
+async function askServers(
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly LookupAddress[]> {
+  signal.throwIfAborted()
+  // Of its own: to cancel it cancels nobody else's.
+  const resolver = new dns.promises.Resolver({ timeout: TRY_MS, tries: TRIES })
+  // Those of this process; asked of the module, since `dns.setServers` puts another function there.
+  resolver.setServers(dns.getServers())
+  const cancel = (): void => resolver.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    let failure: unknown
+    for (const name of names) {
+      try {
+        const found = await askFor(resolver, name)
+        if (found.length > 0) return found
+      } catch (thrown) {
+        // Another name may be in the hands of a server that works; one that is silent would be so again.
+        if (!SERVER_FAILURES.has(codeOf(thrown))) throw thrown
+        failure ??= thrown
+      }
+    }
+    if (failure !== undefined) throw failure
+    return []
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
+}
+
+async function askFor(
+  resolver: dns.promises.Resolver,
+  name: string,
+): Promise<readonly LookupAddress[]> {
+  const [four, six] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+  const found = [four, six].flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+  if (found.length > 0) return toAddresses(found)
+  for (const each of [four, six]) {
+    if (each.status === 'rejected' && !ABSENT.has(codeOf(each.reason))) throw each.reason
+  }
+  return []
+}
+
+const codeOf = (thrown: unknown): string =>
+  thrown instanceof Error && 'code' in thrown ? String(thrown.code) : ''
+
+function toAddresses(found: readonly string[]): readonly LookupAddress[] {
+  const addresses = found.map((address) => ({ address, family: isIP(address) }))
+  return addresses.toSorted((one, other) => one.family - other.family).slice(0, ADDRESSES_MAX)
+}
