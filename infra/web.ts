@@ -62,11 +62,13 @@ export class Web extends Construct {
   }
 }
 
+/** Pods tell why a Deployment is not ready; the probe can do without them. */
 const readDeployments = [
   { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
 ]
 
-/** Lets the diagnostic probe read Deployments: those of the platform, and those of the crews (SPEC 7). */
+/** Lets the diagnostic probe read Deployments and their pods: the platform's, and the crews' (SPEC 7). */
 class DiagnosticAccess extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)

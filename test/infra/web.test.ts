@@ -6,10 +6,11 @@ import type { Manifest } from './support/platform.ts'
 const web = (): Manifest => find(manifests(), 'Deployment', 'web').spec.template
 
 describe('the access of the diagnostic probe (7, platform_pods)', () => {
-  it('is get and list on the Deployments of the install namespace, for web alone', () => {
+  it('is get and list on Deployments and list on pods of the install namespace, for web alone', () => {
     const objects = manifests()
     expect(find(objects, 'Role', 'platform-health').rules).toEqual([
       { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] },
+      { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
     ])
     expect(find(objects, 'RoleBinding', 'platform-health').subjects).toEqual([
       { kind: 'ServiceAccount', name: 'demo-web' },
