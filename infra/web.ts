@@ -12,7 +12,7 @@ import { platformImage, runs } from './kit/image.ts'
 import { scrapedAt } from './kit/metrics.ts'
 import { release } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
-import { databaseHealthProbes } from './kit/probes.ts'
+import { reachableProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
@@ -119,7 +119,7 @@ const server = () => ({
     COLLECTOR_URL: setWhen(collector.enabled, collectorUrl),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
   }),
-  ...databaseHealthProbes,
+  ...reachableProbes,
   resources: resourcesOf(web.resources),
   volumeMounts: [tmp.mount, ...extraMounts],
   securityContext: containerSecurity(PLATFORM_USER),
