@@ -229,6 +229,13 @@ export const variables = (doc: string) =>
 export const secret = (doc: string): StringField =>
   formerSecret(`${doc} Empty means generated on first install and kept.`)
 
+/** As `secret`, of any length: callers may bring a token that they have already. */
+export const token = (doc: string): StringField =>
+  string('', `${doc} Empty means generated on first install and kept.`, {
+    pattern: /^[!-~]*$/,
+    expected: 'printable ASCII characters without spaces, or ""',
+  })
+
 /** A secret text that is there only while it is set. */
 export const formerSecret = (doc: string): StringField =>
   string('', doc, {

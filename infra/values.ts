@@ -96,7 +96,9 @@ export const schema = {
       existingSecret: type.objectName(
         'Secret of your own with all keys below; the chart then generates nothing.',
       ),
-      PLATFORM_DEBUG_TOKEN: type.secret('Token for `GET /health/debug`.'),
+      PLATFORM_DEBUG_TOKEN: type.token(
+        'Token for `GET /health/debug`; one of fewer than 32 characters may be guessed.',
+      ),
       SECRET_KEY_BASE: type.secret(
         'Key that signs sessions, and seals the keys of LLM connections.',
       ),

@@ -13,7 +13,7 @@ import { platformImage, runs } from './kit/image.ts'
 import { scrapedAt } from './kit/metrics.ts'
 import { release } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
-import { databaseHealthProbes } from './kit/probes.ts'
+import { reachableProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { fromSecret, secretKeyBase, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
@@ -64,11 +64,13 @@ export class Web extends Construct {
   }
 }
 
+/** Pods tell why a Deployment is not ready; the probe can do without them. */
 const readDeployments = [
   { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
 ]
 
-/** Lets the diagnostic probe read Deployments: those of the platform, and those of the crews (SPEC 7). */
+/** Lets the diagnostic probe read Deployments and their pods: the platform's, and the crews' (SPEC 7). */
 class DiagnosticAccess extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
@@ -124,7 +126,7 @@ const server = () => ({
     COLLECTOR_URL: setWhen(collector.enabled, collectorUrl),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
   }),
-  ...databaseHealthProbes,
+  ...reachableProbes,
   resources: resourcesOf(web.resources),
   volumeMounts: [tmp.mount, caMount, ...extraMounts],
   securityContext: containerSecurity(PLATFORM_USER),

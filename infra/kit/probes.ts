@@ -18,5 +18,8 @@ const probes = (ready: string, alive: string) => ({
 /** For a service whose `/health` holds while it can do its work, with its database or without. */
 export const healthProbes = probes('/health', '/health')
 
+/** For a service that stays reachable while its database is unavailable: to say so, and to show the report. */
+export const reachableProbes = probes('/health/ready', '/health/live')
+
 /** For services whose `/health` asks the database: a database that is away must not restart their pods. */
 export const databaseHealthProbes = probes('/health', '/health/live')

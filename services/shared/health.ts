@@ -8,7 +8,10 @@ export interface HealthDeps {
   readonly isDraining: () => boolean
 }
 
-/** `GET /health`: can this pod serve (SPEC 4.2)? `GET /health/live`: is the process up? Both anonymous. */
+/**
+ * `GET /health`: the database answers (SPEC 4.2). `GET /health/ready`: the pod takes requests, with its database or
+ * without. `GET /health/live`: the process is up. All anonymous.
+ */
 export function healthRoutes({
   ping,
   isDraining,
@@ -25,6 +28,10 @@ export function healthRoutes({
       return c.json({ status: 'fail' }, 503)
     }
   })
+
+  routes.get('/health/ready', (c) =>
+    isDraining() ? c.json({ status: 'fail' }, 503) : c.json({ status: 'ok' }),
+  )
 
   routes.get('/health/live', (c) => c.json({ status: 'ok' }))
 

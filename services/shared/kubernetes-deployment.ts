@@ -15,7 +15,13 @@ export const kubernetesDeployment = v.object({
     generation: v.optional(v.number(), 0),
     labels: v.optional(v.record(v.string(), v.string()), {}),
   }),
-  spec: v.object({ replicas: v.nullish(v.number(), 1) }),
+  spec: v.object({
+    replicas: v.nullish(v.number(), 1),
+    selector: v.optional(
+      v.object({ matchLabels: v.optional(v.record(v.string(), v.string()), {}) }),
+      {},
+    ),
+  }),
   status: v.optional(
     v.object({
       observedGeneration: v.optional(v.number(), 0),

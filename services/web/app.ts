@@ -4,7 +4,8 @@ import { healthRoutes } from '../shared/health.ts'
 import { requestLog } from '../shared/log.ts'
 import { createIdentityProvider } from './auth/oidc/provider.ts'
 import { openGate } from './auth/access-token/open-gate.ts'
-import type { WebApp, WebDeps } from './context.ts'
+import { createSeenAdministrators } from './auth/seen-administrators.ts'
+import type { WebApp, WebDeps, WebOptions } from './context.ts'
 import { identify } from './diagnostics/access.ts'
 import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
 import { refuseNul } from './refuse-nul.ts'
@@ -28,7 +29,8 @@ import { toolsIndexRoutes } from './routes/tools-index.ts'
 import { securityHeaders } from './security-headers.ts'
 
 /** The web service: every mount, in order. */
-export function createApp(deps: WebDeps): Hono<WebApp> {
+export function createApp(options: WebOptions): Hono<WebApp> {
+  const deps: WebDeps = { ...options, seenAdministrators: createSeenAdministrators() }
   // Refuses paths that are not told apart at once: each request is matched by one expression for all routes.
   const app = new Hono<WebApp>({ router: new RegExpRouter() })
   const { judge, keys, guard } = openGate(deps)

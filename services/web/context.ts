@@ -4,11 +4,17 @@ import type { Log, RequestVariables } from '../shared/log.ts'
 import type { Deployment } from '../platform/deployments.ts'
 import type { Session } from '../platform/sessions.ts'
 import type { AuthMetrics } from './auth/metrics.ts'
+import type { SeenAdministrators } from './auth/seen-administrators.ts'
 import type { DiagnosticsDeps } from './diagnostics/create-diagnostics.ts'
 import type { WebConfig } from './env.ts'
 
-/** What the routes need from outside. */
-export interface WebDeps {
+/** What the routes need. */
+export interface WebDeps extends WebOptions {
+  readonly seenAdministrators: SeenAdministrators
+}
+
+/** What the web service needs from outside. */
+export interface WebOptions {
   readonly config: WebConfig
   readonly sql: Database
   /** Resolves when the database answers. */

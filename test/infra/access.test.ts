@@ -15,7 +15,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
     'patch apps/deployments',
     'list /pods',
   ],
-  web: ['get apps/deployments', 'list apps/deployments'],
+  web: ['get apps/deployments', 'list apps/deployments', 'list /pods'],
   bootstrap: [
     'get /secrets demo-secrets',
     'patch /secrets demo-secrets',

@@ -95,10 +95,17 @@ describe('a mistake in the values is answered with the path, what is allowed, an
   })
 
   it('never shows a secret', () => {
-    const [mistake] = mistakesOf({ secrets: { PLATFORM_DEBUG_TOKEN: 'too-short-token' } })
-    expect(mistake).toContain('secrets.PLATFORM_DEBUG_TOKEN: expected at least 32')
+    const [mistake] = mistakesOf({ secrets: { SECRET_KEY_BASE: 'too-short-token' } })
+    expect(mistake).toContain('secrets.SECRET_KEY_BASE: expected at least 32')
     expect(mistake).toContain('got 15 characters')
     expect(mistake).not.toContain('too-short')
+  })
+})
+
+describe('the debug token', () => {
+  it('may have any length: it overrides the generated one (5.1)', () => {
+    expect(mistakesOf({ secrets: { PLATFORM_DEBUG_TOKEN: 'mine' } })).toEqual([])
+    expect(mistakesOf({ secrets: { PLATFORM_DEBUG_TOKEN: 'two words' } })).toHaveLength(1)
   })
 })
 

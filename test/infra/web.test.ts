@@ -6,10 +6,11 @@ import type { Manifest } from './support/platform.ts'
 const web = (): Manifest => find(manifests(), 'Deployment', 'web').spec.template
 
 describe('the access of the diagnostic probe (7, platform_pods)', () => {
-  it('is get and list on the Deployments of the install namespace, for web alone', () => {
+  it('is get and list on Deployments and list on pods of the install namespace, for web alone', () => {
     const objects = manifests()
     expect(find(objects, 'Role', 'platform-health').rules).toEqual([
       { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] },
+      { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
     ])
     expect(find(objects, 'RoleBinding', 'platform-health').subjects).toEqual([
       { kind: 'ServiceAccount', name: 'demo-web' },
@@ -34,12 +35,22 @@ describe('web and worker', () => {
     expect(env).toContainEqual({ name: 'PLATFORM_PROVIDER', value: 'kubernetes' })
   })
 
-  it('are not restarted because their database is away', () => {
+  it('are not restarted because their database is unavailable', () => {
     for (const name of ['web', 'worker', 'oauth']) {
       const [container] = find(manifests(), 'Deployment', name).spec.template.spec.containers
       expect(container.livenessProbe.httpGet.path).toBe('/health/live')
-      expect(container.readinessProbe.httpGet.path).toBe('/health')
     }
+  })
+
+  it('keep web in its Service without the database, and take the others out', () => {
+    const pathsOf = (name: string) => {
+      const [container] = find(manifests(), 'Deployment', name).spec.template.spec.containers
+      const { startupProbe, readinessProbe } = container
+      return [startupProbe, readinessProbe].map(({ httpGet }) => httpGet.path)
+    }
+    expect(pathsOf('web')).toEqual(['/health/ready', '/health/ready'])
+    expect(pathsOf('worker')).toEqual(['/health', '/health'])
+    expect(pathsOf('oauth')).toEqual(['/health', '/health'])
   })
 
   it('take variables of the operator, which can never collide with those of the chart', () => {

@@ -3,10 +3,11 @@ import * as v from 'valibot'
 import type { Kubernetes } from '../../shared/kubernetes.ts'
 import { kubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
 import type { KubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
+import { describeTrouble, podList } from '../../shared/kubernetes-pod.ts'
+import type { Trouble } from '../../shared/kubernetes-pod.ts'
 import { isPassing, pathOf, refusal } from './apply.ts'
 import { crewSelector } from './crew-objects.ts'
-import { findTrouble, podList } from './pod-trouble.ts'
-import type { Trouble } from './pod-trouble.ts'
+import { findTrouble } from './pod-trouble.ts'
 
 const PODS_MAX = 50
 
@@ -101,9 +102,7 @@ function isReady({ metadata, spec, status }: KubernetesDeployment): boolean {
 }
 
 const tell = (trouble: Trouble | undefined): string =>
-  trouble === undefined
-    ? 'its pod is not ready yet'
-    : [trouble.reason, trouble.message].filter(Boolean).join(': ')
+  trouble === undefined ? 'its pod is not ready yet' : describeTrouble(trouble)
 
 async function listPods({ kubernetes, appId, namespace }: Followed) {
   const labelSelector = Object.entries(crewSelector(appId))

@@ -8,11 +8,19 @@ import { cookieNames } from './cookies.ts'
 /** The live session of a request, if it has one. */
 export async function readSession(
   c: Context,
-  { sql, config }: WebDeps,
+  { sql, config, seenAdministrators }: WebDeps,
 ): Promise<Session | undefined> {
-  const token = getCookie(c, cookieNames(config.PLATFORM_BASE_URL).session)
-  return token ? findSession(sql, token) : undefined
+  const token = sessionToken(c, config)
+  if (!token) return undefined
+  const session = await findSession(sql, token)
+  if (session) seenAdministrators.note(token, session)
+  else seenAdministrators.forget(token)
+  return session
 }
+
+/** The token in the session cookie of a request. */
+export const sessionToken = (c: Context, config: WebDeps['config']): string | undefined =>
+  getCookie(c, cookieNames(config.PLATFORM_BASE_URL).session)
 
 /** Lets signed-in users pass; others go to the sign-in page, and from there back to the page they asked for. */
 export function requireSession(deps: WebDeps): MiddlewareHandler<SignedIn> {

@@ -1,16 +1,16 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
-import { getCookie } from 'hono/cookie'
 import { hasLiveRole } from '../../platform/sessions.ts'
+import type { Session } from '../../platform/sessions.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { singleHeader } from '../../shared/single-header.ts'
-import { cookieNames } from '../auth/cookies.ts'
 import { isSame } from '../auth/forms.ts'
+import { readSession, sessionToken } from '../auth/session.ts'
 import type { WebDeps } from '../context.ts'
 import type { PROVIDERS, WebConfig } from '../env.ts'
 
-/** A shorter token is no secret: it opens nothing. */
-const TOKEN_LENGTH_MIN = 32
+/** A shorter token can be guessed: it holds, with a warning at start. */
+const TOKEN_LENGTH_SAFE = 32
 const SESSION_TIMEOUT_MS = 2000
 
 /** SPEC 4.1: which kinds of deployment have the endpoint. */
@@ -27,15 +27,15 @@ type Deployment = Pick<WebConfig, 'PLATFORM_SELF_HOSTED' | 'PLATFORM_PROVIDER'>
 export const isAvailable = (config: Deployment): boolean =>
   config.PLATFORM_SELF_HOSTED && AVAILABLE[config.PLATFORM_PROVIDER]
 
-/** Why the header token of a deployment opens nothing, for the log at start; undefined when it does. */
+/** The trouble with the header token of a deployment, for the log at start. */
 export function tokenProblem(
   config: Deployment & Pick<WebConfig, 'PLATFORM_DEBUG_TOKEN'>,
 ): string | undefined {
   const { PLATFORM_DEBUG_TOKEN: token = '' } = config
-  if (!isAvailable(config) || token.length >= TOKEN_LENGTH_MIN) return undefined
+  if (!isAvailable(config) || token.length >= TOKEN_LENGTH_SAFE) return undefined
   return token === ''
     ? 'PLATFORM_DEBUG_TOKEN is not set: only signed-in administrators reach /health/debug'
-    : `PLATFORM_DEBUG_TOKEN has fewer than ${TOKEN_LENGTH_MIN} characters and opens nothing`
+    : `PLATFORM_DEBUG_TOKEN has fewer than ${TOKEN_LENGTH_SAFE} characters and may be guessed. Set a longer one, or none and let the chart generate it`
 }
 
 /**
@@ -48,7 +48,7 @@ export const isCrossSite = (c: Context): boolean =>
 /** How a caller may have the report. */
 export type Identity = 'token' | 'administrator'
 
-/** Who calls: the holder of the debug token, or the live session of a platform administrator (SPEC 5.1). Never rejects. */
+/** The caller: the holder of the debug token, or the live session of a platform administrator (SPEC 5.1). Never rejects. */
 export async function identify<Env extends { Bindings: Partial<HttpBindings> }>(
   c: Context<Env>,
   deps: WebDeps,
@@ -56,19 +56,31 @@ export async function identify<Env extends { Bindings: Partial<HttpBindings> }>(
   const { PLATFORM_DEBUG_TOKEN: expected = '' } = deps.config
   // Compared also when there is nothing to compare, so that the time tells nothing.
   const isToken = isSame(singleHeader(c, 'x-platform-debug-token') ?? '', expected)
-  if (isToken && expected.length >= TOKEN_LENGTH_MIN) return 'token'
+  if (isToken && expected !== '') return 'token'
   return (await isAdministrator(c, deps)) ? 'administrator' : undefined
 }
 
-async function isAdministrator(c: Context, { sql, config }: WebDeps): Promise<boolean> {
-  const token = getCookie(c, cookieNames(config.PLATFORM_BASE_URL).session)
+/** The database decides; while it does not answer, this pod's memory of the administrators that it saw lately. */
+async function isAdministrator(c: Context, deps: WebDeps): Promise<boolean> {
+  const { sql, config, seenAdministrators } = deps
+  const token = sessionToken(c, config)
   if (!token) return false
   try {
-    return await deadline({ name: 'session', timeoutMs: SESSION_TIMEOUT_MS }, () =>
-      hasLiveRole(sql, token, 'platform-admin'),
-    )
+    const isLive = await inTime(() => hasLiveRole(sql, token, 'platform-admin'))
+    if (!isLive) seenAdministrators.forget(token)
+    return isLive
   } catch {
-    // Without the database nobody is an administrator; the token still works.
-    return false
+    return seenAdministrators.find(token) !== undefined
   }
 }
+
+/** The session of an administrator, for the page of the report, by the same rule. Never rejects. */
+export async function findAdministrator(c: Context, deps: WebDeps): Promise<Session | undefined> {
+  const session = await inTime(() => readSession(c, deps)).catch(() =>
+    deps.seenAdministrators.find(sessionToken(c, deps.config) ?? ''),
+  )
+  return session?.user.roles.includes('platform-admin') ? session : undefined
+}
+
+const inTime = <Result>(read: () => Promise<Result>): Promise<Result> =>
+  deadline({ name: 'session', timeoutMs: SESSION_TIMEOUT_MS }, read)

@@ -1,6 +1,16 @@
 import type { KubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
 
-export type Condition = 'ready' | 'unready' | 'progressing' | 'missing' | 'scaled_to_zero'
+/** `ready`, `progressing` and `stuck` have as many ready pods as desired (SPEC 2.3); the others fail. */
+export type Condition =
+  | 'ready'
+  | 'progressing'
+  | 'stuck'
+  | 'unready'
+  | 'surging'
+  | 'missing'
+  | 'scaled_to_zero'
+
+const WELL: ReadonlySet<Condition> = new Set(['ready', 'progressing', 'stuck'])
 
 /** One Deployment in `details.deployments` (SPEC 2.4). */
 export interface DeploymentRow {
@@ -12,24 +22,35 @@ export interface DeploymentRow {
   readonly message: string
 }
 
-/** How a Deployment is doing; more pods than desired are fine, for so a rolling update looks. */
-export function toRow(name: string, found: KubernetesDeployment | undefined): DeploymentRow {
+/** Whether a Deployment has readyReplicas equal to spec.replicas, and is not scaled to zero (SPEC 2.3, 7). */
+export const isWell = ({ condition }: DeploymentRow): boolean => WELL.has(condition)
+
+/** The state of a Deployment, with the troubles of its pods. */
+export function toRow(
+  name: string,
+  found: KubernetesDeployment | undefined,
+  troubles: readonly string[] = [],
+): DeploymentRow {
   if (!found) return missing(name)
-  const desired = found.spec.replicas ?? 1
-  const ready = readyReplicas(found)
-  const condition = conditionOf(found, { desired, ready })
+  const condition = conditionOf(found, troubles)
   return {
     name,
     condition,
-    desired_replicas: desired,
-    ready_replicas: ready,
+    desired_replicas: desiredReplicas(found),
+    ready_replicas: readyReplicas(found),
     updated_replicas: found.status.updatedReplicas ?? 0,
-    message: messageOf(found, { condition, desired, ready }),
+    message: messageOf(found, { condition, troubles }),
   }
 }
 
 /** Pods that are ready; the API server leaves the count out when it is zero. */
 export const readyReplicas = ({ status }: KubernetesDeployment): number => status.readyReplicas ?? 0
+
+const desiredReplicas = ({ spec }: KubernetesDeployment): number => spec.replicas ?? 1
+
+/** Whether nothing is under way: the cluster has taken up the newest change, and all pods are of it. */
+export const isSettled = (found: KubernetesDeployment): boolean =>
+  conditionOf(found, []) === 'ready'
 
 const missing = (name: string): DeploymentRow => ({
   name,
@@ -40,31 +61,37 @@ const missing = (name: string): DeploymentRow => ({
   message: 'There is no such Deployment.',
 })
 
-interface Counts {
-  readonly desired: number
-  readonly ready: number
+function conditionOf(found: KubernetesDeployment, troubles: readonly string[]): Condition {
+  const { metadata, status } = found
+  const [desired, ready] = [desiredReplicas(found), readyReplicas(found)]
+  if (desired === 0) return 'scaled_to_zero'
+  if (ready < desired) return 'unready'
+  if (ready > desired) return 'surging'
+  const isCurrent = (status.observedGeneration ?? 0) >= metadata.generation
+  const isUpdated = (status.updatedReplicas ?? 0) >= desired && (status.replicas ?? 0) <= desired
+  if (isCurrent && isUpdated) return 'ready'
+  return troubles.length > 0 || refusalsOf(found).length > 0 ? 'stuck' : 'progressing'
 }
 
-function conditionOf(
-  { metadata, status }: KubernetesDeployment,
-  { desired, ready }: Counts,
-): Condition {
-  if (desired === 0) return 'scaled_to_zero'
-  if ((status.observedGeneration ?? 0) < metadata.generation) return 'progressing'
-  return ready >= desired ? 'ready' : 'unready'
+const MESSAGES: Readonly<Partial<Record<Condition, string>>> = {
+  scaled_to_zero: 'It is scaled to zero replicas.',
+  surging: 'A rolling update is under way.',
+  progressing: 'A rolling update is under way.',
+  stuck: 'The newest version does not come up; pods of the version before it are ready.',
 }
 
 function messageOf(
-  { status }: KubernetesDeployment,
-  { condition, desired, ready }: Counts & { condition: Condition },
+  found: KubernetesDeployment,
+  { condition, troubles }: { condition: Condition; troubles: readonly string[] },
 ): string {
-  if (condition === 'scaled_to_zero') return 'It is scaled to zero replicas.'
-  if (condition === 'progressing') return 'The cluster has not taken up its latest change yet.'
-  if (condition === 'ready') return ready > desired ? 'A rolling update is under way.' : ''
-  const troubles = (status.conditions ?? []).filter(isTrouble)
-  return troubles.map(({ reason, message }) => `${reason}: ${message}`).join(' ')
+  if (condition === 'ready') return ''
+  const own = MESSAGES[condition]
+  return [...(own ? [own] : []), ...refusalsOf(found), ...troubles].join(' ')
 }
 
 /** The conditions that say why pods are not there: a quota, a deadline, an admission that refused them. */
+const refusalsOf = ({ status }: KubernetesDeployment): readonly string[] =>
+  (status.conditions ?? []).filter(isTrouble).map(({ reason, message }) => `${reason}: ${message}`)
+
 const isTrouble = ({ type, status }: { type: string; status: string }): boolean =>
   type === 'ReplicaFailure' ? status === 'True' : status === 'False'

@@ -6,6 +6,9 @@ const run = (task: string): string =>
 const deploy = (task: string): string =>
   `Run the task ${task} (\`npm run task -- ${task}\`, in the cluster with a service account that may deploy crews: see the README); it says why when the crew does not come online.`
 
+const IMAGES =
+  'With ImagePullBackOff or ErrImagePull, push the image to where the nodes pull from, or correct image.tag and global.image.registry.'
+
 /** Every way a component can fail, with what to do about it. */
 export const REMEDIATION = {
   db_unreachable:
@@ -36,8 +39,8 @@ export const REMEDIATION = {
     'The pod has no service account token. Set automountServiceAccountToken to true on the web pods.',
   k8s_api_unreachable:
     'Check that web may reach the Kubernetes API: egress policy, certificate authority, load of the API server. After HTTP 401 restart the pod, which gives it a new token.',
-  deployments_unready:
-    'Look at the Deployments with kubectl describe and at the logs of their pods. One that is scaled to zero counts as down.',
+  deployments_unready: `Look at \`kubectl describe deployment NAME\` and \`kubectl logs deployment/NAME\` in that namespace. ${IMAGES} A Deployment that is scaled to zero counts as down; one with more Ready pods than desired is in a rollout: run the check again when it is over.`,
+  rollout_stuck: `Look at \`kubectl rollout status deployment/NAME\` and the pods' events. ${IMAGES} \`helm rollback RELEASE\` returns to the version before.`,
   tool_repository_missing: `${run('tools:install_public_repository')}.`,
   collector_unreachable:
     'Check COLLECTOR_URL, the collector pods and the network policy. Traces are lost meanwhile; runs are not.',

@@ -1,9 +1,8 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import type { Session } from '../../platform/sessions.ts'
-import { readSession } from '../auth/session.ts'
 import type { WebApp, WebDeps } from '../context.ts'
-import { identify, isAvailable, isCrossSite } from '../diagnostics/access.ts'
+import { findAdministrator, identify, isAvailable, isCrossSite } from '../diagnostics/access.ts'
 import type { Diagnostics } from '../diagnostics/create-diagnostics.ts'
 import type { PastRun } from '../diagnostics/probe.ts'
 import { platformHealthPage, platformHealthStream } from '../views/platform-health-page.ts'
@@ -22,8 +21,8 @@ export function platformHealthRoutes(deps: WebDeps, diagnostics: Diagnostics): H
   routes.get(PATH, async (c) => {
     // First as at /health/debug, so that a refusal looks the same and takes the same time.
     if (!(await identify(c, deps))) return answerNotFound(c)
-    const session = await readSession(c, deps)
-    if (!session?.user.roles.includes('platform-admin')) return answerNotFound(c)
+    const session = await findAdministrator(c, deps)
+    if (!session) return answerNotFound(c)
     c.set('session', session)
     c.var.wide['user_id'] = session.user.id
     if (!isAvailable(deps.config)) return c.redirect('/?notice=platform-health-unavailable', 303)

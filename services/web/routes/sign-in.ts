@@ -81,6 +81,7 @@ function signOutRoutes(deps: WebDeps, provider?: IdentityProvider): Hono<SignedI
     const name = cookieNames(baseUrl).session
     const token = getCookie(c, name) ?? ''
     const sealedIdToken = await deleteSession(sql, token)
+    deps.seenAdministrators.forget(token)
     deleteCookie(c, name, cookieOptions(baseUrl))
     c.var.wide['audit'] = 'signed_out'
     const url = sealedIdToken && (await providerSignOut(await openIdToken(sealedIdToken, token)))

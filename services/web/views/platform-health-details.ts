@@ -15,6 +15,7 @@ const crewRow = v.object({
   app_id: v.string(),
   namespace: v.string(),
   healthy: v.boolean(),
+  message: v.optional(v.string(), ''),
 })
 
 const internalRow = v.object({

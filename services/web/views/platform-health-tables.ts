@@ -10,7 +10,9 @@ import { TITLES, verdictPill } from './platform-health-parts.ts'
 const CONDITION_TONES: Readonly<Record<string, Tone>> = {
   ready: 'good',
   progressing: 'busy',
+  stuck: 'waiting',
   unready: 'bad',
+  surging: 'bad',
   missing: 'bad',
   scaled_to_zero: 'bad',
 }
@@ -93,6 +95,7 @@ function crewRow(
     <td class="lead">
       <span class="mono">${slug}</span>
       ${pods ? html`<span class="sub mono">${pods.app_id}</span>` : ''}
+      ${pods?.message ? html`<span class="sub">${pods.message}</span>` : ''}
     </td>
     <td class="state">${pill(ready ? 'good' : 'bad', status.replace(/^Crew (is|has) /, ''))}</td>
     <td data-label="Pods">

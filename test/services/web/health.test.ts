@@ -55,6 +55,11 @@ describe('GET /health (SPEC 4.2)', () => {
     await sleep(1050)
     expect(await health()).toEqual({ status: 503, body: { status: 'fail' }, cache: 'no-store' })
     expect(await health('/health/live')).toMatchObject({ status: 200, body: { status: 'ok' } })
+    expect(await health('/health/ready')).toEqual({
+      status: 200,
+      body: { status: 'ok' },
+      cache: 'no-store',
+    })
     await allowConnections(true)
     await sleep(1050)
     expect(await health()).toMatchObject({ status: 200 })
@@ -94,6 +99,7 @@ describe('GET /health (SPEC 4.2)', () => {
     const ping = async () => {}
     const app = createApp({ config, sql, log, ping, isDraining: () => true })
     expect((await app.request('/health')).status).toBe(503)
+    expect((await app.request('/health/ready')).status).toBe(503)
     expect((await app.request('/health/live')).status).toBe(200)
     await sql.end()
   })
@@ -111,6 +117,7 @@ describe('GET /health (SPEC 4.2)', () => {
     expect(call.status).toBe(503)
     expect(call.headers.get('retry-after')).toBe('5')
     expect(await call.json()).toMatchObject({ error: 'unavailable' })
+    expect((await fetch(`${alone.url}/health/ready`)).status).toBe(200)
     await alone.stop()
   })
 })

@@ -1,8 +1,9 @@
 import { crewNamespaceOf } from '../../../platform/crew-namespace.ts'
 import type { InternalOrganization } from '../../../platform/internal-crews.ts'
 import type { KubernetesAddress } from '../../../shared/kubernetes.ts'
-import { readyReplicas } from '../deployment-rows.ts'
+import { isSettled, readyReplicas, toRow } from '../deployment-rows.ts'
 import { openDeployments } from '../kubernetes-deployments.ts'
+import { listPods, selectorOf, troublesOf } from '../kubernetes-pods.ts'
 import type { KubernetesDeployment } from '../../../shared/kubernetes-deployment.ts'
 import type { Read } from '../kubernetes-deployments.ts'
 import type { Layer } from '../layer.ts'
@@ -20,6 +21,8 @@ interface Crew {
   readonly slug: string
   readonly appId: string
   readonly read: Read<KubernetesDeployment | undefined>
+  /** What the cluster says of its pods, if they are not ready or a new version does not come up. */
+  readonly message: string
 }
 
 /** Behind every crew of the internal organization that says it is online there is a Deployment with a ready pod. */
@@ -32,11 +35,12 @@ export async function checkCrewPods(pods: CrewPods): Promise<Layer> {
   const namespace = crewNamespaceOf(crewNamespace, { organizationId: organization.id, isolated })
   const api = openDeployments(kubernetes, signal)
   const crews = await Promise.all(
-    online.map(async ({ slug, appId }): Promise<Crew> => ({
-      slug,
-      appId,
-      read: await api.get(namespace, appId),
-    })),
+    online.map(async ({ slug, appId }): Promise<Crew> => {
+      const read = await api.get(namespace, appId)
+      const found = 'found' in read ? read.found : undefined
+      const message = found ? await explain(kubernetes, { namespace, signal, found }) : ''
+      return { slug, appId, read, message }
+    }),
   )
   const failures = [...refusals(crews), ...unready(crews, namespace)]
   const details = {
@@ -44,6 +48,16 @@ export async function checkCrewPods(pods: CrewPods): Promise<Layer> {
     crew_pods: describeCrews(crews, namespace),
   }
   return { passed: failures.length > 0 ? [] : ['crew_pods_ready'], failures, details }
+}
+
+async function explain(
+  kubernetes: KubernetesAddress,
+  { found, ...where }: { namespace: string; signal: AbortSignal; found: KubernetesDeployment },
+): Promise<string> {
+  const labelSelector = selectorOf(found)
+  if (isSettled(found) || labelSelector === '') return ''
+  const pods = await listPods(kubernetes, { ...where, labelSelector })
+  return toRow('', found, troublesOf(found, pods)).message
 }
 
 /** One failure for however many crews: what keeps one from being read keeps all. */
@@ -56,9 +70,9 @@ function refusals(crews: readonly Crew[]): Layer['failures'] {
 function unready(crews: readonly Crew[], namespace: string): Layer['failures'] {
   const known = crews.filter(({ read }) => 'found' in read && !isHealthy(read))
   if (known.length === 0) return []
-  const names = known.map(({ slug, appId, read }) => {
+  const names = known.map(({ slug, appId, read, message }) => {
     const state = 'found' in read && read.found ? 'zero Ready pods' : 'missing'
-    return `${slug} (Deployment ${appId}: ${state})`
+    return `${slug} (Deployment ${appId}: ${[state, message].filter(Boolean).join(', ')})`
   })
   const error = `crew(s) without Ready pods: ${names.join(', ')}; expected in namespace ${namespace}`
   return [{ code: 'crew_pods_unready', error }]
@@ -72,11 +86,12 @@ function describeCrews(crews: readonly Crew[], namespace: string) {
     namespaces: [namespace],
     deployment_count: crews.length,
     ready_count: crews.filter(({ read }) => isHealthy(read)).length,
-    deployments: crews.map(({ slug, appId, read }) => ({
+    deployments: crews.map(({ slug, appId, read, message }) => ({
       slug,
       app_id: appId,
       namespace,
       healthy: isHealthy(read),
+      ...(message === '' ? {} : { message }),
     })),
   }
 }

@@ -2,17 +2,20 @@ import { dirname, join } from 'node:path'
 import { readFile } from 'node:fs/promises'
 import type { KubernetesAddress } from '../../../shared/kubernetes.ts'
 import type { WebConfig } from '../../env.ts'
-import { toRow } from '../deployment-rows.ts'
+import { isSettled, isWell, toRow } from '../deployment-rows.ts'
 import type { DeploymentRow } from '../deployment-rows.ts'
 import { expectedDeployments } from '../expected-deployments.ts'
-import { failed, passed, skipped } from '../findings.ts'
+import { failed, passed, skipped, warning, withWarnings } from '../findings.ts'
+import type { Warning } from '../findings.ts'
 import { openDeployments } from '../kubernetes-deployments.ts'
+import { listPods, troublesOf } from '../kubernetes-pods.ts'
+import type { Finding } from '../report.ts'
 import type { KubernetesDeployment } from '../../../shared/kubernetes-deployment.ts'
 import type { Check } from '../run-checks.ts'
 
 const COMPONENT_LABEL = 'app.kubernetes.io/component'
 
-/** Every long-lived Deployment of the chart has as many ready pods as it should. */
+/** Every long-lived Deployment of the chart has readyReplicas equal to spec.replicas (SPEC 2.3). */
 export function platformPodsCheck(
   config: WebConfig,
   kubernetes: KubernetesAddress | undefined,
@@ -23,30 +26,49 @@ export function platformPodsCheck(
       if (!kubernetes) return skipped()
       const { RELEASE_NAME: release } = config
       const namespace = config.POD_NAMESPACE ?? (await readNamespace(kubernetes))
-      const selector = release
+      const labelSelector = release
         ? `app.kubernetes.io/instance=${release}`
         : 'app.kubernetes.io/part-of=platform'
-      const read = await openDeployments(kubernetes, signal).list(namespace, selector)
+      const read = await openDeployments(kubernetes, signal).list(namespace, labelSelector)
       if ('refusal' in read) return read.refusal.toFinding()
-      const rows = expectedDeployments(config).map((component) => {
-        const name = release ? `${release}-${component}` : component
-        return toRow(name, findComponent(read.found, { component, release }))
-      })
-      const details = { namespace, deployments: rows }
-      const down = rows.filter(({ condition }) => condition !== 'ready')
-      if (down.length === 0) return passed({ details })
-      const error = `fewer Ready replicas than desired: ${down.map(describeRow).join(', ')}`
-      return failed('deployments_unready', error, { details })
+      const expected = expectedDeployments(config).map((component) => ({
+        name: release ? `${release}-${component}` : component,
+        found: findComponent(read.found, { component, release }),
+      }))
+      const isQuiet = expected.every(({ found }) => found && isSettled(found))
+      const pods = isQuiet ? [] : await listPods(kubernetes, { namespace, labelSelector, signal })
+      const rows = expected.map(({ name, found }) =>
+        toRow(name, found, found && troublesOf(found, pods)),
+      )
+      return judge(namespace, rows)
     },
   }
 }
 
+function judge(namespace: string, rows: readonly DeploymentRow[]): Finding {
+  const stuck = rows.filter(({ condition }) => condition === 'stuck')
+  const details = withWarnings({ namespace, deployments: rows }, stuck.map(warnOfRollout))
+  const down = rows.filter((row) => !isWell(row))
+  if (down.length === 0) return passed({ details })
+  const [more, fewer] = [true, false].map((isSurge) =>
+    down.filter(({ condition }) => (condition === 'surging') === isSurge).map(describeRow),
+  )
+  const errors = [
+    ...(fewer?.length ? [`fewer Ready replicas than desired: ${fewer.join(', ')}`] : []),
+    ...(more?.length ? [`more Ready replicas than desired: ${more.join(', ')}`] : []),
+  ]
+  return failed('deployments_unready', errors.join('; '), { details })
+}
+
+const warnOfRollout = ({ name, message }: DeploymentRow): Warning =>
+  warning('rollout_stuck', `the rollout of ${name} is stuck: ${message.replace(/\.$/, '')}`)
+
 function describeRow({ name, condition, ready_replicas, desired_replicas }: DeploymentRow): string {
   const counts = `${ready_replicas}/${desired_replicas}`
   if (condition === 'missing') return `${name} (missing)`
-  return condition === 'unready'
-    ? `${name} (${counts})`
-    : `${name} (${counts}, ${condition.replaceAll('_', ' ')})`
+  return condition === 'scaled_to_zero'
+    ? `${name} (${counts}, scaled to zero)`
+    : `${name} (${counts})`
 }
 
 function findComponent(

@@ -5,6 +5,9 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startEmbeddedPostgres } from '../../../../services/local/embedded-postgres.ts'
 import type { EmbeddedPostgres } from '../../../../services/local/embedded-postgres.ts'
+import { createSession, findSession } from '../../../../services/platform/sessions.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import type { Role } from '../../../../services/platform/users.ts'
 import {
   addressUrl,
   connectDatabase,
@@ -177,6 +180,73 @@ describe('a database that fails (SPEC 7)', () => {
     expect(report.components.designer.error?.match(/ECONNREFUSED/g)).toHaveLength(1)
     server = await startServer()
     expect(await clinic.report()).toMatchObject({ http: 200, report: { status: 'ok' } })
+  })
+})
+
+describe('an administrator, while the database is unavailable (SPEC 4.1, 4.3)', () => {
+  const PAGE = '/admin/platform_health'
+
+  async function signIn(email: string, role: Role) {
+    const [{ id: organizationId } = { id: 0 }] = await sql<{ id: number }[]>`
+      select id from organizations where internal`
+    const userId = await ensureUser(sql, { organizationId, email, name: 'Ada', passwordHash: null })
+    await grantRole(sql, userId, role)
+    const token = await createSession(sql, userId)
+    const cookie = `platform_session=${token}`
+    const get = (path: string, url = clinic.url) =>
+      fetch(url + path, { redirect: 'manual', headers: { cookie } })
+    return { userId, cookie, token, get }
+  }
+
+  it('sees the verdict fail, on the page and in the report; nobody else sees that they exist', async () => {
+    const admin = await signIn('seen@acme.test', 'platform-admin')
+    const member = await signIn('member@acme.test', 'member')
+    const leaver = await signIn('leaver@acme.test', 'platform-admin')
+    const former = await signIn('former@acme.test', 'platform-admin')
+    const unseen = await signIn('unseen@acme.test', 'platform-admin')
+    const elsewhere = await serveClinic({ databaseUrl: server.url })
+    for (const { get } of [admin, member, leaver, former]) {
+      expect((await get('/')).status).toBe(200)
+    }
+    const session = await findSession(sql, leaver.token)
+    const signOut = await fetch(`${clinic.url}/sign-out`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: {
+        cookie: leaver.cookie,
+        origin: 'http://platform.test',
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: new URLSearchParams({ csrf_token: session?.csrfToken ?? '' }),
+    })
+    expect(signOut.status).toBe(303)
+    await sql`delete from user_roles where user_id = ${former.userId}`
+    expect((await former.get('/health/debug')).status).toBe(404)
+    await server.stop()
+
+    const page = await admin.get(PAGE)
+    expect(page.status).toBe(200)
+    expect(await page.text()).toContain('The platform does not work')
+    const report = await admin.get('/health/debug')
+    expect(report.status).toBe(503)
+    expect(await report.json()).toMatchObject({
+      status: 'fail',
+      components: { database: { status: 'fail' } },
+    })
+    expect((await admin.get(PAGE, elsewhere.url)).status).toBe(404)
+    for (const { get } of [member, leaver, former, unseen]) {
+      const nothing = await (await get('/nothing')).text()
+      for (const path of [PAGE, '/health/debug']) {
+        const answer = await get(path)
+        expect(answer.status).toBe(404)
+        expect(await answer.text()).toBe(nothing)
+      }
+    }
+
+    server = await startServer()
+    await sql`delete from user_roles where user_id = ${admin.userId}`
+    await expect.poll(async () => (await admin.get('/health/debug')).status).toBe(404)
+    await elsewhere.close()
   })
 })
 

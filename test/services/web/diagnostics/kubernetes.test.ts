@@ -12,7 +12,7 @@ import type { KubernetesStub } from '../../../support/kubernetes.ts'
 import { createDatabase } from '../../../support/postgres.ts'
 import type { TestDatabase } from '../../../support/postgres.ts'
 import type { DiagnosticsDeps } from '../../../../services/web/diagnostics/create-diagnostics.ts'
-import { codeOf, examineComponent, install } from './support/clinic.ts'
+import { codeOf, examineComponent, install, warningsOf } from './support/clinic.ts'
 import { blackHole, closed, huge, page, resetting, silent } from './support/faults.ts'
 import type { Fault } from './support/faults.ts'
 
@@ -70,9 +70,38 @@ const healthy = (ready = 1): State => ({
 
 const deployment = (name: string, { replicas = 1, status = {}, generation = 3 }: State) => ({
   metadata: { name, generation, labels: { 'app.kubernetes.io/component': name } },
-  spec: replicas === null ? {} : { replicas },
+  spec: {
+    ...(replicas === null ? {} : { replicas }),
+    selector: { matchLabels: { 'app.kubernetes.io/component': name.replace('acme-', '') } },
+  },
   status,
 })
+
+const podOf = (component: string) => ({
+  name: `acme-${component}-9`,
+  labels: { 'app.kubernetes.io/component': component },
+})
+
+/** A pod whose image is nowhere to be had. */
+const imageTrouble = (component: string) => ({
+  metadata: podOf(component),
+  status: {
+    containerStatuses: [
+      {
+        image: `acme/${component}:9.9`,
+        state: {
+          waiting: {
+            reason: 'ImagePullBackOff',
+            message: `Back-off pulling image "acme/${component}:9.9"`,
+          },
+        },
+      },
+    ],
+  },
+})
+
+const servePods = (items: readonly unknown[], namespace = 'install'): void =>
+  void stub.objects.set(`/api/v1/namespaces/${namespace}/pods`, { metadata: {}, items })
 
 /** Lists the Deployments of the chart, all well but for those given. */
 function serve(states: Readonly<Record<string, State | undefined>> = {}): void {
@@ -120,7 +149,6 @@ describe('platform_pods', () => {
       { replicas: 2, status: { observedGeneration: 3, readyReplicas: 1 } },
       'unready',
     ],
-    ['a change that the cluster has not seen', { ...healthy(), generation: 4 }, 'progressing'],
     ['zero replicas', { replicas: 0, status: { observedGeneration: 3 } }, 'scaled_to_zero'],
     ['no Deployment', undefined, 'missing'],
   ] as const)('fails for %s', async (_, state, condition) => {
@@ -132,12 +160,87 @@ describe('platform_pods', () => {
     expect(rowsOf(result)['acme-worker']).toMatchObject({ condition })
   })
 
+  it('fails for more ready pods than desired: they are not equal (SPEC 2.3)', async () => {
+    serve({ worker: { ...healthy(3), replicas: 2 } })
+    const result = await examine('platform_pods')
+    expect(codeOf(result)).toBe('deployments_unready')
+    expect(result.error).toBe('more Ready replicas than desired: acme-worker (3/2)')
+    expect(rowsOf(result)['acme-worker']).toMatchObject({
+      condition: 'surging',
+      message: 'A rolling update is under way.',
+    })
+  })
+
   it.each([
-    ['a surge', { ...healthy(2), replicas: 1 }],
-    ['one replica by default', { ...healthy(1), replicas: null }],
-  ] as const)('passes with %s', async (_, state) => {
+    ['one replica by default', { ...healthy(1), replicas: null }, 'ready'],
+    ['a change that the cluster has not taken up', { ...healthy(2), generation: 4 }, 'progressing'],
+    [
+      'a rollout of which no pod is ready',
+      { replicas: 2, status: { ...healthy(2).status, replicas: 3, updatedReplicas: 1 } },
+      'progressing',
+    ],
+  ] as const)('passes with %s', async (_, state, condition) => {
     serve({ worker: state })
-    expect((await examine('platform_pods')).status).toBe('ok')
+    const result = await examine('platform_pods')
+    expect(result.status).toBe('ok')
+    expect(rowsOf(result)['acme-worker']).toMatchObject({ condition })
+    expect(warningsOf(result)).toBeUndefined()
+  })
+
+  it('passes while the version before serves, and warns that the rollout is stuck', async () => {
+    const conditions = [
+      { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable', message: 'fine' },
+      {
+        type: 'Progressing',
+        status: 'False',
+        reason: 'ProgressDeadlineExceeded',
+        message: 'ReplicaSet "acme-web-9" has timed out progressing.',
+      },
+    ]
+    const status = { ...healthy(2).status, replicas: 3, updatedReplicas: 1, conditions }
+    serve({ web: { replicas: 2, status } })
+    servePods([imageTrouble('web')])
+    const result = await examine('platform_pods')
+    expect(result.status).toBe('ok')
+    const row = rowsOf(result)['acme-web']
+    expect(row).toMatchObject({ condition: 'stuck', ready_replicas: 2, updated_replicas: 1 })
+    expect(row?.['message']).toContain('ProgressDeadlineExceeded: ReplicaSet "acme-web-9" has')
+    expect(row?.['message']).toContain('ImagePullBackOff: Back-off pulling image "acme/web:9.9"')
+    expect(warningsOf(result)).toMatchObject([
+      { code: 'rollout_stuck', message: expect.stringContaining('acme-web is stuck: ') },
+    ])
+  })
+
+  it.each(['ErrImagePull', 'CreateContainerConfigError'])(
+    'names the image of a pod that says %s, also of an init container',
+    async (reason) => {
+      const status = { observedGeneration: 3, replicas: 1, updatedReplicas: 1 }
+      serve({ worker: { status } })
+      const initContainerStatuses = [
+        { image: 'acme/platform:9.9', state: { waiting: { reason, message: 'it says why' } } },
+      ]
+      servePods([{ metadata: podOf('worker'), status: { initContainerStatuses } }])
+      const result = await examine('platform_pods')
+      expect(codeOf(result)).toBe('deployments_unready')
+      expect(rowsOf(result)['acme-worker']?.['message']).toBe(
+        `${reason}: it says why (image acme/platform:9.9)`,
+      )
+    },
+  )
+
+  it('says what it can where pods may not be listed', async () => {
+    serve({ worker: { status: { observedGeneration: 3 } } })
+    stub.intercept = (call, response) =>
+      call.path.includes('/pods') && forbidden(response, { verb: 'list', resource: 'pods' })
+    const result = await examine('platform_pods')
+    expect(codeOf(result)).toBe('deployments_unready')
+    expect(result.error).toBe('fewer Ready replicas than desired: acme-worker (0/1)')
+  })
+
+  it('asks for no pods when every Deployment is as it should be', async () => {
+    serve()
+    await examine('platform_pods')
+    expect(stub.calls.filter(({ path }) => path.includes('/pods'))).toEqual([])
   })
 
   it('says what the cluster says of pods that it can not make', async () => {
@@ -221,7 +324,7 @@ describe('designer', () => {
     for (const slug of CREWS) {
       const name = `crew-${slug}`
       const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`
-      stub.objects.set(path, deployment(name, healthy(ready[slug] ?? 1)))
+      stub.objects.set(path, deployment(name, { ...healthy(ready[slug]), replicas: 1 }))
     }
   }
 
@@ -288,6 +391,27 @@ describe('designer', () => {
       crew_pods: { deployment_count: 2, ready_count: 0 },
     })
     expect(result.checks).toContain('runner_install_complete')
+  })
+
+  it('says why pods of a crew are not ready, and that a new version of one does not come up', async () => {
+    serveCrews('crews', { assistant: 0 })
+    const path = '/apis/apps/v1/namespaces/crews/deployments/crew-runner'
+    const status = { ...healthy().status, replicas: 2 }
+    stub.objects.set(path, deployment('crew-runner', { status: { ...status, updatedReplicas: 0 } }))
+    servePods([imageTrouble('crew-assistant'), imageTrouble('crew-runner')], 'crews')
+    const result = await examine('designer')
+    expect(codeOf(result)).toBe('crew_pods_unready')
+    expect(result.error).toContain('crew-assistant: zero Ready pods, ImagePullBackOff: Back-off')
+    expect(result.error).not.toContain('crew-runner')
+    expect(result.details).toMatchObject({
+      crew_pods: {
+        ready_count: 1,
+        deployments: [
+          { slug: 'assistant', healthy: false, message: expect.stringContaining('"acme/crew-') },
+          { slug: 'runner', healthy: true, message: expect.stringContaining('does not come up') },
+        ],
+      },
+    })
   })
 
   it('reads the flag when it runs: crews from before it are missing (SPEC 7)', async () => {

@@ -74,9 +74,9 @@ describe('the metrics of the last run', () => {
 describe('the start of the web service', () => {
   it.each([
     ['', /PLATFORM_DEBUG_TOKEN is not set/],
-    ['short', /PLATFORM_DEBUG_TOKEN has fewer than 32 characters and opens nothing/],
-  ])('warns of a debug token that opens nothing: "%s"', async (PLATFORM_DEBUG_TOKEN, warning) => {
-    const { service, lines } = await startWeb({ PLATFORM_DEBUG_TOKEN })
+    ['short', /PLATFORM_DEBUG_TOKEN has fewer than 32 characters and may be guessed/],
+  ])('warns of a debug token that is none or short: "%s"', async (token, warning) => {
+    const { service, lines } = await startWeb({ PLATFORM_DEBUG_TOKEN: token })
     expect(lines.join('')).toMatch(warning)
     expect((await diagnose(service.url)).status).toBe(404)
     await service.stop()

@@ -1,0 +1,50 @@
+import * as v from 'valibot'
+import { createKubernetes } from '../../shared/kubernetes.ts'
+import type { KubernetesAddress } from '../../shared/kubernetes.ts'
+import type { KubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
+import { describeTrouble, podList, troubleOfPod } from '../../shared/kubernetes-pod.ts'
+import type { KubernetesPod } from '../../shared/kubernetes-pod.ts'
+
+const PODS_MAX = 500
+const TROUBLES_MAX = 3
+
+export interface PodQuery {
+  readonly namespace: string
+  readonly labelSelector: string
+  readonly signal: AbortSignal
+}
+
+/**
+ * The pods in a namespace. They only explain what Deployments tell, so that none are returned where they cannot be read:
+ * `list` on pods is a right that the platform can do without (SPEC 7).
+ */
+export async function listPods(
+  address: KubernetesAddress,
+  { namespace, labelSelector, signal }: PodQuery,
+): Promise<readonly KubernetesPod[]> {
+  const query = new URLSearchParams({ labelSelector, limit: String(PODS_MAX) })
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${query.toString()}`
+  const result = await createKubernetes(address)({ method: 'GET', path, signal })
+  const parsed = v.safeParse(podList, 'object' in result ? result.object : undefined)
+  return parsed.success ? parsed.output.items : []
+}
+
+/** The label selector of the pods of a Deployment. */
+export const selectorOf = ({ spec }: KubernetesDeployment): string =>
+  Object.entries(spec.selector.matchLabels)
+    .map((pair) => pair.join('='))
+    .join(',')
+
+/** Reasons that pods of a Deployment do not become ready, each once: images that cannot be pulled, crashes, no node. */
+export function troublesOf(
+  { spec }: KubernetesDeployment,
+  pods: readonly KubernetesPod[],
+): readonly string[] {
+  const labels = Object.entries(spec.selector.matchLabels)
+  if (labels.length === 0) return []
+  const own = pods.filter(({ metadata }) =>
+    labels.every(([key, value]) => metadata.labels[key] === value),
+  )
+  const troubles = own.map(troubleOfPod).filter((trouble) => trouble !== undefined)
+  return [...new Set(troubles.map(describeTrouble))].slice(0, TROUBLES_MAX)
+}
