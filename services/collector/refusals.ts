@@ -4,6 +4,14 @@ import { AppError, toAppError } from '../shared/errors.ts'
 export const unavailable = (reason: string, message: string): AppError =>
   new AppError('unavailable', message, { details: { reason } })
 
+export const starting = (): AppError => unavailable('starting', 'The collector is starting.')
+
+export const clockSkew = (): AppError =>
+  unavailable(
+    'clock_skew',
+    'The clocks of the collector and its database differ, so spans cannot be judged by their age; an operator has to set them right.',
+  )
+
 export const overBudget = (): AppError =>
   unavailable('over_budget', 'The collector holds all it has memory for; try again.')
 
