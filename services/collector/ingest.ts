@@ -32,6 +32,8 @@ export interface IngestDeps {
   readonly maxBodyBytes: Readonly<Record<Encoding, number>>
   /** Submissions not committed by then are answered 503, while their rows stay queued. */
   readonly ackTimeoutMs: number
+  /** A body of which nothing comes for so long is given up. */
+  readonly bodyIdleMs: number
 }
 
 /** A request of the raw HTTP server: the body is read from it without a detour through web streams. */
@@ -138,11 +140,11 @@ async function submit(deps: IngestDeps, intake: Intake): Promise<Submission> {
 
 /** The body as it was before its sender compressed it. */
 async function receive(
-  { memory, inflate, maxBodyBytes }: IngestDeps,
+  { memory, inflate, maxBodyBytes, bodyIdleMs }: IngestDeps,
   { incoming, encoding, coding, ticket }: Intake,
 ): Promise<Buffer> {
   const limits = { maxBytes: maxBodyBytes[encoding], memory }
-  const raw = await readBody(incoming, ticket.body, limits)
+  const raw = await readBody(incoming, ticket.body, { ...limits, idleMs: bodyIdleMs })
   if (!coding) return raw
   try {
     return await inflate(raw, coding, limits)

@@ -26,6 +26,13 @@ export const clientGone = (): AppError =>
     details: { reason: 'client_gone' },
   })
 
+/** Worth another try, on another connection: the way to the sender may have been gone for a while. */
+export const bodyStalled = (idleMs: number): AppError =>
+  new AppError('unavailable', `Nothing of the body has come for ${idleMs} ms; send it again.`, {
+    details: { reason: 'body_stalled' },
+    headers: { connection: 'close' },
+  })
+
 export const mediaType = (message: string): AppError =>
   new AppError('unsupported_media_type', `${message}.`, { details: { reason: 'media_type' } })
 

@@ -38,6 +38,7 @@ import { createDropGuard } from './storage/drop-guard.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
 import type { Storage } from './storage/storage.ts'
+import { answerWrongProtocols } from './wrong-protocol.ts'
 
 export interface StartOptions {
   readonly log?: Log
@@ -49,6 +50,8 @@ export interface StartOptions {
   readonly drainMs?: number
   /** @default 8_000: within the ten seconds that exporters wait */
   readonly ackTimeoutMs?: number
+  /** How long a body may stand still before its memory is given to others. @default 5_000 */
+  readonly bodyIdleMs?: number
   /** How often the limit of the storage is looked at. @default 15_000 */
   readonly spaceCheckMs?: number
 }
@@ -61,6 +64,7 @@ export interface Collector extends Service {
 
 const DRAIN_MS = 5000
 const ACK_TIMEOUT_MS = 8000
+const BODY_IDLE_MS = 5000
 const SPACE_CHECK_MS = 15_000
 const FLUSH_MS = 5000
 const RETRY_MS = 1000
@@ -110,6 +114,7 @@ interface Parts {
   readonly memory: Memory
   readonly reader: Reader
   readonly ackTimeoutMs: number
+  readonly bodyIdleMs: number
   readonly spaceCheckMs: number
   /** Ends the background work. */
   readonly stopping: AbortController
@@ -139,6 +144,7 @@ function createParts(config: CollectorConfig, options: StartOptions): Parts {
     memory: createMemory(capacity),
     reader: openReader(databaseAddress(config)),
     ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+    bodyIdleMs: options.bodyIdleMs ?? BODY_IDLE_MS,
     spaceCheckMs: options.spaceCheckMs ?? SPACE_CHECK_MS,
     stopping: new AbortController(),
     storage: undefined,
@@ -176,6 +182,7 @@ function serveApp(parts: Parts): Promise<Service> {
     log,
     clock,
     ackTimeoutMs,
+    bodyIdleMs: parts.bodyIdleMs,
     commit: () => parts.storage?.commit,
     maxBodyBytes: { protobuf: largestBody(parts, 'protobuf'), json: largestBody(parts, 'json') },
     healthReport: () =>
@@ -192,7 +199,10 @@ function serveApp(parts: Parts): Promise<Service> {
     fetch: (request, env) => app.fetch(request, env as HttpBindings),
     ...port,
     log,
-    configure: keepContinueForApp,
+    configure(server) {
+      keepContinueForApp(server)
+      answerWrongProtocols(server, { metrics, log })
+    },
     discardUnreadBodies: true,
   })
 }

@@ -129,7 +129,8 @@ describe('the dashboard and the alerts', () => {
   })
 
   it('name reasons that the collector really gives', () => {
-    const sources = ['refusals.ts', 'ingest.ts', 'storage/group-commit.ts', 'authorization.ts']
+    const sources = ['refusals.ts', 'ingest.ts', 'app.ts', 'wrong-protocol.ts']
+    sources.push('storage/group-commit.ts', 'authorization.ts')
     const code = sources.map((name) => readFileSync(new URL(`../${name}`, folder), 'utf8')).join()
     const named = [
       'unauthorized',
@@ -140,6 +141,9 @@ describe('the dashboard and the alerts', () => {
       'storage_full',
       'clock_skew',
       'lifetime_too_long',
+      'body_stalled',
+      'grpc',
+      'not_traces',
     ]
     const more = ['not_committed_in_time', 'too_large', 'bad_body', 'media_type', 'internal']
     const text = read('alerts.yaml')
