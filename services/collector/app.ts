@@ -39,13 +39,18 @@ export function createApp(deps: AppDeps): Hono<App> {
       return refuse(deps, c, thrown)
     }
   })
-  app.all(TRACES, (c) => answer(c, { code: 12, status: 405, message: 'Only POST is allowed.' }))
+  app.all(TRACES, (c) =>
+    answer(c, { code: UNIMPLEMENTED, status: 405, message: 'Only POST is allowed.' }),
+  )
   app.route('/api', createReadApp({ ...deps, ...deps.read }))
   app.get('/health', (c) => {
     const report = deps.healthReport()
     const isServing = report.status === 'ok' || report.status === 'degraded'
     return c.json(report, isServing ? 200 : 503, { 'cache-control': 'no-store' })
   })
+  for (const signal of ['logs', 'metrics']) {
+    app.all(`/v1/${signal}`, (c) => refuseSignal(deps, c, signal))
+  }
   app.notFound((c) => answer(c, { code: 5, status: 404, message: 'There is nothing here.' }))
   app.onError((error, c) => refuse(deps, c, error))
   return app
@@ -73,6 +78,7 @@ const GRPC_CODES: Readonly<Record<number, number>> = {
   503: 14,
 }
 const INTERNAL = 13
+const UNIMPLEMENTED = 12
 
 function refuse(deps: AppDeps, c: Context<App>, thrown: unknown): Response {
   const error = toAppError(thrown)
@@ -89,6 +95,14 @@ function refuse(deps: AppDeps, c: Context<App>, thrown: unknown): Response {
     message: error.message,
     headers,
   })
+}
+
+/** Senders that are set up for all signals at once learn from their own log what to set. */
+function refuseSignal({ metrics }: AppDeps, c: Context<App>, signal: string): Response {
+  metrics.refused.inc({ reason: 'not_traces' })
+  const variable = `OTEL_${signal.toUpperCase()}_EXPORTER`
+  const message = `Only traces are taken here, no ${signal}: set ${variable}=none at the sender.`
+  return answer(c, { code: UNIMPLEMENTED, status: 404, message })
 }
 
 /** Only the message and stack of what was not foreseen: an error object may carry what was sent. */

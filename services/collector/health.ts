@@ -1,4 +1,5 @@
 import type { Log } from '../shared/log.ts'
+import type { Clock } from './clock.ts'
 
 export type Phase = 'starting' | 'running' | 'draining'
 
@@ -7,8 +8,22 @@ export interface HealthReport {
   readonly database: 'up' | 'down'
   /** `full`: the days have more bytes together than they may, and no spans are taken. */
   readonly storage: 'ok' | 'full'
+  /** Expired days that are kept until it is sure that they have expired. */
+  readonly days_held_back: number
+  /** Days that this pod has dropped before their time, to stay within the limit of bytes. */
+  readonly days_dropped_early: number
+  /** `skewed`: the pod's clock and PostgreSQL's differ by more than an hour, and no days are dropped. */
+  readonly clock: 'ok' | 'skewed'
+  readonly clock_skew_ms: number
   readonly queue_bytes: number
   readonly oldest_unflushed_ms: number
+}
+
+/** What the report takes from elsewhere. */
+export interface Observations {
+  readonly bytes: number
+  readonly oldest: number | undefined
+  readonly clock: Pick<Clock, 'isSkewed' | 'skewMs'>
 }
 
 type Why = Readonly<Record<string, string | undefined>>
@@ -24,7 +39,9 @@ export interface Health {
   /** Whether the days are within their limit of bytes. */
   noteSpace(ok: boolean): void
   isFull(): boolean
-  report(queue: { bytes: number; oldest: number | undefined }): HealthReport
+  /** The outcome of a run of the retention, or of making space. */
+  noteDays(days: { heldBack?: number; droppedEarly?: number }): void
+  report(observed: Observations): HealthReport
 }
 
 /** Rows that wait this long for their commit mean trouble, even if the database answers. */
@@ -38,6 +55,7 @@ const STALLED_MS = 5000
 export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
   let phase: Phase = 'starting'
   let isFull = false
+  const days = { heldBack: 0, droppedEarly: 0 }
   const works = { ping: false, write: true }
   const isUp = (): boolean => works.ping && works.write
   const note = (what: keyof typeof works, ok: boolean, why: Why = {}): void => {
@@ -60,12 +78,21 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       isFull = !ok
     },
     isFull: () => isFull,
-    report({ bytes, oldest }) {
+    noteDays({ heldBack = days.heldBack, droppedEarly = 0 }) {
+      days.heldBack = heldBack
+      days.droppedEarly += droppedEarly
+    },
+    report({ bytes, oldest, clock }) {
       const age = oldest === undefined ? 0 : Math.max(0, now() - oldest)
+      const isWell = isUp() && !isFull && !clock.isSkewed() && age < STALLED_MS
       return {
-        status: statusOf(phase, isUp() && !isFull && age < STALLED_MS),
+        status: statusOf(phase, isWell),
         database: isUp() ? 'up' : 'down',
         storage: isFull ? 'full' : 'ok',
+        days_held_back: days.heldBack,
+        days_dropped_early: days.droppedEarly,
+        clock: clock.isSkewed() ? 'skewed' : 'ok',
+        clock_skew_ms: clock.skewMs(),
         queue_bytes: bytes,
         oldest_unflushed_ms: age,
       }

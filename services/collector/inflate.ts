@@ -28,10 +28,16 @@ export type Inflate = (body: Buffer, coding: ContentCoding, limits: BodyLimits) 
 /** Large bodies are inflated one after the other: all at once they would fill the memory, and none would be finished. */
 export function createInflate(): Inflate {
   const inTurn = createTurns()
+  const inTurnForClaims = createTurns()
   return async (body, coding, limits) => {
     try {
-      const small = coding === 'gzip' ? gunzipSmall(body, limits) : undefined
-      return small ?? (await inTurn(() => inflateStreaming(body, coding, limits)))
+      if (coding === 'gzip') {
+        const claimed = claimedSize(body)
+        if (claimed > limits.maxBytes) return await inTurnForClaims(() => refuse(body, limits))
+        const small = claimed > SMALL_BYTES ? undefined : gunzipSmall(body, claimed, limits)
+        if (small) return small
+      }
+      return await inTurn(() => inflateStreaming(body, coding, limits))
     } catch (thrown) {
       if (thrown instanceof AppError) throw thrown
       throw new AppError('invalid_request', `The body is not valid ${coding}.`, { cause: thrown })
@@ -49,12 +55,24 @@ function createTurns(): <Result>(task: () => Promise<Result>) => Promise<Result>
   }
 }
 
-/** Undefined when the result is not small, or larger than the trailer claims. */
-function gunzipSmall(body: Buffer, { maxBytes, memory }: BodyLimits): Buffer | undefined {
-  const claimed = claimedSize(body)
-  // The trailer may say too little, of a body with several members, but never too much.
-  if (claimed > maxBytes) throw tooLarge(maxBytes)
-  if (claimed === 0 || claimed > SMALL_BYTES) return undefined
+/**
+ * Refuses a body whose trailer claims more than is allowed. Of a gzip body that is true, but one that is cut off, or that
+ * is something else, has any number there: so it is inflated, and thrown away, until either shows.
+ */
+async function refuse(body: Buffer, { maxBytes }: BodyLimits): Promise<never> {
+  const stream = createInflater('gzip', body)
+  stream.end(body)
+  let size = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > maxBytes) break
+  }
+  throw tooLarge(maxBytes)
+}
+
+/** Undefined when the result is larger than the trailer claims, as of a body with several members. */
+function gunzipSmall(body: Buffer, claimed: number, { memory }: BodyLimits): Buffer | undefined {
+  if (claimed === 0) return undefined
   try {
     // One byte more than claimed, or zlib would ask for a second buffer to learn that nothing is left.
     const options = { chunkSize: Math.max(64, claimed + 1), maxOutputLength: claimed }

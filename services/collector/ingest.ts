@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Log } from '../shared/log.ts'
 import type { Admit, Ticket } from './admission.ts'
 import type { Authorize } from './authorization.ts'
+import type { Clock } from './clock.ts'
 import type { Health } from './health.ts'
 import { CODINGS } from './inflate.ts'
 import type { ContentCoding, Inflate } from './inflate.ts'
@@ -12,14 +13,8 @@ import { exportResponse } from './otlp/answer.ts'
 import type { Encoding } from './otlp/answer.ts'
 import { jsonRequestToProtobuf } from './otlp/json-request.ts'
 import type { Transcript } from './otlp/transcode.ts'
-import {
-  mediaType,
-  overBudget,
-  storageFull,
-  tooLarge,
-  unauthorized,
-  unavailable,
-} from './refusals.ts'
+import { clockSkew, mediaType, overBudget, starting, storageFull } from './refusals.ts'
+import { tooLarge, unauthorized, unavailable } from './refusals.ts'
 import { declaredLength, FIRST_BYTES, readBody } from './request-body.ts'
 import type { GroupCommit, Submission } from './storage/group-commit.ts'
 
@@ -31,11 +26,14 @@ export interface IngestDeps {
   readonly health: Health
   readonly metrics: CollectorMetrics
   readonly log: Log
+  readonly clock: Clock
   /** Absent until the database is ready. */
   readonly commit: () => GroupCommit | undefined
   readonly maxBodyBytes: Readonly<Record<Encoding, number>>
   /** Submissions not committed by then are answered 503, while their rows stay queued. */
   readonly ackTimeoutMs: number
+  /** A body of which nothing comes for so long is given up. */
+  readonly bodyIdleMs: number
 }
 
 /** A request of the raw HTTP server: the body is read from it without a detour through web streams. */
@@ -55,7 +53,7 @@ export async function ingest(
 ): Promise<Buffer | string> {
   await checkAuthorization(deps, incoming)
   const commit = deps.commit()
-  if (!commit) throw unavailable('starting', 'The collector is starting.')
+  if (!commit) throw starting()
   if (deps.health.isFull()) throw storageFull()
   if (!encoding) throw mediaType('Content-Type must be application/x-protobuf or application/json')
   const coding = contentCoding(incoming)
@@ -68,14 +66,21 @@ export async function ingest(
   // A client that asked first gets its go-ahead only now (RFC 9110 section 10.1.1).
   if (incoming.headers.expect !== undefined) outgoing.writeContinue()
   const submission = await submit(deps, { incoming, encoding, coding, ticket, commit })
+  if (deps.clock.isSkewed() && isRefusedByTime(submission.transcript)) throw clockSkew()
   const rejected = await committed(submission, deps.ackTimeoutMs)
   const { refused, message } = describe(submission.transcript, rejected)
   return exportResponse(encoding, refused, message)
 }
 
+/** Whether a clock has decided over some of the spans. Which one is wrong is for people to find out. */
+const isRefusedByTime = ({ refused }: Transcript): boolean =>
+  refused.has('too_old') || refused.has('too_far_in_future')
+
 async function checkAuthorization(deps: IngestDeps, incoming: IncomingMessage): Promise<void> {
   const failure = await deps.authorize(incoming.rawHeaders)
   if (!failure) return
+  // Until PostgreSQL was asked, only the pod's clock says so.
+  if (failure === 'expired' && !deps.commit()) throw starting()
   deps.metrics.authFailures.inc({ reason: failure })
   throw unauthorized()
 }
@@ -135,11 +140,11 @@ async function submit(deps: IngestDeps, intake: Intake): Promise<Submission> {
 
 /** The body as it was before its sender compressed it. */
 async function receive(
-  { memory, inflate, maxBodyBytes }: IngestDeps,
+  { memory, inflate, maxBodyBytes, bodyIdleMs }: IngestDeps,
   { incoming, encoding, coding, ticket }: Intake,
 ): Promise<Buffer> {
   const limits = { maxBytes: maxBodyBytes[encoding], memory }
-  const raw = await readBody(incoming, ticket.body, limits)
+  const raw = await readBody(incoming, ticket.body, { ...limits, idleMs: bodyIdleMs })
   if (!coding) return raw
   try {
     return await inflate(raw, coding, limits)

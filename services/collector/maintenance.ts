@@ -3,9 +3,11 @@ import type { Database, DatabaseAddress } from '../shared/database.ts'
 import { openDatabasePing } from '../shared/database-ping.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
+import type { Clock } from './clock.ts'
 import type { Health } from './health.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { openCopyConnection } from './storage/copy-connection.ts'
+import type { DropGuard } from './storage/drop-guard.ts'
 import type { Partitions } from './storage/partitions.ts'
 import {
   dropExpired,
@@ -22,7 +24,8 @@ export interface MaintenanceOptions {
   readonly health: Health
   readonly metrics: CollectorMetrics
   readonly log: Log
-  readonly now: () => number
+  readonly clock: Clock
+  readonly guard: DropGuard
   readonly retentionWeeks: number
   /** Of all days together; undefined for no limit. */
   readonly maxStorageBytes: number | undefined
@@ -33,18 +36,26 @@ export interface MaintenanceOptions {
 const HOUR_MS = 3_600_000
 const AFTER_FAILURE_MS = 60_000
 const PING_MS = 1000
+const CLOCK_MS = 10_000
 
 /** Creates the partitions of the coming days and drops the expired ones, once. */
 export async function maintain(options: MaintenanceOptions): Promise<void> {
-  const { sql, address, log, now, retentionWeeks: weeks, metrics } = options
+  const { sql, clock, retentionWeeks: weeks } = options
+  await clock.ask(sql)
   await recordRetention(sql, weeks)
   await createDays(options)
-  const dropped = await dropExpired({ address, log, now, weeks })
-  if (dropped) {
-    metrics.droppedPartitions.inc(dropped.length)
-    metrics.retentionSuccess.set(now() / 1000)
-  }
+  await retain(options)
   await measure(options)
+}
+
+async function retain(options: MaintenanceOptions): Promise<void> {
+  const { clock, health, metrics, retentionWeeks: weeks } = options
+  const retained = await dropExpired({ ...options, weeks })
+  if (!retained) return
+  metrics.droppedPartitions.inc({ reason: 'expired' }, retained.dropped.length)
+  metrics.heldBackDays.set(retained.heldBack)
+  health.noteDays({ heldBack: retained.heldBack })
+  if (!clock.isSkewed()) metrics.retentionSuccess.set(clock.now() / 1000)
 }
 
 /** The bytes of all days together. */
@@ -79,7 +90,8 @@ async function makeSpace(options: MaintenanceOptions, maxBytes: number): Promise
     const dropped = await dropOldest({ ...options, maxBytes })
     // Another replica is making space: what comes of it shows next time.
     if (!dropped) return
-    metrics.droppedPartitions.inc(dropped.length)
+    metrics.droppedPartitions.inc({ reason: 'storage_limit' }, dropped.length)
+    health.noteDays({ droppedEarly: dropped.length })
     kept = await measure(options)
   }
   health.noteSpace(kept <= maxBytes)
@@ -121,6 +133,17 @@ export async function watchDatabase(options: MaintenanceOptions): Promise<void> 
     }
   } while (await pause(options.signal, PING_MS))
   await database.close()
+}
+
+/** Follows PostgreSQL's clock until the signal. */
+export async function watchClock({ sql, clock, log, signal }: MaintenanceOptions): Promise<void> {
+  while (await pause(signal, CLOCK_MS)) {
+    try {
+      await clock.ask(sql)
+    } catch (thrown) {
+      log.debug({ reason: toError(thrown).message }, 'PostgreSQL did not tell its time')
+    }
+  }
 }
 
 /** False when the signal came first. */

@@ -26,7 +26,8 @@ export interface CollectorMetrics {
   readonly storageBytes: Gauge
   readonly storageLimit: Gauge
   readonly retentionSuccess: Gauge
-  readonly droppedPartitions: Counter
+  readonly droppedPartitions: Counter<'reason'>
+  readonly heldBackDays: Gauge
 }
 
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -70,7 +71,8 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
       'retention_last_success_timestamp_seconds',
       'When expired days were looked for last.',
     ),
-    droppedPartitions: counter('retention_dropped_partitions_total', 'Days dropped.'),
+    droppedPartitions: counter('retention_dropped_partitions_total', 'Days dropped.', ['reason']),
+    heldBackDays: gauge('retention_held_back_days', 'Expired days that are kept for safety.'),
   }
 }
 
@@ -81,7 +83,11 @@ export interface Observed {
   readonly capacityBytes: () => number
   readonly oldestSeconds: () => number
   readonly databaseUp: () => boolean
+  readonly clockSkewSeconds: () => number
+  readonly tokensExpiring: (withinSeconds: number) => number
 }
+
+const EXPIRY_SECONDS = { '1h': 3600, '1d': 86_400, '7d': 7 * 86_400, '30d': 30 * 86_400 }
 
 export function observe(registry: Registry, observed: Observed): void {
   const gauge = (name: string, help: string, read: () => number): void => {
@@ -95,4 +101,22 @@ export function observe(registry: Registry, observed: Observed): void {
   gauge('queue_capacity_bytes', 'Bytes that may be held.', observed.capacityBytes)
   gauge('oldest_unflushed_seconds', 'Age of the oldest uncommitted row.', observed.oldestSeconds)
   gauge('db_up', '1 while the database answers.', () => Number(observed.databaseUp()))
+  const skew = "How far the pod's clock is ahead of PostgreSQL's."
+  gauge('clock_skew_seconds', skew, observed.clockSkewSeconds)
+  observeTokens(registry, observed)
+}
+
+function observeTokens(registry: Registry, { tokensExpiring }: Observed): void {
+  const collect = function (this: Gauge<'within'>): void {
+    for (const [within, seconds] of Object.entries(EXPIRY_SECONDS)) {
+      this.set({ within }, tokensExpiring(seconds))
+    }
+  }
+  void new Gauge({
+    name: 'collector_tokens_expiring',
+    help: 'Long-lived tokens, used in the last hour, that expire soon.',
+    labelNames: ['within'],
+    collect,
+    registers: [registry],
+  })
 }

@@ -4,6 +4,14 @@ import { AppError, toAppError } from '../shared/errors.ts'
 export const unavailable = (reason: string, message: string): AppError =>
   new AppError('unavailable', message, { details: { reason } })
 
+export const starting = (): AppError => unavailable('starting', 'The collector is starting.')
+
+export const clockSkew = (): AppError =>
+  unavailable(
+    'clock_skew',
+    'The clocks of the collector and its database differ, so spans cannot be judged by their age; an operator has to set them right.',
+  )
+
 export const overBudget = (): AppError =>
   unavailable('over_budget', 'The collector holds all it has memory for; try again.')
 
@@ -16,6 +24,13 @@ export const tooLarge = (maxBytes: number): AppError =>
 export const clientGone = (): AppError =>
   new AppError('invalid_request', 'The connection ended before the body.', {
     details: { reason: 'client_gone' },
+  })
+
+/** Worth another try, on another connection: the way to the sender may have been gone for a while. */
+export const bodyStalled = (idleMs: number): AppError =>
+  new AppError('unavailable', `Nothing of the body has come for ${idleMs} ms; send it again.`, {
+    details: { reason: 'body_stalled' },
+    headers: { connection: 'close' },
   })
 
 export const mediaType = (message: string): AppError =>

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { toError } from '../shared/errors.ts'
 import { enlarge } from './memory.ts'
 import type { Memory } from './memory.ts'
-import { clientGone, tooLarge } from './refusals.ts'
+import { bodyStalled, clientGone, tooLarge } from './refusals.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -31,13 +31,15 @@ export function grow(
 
 /**
  * Reads a body into `bytes`, or into larger memory in their place. Raises `payload_too_large` over the limit,
- * `unavailable` over the budget and `invalid_request` when the client goes away; the memory is then given back.
+ * `unavailable` over the budget or when nothing comes for `idleMs`, and `invalid_request` when the client goes away; the
+ * memory is then given back.
  */
 export function readBody(
   incoming: IncomingMessage,
   given: Buffer,
-  limits: BodyLimits,
+  limits: BodyLimits & { readonly idleMs: number },
 ): Promise<Buffer> {
+  const { idleMs } = limits
   let bytes = given
   let size = 0
   const keep = (chunk: Buffer): void => {
@@ -48,13 +50,16 @@ export function readBody(
     size += chunk.copy(bytes, size)
   }
   return new Promise((resolve, reject) => {
+    let idle: NodeJS.Timeout | undefined
     const end = (error?: Error): void => {
+      clearTimeout(idle)
       incoming.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone)
       if (!error) return resolve(bytes.subarray(0, size))
       limits.memory.give(bytes)
       reject(error)
     }
     const onData = (chunk: Buffer): void => {
+      idle?.refresh()
       try {
         keep(chunk)
       } catch (thrown) {
@@ -67,6 +72,8 @@ export function readBody(
     const onGone = (): void => end(clientGone())
     // The events of a client that has gone before anyone listened will not come again.
     if (incoming.destroyed) return onGone()
+    // Most bodies have come already, and need no timer.
+    if (!incoming.complete) idle = setTimeout(() => end(bodyStalled(idleMs)), idleMs)
     incoming.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone)
   })
 }

@@ -15,12 +15,16 @@ import type { Service } from '../shared/serve.ts'
 import { createAdmission, defaultCapacity, SHARE_FOR_BODIES } from './admission.ts'
 import { createApp } from './app.ts'
 import { createAuthorization } from './authorization.ts'
+import type { Authorization } from './authorization.ts'
+import { createClock } from './clock.ts'
+import type { Clock } from './clock.ts'
 import { collectorEnv } from './env.ts'
 import type { CollectorConfig } from './env.ts'
 import { createHealth } from './health.ts'
 import type { Health } from './health.ts'
 import { createInflate } from './inflate.ts'
-import { guardSpace, maintain, maintainHourly, pause, watchDatabase } from './maintenance.ts'
+import { guardSpace, maintain, maintainHourly, pause } from './maintenance.ts'
+import { watchClock, watchDatabase } from './maintenance.ts'
 import { createMemory } from './memory.ts'
 import type { Memory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
@@ -30,18 +34,24 @@ import { openReader } from './read/reader.ts'
 import type { Reader } from './read/reader.ts'
 import type { Encoding } from './otlp/answer.ts'
 import { prepareSchema } from './schema.ts'
+import { createDropGuard } from './storage/drop-guard.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
 import type { Storage } from './storage/storage.ts'
+import { answerWrongProtocols } from './wrong-protocol.ts'
 
 export interface StartOptions {
   readonly log?: Log
-  /** Milliseconds since 1970. @default Date.now */
+  /** The pod's clock; milliseconds since 1970. @default Date.now */
   readonly now?: () => number
+  /** PostgreSQL's. @default one that asks it */
+  readonly clock?: Clock
   /** How long a stopping collector still takes requests, while its Service forgets it. @default 5_000 */
   readonly drainMs?: number
   /** @default 8_000: within the ten seconds that exporters wait */
   readonly ackTimeoutMs?: number
+  /** How long a body may stand still before its memory is given to others. @default 5_000 */
+  readonly bodyIdleMs?: number
   /** How often the limit of the storage is looked at. @default 15_000 */
   readonly spaceCheckMs?: number
 }
@@ -54,6 +64,7 @@ export interface Collector extends Service {
 
 const DRAIN_MS = 5000
 const ACK_TIMEOUT_MS = 8000
+const BODY_IDLE_MS = 5000
 const SPACE_CHECK_MS = 15_000
 const FLUSH_MS = 5000
 const RETRY_MS = 1000
@@ -95,12 +106,15 @@ interface Parts {
   readonly address: DatabaseAddress
   readonly log: Log
   readonly now: () => number
+  readonly clock: Clock
+  readonly authorization: Authorization
   readonly registry: Registry
   readonly metrics: CollectorMetrics
   readonly health: Health
   readonly memory: Memory
   readonly reader: Reader
   readonly ackTimeoutMs: number
+  readonly bodyIdleMs: number
   readonly spaceCheckMs: number
   /** Ends the background work. */
   readonly stopping: AbortController
@@ -112,6 +126,9 @@ interface Parts {
 function createParts(config: CollectorConfig, options: StartOptions): Parts {
   const log = options.log ?? createLog({ name: 'collector', level: config.LOG_LEVEL })
   const now = options.now ?? Date.now
+  const clock = options.clock ?? createClock({ podNow: now, log })
+  const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
+  const secrets = previous ? [secret, previous] : [secret]
   const registry = createMetrics()
   const capacity = config.COLLECTOR_MEMORY_BYTES ?? defaultCapacity()
   const parts: Parts = {
@@ -119,12 +136,15 @@ function createParts(config: CollectorConfig, options: StartOptions): Parts {
     address: databaseAddress(config),
     log,
     now,
+    clock,
+    authorization: createAuthorization({ secrets, now: clock.now, log }),
     registry,
     metrics: createCollectorMetrics(registry),
     health: createHealth({ log, now }),
     memory: createMemory(capacity),
     reader: openReader(databaseAddress(config)),
     ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+    bodyIdleMs: options.bodyIdleMs ?? BODY_IDLE_MS,
     spaceCheckMs: options.spaceCheckMs ?? SPACE_CHECK_MS,
     stopping: new AbortController(),
     storage: undefined,
@@ -135,7 +155,7 @@ function createParts(config: CollectorConfig, options: StartOptions): Parts {
 }
 
 function observeParts(parts: Parts): void {
-  const { registry, health, memory, now } = parts
+  const { registry, health, memory, now, clock, authorization } = parts
   observe(registry, {
     queueRows: () => parts.storage?.commit.state().rows ?? 0,
     queueBytes: () => memory.used(),
@@ -145,25 +165,32 @@ function observeParts(parts: Parts): void {
       return oldest === undefined ? 0 : (now() - oldest) / 1000
     },
     databaseUp: () => health.databaseUp(),
+    clockSkewSeconds: () => clock.skewMs() / 1000,
+    tokensExpiring: (seconds) => authorization.countExpiring(seconds),
   })
 }
 
 function serveApp(parts: Parts): Promise<Service> {
-  const { config, log, now, health, metrics, memory, ackTimeoutMs, reader, registry } = parts
-  const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
+  const { config, log, clock, health, metrics, memory, ackTimeoutMs, reader, registry } = parts
   const app = createApp({
-    authorize: createAuthorization({ secrets: previous ? [secret, previous] : [secret], now }),
+    authorize: parts.authorization.authorize,
     admit: createAdmission(memory),
     inflate: createInflate(),
     memory,
     health,
     metrics,
     log,
+    clock,
     ackTimeoutMs,
+    bodyIdleMs: parts.bodyIdleMs,
     commit: () => parts.storage?.commit,
     maxBodyBytes: { protobuf: largestBody(parts, 'protobuf'), json: largestBody(parts, 'json') },
     healthReport: () =>
-      health.report({ bytes: memory.used(), oldest: parts.storage?.commit.state().oldest }),
+      health.report({
+        bytes: memory.used(),
+        oldest: parts.storage?.commit.state().oldest,
+        clock,
+      }),
     read: { reader, readMetrics: createReadMetrics(registry), isReady: () => !!parts.storage },
   })
   const port = { port: config.PORT, host: config.HOST }
@@ -172,7 +199,10 @@ function serveApp(parts: Parts): Promise<Service> {
     fetch: (request, env) => app.fetch(request, env as HttpBindings),
     ...port,
     log,
-    configure: keepContinueForApp,
+    configure(server) {
+      keepContinueForApp(server)
+      answerWrongProtocols(server, { metrics, log })
+    },
     discardUnreadBodies: true,
   })
 }
@@ -203,17 +233,19 @@ async function prepare(parts: Parts): Promise<void> {
 }
 
 async function openStorage(parts: Parts): Promise<void> {
-  const { config, address, log, now, metrics, health, stopping } = parts
+  const { config, address, log, now, clock, metrics, health, stopping } = parts
   const createDatabase = config.COLLECTOR_CREATE_DATABASE
   const version = await prepareSchema({ address, createDatabase, timeoutMs: 0, log })
   metrics.migrationVersion.set(version)
   const sql = connectDatabase(address, { name: 'collector', max: 2 })
-  const partitions = createPartitions({ log, now })
+  const partitions = createPartitions({ log, now: clock.now })
   const retentionWeeks = config.RETENTION_WEEKS
-  const common = { address, partitions, health, metrics, log, now, retentionWeeks }
+  const common = { address, partitions, health, metrics, log, now, clock, retentionWeeks }
   const { spaceCheckMs } = parts
   const maxStorageBytes = config.COLLECTOR_MAX_STORAGE_BYTES
-  const background = { ...common, sql, maxStorageBytes, spaceCheckMs, signal: stopping.signal }
+  const guard = createDropGuard({ clock, log })
+  const work = { sql, guard, maxStorageBytes, spaceCheckMs, signal: stopping.signal }
+  const background = { ...common, ...work }
   try {
     await maintain(background)
   } catch (error) {
@@ -225,7 +257,8 @@ async function openStorage(parts: Parts): Promise<void> {
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
-  const running = [maintainHourly, watchDatabase, guardSpace].map((run) => run(background))
+  const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
+  const running = jobs.map((run) => run(background))
   parts.close = async () => {
     // A statement on a dead connection must not hold up the stop.
     await Promise.race([Promise.all(running), delay(CLOSE_MS, undefined, { ref: false })])

@@ -4,6 +4,8 @@ import { jwtVerify, SignJWT } from 'jose'
 const AUDIENCE = 'collector'
 const LIFETIME_S = 300
 const LEEWAY_S = 60
+/** No token is good for longer than 90 days. */
+export const MAX_TOKEN_SECONDS = 90 * 86_400
 
 const keyOf = (secret: string): Uint8Array => new TextEncoder().encode(secret)
 
@@ -19,13 +21,26 @@ export async function signCollectorToken(secret: string, issuer: string): Promis
     .sign(keyOf(secret))
 }
 
-/** Verifies a submission token against one secret. Resolves to its expiry in seconds since the epoch; raises jose's errors. */
-export async function verifyCollectorToken(token: string, secret: string): Promise<number> {
+/** What a submission token says; times are seconds since 1970. */
+export interface CollectorToken {
+  readonly expiresAt: number
+  readonly issuedAt: number | undefined
+  readonly issuer: string | undefined
+}
+
+/** Verifies a submission token against one secret, at `nowMs`; raises jose's errors. */
+export async function verifyCollectorToken(
+  token: string,
+  secret: string,
+  nowMs = Date.now(),
+): Promise<CollectorToken> {
   const { payload } = await jwtVerify(token, keyOf(secret), {
     algorithms: ['HS256'],
     audience: AUDIENCE,
     requiredClaims: ['exp'],
     clockTolerance: LEEWAY_S,
+    currentDate: new Date(nowMs),
   })
-  return payload.exp ?? 0
+  const { exp = 0, iat, iss } = payload
+  return { expiresAt: exp, issuedAt: iat, issuer: iss }
 }

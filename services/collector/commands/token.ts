@@ -1,4 +1,5 @@
 import { SignJWT } from 'jose'
+import { MAX_TOKEN_SECONDS } from '../../shared/collector-token.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readArguments, readSecret } from './options.ts'
@@ -17,7 +18,6 @@ The secret comes from the environment.
 `
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
-const MAX_SECONDS = 90 * 86_400
 
 /** `main.js token`: the token alone on standard output, so that it can be captured. */
 export const tokenCommand: Command = async (args, source, output) => {
@@ -51,7 +51,7 @@ async function mintToken(
 function readSeconds(ttl: string): number {
   const [, count = '', unit = ''] = /^(\d{1,8})([smhd])$/.exec(ttl) ?? []
   const seconds = Number(count) * (SECONDS[unit] ?? 0)
-  if (seconds > 0 && seconds <= MAX_SECONDS) return seconds
+  if (seconds > 0 && seconds <= MAX_TOKEN_SECONDS) return seconds
   throw new AppError(
     'invalid_configuration',
     `--ttl must be a time such as 90s, 15m, 12h or 30d, and 90d at the most (given: ${JSON.stringify(ttl)}).`,

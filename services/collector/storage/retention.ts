@@ -1,5 +1,7 @@
 import type { Database, DatabaseAddress } from '../../shared/database.ts'
 import type { Log } from '../../shared/log.ts'
+import type { Clock } from '../clock.ts'
+import type { DropGuard } from './drop-guard.ts'
 import { dayOf, partitionDay, startOfDay, withDropLock } from './partitions.ts'
 import type { Day } from './partitions.ts'
 
@@ -7,11 +9,23 @@ const WEEK_MS = 7 * 86_400_000
 /** A resource may be named by a span from the future, or by one that is still queued. */
 const IDENTITY_GRACE_DAYS = 3
 
-export interface RetentionOptions {
+interface DropOptions {
   readonly address: DatabaseAddress
   readonly log: Log
-  readonly now: () => number
+  readonly clock: Clock
+}
+
+export interface RetentionOptions extends DropOptions {
   readonly weeks: number
+  readonly guard: DropGuard
+}
+
+/** What a look at the expired days came to. */
+export interface Retained {
+  /** Names of the dropped partitions. */
+  readonly dropped: string[]
+  /** Expired days that the guard kept. */
+  readonly heldBack: number
 }
 
 /** Before this nothing is kept; milliseconds since 1970. */
@@ -26,36 +40,38 @@ export async function recordRetention(sql: Database, weeks: number): Promise<voi
 }
 
 /**
- * Drops the days whose every span has expired, and what only they needed (SPEC 2.6, 8). Answers the names of the
- * dropped partitions; undefined when another replica is at it.
+ * Drops the days whose every span has expired by PostgreSQL's clock, as far as the guard lets them go, and what only
+ * they needed (SPEC 2.6, 8). Undefined when another replica is at it.
  */
-export async function dropExpired(options: RetentionOptions): Promise<string[] | undefined> {
-  const { address, log, now, weeks } = options
-  const oldestDay = dayOf(retentionCutoff(now(), weeks))
+export async function dropExpired(options: RetentionOptions): Promise<Retained | undefined> {
+  const { address, log, clock, weeks, guard } = options
+  const oldestDay = dayOf(retentionCutoff(clock.now(), weeks))
   return withDropLock(address, async (session) => {
+    const expired = (await listPartitions(session)).filter(({ day }) => day < oldestDay)
     const dropped: string[] = []
-    for (const partition of await listPartitions(session)) {
-      if (partition.day >= oldestDay) continue
+    for (const partition of guard(expired)) {
       await dropPartition(session, partition)
       dropped.push(partition.name)
       log.info({ partition: partition.name }, 'expired partition dropped')
     }
-    await dropLeftovers(session, oldestDay)
-    return dropped
+    const heldBack = expired.length - dropped.length
+    if (heldBack === 0 && !clock.isSkewed()) await dropLeftovers(session, oldestDay)
+    return { dropped, heldBack }
   })
 }
 
-export interface SpaceOptions extends Omit<RetentionOptions, 'weeks'> {
+export interface SpaceOptions extends DropOptions {
   readonly maxBytes: number
 }
 
 /**
- * Drops the oldest days, but never today, until the others have `maxBytes` at the most. Answers the names of the
- * dropped partitions; undefined when another replica is at it.
+ * Drops the oldest days, but never today, until the others have `maxBytes` at the most; none while it is not sure which
+ * day is today. Answers the names of the dropped partitions; undefined when another replica is at it.
  */
 export async function dropOldest(options: SpaceOptions): Promise<string[] | undefined> {
-  const { address, log, now, maxBytes } = options
-  const today = dayOf(now())
+  const { address, log, clock, maxBytes } = options
+  if (clock.isSkewed()) return []
+  const today = dayOf(clock.now())
   return withDropLock(address, async (session) => {
     const dropped: string[] = []
     const sizes = new Map((await partitionSizes(session)).map(({ name, bytes }) => [name, bytes]))

@@ -1,5 +1,6 @@
 import type { DatabaseAddress } from '../../shared/database.ts'
 import type { Log } from '../../shared/log.ts'
+import type { Clock } from '../clock.ts'
 import type { Health } from '../health.ts'
 import type { Memory } from '../memory.ts'
 import type { CollectorMetrics } from '../metrics.ts'
@@ -21,7 +22,9 @@ export interface StorageOptions {
   readonly health: Health
   readonly metrics: CollectorMetrics
   readonly log: Log
+  /** The pod's own, for ages. */
   readonly now: () => number
+  readonly clock: Clock
   readonly writers: number
   readonly retentionWeeks: number
 }
@@ -36,7 +39,7 @@ const FUTURE_MS = 86_400_000
 
 /** The way from request bodies to committed rows. */
 export function createStorage(options: StorageOptions): Storage {
-  const { now, retentionWeeks, metrics, memory } = options
+  const { now, clock, retentionWeeks, metrics, memory } = options
   const stopping = new AbortController()
   const writers = createWriters(options, stopping.signal)
   const commit = createGroupCommit({
@@ -44,8 +47,11 @@ export function createStorage(options: StorageOptions): Storage {
     memory,
     writers,
     now,
-    window: () => windowAt(now(), retentionWeeks),
-    onWritten: (written, facts) => countWritten(metrics, written, facts),
+    window: () => windowAt(clock.now(), retentionWeeks),
+    onWritten(written, facts) {
+      countWritten(metrics, written, facts)
+      metrics.lastCommit.set(clock.now() / 1000)
+    },
   })
   return {
     commit,
@@ -73,11 +79,11 @@ function windowAt(nowMs: number, weeks: number): Window {
 }
 
 function createWriters(options: StorageOptions, signal: AbortSignal): Writer[] {
-  const { address, partitions, health, metrics, log, now } = options
+  const { address, partitions, health, metrics, log, clock } = options
   const shared = {
     address,
     partitions,
-    storeIdentities: createIdentityStore(now),
+    storeIdentities: createIdentityStore(clock.now),
     signal,
     onCommit: () => health.noteWrite(true),
     onFailure: (error: Error, sqlstate: string | undefined) => {
@@ -101,5 +107,4 @@ function countWritten(
   metrics.rejected.inc({ reason: 'refused_by_database' }, rejected.length)
   metrics.flushRows.observe(rows)
   metrics.flushSeconds.observe(seconds)
-  metrics.lastCommit.setToCurrentTime()
 }

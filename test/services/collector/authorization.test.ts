@@ -2,7 +2,8 @@ import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createAuthorization } from '../../../services/collector/authorization.ts'
 import { signCollectorToken } from '../../../services/shared/collector-token.ts'
-import { bearer, createHarness, PROTOBUF, SECRET } from './support/harness.ts'
+import { createLog } from '../../../services/shared/log.ts'
+import { bearer, createHarness, PROTOBUF, SECRET, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { openRaw } from './support/raw.ts'
 import { decodeStatus } from './support/status.ts'
@@ -16,6 +17,7 @@ interface Claims {
   secret?: string
 }
 
+const DAY_SECONDS = 86_400
 const seconds = (): number => Math.floor(Date.now() / 1000)
 
 const sign = ({
@@ -100,8 +102,60 @@ describe('authentication of submissions (SPEC 5.4)', () => {
     expect((await harness.post('', { authorization: `bearer ${token}` })).status).toBe(200)
   })
 
+  const tooLong: [string, { iat?: number }][] = [
+    ['without the time of its issue', {}],
+    ['issued a moment ago', { iat: seconds() }],
+    ['issued long ago', { iat: seconds() - 80 * DAY_SECONDS }],
+    ['issued in the future', { iat: seconds() + 4000 * DAY_SECONDS }],
+  ]
+  it.each(tooLong)('refuses a token that is good for more than 90 days, %s', async (_, claims) => {
+    const reason = { reason: 'lifetime_too_long' }
+    const before = await harness.metric('collector_auth_failures_total', reason)
+    const exp = Math.max(seconds() + 11 * DAY_SECONDS, claims.iat ?? 0) + 81 * DAY_SECONDS
+    const token = await new SignJWT({ aud: 'collector', exp, ...claims })
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(Buffer.from(SECRET))
+    expect((await harness.post('', { authorization: `Bearer ${token}` })).status).toBe(401)
+    expect(await harness.metric('collector_auth_failures_total', reason)).toBe(before + 1)
+  })
+
+  it('counts long-lived tokens in use that expire soon, and warns once a day', async () => {
+    const lines: string[] = []
+    const destination = { write: (line: string) => void lines.push(line) }
+    const log = createLog({ name: 'test', level: 'warn', destination })
+    let nowMs = Date.now()
+    const { authorize, countExpiring } = createAuthorization({
+      secrets: [SECRET],
+      now: () => nowMs,
+      log,
+    })
+    const issued = new SignJWT({ aud: 'collector', iss: 'billing' }).setIssuedAt(seconds())
+    const token = await issued
+      .setExpirationTime(seconds() + 30 * DAY_SECONDS)
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(Buffer.from(SECRET))
+    const use = () => authorize(['Authorization', `Bearer ${token}`])
+    await use()
+    await authorize(['Authorization', await bearer()])
+    expect([countExpiring(7 * DAY_SECONDS), countExpiring(31 * DAY_SECONDS)]).toEqual([0, 1])
+    expect(lines).toEqual([])
+    nowMs += 24 * DAY_SECONDS * 1000
+    expect(countExpiring(7 * DAY_SECONDS)).toBe(0)
+    await use()
+    await use()
+    expect(countExpiring(7 * DAY_SECONDS)).toBe(1)
+    expect(lines.length).toBe(1)
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ issuer: 'billing' })
+    expect(lines.join()).not.toContain(token)
+    nowMs += DAY_SECONDS * 1000
+    await use()
+    expect(lines.length).toBe(2)
+    expect(await harness.metric('collector_tokens_expiring')).toBe(0)
+  })
+
   it('remembers a token no longer than it is valid', async () => {
-    const authorize = createAuthorization({ secrets: [SECRET], now: () => Date.now() })
+    const now = () => Date.now()
+    const { authorize } = createAuthorization({ secrets: [SECRET], now, log: silent })
     const headers = ['Authorization', `Bearer ${await sign({ exp: seconds() + 60 })}`]
     expect(await authorize(headers)).toBeUndefined()
     expect(await authorize(headers)).toBeUndefined()

@@ -91,7 +91,7 @@ describe('the commands of the collector', () => {
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
       const token = stdout.trimEnd()
       const twoDays = Date.now() / 1000 + 2 * 86_400
-      const expiry = await verifyCollectorToken(token, SECRET)
+      const { expiresAt: expiry } = await verifyCollectorToken(token, SECRET)
       expect(Math.abs(expiry - twoDays)).toBeLessThan(60)
       const answer = await postTo(harness.collector.url, toJson(requestOf(spanOf())).toString(), {
         'content-type': JSON_TYPE,

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect as connectHttp2, constants } from 'node:http2'
 import * as zlib from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bearer, createHarness, JSON_TYPE, PROTOBUF } from './support/harness.ts'
@@ -131,9 +133,67 @@ describe('OTLP/HTTP conformance (SPEC 4.6)', () => {
 
   it('answers 404 with a Status to another path', async () => {
     const headers = { 'content-type': PROTOBUF, authorization: await bearer() }
-    const response = await fetch(`${harness.collector.url}/v1/logs`, { method: 'POST', headers })
+    const response = await fetch(`${harness.collector.url}/v1/other`, { method: 'POST', headers })
     expect(response.status).toBe(404)
     expect(decodeStatus(await response.arrayBuffer()).message).not.toBe('')
+  })
+
+  it.each([
+    ['logs', PROTOBUF],
+    ['metrics', PROTOBUF],
+    ['logs', JSON_TYPE],
+    ['metrics', JSON_TYPE],
+  ])('tells a sender of %s in %s what to set', async (signal, type) => {
+    const headers = { 'content-type': type, authorization: await bearer() }
+    const body = Buffer.alloc(50_000)
+    const target = `${harness.collector.url}/v1/${signal}`
+    const response = await fetch(target, { method: 'POST', headers, body })
+    expect(response.status).toBe(404)
+    expect(response.headers.get('content-type')).toBe(type)
+    const answer = await response.arrayBuffer()
+    const status: unknown =
+      type === PROTOBUF ? decodeStatus(answer) : JSON.parse(Buffer.from(answer).toString())
+    const advice = expect.stringContaining(`set OTEL_${signal.toUpperCase()}_EXPORTER=none`)
+    expect(status).toMatchObject({ code: 12, message: advice })
+    const reason = { reason: 'not_traces' }
+    expect(await harness.metric('collector_requests_refused_total', reason)).toBeGreaterThan(0)
+  })
+
+  it('answers an exporter that speaks gRPC in the words of HTTP/2', async () => {
+    const client = connectHttp2(harness.collector.url)
+    const [code, , advice] = await once(
+      client.on('error', () => {}),
+      'goaway',
+    )
+    expect(code).toBe(constants.NGHTTP2_HTTP_1_1_REQUIRED)
+    expect(String(advice)).toContain('OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf')
+    client.destroy()
+    const reason = { reason: 'grpc' }
+    expect(await harness.metric('collector_requests_refused_total', reason)).toBe(1)
+  })
+
+  it('answers 400 to what is no HTTP at all', async () => {
+    const raw = await openRaw(harness.collector.url)
+    raw.write('good morning\r\n\r\n')
+    expect(await raw.until('\r\n\r\n')).toMatch(/^HTTP\/1.1 400/)
+    raw.close()
+    const long = await openRaw(harness.collector.url)
+    long.write(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`)
+    expect(await long.until('\r\n\r\n')).toMatch(/^HTTP\/1.1 431/)
+    long.close()
+  })
+
+  const zipped = gzipSync(toProtobuf(requestOf(spanOf())))
+  it.each([
+    ['is not gzip', Buffer.alloc(64, 0xee)],
+    ['is not gzip, and small', Buffer.from('hello')],
+    ['is cut off', zipped.subarray(0, -9)],
+    ['is cut off where its size would be enormous', cutToClaim(0xfffffff0)],
+    ['has more bytes behind it', Buffer.concat([zipped, Buffer.alloc(9, 0xee)])],
+  ])('answers 400 to a gzip body that %s', async (_, body) => {
+    const response = await harness.post(body, { 'content-encoding': 'gzip' })
+    expect(response.status).toBe(400)
+    expect(decodeStatus(await response.arrayBuffer()).message).toContain('not valid gzip')
   })
 
   it.each([
@@ -293,5 +353,12 @@ describe('OTLP/HTTP conformance (SPEC 4.6)', () => {
     expect(await response.text()).not.toContain('sekrit')
   })
 })
+
+/** A gzip body without its trailer, whose last bytes read as this size. */
+function cutToClaim(size: number): Buffer {
+  const body = gzipSync(toProtobuf(requestOf(spanOf()))).subarray(0, -8)
+  body.writeUInt32LE(size, body.length - 4)
+  return body
+}
 
 const CRLF = Buffer.from('\r\n')

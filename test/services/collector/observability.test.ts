@@ -83,7 +83,7 @@ describe('the dashboard and the alerts', () => {
   })
 
   it('group by labels that those metrics have', () => {
-    const labels = ['reason', 'code', 'view', 'partition']
+    const labels = ['reason', 'code', 'view', 'partition', 'within']
     for (const label of labels) expect(exposition).toContain(`${label}="`)
     const known = new Set([...labels, 'le', 'instance', 'sqlstate_class'])
     const used = queries.flatMap(({ expr }) =>
@@ -111,6 +111,10 @@ describe('the dashboard and the alerts', () => {
         'CollectorRetentionDoesNotSucceed',
         'CollectorQueueNearCapacity',
         'CollectorStorageFull',
+        'CollectorClockSkewed',
+        'CollectorHoldsBackExpiredDays',
+        'CollectorDropsDaysEarly',
+        'CollectorTokenExpires',
         'CollectorAuthenticationFails',
         'CollectorRefusesRequests',
       ]),
@@ -125,7 +129,8 @@ describe('the dashboard and the alerts', () => {
   })
 
   it('name reasons that the collector really gives', () => {
-    const sources = ['refusals.ts', 'ingest.ts', 'storage/group-commit.ts', 'authorization.ts']
+    const sources = ['refusals.ts', 'ingest.ts', 'app.ts', 'wrong-protocol.ts']
+    sources.push('storage/group-commit.ts', 'authorization.ts')
     const code = sources.map((name) => readFileSync(new URL(`../${name}`, folder), 'utf8')).join()
     const named = [
       'unauthorized',
@@ -134,6 +139,11 @@ describe('the dashboard and the alerts', () => {
       'client_gone',
       'over_budget',
       'storage_full',
+      'clock_skew',
+      'lifetime_too_long',
+      'body_stalled',
+      'grpc',
+      'not_traces',
     ]
     const more = ['not_committed_in_time', 'too_large', 'bad_body', 'media_type', 'internal']
     const text = read('alerts.yaml')

@@ -5,9 +5,10 @@ import {
   dayOf,
 } from '../../../services/collector/storage/partitions.ts'
 import { openCopyConnection } from '../../../services/collector/storage/copy-connection.ts'
+import { createDropGuard } from '../../../services/collector/storage/drop-guard.ts'
 import { dropExpired } from '../../../services/collector/storage/retention.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
-import { createHarness, readMetric, silent } from './support/harness.ts'
+import { bearerAt, clockAt, createHarness, readMetric, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
 
@@ -16,9 +17,10 @@ const name = (ms: number): string => partitionName(dayOf(ms))
 
 describe('partitions and retention (SPEC 2.6, 8)', () => {
   let now = Date.UTC(2026, 5, 15, 12)
+  const clock = clockAt(() => now)
   let harness: Harness
   beforeAll(async () => {
-    harness = await createHarness({}, { now: () => now })
+    harness = await createHarness({}, { now: () => now, clock })
   })
   afterAll(() => harness.stop())
 
@@ -30,16 +32,20 @@ describe('partitions and retention (SPEC 2.6, 8)', () => {
   }
   const send = async (ms: number): Promise<Response> => {
     const times = { startTimeUnixNano: nanos(ms), endTimeUnixNano: nanos(ms + 1) }
-    return harness.post(toProtobuf(requestOf(spanOf(times))))
+    const authorization = await bearerAt(now)
+    return harness.post(toProtobuf(requestOf(spanOf(times))), { authorization })
   }
   const count = async (): Promise<number> => (await harness.sql`select from spans`).length
-  const retention = () =>
+  const lookForExpired = () =>
     dropExpired({
       address: parseAddress(harness.databaseUrl),
       log: silent,
-      now: () => now,
+      clock,
       weeks: 1,
+      guard: createDropGuard({ clock, log: silent }),
     })
+
+  const retention = async () => (await lookForExpired())?.dropped
 
   it('creates the partitions of the days around today at start', async () => {
     expect(await partitions()).toEqual([-1, 0, 1, 2, 3].map((day) => name(now + day * DAY_MS)))

@@ -39,12 +39,14 @@ describe('a limit of bytes for all days together (SPEC 2.6)', () => {
     expect((await send(3)).status).toBe(200)
     expect((await send(0)).status).toBe(200)
     await expect.poll(days, { timeout: 5000 }).toEqual([nameOf(3), nameOf(0)])
-    const dropped = () => metric('retention_dropped_partitions_total')
+    const reason = { reason: 'storage_limit' }
+    const dropped = () => harness.metric('collector_retention_dropped_partitions_total', reason)
     await expect.poll(dropped, { timeout: 5000 }).toBe(1)
     expect(await metric('storage_limit_bytes')).toBe(LIMIT_BYTES)
     const kept = () => metric('storage_bytes')
     await expect.poll(kept, { timeout: 5000 }).toBeLessThan(LIMIT_BYTES)
-    expect(await health()).toMatchObject({ status: 'ok', storage: 'ok' })
+    const well = { status: 'ok', storage: 'ok', days_dropped_early: 1 }
+    await expect.poll(health, { timeout: 5000 }).toMatchObject(well)
   })
 
   it('takes no spans while today alone is too large, and tells so', async () => {

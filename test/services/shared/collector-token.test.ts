@@ -14,8 +14,11 @@ const sign = (claims: Record<string, unknown>, header: { alg: string } = { alg: 
 
 describe('the token of a trace submission (SPEC 5.4)', () => {
   it('is accepted by the holder of the same secret and tells when it ends', async () => {
-    const expiry = await verifyCollectorToken(await signCollectorToken(secret, 'worker'), secret)
-    expect(expiry).toBeGreaterThanOrEqual(now + 300)
+    const token = await signCollectorToken(secret, 'worker')
+    const { issuer, issuedAt = 0, expiresAt } = await verifyCollectorToken(token, secret)
+    expect(issuer).toBe('worker')
+    expect(issuedAt).toBeGreaterThanOrEqual(now)
+    expect(expiresAt).toBe(issuedAt + 300)
   })
 
   it.each([

@@ -198,7 +198,7 @@ describe('the trace collector, seen from a worker (SPEC 4.6, 5.4)', () => {
         'content-encoding': 'gzip',
       })
       const [, token = ''] = headers.authorization?.split('Bearer ') ?? []
-      const expiresAt = await verifyCollectorToken(token, COLLECTOR_SECRET)
+      const { expiresAt } = await verifyCollectorToken(token, COLLECTOR_SECRET)
       expect(expiresAt - receivedAt / 1000).toBeGreaterThan(297)
     }
   })

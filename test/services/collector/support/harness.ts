@@ -1,3 +1,5 @@
+import { SignJWT } from 'jose'
+import type { Clock } from '../../../../services/collector/clock.ts'
 import { start } from '../../../../services/collector/start.ts'
 import type { Collector, StartOptions } from '../../../../services/collector/start.ts'
 import { signCollectorToken } from '../../../../services/shared/collector-token.ts'
@@ -11,6 +13,14 @@ export const PROTOBUF = 'application/x-protobuf'
 export const JSON_TYPE = 'application/json'
 
 export const silent = createLog({ name: 'test', level: 'silent' })
+
+/** A clock for PostgreSQL that a test sets; the pod's agrees with it. */
+export const clockAt = (now: () => number): Clock => ({
+  now,
+  skewMs: () => 0,
+  isSkewed: () => false,
+  ask: async () => {},
+})
 
 export interface Harness {
   readonly collector: Collector
@@ -92,6 +102,13 @@ export async function postTo(
 
 export const bearer = async (): Promise<string> =>
   `Bearer ${await signCollectorToken(SECRET, 'test')}`
+
+/** As `bearer`, at a time that is not now. */
+export async function bearerAt(ms: number): Promise<string> {
+  const token = new SignJWT({ exp: Math.floor(ms / 1000) + 300 })
+  const header = token.setProtectedHeader({ alg: 'HS256' }).setAudience('collector')
+  return `Bearer ${await header.sign(Buffer.from(SECRET))}`
+}
 
 export async function readMetric(
   metricsUrl: string,
