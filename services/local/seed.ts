@@ -9,7 +9,7 @@ import { hashPassword } from '../platform/passwords.ts'
 import { ensurePublishedProject } from '../platform/projects.ts'
 import { sampleCrews } from '../platform/sample-crews.ts'
 import type { SampleCrew } from '../platform/sample-crews.ts'
-import { issueStaticToken, listStaticTokens } from '../platform/static-tokens.ts'
+import { findOrganizationToken, issueStaticToken } from '../platform/static-tokens.ts'
 import { ensurePublicToolRepository } from '../platform/tools.ts'
 import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
 import type { Database } from '../shared/database.ts'
@@ -81,9 +81,8 @@ async function seedToken(
   organizationId: number,
   { staticToken }: LocalSecrets,
 ): Promise<string> {
-  const live = await listStaticTokens(sql, { id: 0, organizationId })
-  const known = live.some(({ lastFour }) => staticToken?.endsWith(lastFour))
-  if (staticToken && known) return staticToken
+  const owner = staticToken && (await findOrganizationToken(sql, staticToken))
+  if (owner && owner.organizationId === organizationId) return staticToken
   return issueStaticToken(sql, {
     organizationId,
     deploymentId: null,

@@ -1,6 +1,9 @@
 import type { Queryable } from '../shared/database.ts'
+import { countDeployments, pageOfDeployments } from './deployments.ts'
 import type { Deployment } from './deployments.ts'
 import type { ExecutionStatus } from './executions.ts'
+import { toPage } from './paging.ts'
+import type { Page, PageRequest } from './paging.ts'
 
 /** An automation with what it did of late. */
 export interface AutomationActivity extends Pick<
@@ -16,16 +19,21 @@ export interface AutomationActivity extends Pick<
 export async function listAutomationActivity(
   sql: Queryable,
   organizationId: number,
-): Promise<AutomationActivity[]> {
-  return sql<AutomationActivity[]>`
-    select d.automation_id, d.name, d.slug, d.status, d.status_reason,
-      (select count(*)::int from executions e
-        where e.deployment_id = d.id and e.queued_at > now() - interval '7 days') as executions_last_week,
-      newest.status as last_status, newest.queued_at as last_queued_at
-    from deployments d left join lateral (
-      select status, queued_at from executions e
-      where e.deployment_id = d.id order by queued_at desc limit 1) newest on true
-    where d.organization_id = ${organizationId} order by d.name, d.id limit 500`
+  page: PageRequest,
+): Promise<Page<AutomationActivity>> {
+  const [rows, total] = await Promise.all([
+    sql<AutomationActivity[]>`
+      select d.automation_id, d.name, d.slug, d.status, d.status_reason,
+        (select count(*)::int from executions e
+          where e.deployment_id = d.id and e.queued_at > now() - interval '7 days') as executions_last_week,
+        newest.status as last_status, newest.queued_at as last_queued_at
+      from (${pageOfDeployments(sql, organizationId, page)}) d left join lateral (
+        select status, queued_at from executions e
+        where e.deployment_id = d.id order by queued_at desc limit 1) newest on true
+      order by d.place`,
+    countDeployments(sql, organizationId, page.search),
+  ])
+  return toPage(rows, page, { total, cursorOf: ({ automationId }) => automationId })
 }
 
 export interface HourOfExecutions {

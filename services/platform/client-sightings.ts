@@ -16,14 +16,14 @@ export async function recordClient(
     on conflict (deployment_id) do update set client_id = excluded.client_id, seen_at = now()`
 }
 
-/** The last client of each automation of an organization that was called with a well-signed token. */
+/** The last client that each of these automations was called with, by a well-signed token. */
 export async function listClientSightings(
   sql: Queryable,
-  organizationId: number,
+  deploymentIds: readonly number[],
 ): Promise<ReadonlyMap<number, ClientSighting>> {
+  if (deploymentIds.length === 0) return new Map()
   const rows = await sql<(ClientSighting & { deploymentId: number })[]>`
-    select s.deployment_id, s.client_id, s.seen_at
-    from client_sightings s join deployments d on d.id = s.deployment_id
-    where d.organization_id = ${organizationId} limit 500`
+    select deployment_id, client_id, seen_at from client_sightings
+    where deployment_id in ${sql([...deploymentIds])}`
   return new Map(rows.map((row) => [row.deploymentId, row]))
 }

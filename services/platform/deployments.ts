@@ -1,5 +1,7 @@
 import type { Queryable } from '../shared/database.ts'
 import type { CrewDefinition } from './crew-definition.ts'
+import { contains, keyset, toPage } from './paging.ts'
+import type { Page, PageRequest } from './paging.ts'
 
 export const DEPLOYMENT_STATUSES = [
   'Crew is Provisioning',
@@ -122,11 +124,53 @@ export async function getDefinition(
   return found.definition
 }
 
+/** The automations of an organization by name; the search looks into names and slugs. */
 export async function listDeployments(
   sql: Queryable,
   organizationId: number,
-): Promise<Deployment[]> {
-  return sql<Deployment[]>`
-    select ${deploymentColumns(sql)} from deployments
-    where organization_id = ${organizationId} order by name, id limit 500`
+  page: PageRequest,
+): Promise<Page<Deployment>> {
+  const [rows, total] = await Promise.all([
+    sql<Deployment[]>`
+      select ${deploymentColumns(sql)}
+      from (${pageOfDeployments(sql, organizationId, page)}) deployments order by place`,
+    countDeployments(sql, organizationId, page.search),
+  ])
+  return toPage(rows, page, { total, cursorOf: ({ automationId }) => automationId })
 }
+
+/** The rows of a page of automations; `place` keeps their order for those who join them. */
+export function pageOfDeployments(sql: Queryable, organizationId: number, page: PageRequest) {
+  const byName = {
+    columns: [sql`d.name`, sql`d.id`],
+    at: (cursor: string) => sql`(
+      select name, id from deployments
+      where automation_id = ${cursor} and organization_id = ${organizationId})`,
+  }
+  return sql`
+    select *, row_number() over () as place from (
+      select d.* from deployments d
+      where ${isListed(sql, organizationId, page.search)} ${keyset(sql, byName, page)}) listed`
+}
+
+/** How many automations an organization has, or how many of them a search finds. */
+export async function countDeployments(
+  sql: Queryable,
+  organizationId: number,
+  search?: string,
+): Promise<number> {
+  const [row] = await sql<[{ count: number }]>`
+    select count(*)::int as count from deployments d where ${isListed(sql, organizationId, search)}`
+  return row.count
+}
+
+/** How many automations of an organization are online. */
+export async function countOnline(sql: Queryable, organizationId: number): Promise<number> {
+  const [row] = await sql<[{ count: number }]>`
+    select count(*)::int as count from deployments
+    where organization_id = ${organizationId} and status = 'Crew is Online'`
+  return row.count
+}
+
+const isListed = (sql: Queryable, organizationId: number, search?: string) => sql`
+  d.organization_id = ${organizationId} and (${contains(sql, [sql`d.name`, sql`d.slug`], search)})`

@@ -114,33 +114,6 @@ export async function listExecutions(
     where deployment_id = ${deploymentId} order by queued_at desc, id limit ${limit}`
 }
 
-/** The last runs of all automations of an organization, newest first. */
-export async function listRecentExecutions(
-  sql: Queryable,
-  organizationId: number,
-  limit: number,
-): Promise<(Execution & { automationId: string; automationName: string })[]> {
-  return sql`
-    select e.id, deployment_id, e.status, inputs, attempt, queued_at, started_at, finished_at, output,
-      usage, error, d.automation_id, d.name as automation_name
-    from executions e join deployments d on d.id = e.deployment_id
-    where d.organization_id = ${organizationId} order by e.queued_at desc, e.id limit ${limit}`
-}
-
-/** How many runs of an organization are in each status. */
-export async function countExecutions(
-  sql: Queryable,
-  organizationId: number,
-): Promise<Record<ExecutionStatus, number>> {
-  const rows = await sql<{ status: ExecutionStatus; count: number }[]>`
-    select e.status, count(*)::int as count
-    from executions e join deployments d on d.id = e.deployment_id
-    where d.organization_id = ${organizationId} group by e.status`
-  const counts = { queued: 0, running: 0, completed: 0, error: 0, stopped: 0 }
-  for (const { status, count } of rows) counts[status] = count
-  return counts
-}
-
 /** Stops a run that is not finished; its worker notices at the next heartbeat. Answers false when it was finished already. */
 export async function stopExecution(sql: Queryable, id: string): Promise<boolean> {
   const stopped = await sql`

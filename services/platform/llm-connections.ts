@@ -1,6 +1,8 @@
 import { sqlState } from '../shared/database.ts'
 import type { Queryable } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
+import { contains, keyset, toPage } from './paging.ts'
+import type { Page, PageRequest } from './paging.ts'
 
 export interface LlmConnection {
   readonly id: number
@@ -108,13 +110,23 @@ export async function findLlmConnection(
   return found
 }
 
+/** The connections of an organization by name; the search looks into names, providers and models. */
 export async function listLlmConnections(
   sql: Queryable,
   organizationId: number,
-): Promise<LlmConnection[]> {
-  return sql<LlmConnection[]>`
-    select ${columns(sql)} from llm_connections
-    where organization_id = ${organizationId} order by name limit 500`
+  page: PageRequest,
+): Promise<Page<LlmConnection>> {
+  const byName = { columns: [sql`name`], at: (cursor: string) => sql`(${cursor})` }
+  const searched = [sql`name`, sql`provider`, sql`model`]
+  const isListed = sql`
+    organization_id = ${organizationId} and (${contains(sql, searched, page.search)})`
+  const [rows, [{ total }]] = await Promise.all([
+    sql<LlmConnection[]>`
+      select ${columns(sql)} from llm_connections where ${isListed} ${keyset(sql, byName, page)}`,
+    sql<[{ total: number }]>`
+      select count(*)::int as total from llm_connections where ${isListed}`,
+  ])
+  return toPage(rows, page, { total, cursorOf: ({ name }) => name })
 }
 
 /** The connections for some models with their sealed keys; of several for one model, the first by name. */

@@ -7,7 +7,6 @@ export const REFRESH_LEASE_SECONDS = 30
 /** A token is refreshed this long before it ends; one that lives shorter than four times this, in its last quarter. */
 const REFRESH_EARLY_SECONDS = 60
 const EXPIRY_SECONDS_MAX = 10 * 365 * 86_400
-const LIST_MAX = 500
 
 export type ConnectionStatus = 'pending' | 'connected' | 'needs_authorization'
 /** Why a connection must be authorized again. */
@@ -85,14 +84,16 @@ export async function ensureConnection(
   return found && { id: found.id, created: false }
 }
 
-/** The connections of an organization by name, 500 at the most. */
+/** The connections of an organization by name, from the one after `after` on. */
 export async function listConnections(
   sql: Queryable,
   organizationId: number,
+  { after, limit }: { after?: string | undefined; limit: number },
 ): Promise<OauthConnection[]> {
+  const follows = after === undefined ? sql`` : sql`and name > ${after}`
   return sql<OauthConnection[]>`
     select ${columns(sql)} from oauth_connections
-    where organization_id = ${organizationId} order by name limit ${LIST_MAX}`
+    where organization_id = ${organizationId} ${follows} order by name limit ${limit}`
 }
 
 export async function findConnection(

@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Queryable } from '../shared/database.ts'
+import { contains, keyset, toPage } from './paging.ts'
+import type { Page, PageRequest } from './paging.ts'
 
 /** Tells a static token from a JWT at first sight, and lets secret scanners find one that leaked. */
 const PREFIX = 'pat_'
@@ -20,6 +22,9 @@ export interface NewStaticToken {
   readonly name: string
   readonly createdBy: number | null
 }
+
+const columns = (sql: Queryable) => sql`
+  id, name, last_four, deployment_id, created_at, last_used_at`
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
@@ -73,16 +78,38 @@ export async function findOrganizationToken(
   return { id, organizationId, internal }
 }
 
-/** The live tokens that may call a deployment, newest first. */
+/** The live tokens that may call a deployment, newest first; the search looks into names and last four characters. */
 export async function listStaticTokens(
   sql: Queryable,
   { id, organizationId }: { id: number; organizationId: number },
-): Promise<StaticToken[]> {
-  return sql<StaticToken[]>`
-    select id, name, last_four, deployment_id, created_at, last_used_at from static_tokens
-    where organization_id = ${organizationId} and (deployment_id is null or deployment_id = ${id})
-      and revoked_at is null
-    order by created_at desc, id desc limit 500`
+  page: PageRequest,
+): Promise<Page<StaticToken>> {
+  const newestFirst = {
+    columns: [sql`id`],
+    at: (cursor: string) => sql`(${cursor}::int)`,
+    descending: true,
+  }
+  const isListed = sql`
+    organization_id = ${organizationId} and (deployment_id is null or deployment_id = ${id})
+      and revoked_at is null and (${contains(sql, [sql`name`, sql`last_four`], page.search)})`
+  const [rows, [{ total }]] = await Promise.all([
+    sql<StaticToken[]>`
+      select ${columns(sql)} from static_tokens where ${isListed} ${keyset(sql, newestFirst, page)}`,
+    sql<[{ total: number }]>`
+      select count(*)::int as total from static_tokens where ${isListed}`,
+  ])
+  return toPage(rows, page, { total, cursorOf: (token) => String(token.id) })
+}
+
+/** A live token of the organization; one of another organization is not found. */
+export async function findStaticToken(
+  sql: Queryable,
+  { id, organizationId }: { id: number; organizationId: number },
+): Promise<StaticToken | undefined> {
+  const [found] = await sql<StaticToken[]>`
+    select ${columns(sql)} from static_tokens
+    where id = ${id} and organization_id = ${organizationId} and revoked_at is null`
+  return found
 }
 
 /** Revokes a token of the organization at once. Answers false when there is no such live token. */

@@ -16,6 +16,7 @@ import { clientFilteringRoutes } from './routes/client-filtering.ts'
 import { dashboardRoutes } from './routes/dashboard.ts'
 import { designerRoutes } from './routes/designer.ts'
 import { answerError, answerNotFound } from './routes/errors.ts'
+import { executionListRoutes } from './routes/execution-lists.ts'
 import { executionRoutes } from './routes/executions.ts'
 import { healthDebugRoutes } from './routes/health-debug.ts'
 import { llmConnectionRoutes } from './routes/llm-connections.ts'
@@ -57,6 +58,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))
   app.route('/', staticTokenRoutes(deps))
+  app.route('/', executionListRoutes(deps))
   app.route('/', executionRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))

@@ -49,6 +49,34 @@ export function readConnection(body: unknown, providers: readonly string[]): New
   return { organizationId: organization_id, provider, name }
 }
 
+const PAGE = { standard: 100, max: 500 }
+
+export interface ConnectionPage {
+  readonly limit: number
+  /** The name of the connection that the page follows; absent: the first page. */
+  readonly after?: string | undefined
+}
+
+/** `?limit=…&cursor=…`; a cursor is the `next_cursor` of an earlier page. Raises `invalid_request`. */
+export function readConnectionPage(
+  limits: readonly string[] | undefined,
+  cursors: readonly string[] | undefined,
+): ConnectionPage {
+  const [text = String(PAGE.standard), ...more] = limits ?? []
+  const limit = /^\d{1,3}$/.test(text) && more.length === 0 ? Number(text) : 0
+  if (limit < 1 || limit > PAGE.max) {
+    throw new AppError('invalid_request', `limit is given once, as a number from 1 to ${PAGE.max}.`)
+  }
+  const [after, ...others] = cursors ?? []
+  if (others.length > 0 || (after !== undefined && !/^[^\p{Cc}]{1,100}$/u.test(after))) {
+    throw new AppError(
+      'invalid_request',
+      'cursor is given once: the next_cursor of an earlier page.',
+    )
+  }
+  return { limit, after }
+}
+
 /** `?organization_id=…`. Raises `invalid_request` when it is not there once. */
 export function readOrganizationId(given: readonly string[] | undefined): number {
   const [text = ''] = given ?? []

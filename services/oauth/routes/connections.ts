@@ -7,7 +7,12 @@ import { beginAuthorization } from '../authorization.ts'
 import type { OauthApp, OauthDeps } from '../context.ts'
 import { removeConnection } from '../remove-connection.ts'
 import { callbackUrl } from './callback-url.ts'
-import { readConnection, readConnectionId, readOrganizationId } from './connection-request.ts'
+import {
+  readConnection,
+  readConnectionId,
+  readConnectionPage,
+  readOrganizationId,
+} from './connection-request.ts'
 
 const BODY_BYTES_MAX = 16 << 10
 
@@ -38,8 +43,12 @@ export function connectionRoutes(deps: OauthDeps): Hono<OauthApp> {
 
   routes.get('/connections', async (c) => {
     const organizationId = readOrganizationId(c.req.queries('organization_id'))
-    const connections = await listConnections(sql, organizationId)
-    return c.json({ connections: connections.map(toJson) })
+    const page = readConnectionPage(c.req.queries('limit'), c.req.queries('cursor'))
+    const { limit } = page
+    const found = await listConnections(sql, organizationId, { ...page, limit: limit + 1 })
+    const shown = found.slice(0, limit)
+    const next = found.length > limit ? (shown.at(-1)?.name ?? null) : null
+    return c.json({ connections: shown.map(toJson), next_cursor: next })
   })
 
   routes.get('/connections/:id', async (c) => {

@@ -5,19 +5,21 @@ import { findAutomationOauth } from '../../platform/automation-oauth.ts'
 import { requiredInputs } from '../../platform/crew-definition.ts'
 import { getDefinition, limitConcurrency } from '../../platform/deployments.ts'
 import type { Deployment } from '../../platform/deployments.ts'
-import { listExecutions } from '../../platform/executions.ts'
+import { countExecutions, listNewestExecutions, sumOf } from '../../platform/execution-list.ts'
 import { listStaticTokens } from '../../platform/static-tokens.ts'
 import { requireForm } from '../auth/forms.ts'
 import { requireSession } from '../auth/session.ts'
 import { automationUrl } from '../automation-urls.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { getOwnAutomation } from '../own-automation.ts'
+import { isUuidCursor, readPageRequest } from '../page-request.ts'
 import type { AutomationPage } from '../views/automation-page.ts'
 import { automationPage } from '../views/automation-page.ts'
 import { automationsPage } from '../views/automations-page.ts'
 import { noticeOf } from '../views/notices.ts'
 
 const EXECUTIONS_SHOWN = 10
+const TOKENS_SHOWN = 10
 const CONCURRENCY_MAX = 1000
 
 /** The list of automations, and the page of each. */
@@ -28,8 +30,11 @@ export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
   const form = requireForm(config.PLATFORM_BASE_URL)
 
   routes.get('/automations', session, async (c) => {
-    const automations = await listAutomationActivity(sql, c.var.session.user.organizationId)
-    return c.html(automationsPage({ session: c.var.session, automations }))
+    const { session } = c.var
+    const request = readPageRequest(c, isUuidCursor)
+    const page = await listAutomationActivity(sql, session.user.organizationId, request)
+    const baseUrl = config.PLATFORM_BASE_URL
+    return c.html(automationsPage({ session, page, request, baseUrl }))
   })
 
   routes.get('/automations/:automationId', session, async (c) => {
@@ -63,11 +68,14 @@ export async function readAutomationPage(
   { sql, config }: WebDeps,
   automation: Deployment,
 ): Promise<AutomationPage> {
-  const [definition, executions, tokens, oauth] = await Promise.all([
+  const { organizationId, id: deploymentId } = automation
+  const filter = { organizationId, deploymentId }
+  const [definition, executions, counts, tokens, oauth] = await Promise.all([
     getDefinition(sql, automation),
-    listExecutions(sql, automation.id, EXECUTIONS_SHOWN),
-    listStaticTokens(sql, automation),
-    findAutomationOauth(sql, automation.organizationId),
+    listNewestExecutions(sql, filter, EXECUTIONS_SHOWN),
+    countExecutions(sql, filter),
+    listStaticTokens(sql, automation, { limit: TOKENS_SHOWN }),
+    findAutomationOauth(sql, organizationId),
   ])
   return {
     session: c.var.session,
@@ -75,6 +83,7 @@ export async function readAutomationPage(
     definition,
     inputs: requiredInputs(definition),
     executions,
+    executionsTotal: sumOf(counts),
     tokens,
     oauth,
     apiUrl: automationUrl(config, automation.automationId),

@@ -8,8 +8,10 @@ import { requireForm } from '../auth/forms.ts'
 import { requireSession } from '../auth/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { clientIdProblem } from '../oauth-form.ts'
+import { isUuidCursor, readPageRequest } from '../page-request.ts'
 import { clientFilteringPage } from '../views/client-filtering-page.ts'
 import type { ClientFilteringPage } from '../views/client-filtering-page.ts'
+import { queryOf } from '../views/pager.ts'
 import { noticeOf } from '../views/notices.ts'
 import { OAUTH_PATH } from '../views/oauth-settings-view.ts'
 
@@ -22,13 +24,15 @@ export function clientFilteringRoutes(deps: WebDeps): Hono<SignedIn> {
 
   async function read(c: Context<SignedIn>): Promise<ClientFilteringPage> {
     const { organizationId } = c.var.session.user
-    const [automations, sightings, settings] = await Promise.all([
-      listDeployments(sql, organizationId),
-      listClientSightings(sql, organizationId),
+    const request = readPageRequest(c, isUuidCursor)
+    const [page, settings] = await Promise.all([
+      listDeployments(sql, organizationId, request),
       findAutomationOauth(sql, organizationId),
     ])
+    const shown = page.items.map(({ id }) => id)
+    const sightings = await listClientSightings(sql, shown)
     const isOn = settings?.enabled === true
-    return { session: c.var.session, automations, sightings, isOn }
+    return { session: c.var.session, page, request, sightings, isOn }
   }
 
   routes.get(`${OAUTH_PATH}/clients`, session, async (c) => {
@@ -51,7 +55,8 @@ export function clientFilteringRoutes(deps: WebDeps): Hono<SignedIn> {
       client: clientId,
     })
     const notice = clientId === '' ? 'client-unbound' : 'client-bound'
-    return c.redirect(`${OAUTH_PATH}/clients?notice=${notice}`, 303)
+    const { after, before, search: q } = readPageRequest(c, isUuidCursor)
+    return c.redirect(`${OAUTH_PATH}/clients${queryOf({ notice, after, before, q })}`, 303)
   })
 
   return routes

@@ -6,6 +6,7 @@ import type { SignedIn, WebDeps } from '../context.ts'
 import { EMPTY, readConnectionForm, toFields } from '../llm/connection-form.ts'
 import { audit, createSaver, surroundingsOf } from '../llm/save-connection.ts'
 import { findCredentials } from '../llm/test-connection.ts'
+import { isNameCursor, readPageRequest } from '../page-request.ts'
 import { newLlmConnectionPage } from '../views/llm-connection-page.ts'
 import { llmConnectionsPage } from '../views/llm-connections-page.ts'
 import { noticeOf } from '../views/notices.ts'
@@ -22,13 +23,15 @@ export function llmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
   const path = '/llm-connections'
 
   routes.get(path, session, async (c) => {
-    const connections = await listLlmConnections(sql, c.var.session.user.organizationId)
-    const rows = connections.map((each) => ({
+    const { session: signedIn } = c.var
+    const request = readPageRequest(c, isNameCursor)
+    const page = await listLlmConnections(sql, signedIn.user.organizationId, request)
+    const rows = page.items.map((each) => ({
       ...each,
       credentials: findCredentials(each, surroundings),
     }))
     const notice = noticeOf(c.req.query('notice'))
-    return c.html(llmConnectionsPage({ session: c.var.session, rows, notice }))
+    return c.html(llmConnectionsPage({ session: signedIn, page, request, rows, notice }))
   })
 
   routes.get('/new-llm-connection', session, (c) =>

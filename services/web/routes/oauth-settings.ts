@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { findAutomationOauth, saveAutomationOauth } from '../../platform/automation-oauth.ts'
 import type { AutomationOauth } from '../../platform/automation-oauth.ts'
-import { listDeployments } from '../../platform/deployments.ts'
+import { findAutomation, listDeployments } from '../../platform/deployments.ts'
 import type { Database } from '../../shared/database.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { explainToken } from '../auth/access-token/explain-token.ts'
@@ -18,6 +18,8 @@ import { OAUTH_PATH } from '../views/oauth-settings-view.ts'
 import type { ExplainedToken, OauthSettingsView } from '../views/oauth-settings-view.ts'
 
 const TOKEN_LENGTH_MAX = 20_000
+/** With more automations than a list to choose from can have, people enter the id. */
+const AUTOMATIONS_OFFERED = 100
 
 /** Settings → Organization → OAuth 2.0 for Automations (SPEC 5.2), for any member of the organization. */
 export function oauthSettingsRoutes(
@@ -73,7 +75,7 @@ export function oauthSettingsRoutes(
 
   routes.post(`${OAUTH_PATH}/explain`, session, form, async (c) => {
     const { view, settings } = await read(c)
-    const explained = await explain(c, view, { settings, keys })
+    const explained = await explain(c, settings, { sql, keys })
     return c.html(oauthSettingsPage({ ...view, explained }), explained.problem ? 422 : 200)
   })
 
@@ -101,7 +103,7 @@ async function readPage(c: Context<SignedIn>, sql: Database, baseUrl: string): P
   const { organizationId } = session.user
   const [settings, automations] = await Promise.all([
     findAutomationOauth(sql, organizationId),
-    listDeployments(sql, organizationId),
+    listDeployments(sql, organizationId, { limit: AUTOMATIONS_OFFERED }),
   ])
   const values = settings ? valuesOf(settings) : defaultValues(baseUrl)
   const state = settings ? (settings.enabled ? 'on' : 'off') : 'never'
@@ -110,12 +112,13 @@ async function readPage(c: Context<SignedIn>, sql: Database, baseUrl: string): P
 
 async function explain(
   c: Context<SignedIn>,
-  { automations }: OauthSettingsView,
-  { settings, keys }: { settings: AutomationOauth | undefined; keys: OpenedGate['keys'] },
+  settings: AutomationOauth | undefined,
+  { sql, keys }: { sql: Database; keys: OpenedGate['keys'] },
 ): Promise<ExplainedToken> {
-  const automationId = c.var.form.get('automation_id') ?? ''
-  const automation = automations.find((each) => each.automationId === automationId)
-  if (!automation) return { automationId, problem: 'Choose one of your automations.' }
+  const automationId = (c.var.form.get('automation_id') ?? '').trim()
+  const automation = await findAutomation(sql, automationId)
+  if (automation?.organizationId !== c.var.session.user.organizationId)
+    return { automationId, problem: 'Choose one of your automations.' }
   if (!settings) return { automationId, problem: 'Save the settings first.' }
   // People copy the whole header, and line breaks with it.
   const token = (c.var.form.get('token') ?? '')

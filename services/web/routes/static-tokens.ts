@@ -1,17 +1,25 @@
 import { Hono } from 'hono'
-import { issueStaticToken, revokeStaticToken } from '../../platform/static-tokens.ts'
+import type { Context } from 'hono'
+import {
+  findStaticToken,
+  issueStaticToken,
+  listStaticTokens,
+  revokeStaticToken,
+} from '../../platform/static-tokens.ts'
 import { AppError } from '../../shared/errors.ts'
 import { requireForm } from '../auth/forms.ts'
 import { requireSession } from '../auth/session.ts'
 import { automationUrl } from '../automation-urls.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { getOwnAutomation } from '../own-automation.ts'
+import { isIdCursor, readPageRequest } from '../page-request.ts'
 import { automationPage } from '../views/automation-page.ts'
 import { newTokenPage } from '../views/new-token-page.ts'
+import { revokePage } from '../views/revoke-page.ts'
+import { tokensPage } from '../views/tokens-page.ts'
 import { readAutomationPage } from './automations.ts'
 
 const NAME_LENGTH_MAX = 100
-const ID_MAX = 2 ** 31 - 1
 
 /** Issuing and revoking static tokens (SPEC 5.2), for any member of the organization. */
 export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -19,8 +27,16 @@ export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
+  const path = '/automations/:automationId/tokens'
 
-  routes.post('/automations/:automationId/tokens', session, form, async (c) => {
+  routes.get(path, session, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const request = readPageRequest(c, isIdCursor)
+    const page = await listStaticTokens(sql, automation, request)
+    return c.html(tokensPage({ session: c.var.session, automation, page, request }))
+  })
+
+  routes.post(path, session, form, async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const { user } = c.var.session
     const name = (c.var.form.get('name') ?? '').trim()
@@ -46,23 +62,34 @@ export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(newTokenPage({ session: c.var.session, automation, token, name, wide, apiUrl }))
   })
 
-  routes.post('/automations/:automationId/tokens/:tokenId/revoke', session, form, async (c) => {
+  routes.get(`${path}/:tokenId/revoke`, session, async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const { organizationId } = automation
-    const id = Number(c.req.param('tokenId'))
-    const isId = Number.isInteger(id) && id > 0 && id <= ID_MAX
-    if (!isId || !(await revokeStaticToken(sql, { id, organizationId }))) {
-      throw new AppError(
-        'not_found',
-        'Your organization has no such token, or it was revoked before.',
-      )
-    }
+    const token = await findStaticToken(sql, { id: readTokenId(c), organizationId })
+    if (!token) throw noSuchToken()
+    return c.html(revokePage(c.var.session, automation, token))
+  })
+
+  routes.post(`${path}/:tokenId/revoke`, session, form, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const { organizationId } = automation
+    const id = readTokenId(c)
+    if (!(await revokeStaticToken(sql, { id, organizationId }))) throw noSuchToken()
     Object.assign(c.var.wide, { audit: 'static_token_revoked', static_token_id: id })
     return c.redirect(`/automations/${automation.automationId}?notice=token-revoked`, 303)
   })
 
   return routes
 }
+
+function readTokenId(c: Context): number {
+  const text = c.req.param('tokenId') ?? ''
+  if (isIdCursor(text)) return Number(text)
+  throw noSuchToken()
+}
+
+const noSuchToken = (): AppError =>
+  new AppError('not_found', 'Your organization has no such token, or it was revoked before.')
 
 function problemOf(name: string): string | undefined {
   if (name === '') return 'Give the token a name, such as that of the system that will use it.'

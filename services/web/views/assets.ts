@@ -3,6 +3,7 @@ import { platformHealthStyle } from './platform-health-style.ts'
 import { components } from './style/components.ts'
 import { forms } from './style/forms.ts'
 import { frame } from './style/frame.ts'
+import { lists } from './style/lists.ts'
 import { pages } from './style/pages.ts'
 import { tokens } from './style/tokens.ts'
 
@@ -25,6 +26,7 @@ export const stylesheet = asset('console.css', 'text/css; charset=utf-8', [
   frame,
   components,
   forms,
+  lists,
   pages,
   platformHealthStyle,
 ])

@@ -2,14 +2,15 @@ import { html } from 'hono/html'
 import type { AutomationOauth } from '../../platform/automation-oauth.ts'
 import type { CrewDefinition } from '../../platform/crew-definition.ts'
 import type { Deployment } from '../../platform/deployments.ts'
-import type { Execution } from '../../platform/executions.ts'
+import type { ListedExecution } from '../../platform/execution-list.ts'
+import type { Page } from '../../platform/paging.ts'
 import type { Session } from '../../platform/sessions.ts'
 import type { StaticToken } from '../../platform/static-tokens.ts'
 import { executionsTable } from './executions-table.ts'
-import { count } from './format.ts'
+import { plural } from './format.ts'
 import { apiSection } from './api-section.ts'
 import { page } from './layout.ts'
-import { csrfField, deploymentPill, emptyState, noticeBox, problemBox } from './parts.ts'
+import { csrfField, deploymentPill, emptyState, noticeBox, problemBox, viewAll } from './parts.ts'
 import type { Html } from './parts.ts'
 import { runSection } from './run-section.ts'
 import type { RunForm } from './run-section.ts'
@@ -21,8 +22,11 @@ export interface AutomationPage {
   readonly automation: Deployment
   readonly definition: CrewDefinition
   readonly inputs: readonly string[]
-  readonly executions: readonly Execution[]
-  readonly tokens: readonly StaticToken[]
+  /** The newest ones. */
+  readonly executions: readonly ListedExecution[]
+  readonly executionsTotal: number
+  /** The newest ones. */
+  readonly tokens: Page<StaticToken>
   /** The OAuth settings of its organization, if there are any. */
   readonly oauth: AutomationOauth | undefined
   /** Where callers find its API. */
@@ -35,9 +39,8 @@ export interface AutomationPage {
 }
 
 export function automationPage(view: AutomationPage): Html {
-  const { session, automation, notice, executions } = view
-  const { automationId, name, status, statusReason } = automation
-  const rows = executions.map((each) => ({ ...each, automationId }))
+  const { session, automation, notice } = view
+  const { name, status, statusReason } = automation
   return page(
     { title: name, session, current: '/automations' },
     html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/automations">Automations</a></nav>
@@ -48,23 +51,32 @@ export function automationPage(view: AutomationPage): Html {
       ${noticeBox(notice)} ${problemBox(statusReason ?? undefined)}
       <div class="columns side-first">
         <div>
-          <section class="card flush" aria-labelledby="executions">
-            <div class="card-head"><h2 id="executions">Recent executions</h2></div>
-            ${
-              rows.length > 0
-                ? executionsTable('Recent executions', rows)
-                : emptyState(
-                    'pulse',
-                    'No executions yet',
-                    'Start one here, or call the API as shown below.',
-                  )
-            }
-          </section>
-          ${apiSection(view)} ${tokensSection({ ...view, form: view.tokenForm })}
+          ${executionsSection(view)} ${apiSection(view)}
+          ${tokensSection({ ...view, form: view.tokenForm })}
         </div>
         <div>${runSection({ ...view, form: view.runForm })} ${detailsSection(view)}</div>
       </div>`,
   )
+}
+
+function executionsSection({ automation, executions, executionsTotal }: AutomationPage): Html {
+  const rows = executions.map((row) => ({ ...row, automationName: undefined }))
+  return html`<section class="card flush" aria-labelledby="executions">
+    <div class="card-head">
+      <h2 id="executions">Recent executions</h2>
+      ${viewAll(`/automations/${automation.automationId}/executions`, executionsTotal)}
+    </div>
+    ${
+      rows.length > 0
+        ? executionsTable('Recent executions', rows)
+        : emptyState(
+            'pulse',
+            'No executions yet',
+            html`<a href="#run">Start one on this page</a>, or <a href="#api">call the API</a> from
+              your systems.`,
+          )
+    }
+  </section>`
 }
 
 function detailsSection(view: AutomationPage): Html {
@@ -90,7 +102,7 @@ function detailsSection(view: AutomationPage): Html {
       <dt>Model</dt>
       <dd class="mono">${llm.model}</dd>
       <dt>Crew</dt>
-      <dd>${count(agents.length)} agents, ${count(tasks.length)} tasks</dd>
+      <dd>${plural(agents.length, 'agent')}, ${plural(tasks.length, 'task')}</dd>
     </dl>
     ${limitForm(view)}
     <details class="more">

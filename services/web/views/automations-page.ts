@@ -1,40 +1,45 @@
 import { html } from 'hono/html'
 import type { AutomationActivity } from '../../platform/activity.ts'
 import type { Session } from '../../platform/sessions.ts'
-import { count, plural } from './format.ts'
-import { page } from './layout.ts'
-import { deploymentPill, emptyState, executionPill, time } from './parts.ts'
+import type { Page, PageRequest } from '../../platform/paging.ts'
+import { count } from './format.ts'
+import { page as frame } from './layout.ts'
+import { noAutomations } from './no-automations.ts'
+import { countLine, isEmpty, nothingHere, pager, searchBox } from './pager.ts'
+import type { PagedList } from './pager.ts'
+import { deploymentPill, executionPill, time } from './parts.ts'
 import type { Html } from './parts.ts'
 
 export interface AutomationsPage {
   readonly session: Session
-  readonly automations: readonly AutomationActivity[]
+  readonly page: Page<AutomationActivity>
+  readonly request: PageRequest
+  readonly baseUrl: string
 }
 
-export function automationsPage({ session, automations }: AutomationsPage): Html {
-  return page(
+export function automationsPage({ session, page, request, baseUrl }: AutomationsPage): Html {
+  const list = { path: '/automations', noun: 'automation', page, request }
+  return frame(
     { title: 'Automations', session, current: '/automations' },
     html`<div class="page-head">
         <div>
           <h1>Automations</h1>
-          <p class="hint">${plural(automations.length, 'automation')} of ${session.organization}</p>
+          <p class="hint">${countLine(list, ` of ${session.organization}`)}</p>
         </div>
+        ${searchBox(list)}
       </div>
       <section class="card flush" aria-label="Automations">
-        ${automationsTable(automations)}
-      </section>`,
+        ${page.items.length > 0 ? automationsTable(page.items) : noRows(list, baseUrl)}
+      </section>
+      ${pager(list)}`,
   )
 }
 
-/** Automations, each with its status and what it did of late. */
+const noRows = (list: PagedList, baseUrl: string): Html =>
+  isEmpty(list) ? noAutomations(baseUrl) : nothingHere(list)
+
+/** Automations, each with its status and its last execution. */
 export function automationsTable(automations: readonly AutomationActivity[]): Html {
-  if (automations.length === 0) {
-    return emptyState(
-      'automations',
-      'No automations yet',
-      'An automation appears here when a crew of your organization is deployed.',
-    )
-  }
   return html`<table class="list">
     <caption class="unseen">
       Automations

@@ -1,15 +1,19 @@
 import { html } from 'hono/html'
 import type { ClientSighting } from '../../platform/client-sightings.ts'
 import type { Deployment } from '../../platform/deployments.ts'
+import type { Page, PageRequest } from '../../platform/paging.ts'
 import type { Session } from '../../platform/sessions.ts'
-import { page } from './layout.ts'
+import { page as frame } from './layout.ts'
 import { OAUTH_PATH } from './oauth-settings-view.ts'
+import { countLine, isEmpty, nothingHere, pager, queryOf, searchBox } from './pager.ts'
+import type { PagedList } from './pager.ts'
 import { csrfField, emptyState, noticeBox, pill, problemBox, time, warningBox } from './parts.ts'
 import type { Html } from './parts.ts'
 
 export interface ClientFilteringPage {
   readonly session: Session
-  readonly automations: readonly Deployment[]
+  readonly page: Page<Deployment>
+  readonly request: PageRequest
   readonly sightings: ReadonlyMap<number, ClientSighting>
   readonly isOn: boolean
   readonly notice?: string | undefined
@@ -18,8 +22,9 @@ export interface ClientFilteringPage {
 
 /** Client ID Filtering → Manage automations: the one OAuth client of each automation (SPEC 5.3). */
 export function clientFilteringPage(view: ClientFilteringPage): Html {
-  const { session, automations, isOn, notice, problem } = view
-  return page(
+  const { session, page, isOn, notice, problem } = view
+  const list = listOf(view)
+  return frame(
     { title: 'Client ID Filtering', session, current: '/settings' },
     html`<nav class="crumbs" aria-label="Breadcrumb">
         <a href="${OAUTH_PATH}">Settings</a><a href="${OAUTH_PATH}">OAuth 2.0 for Automations</a>
@@ -28,25 +33,36 @@ export function clientFilteringPage(view: ClientFilteringPage): Html {
         <div>
           <h1>Client ID Filtering</h1>
           <p class="hint">
-            A token is accepted when its client is, byte for byte, the one that is entered here.
+            An access token is accepted only if its client ID is exactly the one entered here.
+            ${countLine(list)}.
           </p>
         </div>
+        ${searchBox(list)}
       </div>
       ${noticeBox(notice)} ${problemBox(problem)}
-      ${isOn ? '' : warningBox('OAuth is off: until it is on, these clients decide nothing.')}
+      ${isOn ? '' : warningBox('OAuth is off. These client IDs take effect when you turn it on.')}
       <section class="card flush" aria-label="Automations">
-        ${
-          automations.length === 0
-            ? emptyState(
-                'automations',
-                'No automations yet',
-                'An automation appears here when a crew of your organization is deployed.',
-              )
-            : bindingsTable(view)
-        }
-      </section>`,
+        ${page.items.length > 0 ? bindingsTable(view) : noRows(list)}
+      </section>
+      ${pager(list)}`,
   )
 }
+
+const listOf = ({ page, request }: ClientFilteringPage): PagedList => ({
+  path: `${OAUTH_PATH}/clients`,
+  noun: 'automation',
+  page,
+  request,
+})
+
+const noRows = (list: PagedList): Html =>
+  isEmpty(list)
+    ? emptyState(
+        'automations',
+        'No automations yet',
+        html`See <a href="/automations">Automations</a> for the way to the first one.`,
+      )
+    : nothingHere(list)
 
 function bindingsTable(view: ClientFilteringPage): Html {
   return html`<table class="list">
@@ -58,16 +74,19 @@ function bindingsTable(view: ClientFilteringPage): Html {
         <th scope="col">Automation</th>
         <th scope="col">OAuth Client ID</th>
         <th scope="col">Last client seen</th>
-        <th scope="col">Would pass</th>
+        <th scope="col">Accepted</th>
       </tr>
     </thead>
     <tbody>
-      ${view.automations.map((automation) => bindingRow(view, automation))}
+      ${view.page.items.map((automation) => bindingRow(view, automation))}
     </tbody>
   </table>`
 }
 
-function bindingRow({ session, sightings }: ClientFilteringPage, automation: Deployment): Html {
+function bindingRow(view: ClientFilteringPage, automation: Deployment): Html {
+  const { session, sightings, request } = view
+  const { after, before, search: q } = request
+  const place = queryOf({ after, before, q })
   const { id, automationId, name, slug, oauthClientId } = automation
   const seen = sightings.get(id)
   return html`<tr>
@@ -76,13 +95,13 @@ function bindingRow({ session, sightings }: ClientFilteringPage, automation: Dep
       <span class="sub mono">${slug}</span>
     </td>
     <td class="row-wide" data-label="OAuth Client ID">
-      <form method="post" action="${OAUTH_PATH}/clients/${automationId}" class="binding">
+      <form method="post" action="${OAUTH_PATH}/clients/${automationId}${place}" class="binding">
         ${csrfField(session.csrfToken)}
         <input
           name="client_id"
           value="${oauthClientId ?? ''}"
           aria-label="OAuth Client ID of ${name}"
-          placeholder="none: OAuth calls are refused"
+          placeholder="None: OAuth calls are refused"
           maxlength="300"
           autocomplete="off"
           spellcheck="false"
@@ -98,8 +117,8 @@ function bindingRow({ session, sightings }: ClientFilteringPage, automation: Dep
           : html`<span class="quiet">None yet</span>`
       }
     </td>
-    <td class="state">${seen ? wouldPass(seen.clientId === oauthClientId) : '–'}</td>
+    <td class="state">${seen ? isAccepted(seen.clientId === oauthClientId) : '–'}</td>
   </tr>`
 }
 
-const wouldPass = (passes: boolean): Html => (passes ? pill('good', 'yes') : pill('bad', 'no'))
+const isAccepted = (passes: boolean): Html => (passes ? pill('good', 'yes') : pill('bad', 'no'))

@@ -18,4 +18,4 @@ export const inputsCommand = (apiUrl: string, token: string): string =>
   `curl ${quote(`${apiUrl}/inputs`)} \\\n  -H ${quote(`Authorization: Bearer ${token}`)}`
 
 /** One word of a POSIX shell, whatever the text. */
-const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

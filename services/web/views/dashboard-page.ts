@@ -1,29 +1,33 @@
 import { html } from 'hono/html'
 import type { AutomationActivity, HourOfExecutions } from '../../platform/activity.ts'
-import type { Execution, ExecutionStatus } from '../../platform/executions.ts'
+import type { ExecutionCounts, ListedExecution } from '../../platform/execution-list.ts'
+import { sumOf } from '../../platform/execution-list.ts'
+import type { Page } from '../../platform/paging.ts'
 import type { Session } from '../../platform/sessions.ts'
 import { activityChart } from './activity-chart.ts'
 import { automationsTable } from './automations-page.ts'
 import { executionsTable } from './executions-table.ts'
 import { count } from './format.ts'
 import { page } from './layout.ts'
-import { emptyState, noticeBox, warningBox } from './parts.ts'
+import { noAutomations } from './no-automations.ts'
+import { emptyState, noticeBox, viewAll, warningBox } from './parts.ts'
 import type { Html } from './parts.ts'
 
 export interface DashboardPage {
   readonly session: Session
   readonly notice?: string | undefined
   readonly warning?: string | undefined
-  readonly automations: readonly AutomationActivity[]
-  readonly counts: Readonly<Record<ExecutionStatus, number>>
+  /** The first automations by name. */
+  readonly automations: Page<AutomationActivity>
+  readonly online: number
+  readonly counts: ExecutionCounts
   readonly hours: readonly HourOfExecutions[]
-  readonly recent: readonly (Execution & { automationId: string; automationName: string })[]
+  readonly recent: readonly ListedExecution[]
+  readonly baseUrl: string
 }
 
-const AUTOMATIONS_SHOWN = 8
-
 export function dashboardPage(dashboard: DashboardPage): Html {
-  const { session, notice, warning, automations, hours, recent } = dashboard
+  const { session, notice, warning, hours } = dashboard
   return page(
     { title: 'Dashboard', session, current: '/' },
     html`<div class="page-head">
@@ -39,34 +43,44 @@ export function dashboardPage(dashboard: DashboardPage): Html {
         </div>
         ${activityChart(hours)}
       </section>
-      <section class="card flush" aria-labelledby="automations">
-        <div class="card-head">
-          <h2 id="automations">Automations</h2>
-          ${automations.length > 0 ? html`<a href="/automations">View all</a>` : ''}
-        </div>
-        ${automationsTable(automations.slice(0, AUTOMATIONS_SHOWN))}
-      </section>
-      <section class="card flush" aria-labelledby="recent">
-        <div class="card-head"><h2 id="recent">Recent executions</h2></div>
-        ${
-          recent.length > 0
-            ? executionsTable('Recent executions of all automations', recent)
-            : emptyState(
-                'pulse',
-                'No executions yet',
-                'Start one from the page of an automation, or call its API.',
-              )
-        }
-      </section>`,
+      ${automationsSection(dashboard)} ${recentSection(dashboard)}`,
   )
 }
 
-function statistics({ automations, counts }: DashboardPage): Html {
-  const online = automations.filter(({ status }) => status === 'Crew is Online').length
+function automationsSection({ automations, baseUrl }: DashboardPage): Html {
+  return html`<section class="card flush" aria-labelledby="automations">
+    <div class="card-head">
+      <h2 id="automations">Automations</h2>
+      ${viewAll('/automations', automations.total)}
+    </div>
+    ${automations.items.length > 0 ? automationsTable(automations.items) : noAutomations(baseUrl)}
+  </section>`
+}
+
+function recentSection({ recent, counts }: DashboardPage): Html {
+  return html`<section class="card flush" aria-labelledby="recent">
+    <div class="card-head">
+      <h2 id="recent">Recent executions</h2>
+      ${viewAll('/executions', sumOf(counts))}
+    </div>
+    ${
+      recent.length > 0
+        ? executionsTable('Recent executions of all automations', recent)
+        : emptyState(
+            'pulse',
+            'No executions yet',
+            html`Start one from the page of an <a href="/automations">automation</a>, or call its
+              API.`,
+          )
+    }
+  </section>`
+}
+
+function statistics({ automations, online, counts }: DashboardPage): Html {
   return html`<dl class="statistics">
     <div>
       <dt>Automations online</dt>
-      <dd>${count(online)} <small>of ${count(automations.length)}</small></dd>
+      <dd>${count(online)} <small>of ${count(automations.total)}</small></dd>
     </div>
     <div>
       <dt>In progress</dt>
@@ -83,7 +97,11 @@ function statistics({ automations, counts }: DashboardPage): Html {
   </dl>`
 }
 
-function successRate({ completed, error }: DashboardPage['counts']): string {
+/** Never rounded up to all, and never down to none. */
+export function successRate({ completed, error }: ExecutionCounts): string {
   const finished = completed + error
-  return finished > 0 ? `${Math.floor((completed / finished) * 100)} % success` : ''
+  if (finished === 0) return ''
+  const percent = (completed / finished) * 100
+  const shown = percent > 50 ? Math.floor(percent * 10) / 10 : Math.ceil(percent * 10) / 10
+  return `${shown} % of ${count(finished)}`
 }

@@ -1,13 +1,23 @@
 import { html } from 'hono/html'
-import type { Execution } from '../../platform/executions.ts'
+import type { ListedExecution } from '../../platform/execution-list.ts'
 import { executionPill, ranFor, time, tokensOf } from './parts.ts'
 import type { Html } from './parts.ts'
 
-type Row = Execution & { readonly automationId: string; readonly automationName?: string }
+type Row = Omit<ListedExecution, 'automationName'> & {
+  readonly automationName?: string | undefined
+}
 
-/** Runs, newest first; with the automation's name where the rows have one. */
+interface Columns {
+  readonly named: boolean
+  readonly attempts: boolean
+}
+
+/** Runs, newest first; with the automation's name where the rows have one, and the attempt where a run had several. */
 export function executionsTable(label: string, rows: readonly Row[]): Html {
-  const named = rows.some(({ automationName }) => automationName !== undefined)
+  const columns = {
+    named: rows.some(({ automationName }) => automationName !== undefined),
+    attempts: rows.some(({ attempt }) => attempt > 1),
+  }
   return html`<table class="list">
     <caption class="unseen">
       ${label}
@@ -15,21 +25,21 @@ export function executionsTable(label: string, rows: readonly Row[]): Html {
     <thead>
       <tr>
         <th scope="col">Execution</th>
-        ${named ? html`<th scope="col">Automation</th>` : ''}
+        ${columns.named ? html`<th scope="col">Automation</th>` : ''}
         <th scope="col">Status</th>
         <th scope="col">Queued</th>
         <th scope="col" class="number">Duration</th>
         <th scope="col" class="number">Tokens</th>
-        <th scope="col" class="number">Attempt</th>
+        ${columns.attempts ? html`<th scope="col" class="number">Attempt</th>` : ''}
       </tr>
     </thead>
     <tbody>
-      ${rows.map((row) => executionRow(row, named))}
+      ${rows.map((row) => executionRow(row, columns))}
     </tbody>
   </table>`
 }
 
-function executionRow(row: Row, named: boolean): Html {
+function executionRow(row: Row, { named, attempts }: Columns): Html {
   const { id, automationId, automationName, status, queuedAt, attempt } = row
   return html`<tr>
     <td class="lead">
@@ -48,6 +58,6 @@ function executionRow(row: Row, named: boolean): Html {
     <td data-label="Queued" class="quiet">${time(queuedAt)}</td>
     <td data-label="Duration" class="number">${ranFor(row)}</td>
     <td data-label="Tokens" class="number">${tokensOf(row)}</td>
-    <td data-label="Attempt" class="number minor">${attempt || '–'}</td>
+    ${attempts ? html`<td data-label="Attempt" class="number">${attempt || '–'}</td>` : ''}
   </tr>`
 }

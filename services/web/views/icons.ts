@@ -13,6 +13,9 @@ const PATHS = {
   settings:
     '<path d="M3 6h7M14 6h3M3 14h3M10 14h7"/><circle cx="12" cy="6" r="2"/><circle cx="8" cy="14" r="2"/>',
   chevron: '<path d="m8 5 5 5-5 5"/>',
+  back: '<path d="m12 5-5 5 5 5"/>',
+  search: '<circle cx="9" cy="9" r="5"/><path d="m13 13 3.5 3.5"/>',
+  runs: '<path d="M3 5h2M3 10h2M3 15h2M8 5h9M8 10h9M8 15h9"/>',
   alert: '<path d="M10 3.2 18 16.8H2zM10 8.2v4M10 14.3v.3"/>',
   check: '<path d="m4 10.5 4 4 8-9"/>',
 } as const

@@ -27,6 +27,7 @@ interface Entry {
 const NAVIGATION: readonly Entry[] = [
   { path: '/', name: 'Dashboard', icon: 'dashboard' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
+  { path: '/executions', name: 'Executions', icon: 'runs' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   {

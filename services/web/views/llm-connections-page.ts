@@ -1,9 +1,11 @@
 import { html } from 'hono/html'
 import type { LlmConnection } from '../../platform/llm-connections.ts'
+import type { Page, PageRequest } from '../../platform/paging.ts'
 import type { Session } from '../../platform/sessions.ts'
 import type { Credentials } from '../llm/test-connection.ts'
-import { plural } from './format.ts'
-import { page } from './layout.ts'
+import { page as frame } from './layout.ts'
+import { countLine, isEmpty, nothingHere, pager, searchBox } from './pager.ts'
+import type { PagedList } from './pager.ts'
 import { emptyState, noticeBox, pill } from './parts.ts'
 import type { Html } from './parts.ts'
 
@@ -11,32 +13,43 @@ type Row = LlmConnection & { readonly credentials: Credentials }
 
 export interface LlmConnectionsPage {
   readonly session: Session
+  readonly page: Page<LlmConnection>
+  readonly request: PageRequest
+  /** The rows of the page, with what is known of their credentials. */
   readonly rows: readonly Row[]
   readonly notice: string | undefined
 }
 
-export function llmConnectionsPage({ session, rows, notice }: LlmConnectionsPage): Html {
-  return page(
+export function llmConnectionsPage(view: LlmConnectionsPage): Html {
+  const { session, page, request, rows, notice } = view
+  const list = { path: '/llm-connections', noun: 'connection', page, request }
+  return frame(
     { title: 'LLM connections', session, current: '/llm-connections' },
     html`<div class="page-head">
         <div>
           <h1>LLM connections</h1>
-          <p class="hint">${plural(rows.length, 'connection')} of ${session.organization}</p>
+          <p class="hint">${countLine(list, ` of ${session.organization}`)}</p>
         </div>
+        ${searchBox(list)}
         <a class="button primary push" href="/new-llm-connection">New connection</a>
       </div>
       ${noticeBox(notice)}
       <section class="card flush" aria-label="LLM connections">
-        ${rows.length > 0 ? connectionsTable(rows) : nothingYet()}
-      </section>`,
+        ${rows.length > 0 ? connectionsTable(rows) : noRows(list)}
+      </section>
+      ${pager(list)}`,
   )
 }
+
+const noRows = (list: PagedList): Html => (isEmpty(list) ? nothingYet() : nothingHere(list))
 
 const nothingYet = (): Html =>
   emptyState(
     'link',
     'No connections yet',
-    'Without one, crews call the model that they were deployed with. A connection says where a model is, and which key opens it.',
+    html`Crews call their models with the credentials of the platform.
+      <a href="/new-llm-connection">Create a connection</a> to use a provider, an address or a key
+      of your own.`,
   )
 
 function connectionsTable(rows: readonly Row[]): Html {
@@ -67,7 +80,7 @@ function connectionRow({ id, name, provider, model, baseUrl, credentials }: Row)
     <td class="state">${credentialsPill(credentials)}</td>
     <td data-label="Model" class="row-wide"><span class="mono">${model}</span></td>
     <td data-label="Address" class="quiet row-wide">
-      ${baseUrl ? html`<span class="mono break">${baseUrl}</span>` : 'Of the provider'}
+      ${baseUrl ? html`<span class="mono break">${baseUrl}</span>` : 'The provider’s own'}
     </td>
   </tr>`
 }

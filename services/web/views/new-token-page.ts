@@ -37,11 +37,11 @@ export function newTokenPage({
         <dl class="facts">
           <dt>Name</dt>
           <dd class="break">${name}</dd>
-          <dt>Good for</dt>
+          <dt>Valid for</dt>
           <dd>${wide ? html`Every automation of ${session.organization}` : automation.name}</dd>
         </dl>
         ${copyable('Token', token)}
-        <p class="hint">Try it: this asks which inputs the automation needs.</p>
+        <p class="hint">To try it, ask which inputs the automation needs:</p>
         ${copyable('Command that tries the token', inputsCommand(apiUrl, token))}
         <p><a class="button primary" href="${back}#tokens">I have copied it</a></p>
       </div>`,

@@ -1,5 +1,7 @@
 import { html } from 'hono/html'
 import type { Explanation } from '../auth/access-token/explain-token.ts'
+import type { Deployment } from '../../platform/deployments.ts'
+import type { Page } from '../../platform/paging.ts'
 import { OAUTH_PATH } from './oauth-settings-view.ts'
 import type { OauthSettingsView } from './oauth-settings-view.ts'
 import { csrfField, emptyState, pill, problemBox } from './parts.ts'
@@ -15,8 +17,8 @@ export function explainSection(view: OauthSettingsView): Html {
     </div>
     ${explained?.explanation ? rulesTable(explained.explanation) : ''}
     ${
-      automations.length === 0
-        ? emptyState('automations', 'No automations yet', 'A token is explained for one of them.')
+      automations.total === 0
+        ? emptyState('automations', 'No automations yet', 'A token is checked against one of them.')
         : explainForm(view)
     }
   </section>`
@@ -63,6 +65,35 @@ function rulesTable({ rules, hints }: Explanation): Html {
     }`
 }
 
+/** A list to choose from; the id, where there are more than a list can have. */
+function automationField({ items, total }: Page<Deployment>, chosen: string): Html {
+  if (items.length < total) {
+    return html`<label class="grow"
+      >Automation ID
+      <input
+        class="mono"
+        name="automation_id"
+        value="${chosen}"
+        placeholder="From the page of the automation"
+        autocomplete="off"
+        spellcheck="false"
+        required
+      />
+    </label>`
+  }
+  return html`<label class="grow"
+    >Automation
+    <select name="automation_id">
+      ${items.map(
+        ({ automationId, name }) =>
+          html`<option value="${automationId}" ${automationId === chosen ? html`selected` : ''}>
+            ${name}
+          </option>`,
+      )}
+    </select>
+  </label>`
+}
+
 function explainForm({ session, automations, explained }: OauthSettingsView): Html {
   return html`<form method="post" action="${OAUTH_PATH}/explain#explain" class="card-foot">
     ${csrfField(session.csrfToken)} ${problemBox(explained?.problem)}
@@ -78,22 +109,11 @@ function explainForm({ session, automations, explained }: OauthSettingsView): Ht
           placeholder="eyJhbGciOi…"
         ></textarea>
       </label>
-      <p class="field-hint">Held against the saved settings. It is not stored and not logged.</p>
+      <p class="field-hint">
+        Checked against the saved settings. The token is neither stored nor logged.
+      </p>
       <div class="row">
-        <label class="grow"
-          >For the automation
-          <select name="automation_id">
-            ${automations.map(
-              ({ automationId, name }) =>
-                html`<option
-                  value="${automationId}"
-                  ${automationId === explained?.automationId ? html`selected` : ''}
-                >
-                  ${name}
-                </option>`,
-            )}
-          </select>
-        </label>
+        ${automationField(automations, explained?.automationId ?? '')}
         <button class="button">Explain</button>
       </div>
     </div>

@@ -1,4 +1,5 @@
 import type { Deployment } from '../../platform/deployments.ts'
+import type { Page } from '../../platform/paging.ts'
 import type { Session } from '../../platform/sessions.ts'
 import type { Explanation } from '../auth/access-token/explain-token.ts'
 import type { ConfigurationTest } from '../auth/access-token/test-configuration.ts'
@@ -20,7 +21,8 @@ export interface OauthSettingsView {
   /** What is stored, whatever the form shows. */
   readonly state: 'on' | 'off' | 'never'
   readonly problems: readonly string[]
-  readonly automations: readonly Deployment[]
+  /** The first ones by name. */
+  readonly automations: Page<Deployment>
   readonly notice?: string | undefined
   readonly test?: ConfigurationTest
   readonly explained?: ExplainedToken

@@ -25,8 +25,18 @@ const DEPLOYMENT_TONES = {
   'Crew has Failed': 'bad',
 } as const satisfies Record<DeploymentStatus, Tone>
 
+const STATUS_NAMES = {
+  queued: 'Queued',
+  running: 'Running',
+  completed: 'Completed',
+  error: 'Failed',
+  stopped: 'Stopped',
+} as const satisfies Record<ExecutionStatus, string>
+
+export const statusName = (status: ExecutionStatus): string => STATUS_NAMES[status]
+
 export const executionPill = (status: ExecutionStatus): Html =>
-  pill(EXECUTION_TONES[status], status)
+  pill(EXECUTION_TONES[status], statusName(status))
 
 export const deploymentPill = (status: DeploymentStatus): Html =>
   pill(DEPLOYMENT_TONES[status], status.replace(/^Crew (is|has) /, ''))
@@ -34,18 +44,20 @@ export const deploymentPill = (status: DeploymentStatus): Html =>
 export const pill = (tone: Tone, text: string): Html =>
   html`<span class="pill ${tone}">${sentence(text)}</span>`
 
-/** A moment as people say it; pointing at it shows it exactly. */
+/** A moment as people say it, with the exact time below it. */
 export const time = (date: Date): Html =>
-  html`<time datetime="${date.toISOString()}" title="${absoluteTime(date)}"
-    >${relativeTime(date)}</time
+  html`<time datetime="${date.toISOString()}"
+    >${relativeTime(date)} <span class="sub">${absoluteTime(date)}</span></time
   >`
 
-/** How long a run took, or takes so far. */
-export function ranFor({ startedAt, finishedAt }: Execution, now: Date = new Date()): string {
+type Times = Pick<Execution, 'startedAt' | 'finishedAt'>
+
+/** The time that a run took, or has taken so far. */
+export function ranFor({ startedAt, finishedAt }: Times, now: Date = new Date()): string {
   return startedAt ? duration((finishedAt ?? now).getTime() - startedAt.getTime()) : '–'
 }
 
-export const tokensOf = ({ usage }: Execution): string =>
+export const tokensOf = ({ usage }: Pick<Execution, 'usage'>): string =>
   usage ? count(usage.inputTokens + usage.outputTokens) : '–'
 
 /** What stands where a list would be. */
@@ -71,3 +83,7 @@ export const csrfField = (token: string): Html =>
 /** Text to copy: one click selects all of it. */
 export const copyable = (label: string, text: string): Html =>
   html`<pre class="code copyable" tabindex="0" aria-label="${label}"><code>${text}</code></pre>`
+
+/** The way from the first rows of a list to all of them. */
+export const viewAll = (path: string, total: number): Html | string =>
+  total > 0 ? html`<a href="${path}">View all ${count(total)}</a>` : ''

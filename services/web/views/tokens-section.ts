@@ -1,8 +1,9 @@
 import { html } from 'hono/html'
 import type { Deployment } from '../../platform/deployments.ts'
+import type { Page } from '../../platform/paging.ts'
 import type { Session } from '../../platform/sessions.ts'
 import type { StaticToken } from '../../platform/static-tokens.ts'
-import { csrfField, emptyState, problemBox, time } from './parts.ts'
+import { csrfField, emptyState, problemBox, time, viewAll } from './parts.ts'
 import type { Html } from './parts.ts'
 
 export interface TokenForm {
@@ -13,25 +14,30 @@ export interface TokenForm {
 export interface TokensSection {
   readonly session: Session
   readonly automation: Deployment
-  readonly tokens: readonly StaticToken[]
+  /** The newest ones. */
+  readonly tokens: Page<StaticToken>
   readonly form: TokenForm | undefined
 }
 
 /** The static tokens that may call an automation, and the form that issues one (SPEC 5.2). */
 export function tokensSection(section: TokensSection): Html {
-  const { tokens } = section
+  const { tokens, automation } = section
+  const path = `/automations/${automation.automationId}/tokens`
   return html`<section class="card flush" id="tokens" aria-labelledby="tokens-title">
-    <div class="card-head"><h2 id="tokens-title">Static tokens</h2></div>
-    ${
-      tokens.length > 0
-        ? tokensTable(section)
-        : emptyState('key', 'No tokens yet', 'A system needs one to call this automation.')
-    }
+    <div class="card-head">
+      <h2 id="tokens-title">Static tokens</h2>
+      ${viewAll(path, tokens.total)}
+    </div>
+    ${tokens.items.length > 0 ? tokensTable(automation, tokens.items) : noTokens()}
     ${issueForm(section)}
   </section>`
 }
 
-function tokensTable({ tokens, session, automation }: TokensSection): Html {
+export const noTokens = (): Html =>
+  emptyState('key', 'No tokens yet', 'Issue one for each system that will call this automation.')
+
+/** Tokens, each with the way to revoke it. */
+export function tokensTable(automation: Deployment, tokens: readonly StaticToken[]): Html {
   return html`<table class="list">
     <caption class="unseen">
       Static tokens
@@ -39,7 +45,7 @@ function tokensTable({ tokens, session, automation }: TokensSection): Html {
     <thead>
       <tr>
         <th scope="col">Name</th>
-        <th scope="col">Good for</th>
+        <th scope="col">Valid for</th>
         <th scope="col">Created</th>
         <th scope="col">Last used</th>
         <th scope="col"><span class="unseen">Action</span></th>
@@ -53,7 +59,7 @@ function tokensTable({ tokens, session, automation }: TokensSection): Html {
               <span class="break">${token.name}</span>
               <span class="sub mono">pat_…${token.lastFour}</span>
             </td>
-            <td data-label="Good for">
+            <td data-label="Valid for">
               ${token.deploymentId === null ? 'Whole organization' : 'This automation'}
             </td>
             <td data-label="Created" class="quiet">${time(token.createdAt)}</td>
@@ -61,15 +67,12 @@ function tokensTable({ tokens, session, automation }: TokensSection): Html {
               ${token.lastUsedAt ? time(token.lastUsedAt) : 'Never'}
             </td>
             <td class="action">
-              <form
-                method="post"
-                action="/automations/${automation.automationId}/tokens/${token.id}/revoke"
+              <a
+                class="button danger small"
+                href="/automations/${automation.automationId}/tokens/${token.id}/revoke"
+                aria-label="Revoke ${token.name}"
+                >Revoke</a
               >
-                ${csrfField(session.csrfToken)}
-                <button class="button danger small" aria-label="Revoke ${token.name}">
-                  Revoke
-                </button>
-              </form>
             </td>
           </tr>`,
       )}
@@ -97,7 +100,7 @@ function issueForm({ session, automation, form }: TokensSection): Html {
         />
       </label>
       <label
-        >Good for
+        >Valid for
         <select name="scope">
           <option value="automation">This automation</option>
           <option value="organization">Whole organization</option>

@@ -68,7 +68,15 @@ describe('connecting to a provider', () => {
     expect(JSON.stringify(body)).not.toMatch(/access_token|refresh_token/)
     expect((await world.call('GET', '/connections?organization_id=999')).body).toEqual({
       connections: [],
+      next_cursor: null,
     })
+    const first = await world.call('GET', `${path}&limit=1`)
+    const cursor = String(first.body['next_cursor'])
+    const rest = await world.call('GET', `${path}&cursor=${encodeURIComponent(cursor)}`)
+    expect([first, rest].flatMap((page) => page.body['connections'])).toEqual(body['connections'])
+    for (const wrong of ['limit=0', 'limit=501', 'limit=1&limit=2', 'cursor=', 'cursor=%00']) {
+      expect((await world.call('GET', `${path}&${wrong}`)).status).toBe(400)
+    }
     expect((await world.call('GET', '/providers')).body).toEqual({
       providers: [
         { name: 'acme-id', scopes: ['openid', 'files'] },

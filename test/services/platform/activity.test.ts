@@ -26,7 +26,9 @@ describe('the activity of an organization', () => {
     const stopped = await start(acme.research.id)
     await stopExecution(sql, stopped)
     await start(rival.research.id)
-    expect(await listAutomationActivity(sql, acme.organizationId)).toMatchObject([
+    const page = await listAutomationActivity(sql, acme.organizationId, { limit: 10 })
+    expect(page.total).toBe(2)
+    expect(page.items).toMatchObject([
       { name: 'acme digest', lastStatus: null, lastQueuedAt: null, executionsLastWeek: 0 },
       { name: 'acme research', lastStatus: 'stopped', executionsLastWeek: 1 },
     ])

@@ -99,10 +99,11 @@ it('binds an automation to a client only for its own organization (SPEC 5.3)', a
   expect((await findCallableAutomation(sql, automationId))?.automation.oauthClientId).toBeNull()
 })
 
-it('remembers the last client of each automation, for its own organization', async () => {
+it('remembers the last client of each automation', async () => {
   await recordClient(sql, ours.id, 'first')
   await recordClient(sql, ours.id, 'second')
-  const seen = await listClientSightings(sql, ours.organizationId)
+  const seen = await listClientSightings(sql, [ours.id, theirs.id])
   expect(seen.get(ours.id)).toMatchObject({ clientId: 'second', seenAt: expect.any(Date) })
-  expect((await listClientSightings(sql, theirs.organizationId)).size).toBe(0)
+  expect(seen.has(theirs.id)).toBe(false)
+  expect((await listClientSightings(sql, [])).size).toBe(0)
 })

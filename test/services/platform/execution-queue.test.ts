@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ensureDeployment, markOnline } from '../../../services/platform/deployments.ts'
 import type { Deployment } from '../../../services/platform/deployments.ts'
+import { countExecutions } from '../../../services/platform/execution-list.ts'
 import {
   completeExecution,
   failExecution,
@@ -11,7 +12,6 @@ import {
   takeExecutions,
 } from '../../../services/platform/execution-queue.ts'
 import {
-  countExecutions,
   findExecution,
   forgetKickoffKeys,
   kickoff,
@@ -184,10 +184,12 @@ describe('the execution queue', () => {
     expect(await stopExecution(sql, id)).toBe(false)
     expect(await renewLease(sql, taken)).toBe(false)
     expect(await failExecution(sql, taken, { code: 'x', message: 'x' })).toBe(false)
-    expect(await countExecutions(sql, deployment.organizationId)).toMatchObject({
-      stopped: 1,
-      running: 0,
-    })
+    expect(await countExecutions(sql, { organizationId: deployment.organizationId })).toMatchObject(
+      {
+        stopped: 1,
+        running: 0,
+      },
+    )
   })
 })
 
@@ -196,7 +198,9 @@ describe('kickoff with an idempotency key (SPEC 4.4)', () => {
     const request = { deploymentId: deployment.id, inputs: { a: 1 }, idempotencyKey: 'k1' }
     const ids = await Promise.all(Array.from({ length: 5 }, () => kickoff(sql, request)))
     expect(new Set(ids).size).toBe(1)
-    expect(await countExecutions(sql, deployment.organizationId)).toMatchObject({ queued: 1 })
+    expect(await countExecutions(sql, { organizationId: deployment.organizationId })).toMatchObject(
+      { queued: 1 },
+    )
   })
 
   it('refuses the key with other inputs', async () => {

@@ -7,12 +7,12 @@ import {
   listDeployments,
   markDown,
 } from '../../../services/platform/deployments.ts'
+import { listNewestExecutions } from '../../../services/platform/execution-list.ts'
 import {
   EXECUTION_STATUSES,
   findExecution,
   kickoff,
   listExecutions,
-  listRecentExecutions,
 } from '../../../services/platform/executions.ts'
 import { isEnabled, setFlag } from '../../../services/platform/feature-flags.ts'
 import {
@@ -158,7 +158,7 @@ describe('deployments', () => {
     const unknown = sql`update deployments set status = 'Crew is Fine' where id = ${id}`
     expect(await unknown.catch(sqlState)).toBe(CHECK_VIOLATION)
     await markDown(sql, id, { status: 'Crew has Failed', reason: 'ImagePullBackOff' })
-    expect(await listDeployments(sql, organizationId)).toMatchObject([
+    expect((await listDeployments(sql, organizationId, { limit: 10 })).items).toMatchObject([
       { status: 'Crew has Failed', statusReason: 'ImagePullBackOff' },
     ])
   })
@@ -182,10 +182,10 @@ describe('executions', () => {
     })
     expect(await findExecution(sql, theirs.id, id)).toBeUndefined()
     expect(await findExecution(sql, ours.id, 'nonsense')).toBeUndefined()
-    expect(await listRecentExecutions(sql, theirs.organizationId, 10)).toEqual([])
-    expect(await listRecentExecutions(sql, ours.organizationId, 10)).toMatchObject([
-      { id, automationName: 'runs-a' },
-    ])
+    const newest = ({ organizationId }: typeof ours) =>
+      listNewestExecutions(sql, { organizationId }, 10)
+    expect(await newest(theirs)).toEqual([])
+    expect(await newest(ours)).toMatchObject([{ id, automationName: 'runs-a' }])
     expect(await listExecutions(sql, ours.id, 10)).toMatchObject([{ id }])
   })
 
@@ -240,9 +240,12 @@ describe('LLM connections', () => {
     }
     await ensureLlmConnection(sql, connection)
     await ensureLlmConnection(sql, { ...connection, model: 'b' })
-    expect(await listLlmConnections(sql, organizationId)).toMatchObject([
+    expect((await listLlmConnections(sql, organizationId, { limit: 10 })).items).toMatchObject([
       { name: 'main', model: 'b' },
     ])
-    expect(await listLlmConnections(sql, organizationId + 1)).toEqual([])
+    expect(await listLlmConnections(sql, organizationId + 1, { limit: 10 })).toMatchObject({
+      items: [],
+      total: 0,
+    })
   })
 })

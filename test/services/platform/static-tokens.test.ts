@@ -69,8 +69,8 @@ describe('static tokens (SPEC 5.2)', () => {
   it('are listed with their last four characters and last use, and are gone once revoked', async () => {
     const token = await issue(present(sibling), 'automation')
     await acceptStaticToken(sql, token, present(sibling))
-    const listed = (await listStaticTokens(sql, present(sibling))).find(({ lastFour }) =>
-      token.endsWith(lastFour),
+    const listed = (await listStaticTokens(sql, present(sibling), { limit: 10 })).items.find(
+      ({ lastFour }) => token.endsWith(lastFour),
     )
     expect(listed).toMatchObject({ name: 'automation', lastUsedAt: expect.any(Date) })
     const { organizationId } = present(sibling)

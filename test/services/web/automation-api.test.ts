@@ -5,7 +5,8 @@ import {
   recordEvent,
   takeExecutions,
 } from '../../../services/platform/execution-queue.ts'
-import { countExecutions, stopExecution } from '../../../services/platform/executions.ts'
+import { countExecutions } from '../../../services/platform/execution-list.ts'
+import { stopExecution } from '../../../services/platform/executions.ts'
 import type { Deployment } from '../../../services/platform/deployments.ts'
 import { BASE_URL, createWorld, readObject } from './world.ts'
 import type { World } from './world.ts'
@@ -55,7 +56,7 @@ const kickoff = ({ body = JSON.stringify(BODY), headers = {} }: Kickoff = {}) =>
     headers: { 'content-type': 'application/json', ...headers },
   })
 
-const queued = async () => (await countExecutions(world.sql, world.acme.organizationId)).queued
+const queued = async () => (await countExecutions(world.sql, world.acme)).queued
 
 describe('POST kickoff (SPEC 4.4)', () => {
   it('queues a run and tells where its status is', async () => {

@@ -57,7 +57,9 @@ describe.skipIf(!chromium)('in a browser without JavaScript', () => {
     await page.getByRole('link', { name: 'I have copied it' }).click()
     expect(await page.content()).not.toContain(token)
     expect(await page.getByRole('row', { name: 'CRM' }).innerText()).toContain(token.slice(-4))
-    await page.getByRole('button', { name: 'Revoke CRM' }).click()
+    await page.getByRole('link', { name: 'Revoke CRM' }).click()
+    expect(await page.getByRole('heading').innerText()).toBe('Revoke the token CRM?')
+    await page.getByRole('button', { name: 'Revoke' }).click()
     expect(await page.getByRole('status').innerText()).toContain('The token is revoked.')
     expect((await call()).status).toBe(401)
 

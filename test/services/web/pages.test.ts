@@ -85,7 +85,7 @@ describe('the dashboard and the list of automations', () => {
     const page = await read('/')
     expect(page).toContain(`href="${pageOf()}/executions/${id}"`)
     expect(page).toContain('1,234')
-    expect(page).toContain('100 % success')
+    expect(page).toContain('100 % of 1')
     expect(page).toContain('1 execution in the last 24 hours, 0 of them failed or stopped')
     const list = await read('/automations')
     expect(list).toContain('>Completed</span>')
@@ -284,6 +284,23 @@ describe('the border between organizations', () => {
       where token_hash = sha256(${idle.token}::text::bytea)`
     const response = await world.app.request('/', { headers: { cookie: idle.cookie } })
     expect(response.status).toBe(303)
+  })
+})
+
+describe('what cannot be undone', () => {
+  it('is asked about first: a token to revoke', async () => {
+    const { sql, acme } = world
+    await world.issueToken(acme)
+    const [{ id }] = await sql<[{ id: number }]>`select id from static_tokens`
+    const path = `${pageOf()}/tokens/${id}/revoke`
+    const question = await read(path)
+    expect(question).toContain('<h1>Revoke the token test?</h1>')
+    expect(question).toContain('loses access to all automations of acme')
+    expect(await sql`select from static_tokens where revoked_at is not null`).toHaveLength(0)
+    expect((await post(path)).headers.get('location')).toContain('notice=token-revoked')
+    await read(path, 404)
+    await read(`${pageOf()}/tokens/99999999999/revoke`, 404)
+    await sql`delete from static_tokens`
   })
 })
 

@@ -8,7 +8,7 @@ export const components = `
   background: var(--surface);
   box-shadow: var(--shadow);
 }
-.card.flush { padding: 0; overflow: hidden; }
+.card.flush { padding: 0; overflow: hidden; container-type: inline-size; }
 .card.narrow { max-width: 680px; }
 .card.failed { border-color: color-mix(in srgb, var(--bad) 45%, var(--line)); }
 .card > * + *:not(.card-foot) { margin-top: 12px; }
@@ -127,7 +127,7 @@ table.list { width: 100%; border-collapse: collapse; font-variant-numeric: tabul
 .list :is(th, td):last-child { padding-right: 20px; }
 .list tbody tr:hover { background: color-mix(in srgb, var(--sunken) 45%, transparent); }
 .list .number { text-align: right; white-space: nowrap; }
-.list .quiet { white-space: nowrap; }
+.list .quiet, .list .lead a.mono, .list time .sub { white-space: nowrap; }
 .list .action { width: 1%; text-align: right; }
 .list .lead a { font-weight: 560; }
 .list td { overflow-wrap: anywhere; }
@@ -175,7 +175,8 @@ table.list { width: 100%; border-collapse: collapse; font-variant-numeric: tabul
 .code code { padding: 0; background: none; font-size: inherit; }
 .copyable { user-select: all; cursor: copy; }
 
-@media (max-width: 640px) {
+/* A table becomes a stack of rows where its card, not the screen, is too narrow for it. */
+@container (max-width: 580px) {
   .list thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .list, .list tbody { display: block; }
   .list tr {
@@ -199,6 +200,9 @@ table.list { width: 100%; border-collapse: collapse; font-variant-numeric: tabul
     color: var(--soft);
     font-size: 12px;
   }
+}
+
+@media (max-width: 640px) {
   .row > .button { width: 100%; }
   .row > label { flex: 1 1 100%; }
 }

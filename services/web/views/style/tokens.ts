@@ -24,6 +24,7 @@ export const tokens = `
   --busy-bar: #6d9bf6;
   --waiting: #8a5a00;
   --waiting-wash: #fcf2dc;
+  --edge: rgb(16 24 40 / 28%);
   --shadow: 0 1px 2px rgb(16 24 40 / 5%), 0 1px 3px rgb(16 24 40 / 4%);
   --radius: 12px;
   --radius-small: 8px;
@@ -57,6 +58,7 @@ export const tokens = `
     --busy-bar: #4a7fe6;
     --waiting: #f0bf62;
     --waiting-wash: #352710;
+    --edge: rgb(0 0 0 / 85%);
     --shadow: none;
   }
 }
@@ -77,6 +79,8 @@ h1, h2, p, dl, dd, ol, ul, figure, pre { margin: 0; padding: 0; }
 h1 { font-size: 22px; line-height: 1.25; font-weight: 650; letter-spacing: -0.015em; overflow-wrap: anywhere; }
 h2 { font-size: 15px; line-height: 1.35; font-weight: 620; letter-spacing: -0.005em; }
 ol, ul { list-style: none; }
+
+[hidden] { display: none !important; }
 
 a { color: var(--accent-strong); text-decoration: none; }
 a:hover { text-decoration: underline; text-underline-offset: 3px; }

@@ -1,0 +1,88 @@
+import { html } from 'hono/html'
+import type { Deployment } from '../../platform/deployments.ts'
+import { sumOf } from '../../platform/execution-list.ts'
+import type { ExecutionCounts, ListedExecution } from '../../platform/execution-list.ts'
+import { EXECUTION_STATUSES } from '../../platform/executions.ts'
+import type { ExecutionStatus } from '../../platform/executions.ts'
+import type { Page, PageRequest } from '../../platform/paging.ts'
+import type { Session } from '../../platform/sessions.ts'
+import { executionsTable } from './executions-table.ts'
+import { count } from './format.ts'
+import { page as frame } from './layout.ts'
+import { countLine, isEmpty, nothingHere, pager, queryOf, searchBox } from './pager.ts'
+import type { PagedList } from './pager.ts'
+import { emptyState, statusName } from './parts.ts'
+import type { Html } from './parts.ts'
+
+export interface ExecutionsPage {
+  readonly session: Session
+  /** Set: only the runs of this one. */
+  readonly automation?: Deployment
+  readonly status: ExecutionStatus | undefined
+  readonly counts: ExecutionCounts
+  readonly page: Page<ListedExecution>
+  readonly request: PageRequest
+}
+
+/** All runs of an organization, or of one automation, by page and by status. */
+export function executionsPage(view: ExecutionsPage): Html {
+  const { session, automation, page } = view
+  const list = listOf(view)
+  const of = ` of ${automation?.name ?? session.organization}`
+  return frame(
+    { title: 'Executions', session, current: automation ? '/automations' : '/executions' },
+    html`${automation ? crumbs(automation) : ''}
+      <div class="page-head">
+        <div>
+          <h1>Executions</h1>
+          <p class="hint">${countLine(list, of)}</p>
+        </div>
+        ${searchBox(list)}
+      </div>
+      ${statusFilter(view)}
+      <section class="card flush" aria-label="Executions">
+        ${page.items.length > 0 ? executionsTable('Executions', page.items) : noRows(list)}
+      </section>
+      ${pager(list)}`,
+  )
+}
+
+const crumbs = ({ automationId, name }: Deployment): Html =>
+  html`<nav class="crumbs" aria-label="Breadcrumb">
+    <a href="/automations">Automations</a><a href="/automations/${automationId}">${name}</a>
+  </nav>`
+
+const noRows = (list: PagedList): Html =>
+  isEmpty(list)
+    ? emptyState(
+        'pulse',
+        'No executions yet',
+        html`Start one from the page of an <a href="/automations">automation</a>, or call its API.`,
+      )
+    : nothingHere(list)
+
+const pathOf = ({ automation }: ExecutionsPage): string =>
+  automation ? `/automations/${automation.automationId}/executions` : '/executions'
+
+function listOf(view: ExecutionsPage): PagedList {
+  const { page, request, status } = view
+  const list = { path: pathOf(view), noun: 'execution', page, request }
+  return status === undefined ? list : { ...list, filter: { status } }
+}
+
+/** Each status with the number of its runs; the search stays. */
+function statusFilter(view: ExecutionsPage): Html {
+  const { counts, status, request } = view
+  const entry = (each: ExecutionStatus | undefined, name: string, number: number): Html => {
+    const query = queryOf({ status: each, q: request.search })
+    return html`<a
+      href="${pathOf(view)}${query}"
+      ${each === status ? html`aria-current="page"` : ''}
+      >${name} <span class="quiet">${count(number)}</span></a
+    >`
+  }
+  return html`<nav class="filter" aria-label="Status">
+    ${entry(undefined, 'All', sumOf(counts))}
+    ${EXECUTION_STATUSES.map((each) => entry(each, statusName(each), counts[each]))}
+  </nav>`
+}
