@@ -1,0 +1,93 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  BUILDERS,
+  buildCommand,
+  loadCommand,
+  mirrorCommands,
+  pushCommand,
+  saveCommand,
+} from './commands.ts'
+import type { Builder } from './commands.ts'
+import type { Options } from './options.ts'
+import { imagesOf } from './references.ts'
+import type { ChartImages } from './references.ts'
+
+type Command = readonly string[]
+type Print = (text: string) => void
+
+/** Builds the images and, as the options say, pushes or loads them. Raises when a command fails. */
+export async function buildImages(options: Options, print: Print): Promise<void> {
+  const images = imagesOf(options.overrides)
+  const builder = options.builder ?? findBuilder()
+  const directory = mkdtempSync(join(tmpdir(), 'platform-images-'))
+  try {
+    for (const command of plan(options, { builder, images, directory })) {
+      print(`${command.join(' ')}\n`)
+      if (!options.isDryRun) await run(command)
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+  print(advice(options, images))
+}
+
+interface Means {
+  readonly builder: Builder
+  readonly images: ChartImages
+  readonly directory: string
+}
+
+/** The commands in their order. */
+export function plan(
+  { thirdParty, push, cluster, extra }: Options,
+  { builder, images, directory }: Means,
+): readonly Command[] {
+  const foreign = thirdParty ? images.foreign : []
+  const references = [...images.own, ...foreign].map(({ reference }) => reference)
+  const archive = join(directory, 'image.tar')
+  return [
+    ...images.own.map((image) => buildCommand(builder, image, extra)),
+    ...foreign.flatMap((image) => mirrorCommands(builder, image)),
+    ...(push ? references.map((reference) => pushCommand(builder, reference)) : []),
+    ...(cluster === undefined
+      ? []
+      : references.flatMap((reference) => [
+          ['rm', '-f', archive],
+          saveCommand(builder, reference, archive),
+          loadCommand(cluster, archive),
+        ])),
+  ]
+}
+
+function findBuilder(): Builder {
+  const found = BUILDERS.find((name) => spawnSync(name, ['--version']).status === 0)
+  if (found !== undefined) return found
+  throw new Error(
+    `None of ${BUILDERS.join(', ')} is installed, and one of them has to build the images.`,
+  )
+}
+
+async function run([program = '', ...args]: Command): Promise<void> {
+  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  const ended: unknown[] = await once(child, 'close').catch((cause: unknown) => {
+    throw new Error(`${program} cannot be started; is it installed?`, { cause })
+  })
+  if (ended[0] !== 0) throw new Error(`${program} ended with ${String(ended[0])}.`)
+}
+
+/** The next step of whoever has just built the images. */
+function advice({ push, cluster, registry }: Options, images: ChartImages): string {
+  const references = images.own.map(({ reference }) => `  ${reference}\n`).join('')
+  const setting = registry === undefined ? '' : ` --set global.image.registry=${registry}`
+  if (push || cluster !== undefined) {
+    return `\nThe cluster can run:\n${references}Install with: helm install platform dist/chart -n platform --create-namespace${setting}\n`
+  }
+  return `\nBuilt on this machine:\n${references}The nodes of a cluster do not see them yet. Either
+  npm run images -- --registry registry.example.com --push     and install with --set global.image.registry=registry.example.com
+  npm run images -- --load kind                                (or minikube, k3s, containerd) for a cluster on this machine
+`
+}

@@ -1,0 +1,58 @@
+import type { ForeignImage, OwnImage } from './references.ts'
+
+export const BUILDERS = ['docker', 'podman', 'buildah'] as const
+export type Builder = (typeof BUILDERS)[number]
+
+export const CLUSTERS = ['kind', 'minikube', 'k3s', 'containerd'] as const
+export type Cluster = (typeof CLUSTERS)[number]
+
+type Command = readonly string[]
+
+/** Builds one target of the Dockerfile in the current directory. */
+export const buildCommand = (
+  builder: Builder,
+  { target, reference }: OwnImage,
+  extra: readonly string[] = [],
+): Command => [
+  builder,
+  'build',
+  ...(builder === 'buildah' ? ['--layers'] : []),
+  '--target',
+  target,
+  '--tag',
+  reference,
+  ...extra,
+  '.',
+]
+
+export const pushCommand = (builder: Builder, reference: string): Command => [
+  builder,
+  'push',
+  reference,
+]
+
+/** Copies an image of somebody else to the reference that the chart runs. */
+export const mirrorCommands = (
+  builder: Builder,
+  { source, reference }: ForeignImage,
+): readonly Command[] => [
+  [builder, 'pull', source],
+  ...(source === reference ? [] : [[builder, 'tag', source, reference]]),
+]
+
+/** Writes an image into an archive that every cluster loads. */
+export function saveCommand(builder: Builder, reference: string, file: string): Command {
+  return builder === 'buildah'
+    ? ['buildah', 'push', reference, `docker-archive:${file}:${reference}`]
+    : [builder, 'save', '--output', file, reference]
+}
+
+const LOAD: Readonly<Record<Cluster, Command>> = {
+  kind: ['kind', 'load', 'image-archive'],
+  minikube: ['minikube', 'image', 'load'],
+  k3s: ['k3s', 'ctr', 'images', 'import'],
+  containerd: ['ctr', '--namespace', 'k8s.io', 'images', 'import'],
+}
+
+/** Loads an archive into a cluster that runs on this machine. */
+export const loadCommand = (cluster: Cluster, file: string): Command => [...LOAD[cluster], file]

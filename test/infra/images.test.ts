@@ -1,0 +1,106 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { expect, test } from 'vitest'
+import { plan } from '../../infra/images/build-images.ts'
+import { CLUSTERS } from '../../infra/images/commands.ts'
+import type { Builder } from '../../infra/images/commands.ts'
+import { readOptions } from '../../infra/images/options.ts'
+import { imagesOf } from '../../infra/images/references.ts'
+
+const commandsOf = async (builder: Builder, ...args: string[]): Promise<readonly string[]> => {
+  const options = await readOptions(args)
+  if (!options) throw new Error('only the help')
+  const images = imagesOf(options.overrides)
+  return plan(options, { builder, images, directory: '/tmp/x' }).map((words) => words.join(' '))
+}
+
+test('every image of the default manifests is one that npm run images builds or mirrors', () => {
+  const { own, foreign } = imagesOf([])
+  const known = [...own, ...foreign].map(({ reference }) => reference)
+  const documents = ['04-postgres', '05-collector', '06-internal-registry', '07-buildkit', '09-web']
+  for (const name of documents) {
+    const text = readFileSync(`dist/${name}.yaml`, 'utf8')
+    for (const [, image = ''] of text.matchAll(/^ *(?:- )?image: (\S+)$/gm)) {
+      const reference = String(parse(image))
+      expect(known).toContainEqual(expect.stringMatching(new RegExp(`(^|/)${reference}$`)))
+    }
+  }
+})
+
+test('both images are built under the references of the chart', async () => {
+  const [platform, collector] = imagesOf([]).own.map(({ reference }) => reference)
+  expect(await commandsOf('docker')).toEqual([
+    `docker build --target platform --tag ${platform} .`,
+    `docker build --target collector --tag ${collector} .`,
+  ])
+})
+
+test('with a registry they are pushed to where global.image.registry makes the chart look', async () => {
+  const commands = await commandsOf('podman', '--registry', 'r.example:5000', '--push')
+  expect(commands.filter((line) => line.startsWith('podman push'))).toEqual([
+    expect.stringMatching(/^podman push r\.example:5000\/crew-platform\/platform:[\d.]+$/),
+    expect.stringMatching(/^podman push r\.example:5000\/crew-platform\/collector:[\d.]+$/),
+  ])
+})
+
+test('for a mirror the images of others come along, under the one path of the mirror', async () => {
+  const values = ['--values', 'infra/overrides/air-gapped.ts']
+  const commands = await commandsOf('docker', ...values, '--third-party', '--push')
+  const mirror = 'mirror.example.internal:5000/platform-mirror'
+  expect(commands).toContainEqual(
+    expect.stringMatching(
+      new RegExp(`^docker tag docker.io/moby/buildkit:\\S+ ${mirror}/buildkit:`),
+    ),
+  )
+  const pushed = commands.filter((line) => line.startsWith('docker push'))
+  expect(pushed).toHaveLength(5)
+  for (const line of pushed) expect(line).toContain(`${mirror}/`)
+})
+
+test.each(CLUSTERS)('--load %s saves an archive of each image and loads it', async (cluster) => {
+  const commands = await commandsOf('buildah', '--load', cluster)
+  const [platform] = imagesOf([]).own
+  expect(commands).toContain(
+    `buildah push ${platform?.reference} docker-archive:/tmp/x/image.tar:${platform?.reference}`,
+  )
+  expect(commands.at(-1)).toMatch(/ (load|import|image-archive) \/tmp\/x\/image\.tar$/)
+})
+
+test.each([
+  ['a push without a registry', ['--push'], /--registry/],
+  ['a cluster that is not known', ['--load', 'nomad'], /kind, minikube, k3s, containerd/],
+  ['a builder that is not known', ['--builder', 'kaniko'], /docker, podman, buildah/],
+  ['an option that is not known', ['--pushh'], /--pushh/],
+])('%s is refused with what is allowed', async (_what, args, message) => {
+  await expect(readOptions(args)).rejects.toThrow(message)
+})
+
+/** Runs the program with a directory of stand-ins for docker first in its path. */
+function runWith(script: string, args: readonly string[]) {
+  const directory = mkdtempSync(join(tmpdir(), 'docker-'))
+  try {
+    writeFileSync(join(directory, 'docker'), `#!/bin/sh\n${script}\n`)
+    chmodSync(join(directory, 'docker'), 0o755)
+    const env = { ...process.env, PATH: `${directory}:${process.env['PATH']}` }
+    const node = ['--import', 'tsx', 'infra/images/main.ts', ...args]
+    return spawnSync(process.execPath, node, { env, encoding: 'utf8' })
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+test('the first builder that is found builds, and what to do next is told', () => {
+  const { status, stdout } = runWith('exit 0', [])
+  expect(status).toBe(0)
+  expect(stdout).toContain('docker build --target platform')
+  expect(stdout).toContain('npm run images -- --load kind')
+})
+
+test('a build that fails ends with 1 and says which program failed', () => {
+  const { status, stderr } = runWith('test "$1" = --version', [])
+  expect(status).toBe(1)
+  expect(stderr).toContain('docker ended with 1')
+})
