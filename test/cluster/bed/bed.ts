@@ -1,0 +1,71 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildBaseImages, importBaseImages, loadOwnImages } from './images.ts'
+import { command } from './command.ts'
+import { startKubernetes } from './kubernetes.ts'
+import { inside, makeNamespaces } from './namespaces.ts'
+import { removeControlGroups, stopContainers } from './node.ts'
+import { programOf, waitForPart } from './parts.ts'
+import { makePlaces, network, places } from './places.ts'
+import { buildPrograms } from './programs.ts'
+import { startProcess, stopProcess } from './processes.ts'
+
+type Progress = (text: string) => void
+
+/** Brings the bed up as far as it is not: programs, images, cluster, and the project's images in it. */
+export async function bringUp(progress: Progress): Promise<void> {
+  makePlaces()
+  await buildPrograms(progress)
+  await buildBaseImages(progress)
+  progress('starting Kubernetes')
+  await makeNamespaces()
+  await startKubernetes()
+  await importBaseImages()
+  const manifest = readFileSync(join(import.meta.dirname, '../manifests/system.yaml'), 'utf8')
+  await kubectl(['apply', '-f', '-'], manifest)
+  startStandIns()
+  await waitForPart('kubelet', [
+    programOf('kubectl'),
+    'wait',
+    '--for=condition=Ready',
+    `node/${network.node}`,
+    '--timeout=10s',
+  ])
+  await loadOwnImages(progress)
+  await waitForPart('kubelet', [
+    programOf('kubectl'),
+    '-n',
+    'kube-system',
+    'rollout',
+    'status',
+    'deployment/coredns',
+    '--timeout=10s',
+  ])
+}
+
+const kubectl = (words: readonly string[], input = ''): Promise<string> =>
+  command(inside([programOf('kubectl'), ...words]), {
+    input,
+    env: { KUBECONFIG: places.kubeconfig },
+  })
+
+function startStandIns(): void {
+  const main = join(import.meta.dirname, '../stand-ins/main.ts')
+  startProcess(
+    'stand-ins',
+    inside([process.execPath, '--import', import.meta.resolve('tsx'), main]),
+  )
+}
+
+/** Takes the bed down: what it started and nothing else. The caches and the state of the cluster stay. */
+export async function takeDown(): Promise<void> {
+  const controllers = ['kubelet', 'kube-controller-manager', 'kube-scheduler', 'stand-ins']
+  await Promise.all(controllers.map(stopProcess))
+  await stopContainers().catch(() => undefined)
+  for (const part of ['kube-proxy', 'containerd', 'kube-apiserver', 'etcd']) await stopProcess(part)
+  await stopProcess('namespaces')
+  removeControlGroups()
+}
+
+/** Forgets the cluster, so that the next one starts from nothing; programs and images stay. */
+export const forgetState = (): void => rmSync(places.state, { recursive: true, force: true })

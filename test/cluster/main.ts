@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { bringUp, forgetState, takeDown } from './bed/bed.ts'
+import { inside, isUp } from './bed/namespaces.ts'
+import { places } from './bed/places.ts'
+import { coldParts, extendPath, missingRequirements } from './bed/requirements.ts'
+import { HELP, readOptions } from './options.ts'
+import type { Options } from './options.ts'
+import type { StepOutcome } from './walk/main.ts'
+
+const started = performance.now()
+const progress = (text: string): void => {
+  const seconds = String(Math.round((performance.now() - started) / 1000)).padStart(4)
+  process.stderr.write(`${seconds} s  ${text}\n`)
+}
+
+/** Walks inside the bed and returns what came of each step. */
+async function walk(names: readonly string[]): Promise<readonly StepOutcome[]> {
+  if (names.length === 0) return []
+  const file = join(places.state, 'walk.json')
+  rmSync(file, { force: true })
+  const main = join(import.meta.dirname, 'walk/main.ts')
+  const node = [process.execPath, '--import', import.meta.resolve('tsx'), main, file, ...names]
+  const [program = '', ...args] = inside(node)
+  const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  await once(child, 'close')
+  // The walk is a program of ours; it writes what its own type says.
+  return JSON.parse(readFileSync(file, 'utf8')) as StepOutcome[]
+}
+
+/** Why nothing is done here; undefined when something is. */
+function reasonToSkip({ ifWarm }: Options): string | undefined {
+  const missing = missingRequirements()
+  if (missing.length > 0) return `it needs ${missing.join('; ')}`
+  const cold = ifWarm ? coldParts() : []
+  return cold.length > 0
+    ? `not built yet: ${cold.join(', ')} (npm run test:cluster builds them)`
+    : undefined
+}
+
+function summary(outcomes: readonly StepOutcome[], seconds: number): string {
+  const failed = outcomes.filter(({ passed }) => !passed)
+  const verdict =
+    failed.length === 0 ? 'all passed' : `FAILED: ${failed.map(({ name }) => name).join(', ')}`
+  return `${outcomes.length} steps in ${seconds} s, ${verdict}\n`
+}
+
+async function run(options: Options): Promise<void> {
+  extendPath()
+  if (options.down) return takeDown()
+  const reason = reasonToSkip(options)
+  if (reason !== undefined) {
+    process.stderr.write(`the cluster bed was skipped: ${reason}\n`)
+    return
+  }
+  const wasUp = isUp()
+  if (options.fresh) {
+    await takeDown()
+    forgetState()
+  }
+  try {
+    await bringUp(progress)
+    progress('the bed is up')
+    const outcomes = await walk(options.steps)
+    const seconds = Math.round((performance.now() - started) / 1000)
+    const passed = outcomes.length === options.steps.length && outcomes.every((each) => each.passed)
+    process.exitCode = passed ? 0 : 1
+    const report = { passed, seconds, steps: outcomes }
+    process.stdout.write(
+      options.json ? `${JSON.stringify(report, null, 2)}\n` : summary(outcomes, seconds),
+    )
+  } finally {
+    if (options.keep || wasUp) progress(`the bed stays up; ${enter()}`)
+    else await takeDown()
+  }
+}
+
+/** How a person gets inside. */
+const enter = (): string =>
+  `enter it with: KUBECONFIG=${places.kubeconfig} PATH=${places.programs}:$PATH ${inside(['bash']).join(' ')}`
+
+try {
+  const options = readOptions(process.argv.slice(2))
+  if (options) await run(options)
+  else process.stdout.write(HELP)
+} catch (thrown) {
+  process.stderr.write(`${thrown instanceof Error ? thrown.message : String(thrown)}\n`)
+  process.exitCode = 2
+}

@@ -1,0 +1,3 @@
+module crew-platform/test/cluster/pause
+
+go 1.24.0

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
+import { words } from '../bed/words.ts'
+import {
+  addressOf,
+  chart,
+  comesTrue,
+  helm,
+  kubectl,
+  rolledOut,
+  upgrade,
+  valuesFile,
+} from './cluster.ts'
+import { ask, debugToken, isWell, readReport, reports } from './platform.ts'
+import type { Component, Report } from './platform.ts'
+import { NAMESPACE } from './step.ts'
+import type { Step } from './step.ts'
+
+/** Whether a component fails with this code. */
+function failsWith(report: Report, component: string, code: string): boolean {
+  const found: Component | undefined = report.components[component]
+  return found?.status === 'fail' && JSON.stringify(found).includes(`"${code}"`)
+}
+
+const scale = (what: string, replicas: number): Promise<string> =>
+  kubectl(words`scale ${what} -n ${NAMESPACE} --replicas=${String(replicas)}`)
+
+export const faults: readonly Step[] = [
+  {
+    name: 'worker-down',
+    sentence: 'without a worker the report is degraded and names the Deployment',
+    async run() {
+      await scale('deployment/platform-worker', 0)
+      await reports(
+        NAMESPACE,
+        'deployments_unready of platform-worker',
+        (report) =>
+          failsWith(report, 'platform_pods', 'deployments_unready') &&
+          (report.components['platform_pods']?.error ?? '').includes('platform-worker'),
+      )
+      assert.equal((await readReport(NAMESPACE)).status, 'degraded')
+      await scale('deployment/platform-worker', 1)
+      await isWell(NAMESPACE)
+      return 'degraded, then ok'
+    },
+  },
+  {
+    name: 'crew-gone',
+    sentence: 'a crew that was deleted is told as missing, and an upgrade brings it back',
+    async run() {
+      await kubectl(words`delete deployment crew-runner -n ${NAMESPACE}`)
+      await reports(NAMESPACE, 'crew_pods_unready of crew-runner', (report) =>
+        failsWith(report, 'designer', 'crew_pods_unready'),
+      )
+      await upgrade(NAMESPACE)
+      await isWell(NAMESPACE)
+      return 'degraded, then ok'
+    },
+  },
+  {
+    name: 'rights-gone',
+    sentence: 'without its RoleBinding web says which right is missing, and an upgrade restores it',
+    async run() {
+      await kubectl(words`delete rolebinding -n ${NAMESPACE} -l app.kubernetes.io/component=web`)
+      await reports(NAMESPACE, 'rbac_forbidden', (report) =>
+        failsWith(report, 'platform_pods', 'rbac_forbidden'),
+      )
+      await upgrade(NAMESPACE)
+      await isWell(NAMESPACE)
+      return 'rbac_forbidden, then ok'
+    },
+  },
+  {
+    name: 'collector-down',
+    sentence: 'without a collector the report is degraded with collector_unreachable',
+    async run() {
+      await scale('deployment/platform-collector', 0)
+      await reports(NAMESPACE, 'collector_unreachable', (report) =>
+        failsWith(report, 'collector', 'collector_unreachable'),
+      )
+      await scale('deployment/platform-collector', 1)
+      await isWell(NAMESPACE)
+      return 'degraded, then ok'
+    },
+  },
+  {
+    name: 'image-missing',
+    sentence:
+      'an upgrade to an image that is nowhere leaves the old pods serving, and the report says why it is stuck',
+    async run() {
+      await helm(
+        words`upgrade platform ${chart} -n ${NAMESPACE} --values ${valuesFile}
+          --set-string image.tag=missing`,
+      )
+      await reports(
+        NAMESPACE,
+        'a row of platform_pods with the reason of the pull',
+        ({ components }) =>
+          /ErrImagePull|ImagePullBackOff/.test(JSON.stringify(components['platform_pods'])),
+      )
+      const health = await fetch(`${await addressOf(NAMESPACE, 'platform-web')}/health`)
+      assert.equal(health.status, 200)
+      await helm(words`rollback platform -n ${NAMESPACE} --wait --timeout 10m`)
+      await rolledOut(NAMESPACE)
+      await isWell(NAMESPACE)
+      return 'told, then ok'
+    },
+  },
+  {
+    name: 'database-down',
+    sentence:
+      'without its database the platform still reports through its Service, and recovers by itself',
+    async run() {
+      await scale('statefulset/platform-postgres', 0)
+      const web = await addressOf(NAMESPACE, 'platform-web')
+      await comesTrue('/health is 503', async () => {
+        const answer = await fetch(`${web}/health`).catch(() => undefined)
+        return answer?.status === 503
+      })
+      // Longer than the readiness probe would have needed to take the pods out of the Service.
+      await delay(30_000)
+      const answer = await ask(`${web}/health/debug`, await debugToken(NAMESPACE))
+      assert.equal(answer.status, 503)
+      assert.match(await answer.text(), /"db_(unreachable|timeout)"/)
+      await scale('statefulset/platform-postgres', 1)
+      await isWell(NAMESPACE)
+      return '503 with the report, then ok'
+    },
+  },
+]
