@@ -12,7 +12,7 @@ describe('the access of the diagnostic probe (7, platform_pods)', () => {
       { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list'] },
     ])
     expect(find(objects, 'RoleBinding', 'platform-health').subjects).toEqual([
-      { kind: 'ServiceAccount', name: 'demo-web' },
+      { kind: 'ServiceAccount', name: 'demo-web', namespace: 'prod' },
     ])
     expect(web().spec).toMatchObject({
       serviceAccountName: 'demo-web',
