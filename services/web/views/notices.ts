@@ -5,6 +5,7 @@ const NOTICES = {
   'client-bound': 'The OAuth Client ID is saved. It holds for the next call.',
   'client-unbound':
     'The automation has no OAuth client any more. Its tokens are refused from now on.',
+  'password-changed': 'Your password is changed, and your other sessions are over.',
   stopped: 'The execution is stopped.',
   'platform-health-unavailable':
     'The health report exists on Kubernetes only, with PLATFORM_SELF_HOSTED=true. This deployment has none.',
