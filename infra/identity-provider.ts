@@ -12,6 +12,7 @@ const hasAdminClaim = all(hasIdentityProvider, isSet(auth.adminClaim))
 /** What web has to know to sign people in. */
 export const signInEnv = {
   AUTH_PROVIDER: auth.provider,
+  AUTH_PASSWORDS: setWhen(hasIdentityProvider, auth.passwords),
   OIDC_ISSUER_URL: setWhen(hasIdentityProvider, auth.issuerUrl),
   OIDC_CLIENT_ID: setWhen(hasIdentityProvider, auth.clientId),
   OIDC_CLIENT_SECRET: setWhen(hasIdentityProvider, fromSecret('OIDC_CLIENT_SECRET')),

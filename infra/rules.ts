@@ -92,6 +92,11 @@ export const rules: readonly Rule[] = [
     ),
   ),
   refuse(
+    'auth.passwords must be on while auth.provider is local: nobody could sign in',
+    not(hasIdentityProvider),
+    equals(auth.passwords, 'off'),
+  ),
+  refuse(
     'auth.issuerUrl is required unless auth.provider is local',
     hasIdentityProvider,
     not(isSet(auth.issuerUrl)),

@@ -1,4 +1,4 @@
-import { group, string } from '../template/schema.ts'
+import { group, string, word } from '../template/schema.ts'
 import * as type from '../value-types.ts'
 
 /** Who signs people in. */
@@ -7,6 +7,11 @@ export const auth = group('How people sign in.', {
     'local',
     'Kind of identity provider, such as `oidc`, `okta`, `entra_id`, `auth0` or `keycloak`. `local` means passwords.',
     { pattern: /^[a-z0-9_-]{1,40}$/, expected: 'a word such as local, oidc or okta' },
+  ),
+  passwords: word(
+    ['on', 'off'],
+    'on',
+    'Whether people may sign in with a password as well. `off` leaves the identity provider only.',
   ),
   issuerUrl: type.optionalUrl(
     'Issuer of the provider, under which `/.well-known/openid-configuration` answers.',

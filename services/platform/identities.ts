@@ -24,14 +24,17 @@ export interface KnownIdentity {
 /**
  * The user of an identity, made at its first sign-in in the default organization. Its roles from claims become those
  * of today, and when that changes its rights all of its sessions end. A local account is never touched, whatever
- * its address.
+ * its address. Answers undefined for a user who is disabled, and changes no role then.
  */
-export async function recognizeIdentity(sql: Database, identity: Identity): Promise<KnownIdentity> {
+export async function recognizeIdentity(
+  sql: Database,
+  identity: Identity,
+): Promise<KnownIdentity | undefined> {
   const { issuer, subject, email, name, roles } = identity
   return sql.begin(async (transaction) => {
-    const userId =
-      (await refresh(transaction, identity)) ??
-      (await insert(transaction, { issuer, subject, email, name }))
+    const known = await refresh(transaction, identity)
+    if (known?.isDisabled) return undefined
+    const userId = known?.id ?? (await insert(transaction, { issuer, subject, email, name }))
     const granted = await grantClaimed(transaction, userId, roles)
     const withdrawn = await withdrawUnclaimed(transaction, userId, roles)
     if (granted.length + withdrawn.length > 0) await deleteSessionsOf(transaction, userId)
@@ -42,11 +45,12 @@ export async function recognizeIdentity(sql: Database, identity: Identity): Prom
 async function refresh(
   sql: Queryable,
   { issuer, subject, email, name }: Identity,
-): Promise<number | undefined> {
-  const [found] = await sql<{ id: number }[]>`
+): Promise<{ id: number; isDisabled: boolean } | undefined> {
+  const [found] = await sql<{ id: number; isDisabled: boolean }[]>`
     update users set email = ${email}, name = ${name}
-    where issuer = ${issuer} and subject = ${subject} returning id`
-  return found?.id
+    where issuer = ${issuer} and subject = ${subject}
+    returning id, disabled_at is not null as is_disabled`
+  return found
 }
 
 async function insert(sql: Queryable, user: Omit<Identity, 'roles'>): Promise<number> {

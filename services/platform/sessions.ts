@@ -9,6 +9,8 @@ const IDLE = '2 hours'
 export interface Session {
   readonly user: User
   readonly organization: string
+  /** Signs in with a password of this platform, rather than through an identity provider. */
+  readonly isLocal: boolean
   /** Every form of this session carries it back. */
   readonly csrfToken: string
 }
@@ -32,6 +34,7 @@ interface SessionRow {
   name: string
   roles: User['roles']
   organization: string
+  isLocal: boolean
   csrfToken: string
 }
 
@@ -44,18 +47,21 @@ export async function findSession(sql: Queryable, token: string): Promise<Sessio
         and expires_at > now() and last_seen_at > now() - ${IDLE}::interval
       returning user_id, csrf_token)
     select live.user_id, live.csrf_token, u.organization_id, u.email, u.name,
-      o.name as organization,
+      o.name as organization, u.issuer is null as is_local,
       array(select distinct role from user_roles r where r.user_id = u.id order by role) as roles
-    from live join users u on u.id = live.user_id join organizations o on o.id = u.organization_id`
+    from live join users u on u.id = live.user_id and u.disabled_at is null
+      join organizations o on o.id = u.organization_id`
   if (!row) return undefined
-  const { userId: id, organizationId, email, name, roles, organization, csrfToken } = row
-  return { user: { id, organizationId, email, name, roles }, organization, csrfToken }
+  const { userId: id, organizationId, email, name, roles, ...session } = row
+  const { organization, isLocal, csrfToken } = session
+  return { user: { id, organizationId, email, name, roles }, organization, isLocal, csrfToken }
 }
 
 /** Whether a token opens a live session of a user who has the role now. Reads only: the session does not count as used. */
 export async function hasLiveRole(sql: Queryable, token: string, role: Role): Promise<boolean> {
   const found = await sql`
     select from sessions s join user_roles r on r.user_id = s.user_id
+      join users u on u.id = s.user_id and u.disabled_at is null
     where s.token_hash = ${hashOf(token)} and r.role = ${role}
       and s.expires_at > now() and s.last_seen_at > now() - ${IDLE}::interval`
   return found.length > 0
@@ -81,6 +87,17 @@ export async function deleteSession(sql: Queryable, token: string): Promise<stri
 /** Ends all sessions of a user whose rights changed: the next one has a new id (fixation). Returns how many ended. */
 export async function deleteSessionsOf(sql: Queryable, userId: number): Promise<number> {
   return (await sql`delete from sessions where user_id = ${userId}`).count
+}
+
+/** Ends the sessions of a user but the one of that token. Returns how many ended. */
+export async function deleteOtherSessions(
+  sql: Queryable,
+  userId: number,
+  token: string,
+): Promise<number> {
+  const ended = await sql`
+    delete from sessions where user_id = ${userId} and token_hash <> ${hashOf(token)}`
+  return ended.count
 }
 
 /** Removes what is over; a sign-in is a good moment. */

@@ -45,13 +45,19 @@ export async function revokeRole(sql: Queryable, userId: number, role: Role): Pr
   return revoked.length > 0
 }
 
+export interface Credentials {
+  readonly id: number
+  readonly passwordHash: string | null
+  readonly isDisabled: boolean
+}
+
 /** What a local sign-in needs to know of an address, if there is such a local user. */
 export async function findCredentials(
   sql: Queryable,
   email: string,
-): Promise<{ id: number; passwordHash: string | null } | undefined> {
-  const [found] = await sql<{ id: number; passwordHash: string | null }[]>`
-    select id, password_hash from users where email = ${email.toLowerCase()} and issuer is null`
+): Promise<Credentials | undefined> {
+  const [found] = await sql<Credentials[]>`
+    select id, password_hash, disabled_at is not null as is_disabled from users where email = ${email.toLowerCase()} and issuer is null`
   return found
 }
 

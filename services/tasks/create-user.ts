@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { DEFAULT_ORGANIZATION, ensureOrganization } from '../platform/organizations.ts'
 import { hashPassword } from '../platform/passwords.ts'
 import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
+import { newPassword } from './accounts.ts'
 
 /**
  * Creates a platform administrator with a random password, in the organization of that name. Returns the password,
@@ -20,9 +20,12 @@ export async function createAdministrator(
     )
   }
   if (await findCredentials(sql, email)) {
-    throw new AppError('conflict', `There is a user ${email} already.`)
+    throw new AppError(
+      'conflict',
+      `There is a user ${email} already. \`users:password ${email}\` gives a new password, \`users:enable ${email}\` lets a disabled one in again, \`users:grant ${email}\` makes an administrator.`,
+    )
   }
-  const password = randomBytes(15).toString('base64url')
+  const password = newPassword()
   const passwordHash = await hashPassword(password)
   const { id: organizationId } = await ensureOrganization(sql, { name: organization })
   const id = await ensureUser(sql, { organizationId, email, name: email, passwordHash })

@@ -7,6 +7,7 @@ import { AppError } from '../shared/errors.ts'
 import { createKubernetes, inClusterAddress } from '../shared/kubernetes.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
+import { disable, enable, printUsers, resetPassword } from './accounts.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
 import { createOrganizationToken } from './create-token.ts'
 import { createAdministrator } from './create-user.ts'
@@ -57,6 +58,23 @@ const TASKS: Readonly<Record<string, Task>> = {
       const password = await createAdministrator(sql, { email, organization })
       process.stdout.write(`${password}\n`)
     },
+  ),
+  'users:list': onDatabase(
+    'every user: id, state, roles, organization, address, way of signing in',
+    (sql) => printUsers(sql, (line) => void process.stdout.write(`${line}\n`)),
+  ),
+  'users:password': onDatabase(
+    'EMAIL|ID: give a local account a new password and print it, once; its sessions end',
+    async (sql, log, [who = '']) => {
+      process.stdout.write(`${await resetPassword(sql, who, log)}\n`)
+    },
+  ),
+  'users:disable': onDatabase(
+    'EMAIL|ID: end the sessions of a user and let nobody in as that user',
+    (sql, log, [who = '']) => disable(sql, who, log),
+  ),
+  'users:enable': onDatabase('EMAIL|ID: let a disabled user in again', (sql, log, [who = '']) =>
+    enable(sql, who, log),
   ),
   'tokens:create': onDatabase(
     'ORGANIZATION NAME: issue a token for a whole organization and print it, once',

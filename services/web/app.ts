@@ -3,6 +3,7 @@ import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { healthRoutes } from '../shared/health.ts'
 import { requestLog } from '../shared/log.ts'
 import { createIdentityProvider } from './auth/oidc/provider.ts'
+import { createPasswordChecks } from './auth/password-checks.ts'
 import { openGate } from './auth/access-token/open-gate.ts'
 import { createSeenAdministrators } from './auth/seen-administrators.ts'
 import type { WebApp, WebDeps, WebOptions } from './context.ts'
@@ -22,6 +23,7 @@ import { healthDebugRoutes } from './routes/health-debug.ts'
 import { llmConnectionRoutes } from './routes/llm-connections.ts'
 import { oauthSettingsRoutes } from './routes/oauth-settings.ts'
 import { openApiRoutes } from './routes/openapi.ts'
+import { passwordRoutes } from './routes/password.ts'
 import { platformHealthRoutes } from './routes/platform-health.ts'
 import { resourceMetadataRoutes } from './routes/resource-metadata.ts'
 import { signInRoutes } from './routes/sign-in.ts'
@@ -51,7 +53,9 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', assetRoutes())
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
-  app.route('/', signInRoutes(deps, createIdentityProvider(deps.config)))
+  const passwords = createPasswordChecks()
+  app.route('/', signInRoutes(deps, { provider: createIdentityProvider(deps.config), passwords }))
+  app.route('/', passwordRoutes(deps, passwords))
   app.route('/', automationApiRoutes(deps, judge))
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))

@@ -53,6 +53,8 @@ const variables = v.object({
     v.pipe(v.string(), v.regex(/^[a-z0-9_-]{1,40}$/, 'must be a word such as local, oidc or okta')),
     'local',
   ),
+  /** `off`: people sign in through the identity provider only. */
+  AUTH_PASSWORDS: v.optional(word(['on', 'off'] as const), 'on'),
   OIDC_ISSUER_URL: optional(httpUrl()),
   OIDC_CLIENT_ID: optional(text()),
   OIDC_CLIENT_SECRET: optional(text()),
@@ -90,6 +92,9 @@ const oidcTogether = v.rawCheck<v.InferOutput<typeof variables>>(({ dataset, add
   const isLocal = given['AUTH_PROVIDER'] === 'local'
   for (const name of ['OIDC_ISSUER_URL', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']) {
     if (!isLocal && !isSet(name)) miss(name, 'is required unless AUTH_PROVIDER is "local"')
+  }
+  if (isLocal && given['AUTH_PASSWORDS'] === 'off') {
+    miss('AUTH_PASSWORDS', 'must be "on" while AUTH_PROVIDER is "local": nobody could sign in')
   }
   const [claim, value] = ['OIDC_ADMIN_CLAIM', 'OIDC_ADMIN_VALUE'] as const
   if (isSet(value) && !isSet(claim)) miss(claim, `is required with ${value}`)

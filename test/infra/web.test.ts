@@ -99,6 +99,7 @@ describe('the sign-in', () => {
     const auth = { provider: 'okta', issuerUrl: 'https://idp.example.com', clientId: 'platform' }
     expect(variables({ auth, secrets: { OIDC_CLIENT_SECRET: 'client-secret' } })).toEqual([
       { name: 'AUTH_PROVIDER', value: 'okta' },
+      { name: 'AUTH_PASSWORDS', value: 'on' },
       { name: 'OIDC_ISSUER_URL', value: 'https://idp.example.com' },
       { name: 'OIDC_CLIENT_ID', value: 'platform' },
       {
@@ -126,6 +127,9 @@ describe('the sign-in', () => {
   })
 
   it('lists everything that is missing at once', () => {
+    expect(() => manifests({ auth: { passwords: 'off' } })).toThrow(
+      'auth.passwords must be on while auth.provider is local: nobody could sign in',
+    )
     expect(() => manifests({ auth: { provider: 'oidc', adminValue: 'admins' } })).toThrow(
       /auth\.issuerUrl is required.*auth\.clientId is required.*OIDC_CLIENT_SECRET.*auth\.adminClaim is required/s,
     )

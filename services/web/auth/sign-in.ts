@@ -3,6 +3,7 @@ import {
   countFailure,
   throttledForSeconds,
 } from '../../platform/sign-in-failures.ts'
+import { accountSubject } from '../../platform/accounts.ts'
 import type { Throttle } from '../../platform/sign-in-failures.ts'
 import { createSession, deleteExpiredSessions, deleteSession } from '../../platform/sessions.ts'
 import { findCredentials } from '../../platform/users.ts'
@@ -36,14 +37,14 @@ export function createSignIn(
   verify: (password: string, hash: string | null) => Promise<boolean>,
 ): (attempt: SignInAttempt) => Promise<SignInResult> {
   return async function signIn({ email, password, address, earlierToken }) {
-    const account = throttle(`account:${email}`, ACCOUNT_ATTEMPTS_MAX)
+    const account = accountThrottle(email)
     const origin = addressThrottle(address)
     const retryAfterSeconds = await throttledFor(sql, account, origin)
     if (retryAfterSeconds > 0) return { outcome: 'throttled', retryAfterSeconds }
 
     const credentials = await findCredentials(sql, email)
     const good = await verify(password, credentials?.passwordHash ?? null)
-    if (!good || !credentials) {
+    if (!good || !credentials || credentials.isDisabled) {
       await countFailure(sql, origin)
       return { outcome: 'refused', userId: credentials?.id }
     }
@@ -55,6 +56,10 @@ export function createSignIn(
   }
 }
 
+/** Attempts at the password of one account. */
+export const accountThrottle = (email: string): Throttle =>
+  throttle(accountSubject(email), ACCOUNT_ATTEMPTS_MAX)
+
 /** Failures from one address, with a password or through the identity provider. */
 export const addressThrottle = (address: string): Throttle =>
   throttle(`address:${address}`, ADDRESS_FAILURES_MAX)
@@ -65,7 +70,18 @@ const throttle = (subject: string, limit: number): Throttle => ({
   windowSeconds: WINDOW_SECONDS,
 })
 
-async function throttledFor(sql: Database, account: Throttle, origin: Throttle): Promise<number> {
+/** As people are told. */
+export function tooManyAttempts(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60)
+  return `Too many attempts. Try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`
+}
+
+/** Counts an attempt. Returns 0, or after how many seconds to try again when there were too many. */
+export async function throttledFor(
+  sql: Database,
+  account: Throttle,
+  origin: Throttle,
+): Promise<number> {
   const addressSeconds = await throttledForSeconds(sql, origin)
   if (addressSeconds > 0) return addressSeconds
   // Counted before the password is looked at: attempts sent all at once do not pass the limit together.

@@ -14,7 +14,7 @@ import { completeSignIn } from '../auth/oidc/sign-in.ts'
 import type { OidcSignIn } from '../auth/oidc/sign-in.ts'
 import { failureOf, signInError } from '../auth/oidc/sign-in-errors.ts'
 import { bindSignInForm } from '../auth/sign-in-form.ts'
-import { addressThrottle } from '../auth/sign-in.ts'
+import { addressThrottle, tooManyAttempts } from '../auth/sign-in.ts'
 import type { WebApp, WebDeps } from '../context.ts'
 import { signInPage } from '../views/sign-in-page.ts'
 
@@ -96,7 +96,8 @@ function answerFailure(
   Object.assign(c.var.wide, { audit: 'sign_in_failed', method: 'oidc', reason, address })
   if (thrown.status >= 500) c.var.wide['error'] = thrown.message
   const csrfToken = bindSignInForm(c, deps)
-  const page = { csrfToken, next, provider: provider.name, problem: thrown.message }
+  const passwords = deps.config.AUTH_PASSWORDS === 'on'
+  const page = { csrfToken, next, provider: provider.name, passwords, problem: thrown.message }
   return c.html(signInPage(page), thrown.status, thrown.headers)
 }
 
@@ -122,10 +123,7 @@ function requireGet(c: Context): void {
 }
 
 function tooMany(seconds: number): AppError {
-  const minutes = Math.ceil(seconds / 60)
-  return signInError(
-    ['rate_limited', 'throttled'],
-    `Too many attempts. Try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
-    { 'retry-after': String(seconds) },
-  )
+  return signInError(['rate_limited', 'throttled'], tooManyAttempts(seconds), {
+    'retry-after': String(seconds),
+  })
 }

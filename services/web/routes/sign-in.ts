@@ -1,19 +1,18 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
-import { verifyPassword } from '../../platform/passwords.ts'
 import { deleteSession } from '../../platform/sessions.ts'
 import type { Wide } from '../../shared/log.ts'
 import { clientAddress } from '../auth/client-address.ts'
 import { cookieNames, cookieOptions } from '../auth/cookies.ts'
 import { formExpired, readForm, requireForm, requireSameOrigin } from '../auth/forms.ts'
-import { createGate } from '../auth/gate.ts'
 import { nextPage } from '../auth/next-page.ts'
 import { openIdToken } from '../auth/oidc/attempt.ts'
 import type { IdentityProvider } from '../auth/oidc/provider.ts'
+import type { PasswordChecks } from '../auth/password-checks.ts'
 import { readSession, requireSession } from '../auth/session.ts'
 import { bindSignInForm, isOwnSignInForm } from '../auth/sign-in-form.ts'
-import { createSignIn } from '../auth/sign-in.ts'
+import { createSignIn, tooManyAttempts } from '../auth/sign-in.ts'
 import type { SignInResult } from '../auth/sign-in.ts'
 import type { SignedIn, WebApp, WebDeps } from '../context.ts'
 import type { Html } from '../views/parts.ts'
@@ -23,28 +22,46 @@ import { signedOutPage } from '../views/signed-out-page.ts'
 import { oidcSignInRoutes } from './oidc-sign-in.ts'
 
 const EMAIL_LENGTH_MAX = 254
-/** Each check of a password takes 128 MiB while it runs. */
-const PASSWORD_CHECKS = {
-  concurrent: 2,
-  waitingMax: 30,
-  busy: 'Too many people sign in right now. Try again in a moment.',
+export interface SignInParts {
+  readonly provider: IdentityProvider | undefined
+  readonly passwords: PasswordChecks
 }
 
-/** Signing in with a password, and out. With an identity provider the password is for need. */
-export function signInRoutes(deps: WebDeps, provider?: IdentityProvider): Hono<WebApp> {
-  const { sql, config } = deps
+type Shown = Omit<SignInPage, 'csrfToken' | 'provider' | 'passwords'>
+
+/** Signing in, through the identity provider or with a password, and out. */
+export function signInRoutes(deps: WebDeps, { provider, passwords }: SignInParts): Hono<WebApp> {
   const routes = new Hono<WebApp>()
-  const baseUrl = config.PLATFORM_BASE_URL
-  const sessionCookie = cookieNames(baseUrl).session
-  const signIn = createSignIn(sql, createGate(verifyPassword, PASSWORD_CHECKS))
-  const showForm = (c: Context, shown: Omit<SignInPage, 'csrfToken' | 'provider'>): Html =>
-    signInPage({ ...shown, csrfToken: bindSignInForm(c, deps), provider: provider?.name })
+  const hasPasswords = deps.config.AUTH_PASSWORDS === 'on'
+  const showForm = (c: Context, shown: Shown): Html => {
+    const csrfToken = bindSignInForm(c, deps)
+    return signInPage({ ...shown, csrfToken, provider: provider?.name, passwords: hasPasswords })
+  }
 
   routes.get('/sign-in', async (c) => {
     const next = nextPage(c.req.query('next'))
     if (await readSession(c, deps)) return c.redirect(next, 303)
     return c.html(showForm(c, { next }))
   })
+
+  if (hasPasswords) routes.route('/', passwordSignInRoutes(deps, { passwords, showForm }))
+  if (provider) routes.route('/', oidcSignInRoutes(deps, provider))
+  routes.route('/', signOutRoutes(deps, provider))
+  return routes
+}
+
+interface PasswordDesk {
+  readonly passwords: PasswordChecks
+  readonly showForm: (c: Context, shown: Shown) => Html
+}
+
+/** With an identity provider the password is for need. */
+function passwordSignInRoutes(deps: WebDeps, { passwords, showForm }: PasswordDesk): Hono<WebApp> {
+  const { sql, config } = deps
+  const routes = new Hono<WebApp>()
+  const baseUrl = config.PLATFORM_BASE_URL
+  const sessionCookie = cookieNames(baseUrl).session
+  const signIn = createSignIn(sql, passwords.verify)
 
   routes.post('/sign-in', async (c) => {
     requireSameOrigin(c, baseUrl)
@@ -68,8 +85,6 @@ export function signInRoutes(deps: WebDeps, provider?: IdentityProvider): Hono<W
     return c.redirect(next, 303)
   })
 
-  if (provider) routes.route('/', oidcSignInRoutes(deps, provider))
-  routes.route('/', signOutRoutes(deps, provider))
   return routes
 }
 
@@ -112,8 +127,7 @@ function auditOf(result: SignInResult): Wide {
 
 function explain(result: SignInResult): string {
   if (result.outcome !== 'throttled') return 'The email address or the password is not right.'
-  const minutes = Math.ceil(result.retryAfterSeconds / 60)
-  return `Too many attempts. Try again in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`
+  return tooManyAttempts(result.retryAfterSeconds)
 }
 
 function retryOf(result: SignInResult): Record<string, string> {

@@ -108,12 +108,13 @@ function shell({ title, refreshSeconds, goTo }: Head, body: Html): Html {
 const mark = (): Html =>
   html`<img class="mark" src="${iconAsset.path}" alt="" width="28" height="28" />`
 
-function account({ user, organization, csrfToken }: Session): Html {
+function account({ user, organization, csrfToken, isLocal }: Session): Html {
   return html`<div class="account">
     <div class="account-names">
       <span class="account-name">${user.name}</span>
       <span class="account-organization">${organization}</span>
     </div>
+    ${isLocal ? passwordLink() : ''}
     <form method="post" action="/sign-out">
       ${csrfField(csrfToken)}
       <button class="quiet-button" title="Sign out">
@@ -122,3 +123,8 @@ function account({ user, organization, csrfToken }: Session): Html {
     </form>
   </div>`
 }
+
+const passwordLink = (): Html =>
+  html`<a class="quiet-button" href="/account/password" title="Change the password">
+    ${icon('key')}<span class="unseen">Change the password</span>
+  </a>`

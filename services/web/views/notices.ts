@@ -5,6 +5,7 @@ const NOTICES = {
   'client-bound': 'The OAuth Client ID is saved. It holds for the next call.',
   'client-unbound':
     'The automation has no OAuth client any more. Its tokens are refused from now on.',
+  'password-changed': 'Your password is changed, and your other sessions are over.',
   stopped: 'The execution is stopped.',
   'llm-connection-created': 'The connection is created. Test it here.',
   'llm-connection-saved': 'The connection is saved.',

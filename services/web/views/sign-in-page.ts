@@ -9,6 +9,8 @@ export interface SignInPage {
   readonly next: string
   /** Set: people sign in there, and with a password only in need. */
   readonly provider?: string | undefined
+  /** False: nobody signs in with a password. */
+  readonly passwords: boolean
   readonly email?: string
   readonly problem?: string
 }
@@ -30,10 +32,13 @@ const startUrl = (next: string): string =>
 /** A link and no form: our policy lets forms lead to this host only. */
 const providerFirst = (page: SignInPage, url: string, provider: string): Html =>
   html`<a class="button primary wide" href="${url}">Sign in with ${provider}</a>
-    <details class="other-way" ${page.email === undefined ? '' : html`open`}>
-      <summary>Use a password instead</summary>
-      ${passwordForm(page)}
-    </details>`
+    ${page.passwords ? passwordInNeed(page) : ''}`
+
+const passwordInNeed = (page: SignInPage): Html =>
+  html`<details class="other-way" ${page.email === undefined ? '' : html`open`}>
+    <summary>Use a password instead</summary>
+    ${passwordForm(page)}
+  </details>`
 
 function passwordForm({ csrfToken, next, provider, email = '' }: SignInPage): Html {
   const first = email === '' && provider === undefined ? html`autofocus` : ''

@@ -57,6 +57,7 @@ function completeWays({ ingress, httpRoute }: Mutable<Values>): void {
 }
 
 function completeSignIn({ auth, secrets }: Mutable<Values>): void {
+  if (auth.provider === 'local') auth.passwords = 'on'
   auth.issuerUrl ||= 'https://idp.example.com'
   auth.clientId ||= 'platform'
   if (auth.adminClaim === '') auth.adminValue = ''

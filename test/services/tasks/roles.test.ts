@@ -54,13 +54,13 @@ describe('users:grant and users:revoke', () => {
   })
 
   it('name people of an identity provider by id: anybody may have their address', async () => {
-    const { userId: other } = await recognizeIdentity(sql, {
+    const mallory = { subject: 'mallory', email: 'boss@example.com', name: 'Boss' }
+    const known = await recognizeIdentity(sql, {
       issuer: 'https://idp.test',
-      subject: 'mallory',
-      email: 'boss@example.com',
-      name: 'Boss',
+      ...mallory,
       roles: [],
     })
+    const other = Number(known?.userId)
     await expect(change('grant', 'boss@example.com')).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringContaining(`  ${other}: mallory of https://idp.test`),
@@ -73,8 +73,9 @@ describe('users:grant and users:revoke', () => {
   it('take back only what was granted by hand, never what a claim gives', async () => {
     const identity = { issuer: 'https://idp.test', subject: 'ada', email: null, name: 'Ada' }
     const known = await recognizeIdentity(sql, { ...identity, roles: ['platform-admin'] })
-    await change('revoke', String(known.userId))
-    const roles = await sql`select role, source from user_roles where user_id = ${known.userId}`
+    await change('revoke', String(known?.userId))
+    const roles =
+      await sql`select role, source from user_roles where user_id = ${Number(known?.userId)}`
     expect([...roles]).toEqual([{ role: 'platform-admin', source: 'claim' }])
   })
 

@@ -8,6 +8,7 @@ export type SignInFailure =
   | 'bad_callback'
   | 'used_before'
   | 'throttled'
+  | 'account_disabled'
   | 'provider_refused'
   | 'code_refused'
   | 'bad_answer'
@@ -63,11 +64,8 @@ const isOurs = (error: AppError): boolean => error.details['reason'] !== undefin
 const NO_ANSWER = /^OAUTH_RESPONSE_IS_NOT_(CONFORM|JSON)$/
 
 function away(message: string): AppError {
-  return signInError(
-    ['unavailable', 'provider_away'],
-    `${message} Meanwhile a password will do, for those who have one.`,
-    { 'retry-after': '5' },
-  )
+  const reason = ['unavailable', 'provider_away'] as const
+  return signInError(reason, `${message} Try again in a moment.`, { 'retry-after': '5' })
 }
 
 function badAnswer(name: string, reason: string): AppError {

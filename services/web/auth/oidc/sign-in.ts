@@ -49,6 +49,10 @@ export async function completeSignIn(
   const answer = new URL(`${callbackUrl(config.PLATFORM_BASE_URL)}${search}`)
   const vouched = await provider.exchange(answer, attempt)
   const known = await recognizeIdentity(sql, readIdentity(vouched, config))
+  if (!known) {
+    const message = 'Your account is disabled on this platform. Ask its administrator.'
+    throw signInError(['forbidden', 'account_disabled'], message)
+  }
   if (earlierToken) await deleteSession(sql, earlierToken)
   await deleteExpiredSessions(sql)
   const token = await createSession(sql, known.userId)

@@ -1,0 +1,55 @@
+import { html } from 'hono/html'
+import { PASSWORD_MIN_LENGTH } from '../../platform/passwords.ts'
+import type { Session } from '../../platform/sessions.ts'
+import { page } from './layout.ts'
+import { csrfField, problemBox } from './parts.ts'
+import type { Html } from './parts.ts'
+
+export const PASSWORD_PATH = '/account/password'
+
+export interface PasswordPage {
+  readonly session: Session
+  readonly problem?: string | undefined
+}
+
+/** Where people change their own password. */
+export function passwordPage({ session, problem }: PasswordPage): Html {
+  return page(
+    { title: 'Password', session },
+    html`<div class="page-head">
+        <div>
+          <h1>Password</h1>
+          <p class="hint">Of ${session.user.email}. Your other sessions end when it changes.</p>
+        </div>
+      </div>
+      ${problemBox(problem)}
+      <section class="card" aria-label="Change the password">
+        <form method="post" action="${PASSWORD_PATH}" class="stack">
+          ${csrfField(session.csrfToken)}
+          <input
+            type="hidden"
+            name="username"
+            value="${session.user.email}"
+            autocomplete="username"
+          />
+          ${field('Present password', 'current', 'current-password')}
+          ${field('New password', 'next', 'new-password')}
+          <p class="field-hint">At least ${PASSWORD_MIN_LENGTH} characters.</p>
+          ${field('New password again', 'again', 'new-password')}
+          <button class="button primary">Change the password</button>
+        </form>
+      </section>`,
+  )
+}
+
+const field = (label: string, name: string, autocomplete: string): Html =>
+  html`<label
+    >${label}
+    <input
+      type="password"
+      name="${name}"
+      autocomplete="${autocomplete}"
+      maxlength="1024"
+      required
+    />
+  </label>`
