@@ -1,6 +1,16 @@
 import type { Queryable } from '../shared/database.ts'
 
-export type FeatureFlag = 'k8s_namespace_isolation'
+/** Every flag that a program reads. */
+export const FEATURE_FLAGS = ['k8s_namespace_isolation'] as const
+
+export type FeatureFlag = (typeof FEATURE_FLAGS)[number]
+
+export interface FlagState {
+  readonly name: string
+  /** The organization's name; null for the whole platform. */
+  readonly organization: string | null
+  readonly enabled: boolean
+}
 
 /** Whether a flag is on for an organization, or for the platform where the organization says nothing. */
 export async function isEnabled(
@@ -14,6 +24,12 @@ export async function isEnabled(
     order by organization_id nulls last limit 1`
   return row?.enabled ?? false
 }
+
+/** Every flag that was ever switched, the platform's own first. */
+export const listFlags = (sql: Queryable) => sql<FlagState[]>`
+  select f.name, o.name as organization, f.enabled from feature_flags f
+  left join organizations o on o.id = f.organization_id
+  order by f.name, o.name nulls first limit 1000`
 
 /** Switches a flag; without an organization, for the whole platform. */
 export async function setFlag(
