@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { originsOf, PROVIDER_VARIABLES } from '../platform/llm-providers.ts'
+import { PROVIDER_VARIABLES } from '../platform/llm-providers.ts'
+import { originsOf } from '../platform/llm-usage.ts'
 import { connectDatabase, parseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
 import type { EnvSource } from '../shared/env.ts'

@@ -1,7 +1,4 @@
-/** Whether a variable is set on this pod to something other than white space. */
-export type HasVariable = (name: string) => boolean
-
-interface Provider {
+export interface Provider {
   /** All of these groups; of each group any one variable. */
   readonly requires: readonly (readonly string[])[]
   /** Where everybody reaches it; absent when each tenant has an address of its own. */
@@ -10,13 +7,6 @@ interface Provider {
   readonly chatUrl?: string | null
   /** Variables that lead to another address than `url`: then the connection is specific to this tenant. */
   readonly overrides?: readonly string[]
-}
-
-interface Connection {
-  readonly provider: string
-  readonly baseUrl: string | null
-  /** It has a key of its own. */
-  readonly hasKey?: boolean
 }
 
 const COMPATIBLE: Provider = {
@@ -199,62 +189,6 @@ const keyVariable = (provider: string): string =>
 
 /** The names of the known providers. */
 export const PROVIDER_NAMES: readonly string[] = Object.keys(PROVIDERS).toSorted()
-
-/**
- * The groups of which no variable is set. An address of the connection's own stands for the variable with the address,
- * and a key of its own for the one with the key.
- */
-export function unmetGroups(
-  { provider, baseUrl, hasKey = false }: Connection,
-  hasVariable: HasVariable,
-): readonly (readonly string[])[] {
-  return providerOf(provider).requires.filter(
-    (group) =>
-      !group.some(hasVariable) &&
-      !(baseUrl && group.every(isAddress)) &&
-      !(hasKey && group.some(isKey)),
-  )
-}
-
-const isAddress = (variable: string): boolean => /_(BASE|URL|ENDPOINT|HOST)$/.test(variable)
-const isKey = (variable: string): boolean => /(API_?KEY|_TOKEN|_PAT)$/.test(variable)
-
-/** The origins that the platform's own variables lead to: their operator allows them by naming them. */
-export function originsOf(read: ReadVariable): readonly string[] {
-  const addresses = [...PROVIDER_VARIABLES].filter(isAddress).map((name) => read(name) ?? '')
-  return addresses
-    .filter((address) => /^https?:\/\//.test(address) && URL.canParse(address))
-    .map((address) => new URL(address).origin)
-}
-
-export type ReadVariable = (name: string) => string | undefined
-
-/** Where the models of a connection answer `chat/completions`, if anywhere: its own address, a variable, the public one. */
-export function chatUrlOf(
-  { provider, baseUrl }: Connection,
-  read: ReadVariable,
-): string | undefined {
-  if (baseUrl) return baseUrl
-  const { url, chatUrl = url, overrides = [], requires } = providerOf(provider)
-  const variables = [...overrides, ...(url ? [] : requires.flat())].filter(isAddress)
-  return variables.map(read).find((value) => value) ?? chatUrl ?? undefined
-}
-
-/**
- * The platform's own key for a provider. It goes to that provider and where the platform's variables lead, and never to
- * an address that an organization chose: whoever can choose that could read the key.
- */
-export function platformKeyOf(
-  { provider, baseUrl }: Connection,
-  read: ReadVariable,
-): string | undefined {
-  if (baseUrl) return undefined
-  return providerOf(provider)
-    .requires.flat()
-    .filter(isKey)
-    .map(read)
-    .find((value) => value)
-}
 
 /** Each variable once. */
 export const describeRequirements = (missing: readonly (readonly string[])[]): string =>

@@ -1,4 +1,4 @@
-import { originsOf } from '../platform/llm-providers.ts'
+import { originsOf } from '../platform/llm-usage.ts'
 import { databaseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
 import { readEnv } from '../shared/env.ts'

@@ -25,6 +25,7 @@ import { oauthSettingsRoutes } from './routes/oauth-settings.ts'
 import { openApiRoutes } from './routes/openapi.ts'
 import { passwordRoutes } from './routes/password.ts'
 import { platformHealthRoutes } from './routes/platform-health.ts'
+import { platformSettingsRoutes } from './routes/platform-settings.ts'
 import { resourceMetadataRoutes } from './routes/resource-metadata.ts'
 import { signInRoutes } from './routes/sign-in.ts'
 import { staticTokenRoutes } from './routes/static-tokens.ts'
@@ -50,6 +51,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', healthRoutes(deps))
   app.route('/', healthDebugRoutes(deps, diagnostics))
   app.route('/', platformHealthRoutes(deps, diagnostics))
+  app.route('/', platformSettingsRoutes(deps))
   app.route('/', assetRoutes())
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))

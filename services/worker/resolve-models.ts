@@ -4,13 +4,9 @@ import type { LeasedExecution } from '../platform/execution-queue.ts'
 import type { Failure } from '../platform/executions.ts'
 import { listConnectionsForModels } from '../platform/llm-connections.ts'
 import { createLlmKeys } from '../platform/llm-keys.ts'
-import {
-  chatUrlOf,
-  describeRequirements,
-  platformKeyOf,
-  unmetGroups,
-} from '../platform/llm-providers.ts'
-import type { ReadVariable } from '../platform/llm-providers.ts'
+import { describeRequirements } from '../platform/llm-providers.ts'
+import { usageOf } from '../platform/llm-usage.ts'
+import type { ReadVariable } from '../platform/llm-usage.ts'
 import type { Database } from '../shared/database.ts'
 
 export interface ModelDeps {
@@ -47,23 +43,23 @@ const modelsOf = ({ llm, agents }: CrewDefinition): string[] => [
 
 /** The endpoint of a connection, or why there is none. */
 function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | string {
-  const { readVariable: read } = deps
-  const url = chatUrlOf(connection, read)
-  if (url === undefined || !/^https?:\/\//.test(url) || !URL.canParse(url)) {
+  const hasKey = connection.sealedKey !== null
+  const { chatUrl, platformKey, missing } = usageOf({ ...connection, hasKey }, deps.readVariable)
+  if (chatUrl === undefined) {
     return `the provider ${connection.provider} has no OpenAI-compatible address. Give the connection a base URL.`
   }
-  const base = { base_url: url.replace(/\/+$/, '') }
+  if (missing.length > 0) {
+    const needed = describeRequirements(missing)
+    return `it has no key, and the platform has no ${needed}. Enter a key, or set the variable.`
+  }
+  const base = { base_url: chatUrl }
   if (connection.sealedKey) {
     const key = createLlmKeys(deps.secretKeyBase).open(connection.sealedKey, connection)
     return key === undefined
       ? 'its key was stored with another SECRET_KEY_BASE. Enter the key again.'
       : { ...base, api_key: key }
   }
-  const key = platformKeyOf(connection, read)
-  if (key !== undefined) return { ...base, api_key: key }
-  const missing = unmetGroups(connection, (name) => read(name) !== undefined)
-  if (missing.length === 0 || connection.baseUrl !== null) return base
-  return `it has no key, and the platform has no ${describeRequirements(missing)}. Enter a key, or set the variable.`
+  return platformKey === undefined ? base : { ...base, api_key: platformKey }
 }
 
 const unusable = ({ name }: Connection, why: string): Failure => ({

@@ -11,7 +11,7 @@ import {
 } from '../platform/execution-queue.ts'
 import type { LeasedExecution, ProgressEvent } from '../platform/execution-queue.ts'
 import type { Failure } from '../platform/executions.ts'
-import type { ReadVariable } from '../platform/llm-providers.ts'
+import type { ReadVariable } from '../platform/llm-usage.ts'
 import { crewToken } from '../shared/crew-token.ts'
 import type { Database } from '../shared/database.ts'
 import { deadline } from '../shared/deadline.ts'

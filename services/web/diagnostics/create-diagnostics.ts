@@ -97,7 +97,7 @@ interface Surroundings {
 }
 
 function createChecks({ config, env, kubernetes, pod, ...rest }: Surroundings): Checks {
-  const hasVariable = (name: string): boolean => (env[name] ?? '').trim() !== ''
+  const readVariable = (name: string): string | undefined => env[name]?.trim() || undefined
   return {
     database: databaseCheck,
     designer: designerCheck({
@@ -109,7 +109,7 @@ function createChecks({ config, env, kubernetes, pod, ...rest }: Surroundings): 
     tools: toolsCheck(rest.isMounted),
     collector: collectorCheck(config.COLLECTOR_URL),
     oauth: oauthCheck(config, pod),
-    llm_connections: llmConnectionsCheck(hasVariable, rest.providerUrls),
+    llm_connections: llmConnectionsCheck(readVariable, rest.providerUrls),
     platform_pods: platformPodsCheck(config, kubernetes),
   }
 }

@@ -54,6 +54,8 @@ export const REMEDIATION = {
     'The OAuth service is reachable and cannot serve. Look at its logs and at its database.',
   llm_missing_credentials:
     'Set the missing variables on the web pods, give the connections keys of their own, or remove them.',
+  llm_provider_unsupported:
+    'Give the connection the base URL of an OpenAI-compatible endpoint, such as a gateway in front of the provider, or remove it.',
   llm_unreachable:
     'Check that the cluster may reach the providers: egress policy, HTTPS_PROXY with NODE_USE_ENV_PROXY=1, DNS.',
   timeout:

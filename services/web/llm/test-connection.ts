@@ -1,5 +1,6 @@
 import type { LlmConnection } from '../../platform/llm-connections.ts'
-import { chatUrlOf, platformKeyOf, providerOf, unmetGroups } from '../../platform/llm-providers.ts'
+import { providerOf } from '../../platform/llm-providers.ts'
+import { usageOf } from '../../platform/llm-usage.ts'
 import { deadline } from '../../shared/deadline.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { toAppError } from '../../shared/errors.ts'
@@ -56,10 +57,9 @@ export function findCredentials(
   connection: LlmConnection,
   surroundings: LlmSurroundings,
 ): Credentials {
-  const read = readerOf(surroundings)
-  const missing = unmetGroups(connection, (name) => read(name) !== undefined)
+  const { platformKey, missing } = usageOf(connection, readerOf(surroundings))
   if (connection.hasKey) return { source: 'connection', missing }
-  return { source: platformKeyOf(connection, read) ? 'platform' : 'none', missing }
+  return { source: platformKey === undefined ? 'none' : 'platform', missing }
 }
 
 /** Looks whether the credentials are there and whether the provider answers; sends no credential (SPEC 2.3). */
@@ -70,19 +70,19 @@ export async function testConnection(
   return {
     credentials: findCredentials(connection, surroundings),
     reach: await reachOf(connection, surroundings),
-    chatUrl: chatUrlOf(connection, readerOf(surroundings)),
+    chatUrl: usageOf(connection, readerOf(surroundings)).chatUrl,
   }
 }
 
 async function reachOf(connection: LlmConnection, surroundings: LlmSurroundings): Promise<Reach> {
-  const { provider, baseUrl } = connection
+  const { baseUrl } = connection
   if (baseUrl) return reachOwn(connection, baseUrl, surroundings)
-  const { name, url, overrides = [] } = providerOf(provider)
-  const address = surroundings.providerUrls[name] ?? url
-  if (overrides.some(readerOf(surroundings))) {
-    return { kind: 'not_asked', why: 'own_address' }
+  const { name, url } = providerOf(connection.provider)
+  const { publicUrl } = usageOf(connection, readerOf(surroundings))
+  if (publicUrl === undefined) {
+    return { kind: 'not_asked', why: url === undefined ? 'unknown' : 'own_address' }
   }
-  if (!address) return { kind: 'not_asked', why: 'unknown' }
+  const address = surroundings.providerUrls[name] ?? publicUrl
   const { host } = new URL(address)
   const started = performance.now()
   try {

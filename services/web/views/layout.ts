@@ -36,6 +36,12 @@ const NAVIGATION: readonly Entry[] = [
     icon: 'pulse',
     role: 'platform-admin',
   },
+  {
+    path: '/admin/platform_settings',
+    name: 'Platform settings',
+    icon: 'settings',
+    role: 'platform-admin',
+  },
 ]
 
 const entriesFor = ({ user }: Session): readonly Entry[] =>

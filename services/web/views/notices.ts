@@ -7,6 +7,7 @@ const NOTICES = {
     'The automation has no OAuth client any more. Its tokens are refused from now on.',
   'password-changed': 'Your password is changed, and your other sessions are over.',
   stopped: 'The execution is stopped.',
+  'flag-saved': 'The flag is saved. It holds from now on.',
   'llm-connection-created': 'The connection is created. Test it here.',
   'llm-connection-saved': 'The connection is saved.',
   'llm-key-forgotten':

@@ -7,6 +7,7 @@ const session = (...roles: Role[]): Session => ({
   user: { id: 1, organizationId: 1, email: null, name: 'Ada', roles },
   organization: 'Acme',
   csrfToken: 'x',
+  isLocal: true,
 })
 const admin = session('member', 'platform-admin')
 

@@ -1,8 +1,10 @@
 import { listAllLlmConnections, readOnly } from '../../../platform/diagnostics.ts'
-import { describeOutage, failed, passed, skipped } from '../findings.ts'
+import { describeOutage, failed, passed, skipped, warning, withWarnings } from '../findings.ts'
+import type { Warning } from '../findings.ts'
 import { probe } from '../http-probe.ts'
-import { describeRequirements, providerOf, unmetGroups } from '../../../platform/llm-providers.ts'
-import type { HasVariable } from '../../../platform/llm-providers.ts'
+import { describeRequirements, providerOf } from '../../../platform/llm-providers.ts'
+import { usageOf } from '../../../platform/llm-usage.ts'
+import type { LlmUsage, ReadVariable } from '../../../platform/llm-usage.ts'
 import type { Finding } from '../report.ts'
 import { orAbort } from '../run-checks.ts'
 import type { Check } from '../run-checks.ts'
@@ -18,11 +20,13 @@ interface Connection {
   readonly hasKey: boolean
 }
 
+interface Used {
+  readonly connection: Connection
+  readonly usage: LlmUsage
+}
+
 /** Every LLM connection has its credentials on this pod, and every public provider can be reached. No credential is sent. */
-export function llmConnectionsCheck(
-  hasVariable: HasVariable,
-  providerUrls: ProviderUrls = {},
-): Check {
+export function llmConnectionsCheck(read: ReadVariable, providerUrls: ProviderUrls = {}): Check {
   return {
     timeoutCode: 'llm_unreachable',
     async run({ signal, sql }) {
@@ -33,10 +37,12 @@ export function llmConnectionsCheck(
         return databaseFailure(thrown)
       }
       if (connections.length === 0) return skipped()
-      const missing = findMissing(connections, hasVariable)
-      const urls = publicUrls(connections, { hasVariable, providerUrls })
-      const unreachable = await findUnreachable(urls, signal)
-      return judge({ connections, missing, urls, unreachable })
+      const used = connections.map((connection) => ({
+        connection,
+        usage: usageOf(connection, read),
+      }))
+      const urls = publicUrls(used, providerUrls)
+      return judge({ used, urls, unreachable: await findUnreachable(urls, signal) })
     },
   }
 }
@@ -50,36 +56,42 @@ interface Missing {
   readonly any_of?: readonly (readonly string[])[]
 }
 
-function findMissing(connections: readonly Connection[], hasVariable: HasVariable): Missing[] {
-  return connections.flatMap((connection) => {
-    const groups = unmetGroups(connection, hasVariable)
-    if (groups.length === 0) return []
-    const anyOf = groups.filter((group) => group.length > 1)
+const findMissing = (used: readonly Used[]): Missing[] =>
+  used.flatMap(({ connection: { id, provider }, usage }) => {
+    if (usage.missing.length === 0) return []
+    const anyOf = usage.missing.filter((group) => group.length > 1)
     return [
       {
-        connection_id: connection.id,
-        provider: connection.provider,
-        missing: groups.map(([first = '']) => first),
+        connection_id: id,
+        provider,
+        missing: usage.missing.map(([first = '']) => first),
         ...(anyOf.length > 0 ? { any_of: anyOf } : {}),
       },
     ]
   })
-}
+
+/** Connections that have all they need, and that no run can call. */
+const findUnsupported = (used: readonly Used[]): Warning[] =>
+  used
+    .filter(({ usage }) => usage.chatUrl === undefined && usage.missing.length === 0)
+    .map(({ connection: { id, provider } }) =>
+      warning(
+        'llm_provider_unsupported',
+        `no run can use the connection ${id}: the provider ${provider} has no OpenAI-compatible address`,
+      ),
+    )
 
 /** One address for each provider; none for what only this tenant has, and none where a variable leads elsewhere. */
-function publicUrls(
-  connections: readonly Connection[],
-  { hasVariable, providerUrls }: { hasVariable: HasVariable; providerUrls: ProviderUrls },
-): ReadonlyMap<string, string> {
-  const urls = new Map<string, string>()
-  for (const { provider, baseUrl } of connections) {
-    const { name, url, overrides = [] } = providerOf(provider)
-    if (url && !baseUrl && !overrides.some(hasVariable)) {
-      urls.set(name, providerUrls[name] ?? url)
-    }
-  }
-  return urls
-}
+const publicUrls = (
+  used: readonly Used[],
+  providerUrls: ProviderUrls,
+): ReadonlyMap<string, string> =>
+  new Map(
+    used.flatMap(({ connection, usage }) => {
+      const { name } = providerOf(connection.provider)
+      return usage.publicUrl ? [[name, providerUrls[name] ?? usage.publicUrl] as const] : []
+    }),
+  )
 
 interface Unreachable {
   readonly provider: string
@@ -106,19 +118,20 @@ async function findUnreachable(
 }
 
 interface Outcome {
-  readonly connections: readonly Connection[]
-  readonly missing: readonly Missing[]
+  readonly used: readonly Used[]
   readonly urls: ReadonlyMap<string, string>
   readonly unreachable: readonly Unreachable[]
 }
 
-function judge({ connections, missing, urls, unreachable }: Outcome): Finding {
-  const details = {
-    connection_count: connections.length,
+function judge({ used, urls, unreachable }: Outcome): Finding {
+  const missing = findMissing(used)
+  const facts = {
+    connection_count: used.length,
     probed_providers: [...urls.keys()],
     ...(missing.length > 0 ? { missing_credentials: missing } : {}),
     ...(unreachable.length > 0 ? { unreachable_providers: unreachable } : {}),
   }
+  const details = withWarnings(facts, findUnsupported(used))
   const errors = [
     ...(missing.length > 0 ? [describeMissing(missing)] : []),
     ...(unreachable.length > 0 ? [describeUnreachable(unreachable)] : []),

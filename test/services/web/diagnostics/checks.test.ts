@@ -459,6 +459,35 @@ describe('llm_connections', () => {
     await server.stop()
   })
 
+  it.each([
+    ['bedrock', { AWS_BEARER_TOKEN_BEDROCK: 'x', AWS_REGION: 'eu-west-1' }],
+    ['vertex_ai', { VERTEXAI_PROJECT: 'x' }],
+    ['snowflake', { SNOWFLAKE_PAT: 'x', SNOWFLAKE_ACCOUNT: 'x' }],
+    ['acme-llm', { ACME_LLM_API_KEY: 'x' }],
+    ['voyage', { VOYAGE_API_KEY: 'x' }],
+  ])('warns that no run can use a connection of %s', async (provider, env) => {
+    const { id } = await connect(provider)
+    await during(json(200, {}), async ({ url }) => {
+      const result = await ask(env, { providerUrls: { voyage: url } })
+      expect(result.status).toBe('ok')
+      expect(warningsOf(result)).toMatchObject([
+        {
+          code: 'llm_provider_unsupported',
+          message: `no run can use the connection ${id}: the provider ${provider} has no OpenAI-compatible address`,
+        },
+      ])
+    })
+    await connect(provider, 'https://gateway.example/v1')
+    await sql`delete from llm_connections where id = ${id}`
+    expect(warningsOf(await ask({}))).toBeUndefined()
+  })
+
+  it('asks for no variable that a run would not use', async () => {
+    await connect('openai', 'http://127.0.0.1:9/v1')
+    await connect('databricks', 'http://127.0.0.1:9/v1')
+    expect(await ask({})).toMatchObject({ status: 'ok', details: { connection_count: 2 } })
+  })
+
   it('asks nothing of an address that only this tenant has', async () => {
     await connect('openai', 'http://127.0.0.1:9/v1')
     await connect('openai_compatible', 'http://127.0.0.1:9/v1')

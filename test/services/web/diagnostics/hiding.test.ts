@@ -21,7 +21,13 @@ const SAME_PATHS = [
   'http://evil.test/health/debug',
 ]
 const OTHER_PATHS = ['/health/debug/', '//health/debug', '/HEALTH/debug', '/health/debug%00']
-const HIDDEN_PATHS = ['/admin/platform_health', '/admin/platform_health?download=1', '/admin/x']
+const HIDDEN_PATHS = [
+  '/admin/platform_health',
+  '/admin/platform_health?download=1',
+  '/admin/platform_settings',
+  '/admin/platform_settings/flags/k8s_namespace_isolation',
+  '/admin/x',
+]
 
 let town: Town
 let clinic: Clinic

@@ -1,0 +1,81 @@
+import { providerOf, PROVIDER_VARIABLES } from './llm-providers.ts'
+
+/** The value of a variable on this pod; undefined when it is not set, or to white space. */
+export type ReadVariable = (name: string) => string | undefined
+
+interface Connection {
+  readonly provider: string
+  /** An address that the organization chose. */
+  readonly baseUrl: string | null
+  /** It has a key of its own. */
+  readonly hasKey: boolean
+}
+
+/** How runs use an LLM connection. */
+export interface LlmUsage {
+  /** Where they call `chat/completions`; undefined: the provider does not answer as OpenAI does. */
+  readonly chatUrl: string | undefined
+  /** The platform's own key, where they send it. */
+  readonly platformKey: string | undefined
+  /** Groups of variables that they cannot do without, and of which none is set; any one of a group would do. */
+  readonly missing: readonly (readonly string[])[]
+  /** Where everybody reaches the provider; undefined where the address is specific to this tenant (SPEC 2.3). */
+  readonly publicUrl: string | undefined
+}
+
+/** The one rule for the runs of a connection, for its test, and for the diagnostic report. */
+export function usageOf(connection: Connection, read: ReadVariable): LlmUsage {
+  return {
+    chatUrl: chatUrlOf(connection, read),
+    platformKey: platformKeyOf(connection, read),
+    missing: missingOf(connection, read),
+    publicUrl: publicUrlOf(connection, read),
+  }
+}
+
+/** Variables belong to the provider's own address: an address of the connection's own gets its own key or none. */
+function missingOf(
+  { provider, baseUrl, hasKey }: Connection,
+  read: ReadVariable,
+): LlmUsage['missing'] {
+  if (baseUrl) return []
+  return providerOf(provider).requires.filter(
+    (group) => !group.some(read) && !(hasKey && group.some(isKey)),
+  )
+}
+
+/** The connection's own address, a variable, or the public one. */
+function chatUrlOf({ provider, baseUrl }: Connection, read: ReadVariable): string | undefined {
+  const { url, chatUrl = url, overrides = [], requires } = providerOf(provider)
+  const variables = [...overrides, ...(url ? [] : requires.flat())].filter(isAddress)
+  const found = baseUrl || (variables.map(read).find((value) => value) ?? chatUrl)
+  return found && /^https?:\/\//.test(found) && URL.canParse(found)
+    ? found.replace(/\/+$/, '')
+    : undefined
+}
+
+/**
+ * The platform's own key goes to the provider and where the platform's variables lead, and never to an address that an
+ * organization chose: whoever can choose that could read the key.
+ */
+function platformKeyOf({ provider, baseUrl }: Connection, read: ReadVariable): string | undefined {
+  if (baseUrl) return undefined
+  const keys = providerOf(provider).requires.flat().filter(isKey)
+  return keys.map(read).find((value) => value)
+}
+
+function publicUrlOf({ provider, baseUrl }: Connection, read: ReadVariable): string | undefined {
+  const { url, overrides = [] } = providerOf(provider)
+  return baseUrl || overrides.some(read) ? undefined : url
+}
+
+/** The origins that the platform's own variables lead to: their operator allows them by naming them. */
+export function originsOf(read: ReadVariable): readonly string[] {
+  const addresses = [...PROVIDER_VARIABLES].filter(isAddress).map((name) => read(name) ?? '')
+  return addresses
+    .filter((address) => /^https?:\/\//.test(address) && URL.canParse(address))
+    .map((address) => new URL(address).origin)
+}
+
+const isAddress = (variable: string): boolean => /_(BASE|URL|ENDPOINT|HOST)$/.test(variable)
+const isKey = (variable: string): boolean => /(API_?KEY|_TOKEN|_PAT)$/.test(variable)
