@@ -6,7 +6,8 @@ import type { Database } from '../shared/database.ts'
 import type { EnvSource } from '../shared/env.ts'
 import type { Log } from '../shared/log.ts'
 import { migrate } from '../shared/migrate.ts'
-import { startEmbeddedPostgres } from './embedded-postgres.ts'
+import { explainFullDisk } from './disk-full.ts'
+import { keepPostgres } from './keep-postgres.ts'
 
 /** Whatever has to be stopped again. */
 export interface Stoppable {
@@ -35,28 +36,46 @@ export function createOwner(): Owner {
 export interface Databases {
   readonly platformUrl: string
   readonly collectorUrl: string
+  /** The end of what PostgreSQL has written about itself. */
+  readonly output: () => string
+}
+
+export interface DatabaseOptions {
+  readonly directory: string
+  readonly port: number
+  /** Tells people what happens to the server. */
+  readonly say: (line: string) => void
 }
 
 /** Starts PostgreSQL on the data directory, with an empty database for the collector beside the main one. */
 export async function startDatabases(
   owner: Owner,
-  { directory, port }: { directory: string; port: number },
+  { directory, port, say }: DatabaseOptions,
 ): Promise<Databases> {
   const server = await owner.own(
-    startEmbeddedPostgres({ directory: join(directory, 'postgres'), port }),
+    keepPostgres({ directory: join(directory, 'postgres'), port }, say),
   )
-  const urls = {
+  await createDatabases(server.url).catch((thrown: unknown) => {
+    throw explainFullDisk(thrown, { directory, output: server.output() })
+  })
+  return {
     platformUrl: databaseUrl(server.url, 'platform'),
     collectorUrl: databaseUrl(server.url, 'collector'),
+    output: server.output,
   }
-  const admin = postgres(server.url, { max: 1, onnotice: () => {} })
-  const existing = await admin<{ datname: string }[]>`select datname from pg_database`
-  const names = new Set(existing.map(({ datname }) => datname))
-  for (const name of ['platform', 'collector']) {
-    if (!names.has(name)) await admin.unsafe(`create database ${name}`)
+}
+
+async function createDatabases(serverUrl: string): Promise<void> {
+  const admin = postgres(serverUrl, { max: 1, onnotice: () => {} })
+  try {
+    const existing = await admin<{ datname: string }[]>`select datname from pg_database`
+    const names = new Set(existing.map(({ datname }) => datname))
+    for (const name of ['platform', 'collector']) {
+      if (!names.has(name)) await admin.unsafe(`create database ${name}`)
+    }
+  } finally {
+    await admin.end({ timeout: 5 })
   }
-  await admin.end({ timeout: 5 })
-  return urls
 }
 
 function databaseUrl(serverUrl: string, name: string): string {
