@@ -1,9 +1,11 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import manifest from '../package.json' with { type: 'json' }
 import { start as startCollector } from './collector/start.ts'
 import { start as startCrew } from './crew/start.ts'
+import { explainFullDisk } from './local/disk-full.ts'
+import { writeEnvFile } from './local/env-file.ts'
+import { openLogFile } from './local/log-file.ts'
 import { startModel } from './local/model.ts'
 import { readOptions, USAGE } from './local/options.ts'
 import type { LocalOptions } from './local/options.ts'
@@ -11,19 +13,20 @@ import { startOauthTrial } from './local/oauth-trial.ts'
 import type { OauthTrial } from './local/oauth-trial.ts'
 import {
   createOwner,
-  hasOwnModel,
   llmPrivateOrigins,
+  modelEnv,
   openPlatformDatabase,
   providerVariables,
   startDatabases,
 } from './local/platform.ts'
-import type { Owner } from './local/platform.ts'
+import type { Databases, Owner } from './local/platform.ts'
 import { readSecrets, writeSecrets } from './local/secrets.ts'
 import type { LocalSecrets } from './local/secrets.ts'
 import { ADMIN_EMAIL, bringInternalOnline, bringOnline, seed } from './local/seed.ts'
 import type { Seeded } from './local/seed.ts'
-import { describeSummary } from './local/summary.ts'
-import type { Examples, Summary } from './local/summary.ts'
+import { describeSummary, shellVariables } from './local/summary.ts'
+import type { Summary } from './local/summary.ts'
+import { say, sayLogLost, sendConsoleTo } from './local/terminal.ts'
 import { crewToken } from './shared/crew-token.ts'
 import type { Database } from './shared/database.ts'
 import type { EnvSource } from './shared/env.ts'
@@ -32,6 +35,7 @@ import type { Log } from './shared/log.ts'
 import { explain, stopOnSignal } from './shared/run.ts'
 import type { CrewDefinition } from './platform/crew-definition.ts'
 import type { Deployment } from './platform/deployments.ts'
+import { sampleCrews } from './platform/sample-crews.ts'
 import { start as startOauth } from './oauth/start.ts'
 import { start as startWeb } from './web/start.ts'
 import { start as startWorker } from './worker/start.ts'
@@ -42,6 +46,7 @@ const API_PREFIX = 'platform'
 
 interface Context {
   readonly owner: Owner
+  readonly directory: string
   readonly portBase: number
   readonly secrets: LocalSecrets
   readonly logOf: (name: string) => Log
@@ -57,28 +62,42 @@ async function startPlatform(
   options: LocalOptions,
   source: EnvSource,
   owner: Owner,
-): Promise<[Summary, Examples]> {
+): Promise<Summary> {
   const { directory, portBase } = options
   await mkdir(directory, { recursive: true })
-  const destination = pino.destination({
-    dest: join(directory, 'platform.log'),
-    append: false,
-    sync: false,
-  })
-  const logOf = (name: string) =>
-    createLog({ name, level: source.LOG_LEVEL ?? 'info', destination })
   const secrets = await readSecrets(directory)
   const { databasePassword: password } = secrets
-  const databases = await startDatabases(owner, { directory, port: portBase + 9, password })
-  const sql = await openPlatformDatabase(owner, databases.platformUrl, logOf('local'))
-  const seeded = await seed(sql, secrets)
-  await writeSecrets(directory, { ...secrets, staticToken: seeded.staticToken })
+  const databases = await startDatabases(owner, { directory, port: portBase + 9, password, say })
+  // Only now the directory is known to be ours, and with it the log.
+  const { destination } = await owner.own(
+    Promise.resolve(openLogFile({ directory, onError: sayLogLost })),
+  )
+  const logOf = (name: string) =>
+    createLog({ name, level: source.LOG_LEVEL ?? 'info', destination })
+  sendConsoleTo(logOf('local'))
   const providers = providerVariables(source)
   const idpPort = options.withIdp ? portBase + 7 : undefined
   const privateModels = llmPrivateOrigins(source, `http://${HOST}:${portBase + 8}`)
-  const context: Context = { owner, portBase, secrets, logOf, providers, privateModels, idpPort }
+  const own = { owner, directory, portBase, secrets, logOf }
+  const context: Context = { ...own, providers, privateModels, idpPort }
+  try {
+    return await startServices(context, databases, source)
+  } catch (thrown) {
+    throw explainFullDisk(thrown, { directory, output: databases.output() })
+  }
+}
+
+async function startServices(
+  context: Context,
+  databases: Databases,
+  source: EnvSource,
+): Promise<Summary> {
+  const { owner, directory, secrets, logOf } = context
+  const sql = await openPlatformDatabase(owner, databases.platformUrl, logOf('local'))
+  const seeded = await seed(sql, secrets)
+  await writeSecrets(directory, { ...secrets, staticToken: seeded.staticToken })
   const collector = await startTraceCollector(context, databases.collectorUrl)
-  const [kickoffId] = await Promise.all([
+  await Promise.all([
     startCrews(context, { sql, seeded, source }),
     startWorkers(context, databases.platformUrl, collector.url),
     collector.ready,
@@ -90,14 +109,13 @@ async function startPlatform(
     oauthUrl: oauth.url,
   })
   const trial = await startTrial(context, { sql, seeded, directory, baseUrl: web.url })
-  const [first] = seeded.crews
   const summary = {
     web_url: web.url,
     collector_url: collector.url,
     metrics_url: collector.metricsUrl,
     oauth_url: oauth.url,
     api_prefix: API_PREFIX,
-    automation_id: first?.deployment.automationId ?? '',
+    automation_id: seeded.crews[0]?.deployment.automationId ?? '',
     static_token: seeded.staticToken,
     debug_token: secrets.debugToken,
     collector_jwt_secret: secrets.collectorJwtSecret,
@@ -107,7 +125,8 @@ async function startPlatform(
     collector_database_url: databases.collectorUrl,
     ...trial,
   }
-  return [summary, { inputs: first?.sample.inputs ?? {}, kickoffId }]
+  const file = join(directory, 'platform.env')
+  return { ...summary, env_file: await writeEnvFile(file, shellVariables(summary)) }
 }
 
 type TrialNeeds = Pick<OauthTrial, 'sql' | 'seeded' | 'directory' | 'baseUrl'>
@@ -201,22 +220,24 @@ interface Crews {
   readonly source: EnvSource
 }
 
-/** Starts the crews, each as a pod of its own would run it. Returns the newest run of the first sample. */
-async function startCrews(context: Context, { sql, seeded, source }: Crews): Promise<string> {
-  const model = await modelEnv(context, source)
+/** Starts the crews, each as a pod of its own would run it. */
+async function startCrews(context: Context, { sql, seeded, source }: Crews): Promise<void> {
+  const { owner, portBase, logOf } = context
+  const model = await modelEnv(owner, source, () =>
+    startModel({ port: portBase + 8, log: logOf('model') }),
+  )
   const runs = seeded.crews.map(async (crew, index) => {
     const { deployment, sample } = crew
-    const port = context.portBase + 5 + index
+    const port = portBase + 5 + index
     const url = await startOne(context, model, { ...sample, deployment, port })
-    return bringOnline(sql, crew, url)
+    await bringOnline(sql, crew, url)
   })
   const internal = seeded.internal.map(async (crew) => {
     // Any port will do: nobody finds them but by their record.
     const url = await startOne(context, model, { ...crew, port: 0 })
     await bringInternalOnline(sql, crew, url)
   })
-  const [[first = '']] = await Promise.all([Promise.all(runs), Promise.all(internal)])
-  return first
+  await Promise.all([...runs, ...internal])
 }
 
 interface LocalCrew {
@@ -245,33 +266,35 @@ async function startOne(
   return url
 }
 
-async function modelEnv({ owner, portBase, logOf }: Context, source: EnvSource) {
-  const { OPENAI_API_KEY, OPENAI_BASE_URL } = source
-  if (hasOwnModel(source)) return { OPENAI_API_KEY, OPENAI_BASE_URL }
-  const model = await owner.own(startModel({ port: portBase + 8, log: logOf('model') }))
-  return { OPENAI_BASE_URL: `${model.url}/v1` }
-}
-
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2))
   if (options.help) return void process.stdout.write(USAGE)
+  const { directory, json } = options
   const owner = createOwner()
-  stopOnSignal(owner)
+  stopOnSignal({
+    async stop() {
+      say('Stopping …')
+      await owner.stop()
+      say('Stopped.')
+    },
+  })
   try {
     const started = performance.now()
-    process.stderr.write(`Starting the platform on ${options.directory} …\n`)
-    const [summary, examples] = await startPlatform(options, process.env, owner)
-    process.stderr.write(`Ready after ${((performance.now() - started) / 1000).toFixed(1)} s.\n`)
+    say(`Starting the platform on ${directory} …`)
+    const summary = await startPlatform(options, process.env, owner)
+    say(`Ready after ${((performance.now() - started) / 1000).toFixed(1)} s.`)
     process.stdout.write(
-      options.json ? `${JSON.stringify(summary)}\n` : describeSummary(summary, examples),
+      json
+        ? `${JSON.stringify(summary)}\n`
+        : describeSummary(summary, sampleCrews[0]?.inputs ?? {}),
     )
   } catch (thrown) {
     await owner.stop()
-    throw thrown
+    throw explainFullDisk(thrown, { directory })
   }
 }
 
 await main().catch((thrown: unknown) => {
-  process.stderr.write(`${explain(thrown)}\n`)
+  say(explain(thrown))
   process.exit(1)
 })

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { AppError, toError } from '../shared/errors.ts'
 import { requirePassword } from './postgres-access.ts'
 import { findPostgresBinaries, serverOwner } from './postgres-binaries.ts'
+import { diskFullMessage, isDiskFull } from './disk-full.ts'
 import { endOrphan, hasServer, prepareDataDirectory } from './postgres-data.ts'
 
 export interface EmbeddedPostgresOptions {
@@ -24,6 +25,8 @@ export interface EmbeddedPostgres {
   readonly url: string
   /** Resolves when the server ends, for whatever reason. */
   readonly exited: Promise<unknown>
+  /** The end of what the server has written about itself. */
+  readonly output: () => string
   /** A fast shutdown: sessions are cut, nothing that was committed is lost. */
   stop(): Promise<void>
 }
@@ -58,11 +61,13 @@ export async function startEmbeddedPostgres(
   const end = (): void => void server.kill('SIGINT')
   process.once('exit', end)
   server.once('exit', () => process.off('exit', end))
-  await untilReady(server, { directory, port })
+  const output = collect(server)
+  await untilReady(server, output, { directory, port })
   return {
     pid: server.pid ?? 0,
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
     exited,
+    output: output.text,
     async stop() {
       end()
       await exited
@@ -101,13 +106,18 @@ async function initialize(binaries: string, directory: string): Promise<void> {
   const output = collect(initdb)
   const [code] = await once(initdb, 'exit')
   if (code === 0) return
+  const why = isDiskFull(output.text()) ? diskFullMessage(directory) : output.text().trim()
   throw new AppError(
     'invalid_configuration',
-    `PostgreSQL could not make its data directory ${directory}: ${output.text().trim()}`,
+    `PostgreSQL could not make its data directory ${directory}: ${why}`,
   )
 }
 
-function collect(child: ChildProcess): { text: () => string } {
+interface Output {
+  readonly text: () => string
+}
+
+function collect(child: ChildProcess): Output {
   let text = ''
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     text = (text + chunk).slice(-20_000)
@@ -120,8 +130,7 @@ interface Place {
   readonly port: number
 }
 
-async function untilReady(server: ChildProcess, place: Place): Promise<void> {
-  const output = collect(server)
+async function untilReady(server: ChildProcess, output: Output, place: Place): Promise<void> {
   const ready = new Promise<void>((done, fail) => {
     const timer = setTimeout(() => fail(new Error('it took too long')), START_TIMEOUT_MS)
     server.stderr?.on('data', () => {
@@ -145,6 +154,7 @@ async function untilReady(server: ChildProcess, place: Place): Promise<void> {
 }
 
 function startFailure(output: string, { directory, port }: Place): string {
+  if (isDiskFull(output)) return diskFullMessage(directory)
   if (/could not bind|Address already in use/.test(output)) {
     return `port ${port} is in use by another program. Stop that program, or choose other ports with --port-base.`
   }

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import { join, resolve } from 'node:path'
+import { writeEnvFile } from './env-file.ts'
 import type { Stoppable } from './platform.ts'
 
 export const SCOPE = 'platform_automations'
@@ -116,17 +117,14 @@ export async function writeOauthEnv(
   { tokenUrl, secretClient, keyClient }: LocalClients,
   apiUrls: { readonly secret: string; readonly key: string },
 ): Promise<string> {
-  const file = join(directory, 'oauth.env')
-  const lines = [
-    `TOKEN_URL=${tokenUrl}`,
-    `CLIENT_ID=${secretClient.id}`,
-    `CLIENT_SECRET=${secretClient.secret}`,
-    `API=${apiUrls.secret}`,
-    `KEY_CLIENT_ID=${keyClient.id}`,
-    `KEY_ID=${keyClient.keyId}`,
-    `PRIVATE_KEY_FILE='${keyClient.keyFile.replaceAll("'", `'\\''`)}'`,
-    `KEY_API=${apiUrls.key}`,
-  ]
-  await writeFile(file, `${lines.map((line) => `export ${line}`).join('\n')}\n`, { mode: 0o600 })
-  return file
+  return writeEnvFile(join(directory, 'oauth.env'), {
+    TOKEN_URL: tokenUrl,
+    CLIENT_ID: secretClient.id,
+    CLIENT_SECRET: secretClient.secret,
+    API: apiUrls.secret,
+    KEY_CLIENT_ID: keyClient.id,
+    KEY_ID: keyClient.keyId,
+    PRIVATE_KEY_FILE: keyClient.keyFile,
+    KEY_API: apiUrls.key,
+  })
 }

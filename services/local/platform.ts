@@ -7,7 +7,8 @@ import type { Database } from '../shared/database.ts'
 import type { EnvSource } from '../shared/env.ts'
 import type { Log } from '../shared/log.ts'
 import { migrate } from '../shared/migrate.ts'
-import { startEmbeddedPostgres } from './embedded-postgres.ts'
+import { explainFullDisk } from './disk-full.ts'
+import { keepPostgres } from './keep-postgres.ts'
 
 /** Whatever has to be stopped again. */
 export interface Stoppable {
@@ -36,28 +37,47 @@ export function createOwner(): Owner {
 export interface Databases {
   readonly platformUrl: string
   readonly collectorUrl: string
+  /** The end of what PostgreSQL has written about itself. */
+  readonly output: () => string
+}
+
+export interface DatabaseOptions {
+  readonly directory: string
+  readonly port: number
+  readonly password: string
+  /** Tells people what happens to the server. */
+  readonly say: (line: string) => void
 }
 
 /** Starts PostgreSQL on the data directory, with an empty database for the collector beside the main one. */
 export async function startDatabases(
   owner: Owner,
-  { directory, port, password }: { directory: string; port: number; password: string },
+  { directory, port, password, say }: DatabaseOptions,
 ): Promise<Databases> {
   const server = await owner.own(
-    startEmbeddedPostgres({ directory: join(directory, 'postgres'), port, password }),
+    keepPostgres({ directory: join(directory, 'postgres'), port, password }, say),
   )
-  const urls = {
+  await createDatabases(server.url).catch((thrown: unknown) => {
+    throw explainFullDisk(thrown, { directory, output: server.output() })
+  })
+  return {
     platformUrl: databaseUrl(server.url, 'platform'),
     collectorUrl: databaseUrl(server.url, 'collector'),
+    output: server.output,
   }
-  const admin = postgres(server.url, { max: 1, onnotice: () => {} })
-  const existing = await admin<{ datname: string }[]>`select datname from pg_database`
-  const names = new Set(existing.map(({ datname }) => datname))
-  for (const name of ['platform', 'collector']) {
-    if (!names.has(name)) await admin.unsafe(`create database ${name}`)
+}
+
+async function createDatabases(serverUrl: string): Promise<void> {
+  const admin = postgres(serverUrl, { max: 1, onnotice: () => {} })
+  try {
+    const existing = await admin<{ datname: string }[]>`select datname from pg_database`
+    const names = new Set(existing.map(({ datname }) => datname))
+    for (const name of ['platform', 'collector']) {
+      if (!names.has(name)) await admin.unsafe(`create database ${name}`)
+    }
+  } finally {
+    await admin.end({ timeout: 5 })
   }
-  await admin.end({ timeout: 5 })
-  return urls
 }
 
 function databaseUrl(serverUrl: string, name: string): string {
@@ -72,9 +92,15 @@ export async function openPlatformDatabase(owner: Owner, url: string, log: Log):
   return sql
 }
 
-/** Whether a model of the user's own is configured; else the built-in one serves. */
-export function hasOwnModel({ OPENAI_API_KEY, OPENAI_BASE_URL }: EnvSource): boolean {
-  return Boolean(OPENAI_API_KEY ?? OPENAI_BASE_URL)
+/** The crews' model: the user's own where one is configured, else the built-in one. */
+export async function modelEnv(
+  owner: Owner,
+  { OPENAI_API_KEY, OPENAI_BASE_URL }: EnvSource,
+  startBuiltIn: () => Promise<Stoppable & { readonly url: string }>,
+): Promise<EnvSource> {
+  if (OPENAI_API_KEY ?? OPENAI_BASE_URL) return { OPENAI_API_KEY, OPENAI_BASE_URL }
+  const model = await owner.own(startBuiltIn())
+  return { OPENAI_BASE_URL: `${model.url}/v1` }
 }
 
 /** The credentials of LLM providers among some variables. */

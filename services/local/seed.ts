@@ -91,15 +91,15 @@ async function seedToken(
   })
 }
 
-/** Records where a crew listens, and gives it a first run, so that the dashboard has something to show. Returns the newest run. */
+/** Records where a crew listens, and gives it a first run, so that the dashboard has something to show. */
 export async function bringOnline(
   sql: Database,
   { sample, deployment }: Seeded['crews'][number],
   url: string,
-): Promise<string> {
+): Promise<void> {
   await markOnline(sql, deployment.id, url)
   const [newest] = await listExecutions(sql, deployment.id, 1)
-  return newest?.id ?? kickoff(sql, { deploymentId: deployment.id, inputs: sample.inputs })
+  if (!newest) await kickoff(sql, { deploymentId: deployment.id, inputs: sample.inputs })
 }
 
 /** Records where a crew of the internal organization listens. */

@@ -13,22 +13,40 @@ export interface Summary {
   readonly admin_password: string
   readonly database_url: string
   readonly collector_database_url: string
+  /** A file for a shell to source: what the walks of the README use. */
+  readonly env_file: string
   /** A file for a shell to source, with `--with-idp`. */
   readonly oauth_env_file?: string
 }
 
-export interface Examples {
-  /** Inputs that the automation takes. */
-  readonly inputs: Readonly<Record<string, string>>
-  /** A run that exists. */
-  readonly kickoffId: string
-}
+/** The variables of `env_file`. */
+export const shellVariables = (summary: Omit<Summary, 'env_file'>) => ({
+  API: automationUrl(summary),
+  DESIGNER: `${summary.web_url}/designer/v2`,
+  TOOLS: `${summary.web_url}/tools`,
+  TOKEN: summary.static_token,
+  PLATFORM_URL: summary.web_url,
+  PLATFORM_DEBUG_TOKEN: summary.debug_token,
+  COLLECTOR_URL: summary.collector_url,
+  COLLECTOR_JWT_SECRET: summary.collector_jwt_secret,
+  DATABASE_URL: summary.database_url,
+})
 
-/** What `npm start` prints for people. */
-export function describeSummary(summary: Summary, { inputs, kickoffId }: Examples): string {
-  const api = `${summary.web_url}/${summary.api_prefix}/api/v1/crew/${summary.automation_id}`
+const automationUrl = ({
+  web_url,
+  api_prefix,
+  automation_id,
+}: Pick<Summary, 'web_url' | 'api_prefix' | 'automation_id'>): string =>
+  `${web_url}/${api_prefix}/api/v1/crew/${automation_id}`
+
+/** What `npm start` prints for people; the inputs are for its first automation. */
+export function describeSummary(
+  summary: Summary,
+  inputs: Readonly<Record<string, string>>,
+): string {
+  const api = automationUrl(summary)
   const authorization = `-H 'Authorization: Bearer ${summary.static_token}'`
-  const body = JSON.stringify({ inputs }).replaceAll("'", String.raw`'\''`)
+  const body = JSON.stringify({ inputs }).replaceAll("'", `'\\''`)
   return `
 The platform runs.
 
@@ -39,14 +57,21 @@ The platform runs.
   Collector    ${summary.collector_url}  (metrics: ${summary.metrics_url}/metrics)
   Database     ${summary.database_url}
   Traces       ${summary.collector_database_url}
+  Variables    ${summary.env_file}  (for a shell: API, TOKEN, COLLECTOR_JWT_SECRET, …)
 
 Start a run:
 
-  curl -sS -X POST ${api}/kickoff ${authorization} -H 'Content-Type: application/json' -d '${body}'
+  RUN=$(curl -sS -X POST ${api}/kickoff ${authorization} -H 'Content-Type: application/json' -d '${body}' | sed 's/.*"status_url":"\\([^"]*\\)".*/\\1/')
 
-See how a run went:
+See how it goes; again until its status is completed:
 
-  curl -sS ${api}/status/${kickoffId} ${authorization}
+  curl -sS "$RUN" ${authorization}
+
+Send traces of your own, and read them:
+
+  TRACE_TOKEN=$(COLLECTOR_JWT_SECRET=${summary.collector_jwt_secret} npm run --silent collector:token)
+  export OTEL_EXPORTER_OTLP_ENDPOINT=${summary.collector_url} OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer $TRACE_TOKEN"
+  curl -sS ${summary.collector_url}/api/traces -H "Authorization: Bearer $TRACE_TOKEN"
 
 See whether everything works:
 

@@ -48,12 +48,19 @@ export async function ensureDeployment(
   sql: Queryable,
   deployment: NewDeployment,
 ): Promise<Deployment> {
-  const [found] = await sql<[Deployment]>`
+  const { projectVersionId, name, slug } = deployment
+  // A conflict uses an id up: what is there is moved without one.
+  const [moved] = await sql<Deployment[]>`
+    update deployments
+    set project_version_id = ${projectVersionId}, name = ${name}, updated_at = now()
+    where slug = ${slug} returning ${deploymentColumns(sql)}`
+  if (moved) return moved
+  const [made] = await sql<[Deployment]>`
     insert into deployments ${sql({ ...deployment })}
     on conflict (slug) do update set
       project_version_id = excluded.project_version_id, name = excluded.name, updated_at = now()
     returning ${deploymentColumns(sql)}`
-  return found
+  return made
 }
 
 /** Records that a crew is reachable at `url` (`Crew is Online`). */

@@ -15,7 +15,12 @@ export async function ensureOrganization(
   sql: Queryable,
   { name, internal = false }: { name: string; internal?: boolean },
 ): Promise<Organization> {
-  await sql`insert into organizations ${sql({ name, internal })} on conflict do nothing`
+  // A conflict uses an id up: only what is missing is tried.
+  await sql`
+    insert into organizations (name, internal)
+    select ${name}::text, ${internal}::boolean where not exists (
+      select from organizations where name = ${name} or (internal and ${internal}))
+    on conflict do nothing`
   const [found] = internal
     ? await sql<[Organization]>`select id, name, internal from organizations where internal`
     : await sql<[Organization]>`select id, name, internal from organizations where name = ${name}`

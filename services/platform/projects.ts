@@ -76,7 +76,12 @@ export async function ensureProject(
   project: { organizationId: number; name: string },
 ): Promise<number> {
   const { organizationId, name } = project
-  await sql`insert into projects ${sql({ organizationId, name })} on conflict do nothing`
+  // A conflict uses an id up: only what is missing is tried.
+  await sql`
+    insert into projects (organization_id, name)
+    select ${organizationId}::int, ${name}::text where not exists (
+      select from projects where organization_id = ${organizationId} and name = ${name})
+    on conflict do nothing`
   const [found] = await sql<[{ id: number }]>`
     select id from projects where organization_id = ${organizationId} and name = ${name}`
   return found.id

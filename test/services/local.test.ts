@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,14 +42,25 @@ function launch(...more: string[]): Child {
   return spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-async function startPlatform(): Promise<{ child: Child; summary: Summary }> {
+interface Platform {
+  readonly child: Child
+  readonly summary: Summary
+  /** What the terminal has shown. */
+  readonly terminal: () => string
+}
+
+async function startPlatform(): Promise<Platform> {
   const child = launch('--json')
   let errors = ''
   child.stderr.on('data', (chunk) => (errors += chunk))
   for await (const line of createInterface(child.stdout))
-    return { child, summary: JSON.parse(line) }
+    return { child, summary: JSON.parse(line), terminal: () => errors }
   throw new Error(`it ended before it was ready: ${errors}`)
 }
+
+const readLog = () => readFile(join(directory, 'platform.log'), 'utf8')
+const readPid = async () =>
+  Number((await readFile(join(directory, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0])
 
 async function stop(child: Child): Promise<number | null> {
   child.kill('SIGTERM')
@@ -71,9 +82,9 @@ const apiOf = ({ web_url, api_prefix, automation_id }: Summary) =>
 describe('npm start', () => {
   it(
     'runs a crew from the API to its trace, keeps the data, and tells clearly what is in its way',
-    { timeout: 90_000 },
+    { timeout: 120_000 },
     async () => {
-      const { child, summary } = await startPlatform()
+      const { child, summary, terminal } = await startPlatform()
       expect(summary).toMatchObject({
         api_prefix: 'platform',
         admin_email: 'admin@example.com',
@@ -93,16 +104,22 @@ describe('npm start', () => {
       await expectTrace(summary, kickoffId)
 
       // A second copy on the same data.
+      const logged = await readLog()
       expect(await failure(launch('--port-base', String(await freePortBase())))).toContain(
         'another server runs on',
       )
+      expect(await readLog()).toContain(logged)
+
+      await expectRecovery(summary, terminal)
       expect(await stop(child)).toBe(0)
+      expect(terminal()).toMatch(/Stopping …\nStopped\.\n$/)
 
       const second = await startPlatform()
       expect(second.summary).toEqual(summary)
       const headers = { authorization: `Bearer ${summary.static_token}` }
       const status = await fetch(`${apiOf(summary)}/status/${kickoffId}`, { headers })
       expect(await status.json()).toMatchObject({ status: 'completed' })
+      expect(await readLog()).toContain(logged)
       expect(await stop(second.child)).toBe(0)
 
       const other = createServer().listen(portBase, '127.0.0.1')
@@ -114,6 +131,15 @@ describe('npm start', () => {
     },
   )
 })
+
+/** Whoever kills PostgreSQL is told, and it comes back. */
+async function expectRecovery(summary: Summary, terminal: () => string): Promise<void> {
+  process.kill(await readPid(), 'SIGKILL')
+  await expect.poll(terminal, { timeout: 30_000 }).toContain('PostgreSQL runs again')
+  expect(terminal()).toContain('PostgreSQL has stopped')
+  await until(async () => (await fetch(`${summary.web_url}/health`)).status === 200)
+  await runCrew(summary)
+}
 
 /** The Assistant and the Runner are where their records say (SPEC 2.3). */
 async function expectInternalCrews({ database_url }: Summary): Promise<void> {

@@ -77,10 +77,11 @@ describe('what npm start prints', () => {
         admin_password: 'p',
         database_url: 'u',
         collector_database_url: 'v',
+        env_file: '.data/platform.env',
       },
-      { inputs: { q: "it's" }, kickoffId: 'k' },
+      { q: "it's" },
     )
     expect(text).toContain(String.raw`-d '{"inputs":{"q":"it'\''s"}}'`)
-    expect(text).toContain('http://w/platform/api/v1/crew/a/status/k')
+    expect(text).toContain('http://w/platform/api/v1/crew/a/kickoff')
   })
 })

@@ -60,6 +60,28 @@ describe('organizations (SPEC 2.3)', () => {
   })
 })
 
+describe('what is made sure of again and again', () => {
+  it('uses up no ids', async () => {
+    const { id: organizationId } = await ensureOrganization(sql, { name: 'First' })
+    const projectId = await ensureProject(sql, { organizationId, name: 'First' })
+    const { id } = await seedCrew(sql, { organization: 'First', slug: 'first' })
+    for (let again = 0; again < 3; again += 1) {
+      await ensureOrganization(sql, { name: 'First' })
+      await ensureProject(sql, { organizationId, name: 'First' })
+      await seedCrew(sql, { organization: 'First', slug: 'first' })
+    }
+    expect(await ensureOrganization(sql, { name: 'Second' })).toHaveProperty(
+      'id',
+      organizationId + 1,
+    )
+    expect(await ensureProject(sql, { organizationId, name: 'Second' })).toBe(projectId + 2)
+    expect(await seedCrew(sql, { organization: 'First', slug: 'second' })).toHaveProperty(
+      'id',
+      id + 1,
+    )
+  })
+})
+
 describe('project versions', () => {
   it('numbers versions without gaps when two are published at once', async () => {
     const { id: organizationId } = await ensureOrganization(sql, { name: 'Numbers' })

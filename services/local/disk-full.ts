@@ -1,0 +1,23 @@
+import { sqlState } from '../shared/database.ts'
+import { AppError, toError } from '../shared/errors.ts'
+
+/** SQLSTATE `disk_full`. */
+const DISK_FULL = '53100'
+
+/** Whether what a program has written tells of a full disk. */
+export const isDiskFull = (text: string): boolean => /No space left on device|ENOSPC/.test(text)
+
+export const diskFullMessage = (directory: string): string =>
+  `there is no space left on the disk of ${directory}. Free some space, or choose a directory on another disk with --data.`
+
+/** A failure that a full disk has caused, in words for people; any other one as it is. */
+export function explainFullDisk(
+  thrown: unknown,
+  { directory, output = '' }: { directory: string; output?: string },
+): unknown {
+  const error = toError(thrown)
+  const isFull = sqlState(error) === DISK_FULL || isDiskFull(`${error.message} ${output}`)
+  if (!isFull || error instanceof AppError) return thrown
+  const message = `The platform did not start: ${diskFullMessage(directory)}`
+  return new AppError('invalid_configuration', message, { cause: error })
+}

@@ -1,0 +1,15 @@
+import type { Log } from '../shared/log.ts'
+
+/** Tells people; standard output is for what was asked for. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+export const sayLogLost = ({ message }: Error): void =>
+  say(`The log cannot be written (${message}); the platform goes on without it.`)
+
+/** Sends what libraries write to the console to the log. */
+export function sendConsoleTo(log: Log): void {
+  const write = (...said: unknown[]): void => log.debug(said.map(String).join(' '))
+  Object.assign(console, { debug: write, log: write, info: write, warn: write, error: write })
+}
