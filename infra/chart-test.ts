@@ -9,7 +9,7 @@ metadata:
     app.kubernetes.io/component: test
   annotations:
     helm.sh/hook: test
-    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+    helm.sh/hook-delete-policy: before-hook-creation
 spec:
   restartPolicy: Never
   automountServiceAccountToken: false
@@ -54,10 +54,12 @@ spec:
             if (debug.status === 404) throw new Error('/health/debug 404: the token is not that of web')
             const { status, components } = JSON.parse(body)
             console.log('/health/debug', debug.status, status)
-            for (const [name, { status, error = '' }] of Object.entries(components)) {
+            for (const [name, { status, error = '', details }] of Object.entries(components)) {
               console.log(' ', name, status, error)
+              if (details?.remediation) console.log('    ', details.remediation)
+              for (const { message } of details?.warnings ?? []) console.log('     warning:', message)
             }
-            return health.ok && debug.ok
+            return health.ok && debug.ok && components.platform_pods?.status !== 'fail'
           }
           run().then(
             (isWell) => process.exit(isWell ? 0 : 1),

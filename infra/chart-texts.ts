@@ -19,6 +19,13 @@ export const notes = `The platform {{ .Chart.AppVersion }} is installed as {{ .R
 Wait until every Deployment is ready:
   kubectl -n {{ .Release.Namespace }} rollout status deployment -l app.kubernetes.io/instance={{ .Release.Name }}
 
+Pods that wait in ErrImagePull or ImagePullBackOff find no image at
+  {{ include "platform.platform.image" . }}
+{{- if .Values.collector.enabled }}
+  {{ include "platform.collector.image" . }}
+{{- end }}
+Build and push them from the repository with "npm run images", and set global.image.registry to where they are.
+
 Open it:
   kubectl -n {{ .Release.Namespace }} port-forward service/{{ .Release.Name }}-web 3000:{{ .Values.web.servicePort }}
 

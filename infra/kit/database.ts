@@ -32,11 +32,14 @@ export const databaseEnv = (database: Val<string>) => ({
 })
 
 /** An init container that holds a pod back until the chart's own PostgreSQL accepts connections. */
+// A shell that is the first process of its container ends on SIGTERM only if it says so, and only between two commands.
+const UNTIL_READY = "trap 'exit 143' TERM; until pg_isready; do sleep 2 & wait $!; done"
+
 export const waitForPostgres = () =>
   when<k8s.Container>(postgres.enabled, {
     name: 'wait-for-postgres',
     ...runs(postgresImage),
-    command: ['sh', '-c', 'until pg_isready; do sleep 2; done'],
+    command: ['sh', '-c', UNTIL_READY],
     env: [
       { name: 'PGHOST', value: host },
       { name: 'PGPORT', value: digits(envVars.DB_PORT) },

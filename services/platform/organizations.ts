@@ -45,6 +45,13 @@ export async function findOrganizationByName(
   return found
 }
 
+/** The names of the first organizations, oldest first. */
+export async function listOrganizationNames(sql: Queryable, limit: number): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select name from organizations order by id limit ${limit}`
+  return rows.map(({ name }) => name)
+}
+
 /** Where people land whom nobody put anywhere: the first organization that is not the platform's own. Made when there is none. */
 export async function ensureDefaultOrganization(sql: Queryable): Promise<Organization> {
   const [first] = await sql<Organization[]>`

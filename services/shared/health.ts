@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import type { Context } from 'hono'
 import { toError } from './errors.ts'
 import type { RequestVariables } from './log.ts'
 
@@ -19,7 +20,7 @@ export function healthRoutes({
   const routes = new Hono<{ Variables: RequestVariables }>()
 
   routes.get('/health', async (c) => {
-    if (isDraining()) return c.json({ status: 'fail' }, 503)
+    if (isDraining()) return draining(c)
     try {
       await ping()
       return c.json({ status: 'ok' })
@@ -29,11 +30,14 @@ export function healthRoutes({
     }
   })
 
-  routes.get('/health/ready', (c) =>
-    isDraining() ? c.json({ status: 'fail' }, 503) : c.json({ status: 'ok' }),
-  )
+  routes.get('/health/ready', (c) => (isDraining() ? draining(c) : c.json({ status: 'ok' })))
 
   routes.get('/health/live', (c) => c.json({ status: 'ok' }))
 
   return routes
+}
+
+function draining(c: Context<{ Variables: RequestVariables }>): Response {
+  c.var.wide['draining'] = true
+  return c.json({ status: 'fail' }, 503)
 }

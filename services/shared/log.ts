@@ -64,7 +64,7 @@ export interface RequestVariables {
   wide: Wide
 }
 
-const QUIET = new Set(['/health', '/health/live', '/metrics'])
+const QUIET = new Set(['/health', '/health/live', '/health/ready', '/metrics'])
 
 /** One wide line per request; probes that succeed are written at `debug`. */
 export function requestLog(log: Log): MiddlewareHandler<{ Variables: RequestVariables }> {
@@ -76,7 +76,7 @@ export function requestLog(log: Log): MiddlewareHandler<{ Variables: RequestVari
     c.set('wide', wide)
     await next()
     const { status } = c.res
-    const level = levelOf(status, c.req.path)
+    const level = levelOf(status, c.req.path, wide)
     if (!log.isLevelEnabled(level)) return
     const line = {
       request_id: requestId,
@@ -94,7 +94,9 @@ function acceptableId(given: string | undefined): string | undefined {
   return given && /^[\w.-]{8,128}$/.test(given) ? given : undefined
 }
 
-function levelOf(status: number, path: string): 'error' | 'debug' | 'info' {
+function levelOf(status: number, path: string, wide: Wide): 'error' | 'debug' | 'info' {
+  // A pod that is about to end says so to its probes, and nobody has to do anything.
+  if (wide['draining'] === true) return 'debug'
   if (status >= 500) return 'error'
   return status < 400 && QUIET.has(path) ? 'debug' : 'info'
 }

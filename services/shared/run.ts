@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import type { EnvSource } from './env.ts'
 import { toError } from './errors.ts'
 import type { Service } from './serve.ts'
@@ -10,11 +11,26 @@ export async function run(
   start: (source: EnvSource) => Promise<Service>,
   source: EnvSource,
 ): Promise<void> {
+  const release = endOnSignal()
   try {
     stopOnSignal(await start(source))
+    release()
   } catch (thrown) {
     process.stderr.write(`${explain(thrown)}\n`)
     process.exit(1)
+  }
+}
+
+/**
+ * Ends the process at once on SIGTERM or SIGINT, for work that nobody has to finish: as the first process of a container it
+ * would not hear them otherwise. Returns how to leave the signals to somebody else.
+ */
+export function endOnSignal(): () => void {
+  const end = (signal: NodeJS.Signals): void => process.exit(128 + constants.signals[signal])
+  const signals = ['SIGTERM', 'SIGINT'] as const
+  for (const signal of signals) process.on(signal, end)
+  return () => {
+    for (const signal of signals) process.off(signal, end)
   }
 }
 

@@ -5,6 +5,7 @@ import { AppError, toError } from './errors.ts'
 import type { Log } from './log.ts'
 
 const RETRY_MS = 1000
+const CONNECT_MS = 3000
 /** SQLSTATEs that waiting does not cure: a wrong password, a database that does not exist. */
 const HOPELESS = new Set(['28P01', '28000', '3D000'])
 
@@ -21,7 +22,7 @@ export async function waitForDatabase(
   for (;;) {
     const failure = await ping(address)
     if (!failure) return
-    const why = `PostgreSQL at ${host}:${port}/${database} does not answer: ${failure.message}`
+    const why = `PostgreSQL at ${host}:${port}/${database} does not answer: ${reasonOf(failure)}`
     if (Date.now() >= giveUpAt || HOPELESS.has(sqlState(failure) ?? '')) {
       throw new AppError('unavailable', why, { cause: failure })
     }
@@ -30,8 +31,14 @@ export async function waitForDatabase(
   }
 }
 
+/** The driver tells a time-out by the address of a socket that it never had. */
+function reasonOf(failure: Error): string {
+  const timedOut = 'code' in failure && failure.code === 'CONNECT_TIMEOUT'
+  return timedOut ? `no connection within ${CONNECT_MS / 1000} s` : failure.message
+}
+
 async function ping(address: DatabaseAddress): Promise<Error | undefined> {
-  const sql = connectDatabase(address, { name: 'wait', max: 1, connectTimeoutMs: 3000 })
+  const sql = connectDatabase(address, { name: 'wait', max: 1, connectTimeoutMs: CONNECT_MS })
   try {
     await sql`select 1`
     return undefined

@@ -2,6 +2,7 @@ import { findOrganizationByName } from '../platform/organizations.ts'
 import { issueStaticToken } from '../platform/static-tokens.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
+import { noSuchOrganization } from './no-such-organization.ts'
 
 /**
  * Issues a token that is good for a whole organization, such as to upload tools or to call the designer. Returns the
@@ -18,7 +19,7 @@ export async function createOrganizationToken(
     )
   }
   const found = await findOrganizationByName(sql, organization)
-  if (!found) throw new AppError('not_found', `There is no organization "${organization}".`)
+  if (!found) throw await noSuchOrganization(sql, organization)
   const token = { organizationId: found.id, deploymentId: null, name, createdBy: null }
   return issueStaticToken(sql, token)
 }

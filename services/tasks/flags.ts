@@ -3,6 +3,7 @@ import { findOrganizationByName } from '../platform/organizations.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
+import { noSuchOrganization } from './no-such-organization.ts'
 
 const STATES: Readonly<Record<string, boolean>> = { on: true, off: false }
 
@@ -49,5 +50,5 @@ async function findId(sql: Database, organization: string | undefined): Promise<
   if (organization === undefined) return null
   const found = await findOrganizationByName(sql, organization)
   if (found) return found.id
-  throw new AppError('not_found', `There is no organization "${organization}".`)
+  throw await noSuchOrganization(sql, organization)
 }

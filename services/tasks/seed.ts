@@ -5,6 +5,7 @@ import { sampleCrews } from '../platform/sample-crews.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
+import { noSuchOrganization } from './no-such-organization.ts'
 
 /**
  * Gives an organization sample projects whose automations the Runner runs; what is there stays as it is. Raises
@@ -31,7 +32,7 @@ async function findOrganization(sql: Database, name: string | undefined) {
     ? ensureDefaultOrganization(sql)
     : findOrganizationByName(sql, name))
   if (found) return found
-  throw new AppError('not_found', `There is no organization "${name}".`)
+  throw await noSuchOrganization(sql, name ?? '')
 }
 
 function runnerMissing(): AppError {

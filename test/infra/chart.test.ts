@@ -25,6 +25,7 @@ describe('the chart', () => {
     expect(text).toContain('port-forward service/demo-web 3000:80')
     expect(text).toContain('helm test demo --namespace prod')
     expect(text).toContain('envVars.PLATFORM_BASE_URL is still')
+    expect(text).toMatch(/ErrImagePull[^]*npm run images/)
   })
 
   it('has a pod for helm test that asks web for its health and its diagnosis (4.1, 4.2), within Pod Security "restricted"', () => {
@@ -56,6 +57,34 @@ describe('the chart', () => {
       exitCode,
       output: expect.stringContaining(`auth ${verdict} a reason`),
     })
+  })
+
+  it('fails helm test when a pod of the chart is not ready, with the reason and what to do', async () => {
+    const error = 'fewer Ready replicas than desired: demo-collector (0/1, ErrImagePull)'
+    const failing = { status: 'fail', error, details: { remediation: 'Push the image.' } }
+    const result = await helmTest(() => ({
+      status: 200,
+      body: { status: 'degraded', components: { platform_pods: failing } },
+    }))
+    expect(result.exitCode).toBe(1)
+    expect(result.output).toContain(error)
+    expect(result.output).toContain('Push the image.')
+  })
+
+  it('prints the warnings of the report in helm test, such as a rollout that is stuck', async () => {
+    const warnings = [{ message: 'the rollout of demo-web is stuck: ErrImagePull' }]
+    const pods = { status: 'ok', details: { warnings } }
+    const result = await helmTest(() => ({
+      status: 200,
+      body: { status: 'ok', components: { platform_pods: pods } },
+    }))
+    expect(result.exitCode).toBe(0)
+    expect(result.output).toContain('warning: the rollout of demo-web is stuck: ErrImagePull')
+  })
+
+  it('keeps the pod of helm test until the next one, so that --logs finds it', () => {
+    const { annotations } = chartTestPod(contextOf([], RELEASE)).metadata
+    expect(annotations['helm.sh/hook-delete-policy']).toBe('before-hook-creation')
   })
 
   it('ends helm test with a reason when the token is not that of web', async () => {

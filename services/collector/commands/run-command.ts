@@ -1,6 +1,6 @@
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
-import { explain, run } from '../../shared/run.ts'
+import { endOnSignal, explain, run } from '../../shared/run.ts'
 import { runMigration } from '../schema.ts'
 import { start } from '../start.ts'
 import { tokenCommand } from './token.ts'
@@ -33,10 +33,18 @@ const NOT_TRIED = 3
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve: (_, source) => run(start, source),
-  migrate: (_, source) => runMigration(source),
-  verify: verifyCommand,
+  migrate: endable((_, source) => runMigration(source)),
+  verify: endable(verifyCommand),
   token: tokenCommand,
   help: async (_, __, output) => output.out(USAGE),
+}
+
+/** A command that a signal may end at any time. */
+function endable(command: Command): Command {
+  return async (...given) => {
+    const release = endOnSignal()
+    return command(...given).finally(release)
+  }
 }
 
 /** Runs what the command line names, and sets the exit code of the process. */

@@ -59,6 +59,11 @@ describe('requestLog', () => {
       return c.text('ok')
     })
     hono.get('/health', (c) => c.text('ok'))
+    hono.get('/health/ready', (c) => c.text('ok'))
+    hono.get('/draining', (c) => {
+      c.var.wide['draining'] = true
+      return c.text('no', 503)
+    })
     hono.get('/broken', (c) => c.text('no', 503))
     return { lines, hono }
   }
@@ -87,7 +92,14 @@ describe('requestLog', () => {
   it('writes good probes at debug and failures at error', async () => {
     const { lines, hono } = app()
     await hono.request('/health')
+    await hono.request('/health/ready')
     await hono.request('/broken')
-    expect(lines.map(({ level }) => level)).toEqual(['debug', 'error'])
+    expect(lines.map(({ level }) => level)).toEqual(['debug', 'debug', 'error'])
+  })
+
+  it('writes at debug that a pod about to end says so to its probes', async () => {
+    const { lines, hono } = app()
+    await hono.request('/draining')
+    expect(lines.map(({ level }) => level)).toEqual(['debug'])
   })
 })

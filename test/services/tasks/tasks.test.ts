@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyPassword } from '../../../services/platform/passwords.ts'
 import { findOrganizationToken } from '../../../services/platform/static-tokens.ts'
@@ -6,7 +8,7 @@ import { connectDatabase, parseAddress } from '../../../services/shared/database
 import { runTask, usage } from '../../../services/tasks/start.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
-import { runProgram } from '../../support/program.ts'
+import { programPath, runProgram } from '../../support/program.ts'
 
 let database: TestDatabase
 
@@ -74,7 +76,8 @@ describe('npm run task', () => {
     expect(await findOrganizationToken(sql, token)).toMatchObject({ internal: true })
     const before = await sql`select 1 from static_tokens`
     for (const [args, problem] of [
-      [['Nobody', 'x'], 'There is no organization "Nobody".'],
+      [['Nobody', 'x'], 'There is no organization "Nobody". There are: "Platform"'],
+      [['Nobody', 'x'], 'users:create EMAIL ORGANIZATION'],
       [['Platform'], 'Name the token'],
       [['Platform', 'a\u001bb'], 'Name the token'],
     ] as const) {
@@ -97,6 +100,28 @@ describe('npm run task', () => {
     expect(again).toMatchObject({ code: 1, output: expect.stringContaining('There is a user') })
     const wrong = await task('users:create', 'ada')
     expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining('"ada" is no e-mail') })
+  })
+
+  it.each([
+    ['tasks', ['migrate']],
+    ['collector', ['migrate']],
+  ])('ends %s %j at once on SIGTERM while it waits for the database', async (service, args) => {
+    const child = spawn(process.execPath, [programPath(service), ...args], {
+      env: { DATABASE_URL: 'postgres://nobody:x@127.0.0.1:9/none', COLLECTOR_JWT_SECRET: 'x' },
+    })
+    let output = ''
+    const waits = new Promise<void>((resolve) => {
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.on('data', (data) => {
+          output += String(data)
+          if (output.includes('trying again')) resolve()
+        })
+      }
+    })
+    const ended = once(child, 'close')
+    await Promise.race([waits, ended])
+    child.kill('SIGTERM')
+    expect({ ended: await ended, output }).toMatchObject({ ended: [143, null] })
   })
 
   it('says what is missing in its environment', async () => {
