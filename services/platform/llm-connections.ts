@@ -142,5 +142,30 @@ export async function listConnectionsForModels(
     order by model, name`
 }
 
+export interface SealedKey extends LlmConnectionKey {
+  readonly sealedKey: Buffer
+}
+
+/** The keys of all organizations, by the id of their connections, from after `afterId`; fewer than `limit` are the last. */
+export async function listSealedKeys(
+  sql: Queryable,
+  { afterId, limit }: { afterId: number; limit: number },
+): Promise<SealedKey[]> {
+  return sql<SealedKey[]>`
+    select id, organization_id, sealed_key from llm_connections
+    where sealed_key is not null and id > ${afterId} order by id limit ${limit}`
+}
+
+/** Puts another seal on a key, unless somebody has changed it in the meantime. */
+export async function replaceSealedKey(
+  sql: Queryable,
+  { id, sealedKey }: SealedKey,
+  resealed: Buffer,
+): Promise<void> {
+  await sql`
+    update llm_connections set sealed_key = ${resealed}
+    where id = ${id} and sealed_key = ${sealedKey}`
+}
+
 const nameTaken = (): AppError =>
   new AppError('conflict', 'Your organization has a connection of that name. Choose another name.')

@@ -4,13 +4,22 @@ import type { LlmConnectionKey } from './llm-connections.ts'
 /** Seals the keys of LLM connections, and opens them for the crews that use them. */
 export interface LlmKeys {
   seal(key: string, connection: LlmConnectionKey): Buffer
-  /** Undefined when it was sealed with another SECRET_KEY_BASE, or belongs to another connection. */
+  /** Undefined when it was sealed with a SECRET_KEY_BASE that is not given, or belongs to another connection. */
   open(sealed: Buffer, connection: LlmConnectionKey): string | undefined
+  /** The key sealed anew when it was sealed with the previous SECRET_KEY_BASE; else undefined. */
+  reseal(sealed: Buffer, connection: LlmConnectionKey): Buffer | undefined
 }
 
-export function createLlmKeys(secretKeyBase: string): LlmKeys {
-  const vault = createVault({ label: 'crew-platform llm connection key', current: secretKeyBase })
+/** Seals with SECRET_KEY_BASE; while it is rotated, the previous one still opens what it sealed. */
+export function createLlmKeys(secretKeyBase: string, previous?: string): LlmKeys {
+  const label = 'crew-platform llm connection key'
+  const vault = createVault({ label, current: secretKeyBase, previous })
   return {
+    reseal(sealed, connection) {
+      const opened = vault.open(sealed, placeOf(connection))
+      if (!opened || opened.isCurrent) return undefined
+      return vault.seal(opened.secret, placeOf(connection))
+    },
     seal: (key, connection) => vault.seal(key, placeOf(connection)),
     open: (sealed, connection) => vault.open(sealed, placeOf(connection))?.secret,
   }

@@ -7,3 +7,16 @@ import { createHmac } from 'node:crypto'
 export function crewToken(secretKeyBase: string, automationId: string): string {
   return createHmac('sha256', secretKeyBase).update(`crew:${automationId}`).digest('hex')
 }
+
+export interface SecretKeys {
+  /** SECRET_KEY_BASE, and the one before it while it is rotated. */
+  readonly secretKeyBase: string
+  readonly previousSecretKeyBase?: string | undefined
+}
+
+/** The tokens that a crew may have been deployed with, the likeliest first. */
+export function crewTokens(keys: SecretKeys, automationId: string): readonly string[] {
+  const { secretKeyBase, previousSecretKeyBase: previous } = keys
+  const secrets = previous === undefined ? [secretKeyBase] : [secretKeyBase, previous]
+  return secrets.map((secret) => crewToken(secret, automationId))
+}

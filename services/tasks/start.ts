@@ -13,10 +13,11 @@ import { createOrganizationToken } from './create-token.ts'
 import { createAdministrator } from './create-user.ts'
 import { installCrews } from './crews/install-crew.ts'
 import type { Part, Place } from './crews/install-crew.ts'
-import { bootstrapEnv, clusterCrewEnv, localCrewEnv, tasksEnv } from './env.ts'
+import { bootstrapEnv, clusterCrewEnv, localCrewEnv, tasksEnv, sealingKeysEnv } from './env.ts'
 import { printFlags, switchFlag } from './flags.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
+import { resealKeys } from './reseal-keys.ts'
 import { changeRole } from './roles.ts'
 import { acceptSealingKey, checkSealingKeys } from './sealing-keys.ts'
 import { seedSamples } from './seed.ts'
@@ -103,6 +104,14 @@ const TASKS: Readonly<Record<string, Task>> = {
     'NAME: give up what a lost SECRET_KEY_BASE or OAUTH_ENCRYPTION_KEY sealed',
     (sql, log, [name]) => acceptSealingKey(sql, log, name),
   ),
+  'keys:reseal': {
+    summary: 'seal the keys of LLM connections with SECRET_KEY_BASE, after a rotation',
+    async run(source, args) {
+      const given = readEnv(sealingKeysEnv, source)
+      const pair = { current: given.SECRET_KEY_BASE, previous: given.SECRET_KEY_BASE_PREVIOUS }
+      await onDatabase('', (sql, log) => resealKeys(sql, pair, log)).run(source, args)
+    },
+  },
   'secrets:bootstrap': {
     summary: 'give every key of the platform Secret a value (as a Job in the cluster)',
     run: bootstrapInCluster,

@@ -3,6 +3,7 @@ import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { healthRoutes } from '../shared/health.ts'
 import { requestLog } from '../shared/log.ts'
 import { createIdentityProvider } from './auth/oidc/provider.ts'
+import { createBadTokens } from './auth/bad-tokens.ts'
 import { createPasswordChecks } from './auth/password-checks.ts'
 import { openGate } from './auth/access-token/open-gate.ts'
 import { createSeenAdministrators } from './auth/seen-administrators.ts'
@@ -34,12 +35,18 @@ import { securityHeaders } from './security-headers.ts'
 
 /** The web service: every mount, in order. */
 export function createApp(options: WebOptions): Hono<WebApp> {
-  const deps: WebDeps = { ...options, seenAdministrators: createSeenAdministrators() }
+  const deps: WebDeps = {
+    ...options,
+    seenAdministrators: createSeenAdministrators(),
+    badTokens: createBadTokens(options.config.TRUSTED_PROXIES),
+  }
   // Refuses paths that are not told apart at once: each request is matched by one expression for all routes.
   const app = new Hono<WebApp>({ router: new RegExpRouter() })
   const { judge, keys, guard } = openGate(deps)
   app.use(requestLog(deps.log))
   app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))
+  // Its ids are UUIDs, whatever they are spelt with; all others are told here that no address has a NUL.
+  app.route('/', automationApiRoutes(deps, judge))
   app.use(refuseNul)
   app.notFound(async (c) => {
     // What a refusal at a hidden path takes, an address that has nothing takes as well.
@@ -58,7 +65,6 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   const passwords = createPasswordChecks()
   app.route('/', signInRoutes(deps, { provider: createIdentityProvider(deps.config), passwords }))
   app.route('/', passwordRoutes(deps, passwords))
-  app.route('/', automationApiRoutes(deps, judge))
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
   app.route('/', dashboardRoutes(deps))

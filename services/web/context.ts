@@ -3,6 +3,7 @@ import type { Database } from '../shared/database.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import type { Deployment } from '../platform/deployments.ts'
 import type { Session } from '../platform/sessions.ts'
+import type { BadTokens } from './auth/bad-tokens.ts'
 import type { AuthMetrics } from './auth/metrics.ts'
 import type { SeenAdministrators } from './auth/seen-administrators.ts'
 import type { DiagnosticsDeps } from './diagnostics/create-diagnostics.ts'
@@ -11,6 +12,8 @@ import type { WebConfig } from './env.ts'
 /** What the routes need. */
 export interface WebDeps extends WebOptions {
   readonly seenAdministrators: SeenAdministrators
+  /** Counts tokens that are nobody's, over all APIs. */
+  readonly badTokens: BadTokens
 }
 
 /** What the web service needs from outside. */

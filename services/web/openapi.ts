@@ -25,7 +25,7 @@ const retryAfter = { 'Retry-After': header('Seconds to wait.') }
 const COMMON = {
   '401': problem('No token, or one that does not open this automation.', challenge),
   '403': problem('The token lacks the scope.', challenge),
-  '429': problem('Too many calls with bad tokens from this address.', retryAfter),
+  '429': problem('Too many calls from this address with tokens that are nobody’s.', retryAfter),
   '503': problem('The database or the identity provider is away. Try again.', retryAfter),
 }
 const NO_KICKOFF = { '404': problem('This automation has no such kickoff.') }

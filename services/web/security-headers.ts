@@ -9,6 +9,21 @@ const HEADERS = {
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; '),
+  'permissions-policy': [
+    'accelerometer=()',
+    'camera=()',
+    'display-capture=()',
+    'geolocation=()',
+    'gyroscope=()',
+    'magnetometer=()',
+    'microphone=()',
+    'midi=()',
+    'payment=()',
+    'publickey-credentials-get=()',
+    'screen-wake-lock=()',
+    'usb=()',
+    'xr-spatial-tracking=()',
+  ].join(', '),
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   // Not `no-referrer`: browsers would then send `Origin: null` with our own forms.
@@ -27,7 +42,9 @@ export function securityHeaders(baseUrl: string): MiddlewareHandler {
   const secure = baseUrl.startsWith('https:')
   const headers = Object.entries({
     ...HEADERS,
-    ...(secure ? { 'strict-transport-security': `max-age=${YEAR_SECONDS}` } : {}),
+    ...(secure
+      ? { 'strict-transport-security': `max-age=${YEAR_SECONDS}; includeSubDomains` }
+      : {}),
   })
   return async function addSecurityHeaders(c, next) {
     await next()

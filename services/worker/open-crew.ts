@@ -17,7 +17,8 @@ const PROBLEM_CHARACTERS_MAX = 16_384
 export interface CrewCall {
   /** Where the crew is; `/kickoff` is added. */
   readonly url: string
-  readonly token: string
+  /** Those that the crew may know, the likeliest first. */
+  readonly tokens: readonly string[]
   readonly request: KickoffRequest
   /** How long a crew that does not answer is tried again. */
   readonly patienceMs: number
@@ -71,22 +72,32 @@ function unreachable(
 }
 
 async function knock(call: CrewCall): Promise<Knocked> {
-  const { url, token, request, signal } = call
+  const { tokens, signal } = call
   try {
-    const response = await deadline({ name: 'crew', timeoutMs: ANSWER_MS, signal }, (stop) =>
-      fetch(`${url.replace(/\/+$/, '')}/kickoff`, {
-        method: 'POST',
-        redirect: 'manual',
-        signal: stop,
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify(request),
-      }),
-    )
+    const [first = '', ...others] = tokens
+    let response = await send(call, first)
+    for (const token of others) {
+      if (response.status !== 401) break
+      await response.body?.cancel()
+      response = await send(call, token)
+    }
     return await judge(call, response)
   } catch (thrown) {
     signal.throwIfAborted()
     return { away: reasonOf(thrown) }
   }
+}
+
+function send({ url, request, signal }: CrewCall, token: string): Promise<Response> {
+  return deadline({ name: 'crew', timeoutMs: ANSWER_MS, signal }, (stop) =>
+    fetch(`${url.replace(/\/+$/, '')}/kickoff`, {
+      method: 'POST',
+      redirect: 'manual',
+      signal: stop,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+    }),
+  )
 }
 
 async function judge({ url, signal }: CrewCall, response: Response): Promise<Knocked> {

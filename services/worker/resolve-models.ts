@@ -7,12 +7,12 @@ import { createLlmKeys } from '../platform/llm-keys.ts'
 import { describeRequirements } from '../platform/llm-providers.ts'
 import { usageOf } from '../platform/llm-usage.ts'
 import type { ReadVariable } from '../platform/llm-usage.ts'
+import type { SecretKeys } from '../shared/crew-token.ts'
 import type { Database } from '../shared/database.ts'
 
-export interface ModelDeps {
+/** Its secret keys open the keys of LLM connections. */
+export interface ModelDeps extends SecretKeys {
   readonly sql: Database
-  /** Opens the keys of LLM connections. */
-  readonly secretKeyBase: string
   readonly readVariable: ReadVariable
 }
 
@@ -54,7 +54,8 @@ function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | st
   }
   const base = { base_url: chatUrl }
   if (connection.sealedKey) {
-    const key = createLlmKeys(deps.secretKeyBase).open(connection.sealedKey, connection)
+    const keys = createLlmKeys(deps.secretKeyBase, deps.previousSecretKeyBase)
+    const key = keys.open(connection.sealedKey, connection)
     return key === undefined
       ? 'its key was stored with another SECRET_KEY_BASE. Enter the key again.'
       : { ...base, api_key: key }

@@ -12,7 +12,8 @@ import {
 import type { LeasedExecution, ProgressEvent } from '../platform/execution-queue.ts'
 import type { Failure } from '../platform/executions.ts'
 import type { ReadVariable } from '../platform/llm-usage.ts'
-import { crewToken } from '../shared/crew-token.ts'
+import { crewTokens } from '../shared/crew-token.ts'
+import type { SecretKeys } from '../shared/crew-token.ts'
 import type { Database } from '../shared/database.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
@@ -31,11 +32,10 @@ const RETRY_DELAY_SECONDS = 2
 /** However a run is interrupted, it does not begin anew for ever. */
 const ATTEMPTS_MAX = 20
 
-export interface ExecutionDeps {
+export interface ExecutionDeps extends SecretKeys {
   readonly sql: Database
   readonly log: Log
   readonly tracing: Tracing
-  readonly secretKeyBase: string
   /** The platform's own variables, such as the keys of LLM providers. */
   readonly readVariable: ReadVariable
   readonly crewPatienceMs: number
@@ -171,7 +171,7 @@ async function call({ deps, execution, trace }: Following, signal: AbortSignal):
   let position = 0
   return callCrew({
     url,
-    token: crewToken(deps.secretKeyBase, crewAutomationId),
+    tokens: crewTokens(deps, crewAutomationId),
     request: { kickoff_id: id, inputs, definition, ...resolved },
     patienceMs: deps.crewPatienceMs,
     silenceMs: deps.silenceMs,

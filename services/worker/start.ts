@@ -117,6 +117,7 @@ function startWork({ config, source, log, sql, tracing, metrics, stops }: Work):
     log,
     tracing,
     secretKeyBase: config.SECRET_KEY_BASE,
+    previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: (name: string) => source[name]?.trim() || undefined,
     crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
     executionTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,

@@ -6,9 +6,7 @@ import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/single-header.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { TOKEN_LENGTH_MAX } from './access-token/parse-token.ts'
-import { createChallenges } from './challenge.ts'
-import { clientAddress } from './client-address.ts'
-import { createFailureThrottle } from './failure-throttle.ts'
+import { createChallenges, isDisclosed } from './challenge.ts'
 
 export type BearerResult =
   | {
@@ -35,26 +33,25 @@ export interface BearerScheme {
 
 /** RFC 6750 §2.1. The length is looked at apart: to count while matching would take twice as long. */
 const CREDENTIALS = /^Bearer +(([\w.~+/-]+)=*)$/i
-const FAILURES = { burst: 60, perSecond: 1, subjectsMax: 10_000 }
 
 /**
  * Lets a call pass that has exactly one Authorization header with a token for the automation of its path (SPEC 5.2).
  * Everything else is refused, and an automation that does not exist answers as one that this token may not call does:
- * nobody learns which automations there are. Many failures from one address are answered with 429. Reads no body.
+ * nobody learns which automations there are. Many tokens that are nobody's from one address are answered with 429.
+ * Reads no body.
  */
 export function requireBearer(
-  { sql, config, authMetrics }: WebDeps,
+  { sql, config, authMetrics, badTokens }: WebDeps,
   schemes: readonly BearerScheme[],
 ): MiddlewareHandler<AuthorizedCall> {
   const challenges = createChallenges(config.PLATFORM_BASE_URL)
-  const throttle = createFailureThrottle({ ...FAILURES, now: Date.now })
 
-  function refuse(c: Context<AuthorizedCall>, error: AppError): AppError {
-    if (error.status >= 500) return error
+  /** A token that the identity provider signed is no guess: it is refused in the same words however often it comes. */
+  function refuse(c: Context<AuthorizedCall>, reason: string, scope?: string): AppError {
+    const error = challenges.refused(reason, scope)
+    if (isDisclosed(reason)) return error
     const id = c.req.param('automationId') ?? ''
-    const address = clientAddress(c, config.TRUSTED_PROXIES)
-    const seconds = throttle.fail(`${address} ${isUuid(id) ? id.toLowerCase() : ''}`)
-    return seconds > 0 ? tooManyFailures(seconds) : error
+    return badTokens.answer(c, error, isUuid(id) ? id.toLowerCase() : '')
   }
 
   /** Leaves the decision in the log and in the metrics. */
@@ -79,7 +76,7 @@ export function requireBearer(
     const scheme = schemes.find(({ recognizes }) => recognizes(token)) ?? UNSUPPORTED
     const result = await scheme.verify(token, callable)
     record(c, { scheme: scheme.name, callable, result })
-    if (!result.ok) throw refuse(c, challenges.refused(result.reason, callable?.oauth?.scope))
+    if (!result.ok) throw refuse(c, result.reason, callable?.oauth?.scope)
     if (!callable) throw new AppError('internal', 'A bearer scheme accepted a token for nothing.')
     c.set('automation', callable.automation)
     await next()
@@ -106,12 +103,4 @@ function readToken(c: Context<AuthorizedCall>): string | undefined {
   if (header === undefined) return undefined
   const [, token, text = ''] = CREDENTIALS.exec(header) ?? []
   return text.length <= TOKEN_LENGTH_MAX ? token : undefined
-}
-
-function tooManyFailures(seconds: number): AppError {
-  return new AppError(
-    'rate_limited',
-    `Too many calls with bad tokens came from this address. Try again in ${seconds} s, with a good one.`,
-    { headers: { 'retry-after': String(seconds) } },
-  )
 }

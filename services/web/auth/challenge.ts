@@ -22,7 +22,9 @@ const DISCLOSED: Readonly<Record<DisclosedReason, string>> = {
   insufficient_scope: 'The token lacks the scope that the automation API asks for.',
 }
 
-const isDisclosed = (reason: string): reason is DisclosedReason => Object.hasOwn(DISCLOSED, reason)
+/** Whether the signature held, so that the bearer is told the reason. */
+export const isDisclosed = (reason: string): reason is DisclosedReason =>
+  Object.hasOwn(DISCLOSED, reason)
 
 export interface Challenges {
   /** No usable credentials at all: RFC 6750 §3.1 wants no error code then. */

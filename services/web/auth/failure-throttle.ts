@@ -13,22 +13,50 @@ export interface FailureThrottle {
   fail(subject: string): number
 }
 
-/** A token bucket per subject that only failures empty: what succeeds is never held up. Forgets the oldest subjects. */
+interface Bucket {
+  readonly left: number
+  readonly at: number
+}
+
+/** Shared by all for whom there is no room. */
+const OTHERS = ''
+const SWEEP_MS = 1000
+
+/**
+ * A token bucket per subject that only failures empty: what succeeds is never held up. A subject that has failed stays
+ * until it has recovered: new ones push nobody out, and share one bucket while there is no room for them.
+ */
 export function createFailureThrottle(options: FailureThrottleOptions): FailureThrottle {
   const { burst, perSecond, subjectsMax, now } = options
-  const buckets = new Map<string, { left: number; at: number }>()
+  const buckets = new Map<string, Bucket>()
+  let sweptAt = -Infinity
+
+  const refilled = ({ left, at }: Bucket, moment: number): number =>
+    Math.min(burst, left + ((moment - at) / 1000) * perSecond)
+
+  /** Lets go of those that have all of their failures back. */
+  function sweep(moment: number): void {
+    if (moment - sweptAt < SWEEP_MS) return
+    sweptAt = moment
+    for (const [subject, bucket] of buckets) {
+      if (refilled(bucket, moment) >= burst) buckets.delete(subject)
+    }
+  }
+
+  function placeOf(subject: string, moment: number): string {
+    if (buckets.has(subject) || buckets.size < subjectsMax) return subject
+    sweep(moment)
+    return buckets.size < subjectsMax ? subject : OTHERS
+  }
+
   return {
     fail(subject) {
-      const at = now()
-      const { left: before, at: since } = buckets.get(subject) ?? { left: burst, at }
-      const refilled = Math.min(burst, before + ((at - since) / 1000) * perSecond)
-      const isOver = refilled < 1
-      // Put at the end: the first is the one that failed longest ago.
-      buckets.delete(subject)
-      buckets.set(subject, { left: isOver ? refilled : refilled - 1, at })
-      const [oldest] = buckets.keys()
-      if (buckets.size > subjectsMax && oldest !== undefined) buckets.delete(oldest)
-      return isOver ? Math.ceil((1 - refilled) / perSecond) : 0
+      const moment = now()
+      const place = placeOf(subject, moment)
+      const left = refilled(buckets.get(place) ?? { left: burst, at: moment }, moment)
+      const isOver = left < 1
+      buckets.set(place, { left: isOver ? left : left - 1, at: moment })
+      return isOver ? Math.ceil((1 - left) / perSecond) : 0
     },
   }
 }

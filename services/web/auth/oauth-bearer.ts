@@ -1,5 +1,6 @@
 import { recordClient } from '../../platform/client-sightings.ts'
 import type { Database } from '../../shared/database.ts'
+import { refuseAsDecoy } from './access-token/decoy.ts'
 import type { Gate, Verdict } from './access-token/gate.ts'
 import type { Reason } from './access-token/rule.ts'
 import type { BearerScheme } from './bearer.ts'
@@ -29,7 +30,10 @@ export function oauthBearer({ sql, judge, now }: OauthBearerOptions): BearerSche
     recognizes: (token) => token.includes('.'),
     async verify(token, callable) {
       const { automation, oauth } = callable ?? {}
-      if (!automation || !oauth?.enabled) return { ok: false, reason: 'oauth_off' }
+      if (!automation || !oauth?.enabled) {
+        await refuseAsDecoy(token)
+        return { ok: false, reason: 'oauth_off' }
+      }
       const verdict = await judge(token, {
         organizationId: automation.organizationId,
         settings: oauth,

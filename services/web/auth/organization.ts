@@ -25,7 +25,7 @@ export function requireOrganization(deps: WebDeps): MiddlewareHandler<Organizati
       c.req.header('authorization') === undefined
         ? await readSessionCaller(c, deps)
         : await readTokenCaller(c, deps)
-    if (!caller) throw refused('Bearer realm="platform"')
+    if (!caller) throw refuse(c, deps, 'Bearer realm="platform"')
     c.set('caller', caller)
     await next()
   }
@@ -35,7 +35,7 @@ export function requireOrganization(deps: WebDeps): MiddlewareHandler<Organizati
 export function requireOrganizationToken(deps: WebDeps): MiddlewareHandler<OrganizationCall> {
   return async function authenticate(c, next) {
     const caller = await readTokenCaller(c, deps)
-    if (!caller) throw refused('Basic realm="platform", charset="UTF-8"')
+    if (!caller) throw refuse(c, deps, 'Basic realm="platform", charset="UTF-8"')
     c.set('caller', caller)
     await next()
   }
@@ -83,10 +83,13 @@ async function readSessionCaller(
   return { organizationId, internal: false, tokenId: null }
 }
 
-function refused(challenge: string): AppError {
-  return new AppError(
+/** Too many bad tokens are answered otherwise; to come without one is no guess. */
+function refuse(c: Context<OrganizationCall>, { badTokens }: WebDeps, challenge: string): AppError {
+  const error = new AppError(
     'invalid_token',
     'Send exactly one Authorization header with a token that is good for your whole organization.',
     { headers: { 'www-authenticate': challenge } },
   )
+  const isAbsent = c.req.header('authorization') === undefined
+  return isAbsent ? error : badTokens.answer(c, error, 'organization')
 }

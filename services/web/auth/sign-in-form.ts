@@ -22,7 +22,10 @@ export function bindSignInForm(c: Context, { config }: WebDeps): string {
 export function isOwnSignInForm(c: Context, form: URLSearchParams, { config }: WebDeps): boolean {
   const nonce = getCookie(c, cookieNames(config.PLATFORM_BASE_URL).signIn)
   if (!nonce) return false
-  return isSame(form.get(CSRF_FIELD) ?? '', formToken(config.SECRET_KEY_BASE, nonce))
+  const given = form.get(CSRF_FIELD) ?? ''
+  // One that was shown before the key was rotated is good too.
+  const { SECRET_KEY_BASE: secret, SECRET_KEY_BASE_PREVIOUS: previous = secret } = config
+  return [secret, previous].some((each) => isSame(given, formToken(each, nonce)))
 }
 
 function formToken(secret: string, nonce: string): string {

@@ -26,6 +26,7 @@ interface Desk {
 /** Signing in through the identity provider: `GET /sign-in/start` leads there, `GET /sign-in/callback` comes back. */
 export function oidcSignInRoutes(deps: WebDeps, provider: IdentityProvider): Hono<WebApp> {
   const { SECRET_KEY_BASE: secret, PLATFORM_BASE_URL: baseUrl } = deps.config
+  const { SECRET_KEY_BASE_PREVIOUS: previous = secret } = deps.config
   const names = cookieNames(baseUrl)
   const cookie = cookieOptions(baseUrl)
   const desk = { deps, provider }
@@ -46,7 +47,8 @@ export function oidcSignInRoutes(deps: WebDeps, provider: IdentityProvider): Hon
 
   routes.get('/sign-in/callback', async (c) => {
     requireGet(c)
-    const attempt = await openAttempt(getCookie(c, names.attempt) ?? '', secret)
+    const sealed = getCookie(c, names.attempt) ?? ''
+    const attempt = (await openAttempt(sealed, secret)) ?? (await openAttempt(sealed, previous))
     deleteCookie(c, names.attempt, cookie)
     const next = attempt?.next ?? '/'
     try {

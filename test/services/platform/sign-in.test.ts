@@ -64,6 +64,7 @@ describe('users', () => {
     expect(await findCredentials(sql, 'ADA@example.COM')).toEqual({
       id: userId,
       passwordHash: 'hash',
+      isDisabled: false,
     })
     expect(await findCredentials(sql, 'nobody@example.com')).toBeUndefined()
   })

@@ -67,8 +67,10 @@ it('no odd byte in the path of any route makes a 5xx, whoever sends it', async (
   const failures: (string | undefined)[] = []
   for (const headers of await callers()) {
     for (const { method, path } of routes.filter((each) => each.path.includes(':'))) {
+      const known = path.replace(':automationId', world.acme.research.automationId)
       for (const odd of ODD) {
         failures.push(await ask({ method, path: withOdd(path, odd) }, headers))
+        failures.push(await ask({ method, path: withOdd(known, odd) }, headers))
       }
     }
   }

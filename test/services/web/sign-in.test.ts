@@ -165,7 +165,9 @@ describe('the session cookie (SPEC 5.1)', () => {
     expect(cookie).toMatch(
       /^__Host-platform_session=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     )
-    expect(response.headers.get('strict-transport-security')).toBe('max-age=31536000')
+    expect(response.headers.get('strict-transport-security')).toBe(
+      'max-age=31536000; includeSubDomains',
+    )
   })
 
   it('has a plain name and no Secure on http', async () => {

@@ -131,6 +131,7 @@ describe('the headers of every answer', () => {
       expect(csp).toContain("default-src 'none'")
       expect(csp).toContain("frame-ancestors 'none'")
       expect(csp).not.toContain('unsafe')
+      expect(headers.get('permissions-policy')).toMatch(/^accelerometer=\(\), camera=\(\)/)
       expect(headers.get('x-content-type-options')).toBe('nosniff')
       expect(headers.get('referrer-policy')).toBe('same-origin')
       expect(headers.get('cache-control')).toBe('no-store')

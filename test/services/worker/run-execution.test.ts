@@ -8,6 +8,7 @@ import type { LlmConnectionFields } from '../../../services/platform/llm-connect
 import { createLlmKeys } from '../../../services/platform/llm-keys.ts'
 import { ensureOrganization } from '../../../services/platform/organizations.ts'
 import { publishVersion } from '../../../services/platform/projects.ts'
+import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { runExecution } from '../../../services/worker/run-execution.ts'
 import type { ExecutionDeps } from '../../../services/worker/run-execution.ts'
@@ -92,6 +93,43 @@ describe('what a run is of', () => {
     expect(await platform.get(next)).toMatchObject({ output: 'Facts only.' })
     await platform.sql`
       update deployments set project_version_id = ${projectVersionId} where id = ${platform.deployment.id}`
+  })
+
+  it('reaches a crew that was deployed with the key before, and opens what that one sealed', async () => {
+    const previousSecretKeyBase = 'the-key-before-'.repeat(4)
+    const token = crewToken(previousSecretKeyBase, platform.deployment.automationId)
+    const crew = await platform.startCrew({
+      CREW_TOKEN: token,
+      OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
+      LLM_PRIVATE_ORIGINS: new URL(model.baseUrl).origin,
+    })
+    await platform.deployAt(crew.url)
+    const { organizationId } = platform.deployment
+    const fields = { name: 'main', provider: 'openai_compatible', model: 'test-model' }
+    const connection = await createLlmConnection(platform.sql, {
+      ...fields,
+      organizationId,
+      baseUrl: model.baseUrl,
+    })
+    const before = createLlmKeys(previousSecretKeyBase)
+    await setSealedKey(platform.sql, connection, before.seal('sk-own', connection))
+    model.play(says('Facts.'), says('A summary.'))
+    await platform.kickoff()
+    expect(await runNext({ previousSecretKeyBase })).toBe('completed')
+    expect(model.requests[0]?.headers.authorization).toBe('Bearer sk-own')
+    await platform.kickoff()
+    expect(await runNext()).toBe('error')
+
+    const pair = { current: SECRET_KEY_BASE, previous: previousSecretKeyBase }
+    await resealKeys(platform.sql, pair, silent)
+    const [row] = await platform.sql<
+      { sealedKey: Buffer }[]
+    >`select sealed_key from llm_connections`
+    const after = createLlmKeys(SECRET_KEY_BASE)
+    expect(after.open(row?.sealedKey ?? Buffer.alloc(0), connection)).toBe('sk-own')
+    const lost = { current: 'yet-another-key-'.repeat(4), previous: undefined }
+    await expect(resealKeys(platform.sql, lost, silent)).rejects.toMatchObject({ code: 'conflict' })
+    await platform.sql`delete from llm_connections`
   })
 
   it('goes to the Runner when its automation has no crew of its own', async () => {

@@ -5,7 +5,7 @@ import { headerRules } from './header-rules.ts'
 import type { KeyStore } from './key-store.ts'
 import { parseToken } from './parse-token.ts'
 import type { ParsedToken, ParseResult } from './parse-token.ts'
-import { firstRefusal } from './rule.ts'
+import { claimOf, firstRefusal } from './rule.ts'
 import type { Facts, Reason } from './rule.ts'
 import { findCandidates, verifySignature } from './verify-signature.ts'
 import type { SignatureResult } from './verify-signature.ts'
@@ -67,7 +67,8 @@ export function createGate({ keys, verified, now }: GateOptions): Gate {
       known && candidates?.includes(known.key)
         ? { ok: true, key: known.key }
         : await verifySignature({ token, header: parsed.header }, candidates)
-    if (!signature.ok) return { accepted: false, reason: signature.reason }
+    if (!signature.ok)
+      return { accepted: false, reason: reasonFor(signature.reason, parsed, context) }
     const reason = firstRefusal(RULES.signed, factsOf(parsed, context))
     if (reason) {
       place.drop()
@@ -76,4 +77,13 @@ export function createGate({ keys, verified, now }: GateOptions): Gate {
     if (signature.key !== known?.key) place.keep({ parsed, key: signature.key })
     return { accepted: true, parsed }
   }
+}
+
+/**
+ * That the keys cannot be had is told only to a token that names the issuer of this organization: to any other the
+ * difference would tell that there is such an automation.
+ */
+function reasonFor(reason: Reason, { claims }: ParsedToken, { settings }: TokenContext): Reason {
+  const isStranger = claimOf(claims, 'iss') !== settings.issuer
+  return reason === 'idp_unavailable' && isStranger ? 'unknown_key' : reason
 }

@@ -1,6 +1,7 @@
 import type { JWK } from 'jose'
 import { ALGORITHMS } from '../../../platform/automation-oauth.ts'
 import type { Algorithm } from '../../../platform/automation-oauth.ts'
+import { spendOnSignature } from './decoy.ts'
 import { isSignedBy } from './is-signed-by.ts'
 import type { KeyLookup, KeySet } from './key-set.ts'
 import { claimOf } from './rule.ts'
@@ -38,8 +39,10 @@ export async function verifySignature(
 ): Promise<SignatureResult> {
   if (candidates === undefined) return { ok: false, reason: 'idp_unavailable' }
   const algorithm = algorithmOf(header)
-  if (!algorithm || candidates.length === 0 || candidates.length > CANDIDATES_MAX)
+  if (!algorithm || candidates.length === 0 || candidates.length > CANDIDATES_MAX) {
+    if (algorithm) await spendOnSignature(token, algorithm)
     return { ok: false, reason: 'unknown_key' }
+  }
   for (const key of candidates)
     if (await isSignedBy(token, key, algorithm)) return { ok: true, key }
   return { ok: false, reason: 'bad_signature' }

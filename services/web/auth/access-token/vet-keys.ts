@@ -1,6 +1,7 @@
 import type { JWK } from 'jose'
 import * as v from 'valibot'
 import type { Algorithm } from '../../../platform/automation-oauth.ts'
+import { hasWeakPrimes } from './weak-primes.ts'
 
 const KEYS_MAX = 100
 const RSA_BITS_MIN = 2048
@@ -49,13 +50,15 @@ function vetKey(candidate: unknown): JWK | undefined {
   return isStrong(key) ? { ...common, kty: key.kty, n: key.n, e: key.e } : undefined
 }
 
-/** An exponent of 1 makes every signature valid; an even one is no RSA key at all. */
+/** An exponent of 1 makes every signature valid; an even one is no RSA key at all; some primes can be found out. */
 function isStrong({ n, e }: { readonly n: string; readonly e: string }): boolean {
   const exponent = Buffer.from(e, 'base64url')
   const value =
     exponent.byteLength <= EXPONENT_BYTES_MAX ? Number(`0x0${exponent.toString('hex')}`) : 0
-  const bits = BigInt(`0x0${Buffer.from(n, 'base64url').toString('hex')}`).toString(2).length
-  return value >= 3 && value % 2 === 1 && bits >= RSA_BITS_MIN && bits <= RSA_BITS_MAX
+  const modulus = BigInt(`0x0${Buffer.from(n, 'base64url').toString('hex')}`)
+  const bits = modulus.toString(2).length
+  if (bits < RSA_BITS_MIN || bits > RSA_BITS_MAX) return false
+  return value >= 3 && value % 2 === 1 && !hasWeakPrimes(modulus)
 }
 
 const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
