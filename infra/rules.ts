@@ -12,6 +12,7 @@ const {
   dbProxy,
   envVars,
   httpRoute,
+  image,
   ingress,
   oauth,
   postgres,
@@ -129,6 +130,11 @@ export const rules: readonly Rule[] = [
   refuse(
     'postgres.collectorDatabase must differ from envVars.DB_NAME: the collector never uses the main database',
     equals(postgres.collectorDatabase, envVars.DB_NAME),
+  ),
+  refuse(
+    'image.tag must be 1.12 or later while collector.enabled is true: earlier versions of the platform send no traces',
+    collector.enabled,
+    matches('^v?(0[.][0-9]+|1[.]([0-9]|1[01]))([^0-9].*)?$', image.tag),
   ),
   refuse(
     'dbProxy.enabled needs postgres.enabled: false: the proxy is for a managed database',
