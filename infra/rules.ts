@@ -15,6 +15,7 @@ const {
   envVars,
   global,
   httpRoute,
+  image,
   ingress,
   oauth,
   postgres,
@@ -147,6 +148,11 @@ export const rules: readonly Rule[] = [
     'global.caBundle.secret and global.caBundle.configMap exclude each other',
     isSet(global.caBundle.secret),
     isSet(global.caBundle.configMap),
+  ),
+  refuse(
+    'image.tag must be 1.12 or later while collector.enabled is true: earlier versions of the platform send no traces',
+    collector.enabled,
+    matches('^v?(0[.][0-9]+|1[.]([0-9]|1[01]))([^0-9].*)?$', image.tag),
   ),
   refuse(
     'dbProxy.enabled needs postgres.enabled: false: the proxy is for a managed database',

@@ -9,6 +9,7 @@ import type { Log } from '../shared/log.ts'
 import { migrate } from '../shared/migrate.ts'
 import { explain } from '../shared/run.ts'
 import { waitForDatabase } from '../shared/wait-for-database.ts'
+import { refuseMainDatabase } from './main-database.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 /** How long the migration waits for PostgreSQL, which may be starting at the same time. */
@@ -28,6 +29,7 @@ export async function prepareSchema(options: SchemaOptions): Promise<number> {
   await waitOrCreate(options)
   const sql = connectDatabase(address, { name: 'collector-migrate', max: 1 })
   try {
+    await refuseMainDatabase(sql, address)
     return await migrate(sql, MIGRATIONS, log)
   } finally {
     await sql.end({ timeout: 1 })

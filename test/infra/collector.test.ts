@@ -296,6 +296,21 @@ describe('how the collector reaches its database (2.6, appendix)', () => {
     )
   })
 
+  it.each(['1.11.9', '1.2', 'v1.11.0-rc1', '0.9.3'])(
+    'is refused for an image of the platform that sends no traces: %s (9)',
+    (tag) => {
+      expect(() => manifests({ image: { tag } })).toThrow('image.tag must be 1.12 or later')
+      expect(() => manifests({ image: { tag }, collector: { enabled: false } })).not.toThrow()
+    },
+  )
+
+  it.each(['', '1.12.0', 'v1.13.2', '1.120', '2.0.0', '11.0', 'latest', 'main-1.2'])(
+    'is deployed with any other tag: "%s"',
+    (tag) => {
+      expect(() => manifests({ image: { tag } })).not.toThrow()
+    },
+  )
+
   it('takes user and password from the shared values', () => {
     const service = main({ envVars: { DB_USER: 'shared' } })
     expect(variable(service, 'DB_USER').value).toBe('shared')

@@ -15,6 +15,8 @@ export function sensible(
   for (const { autoscaling } of [values.web, values.worker, values.oauth, values.collector]) {
     autoscaling.maxReplicas = Math.max(autoscaling.minReplicas, autoscaling.maxReplicas)
   }
+  // Versions below 1.12 send no traces.
+  if (/^v?[01][.]/.test(values.image.tag)) values.image.tag = `at-${values.image.tag}`
   values.extraSecretMounts = distinctMounts(values.extraSecretMounts)
   values.extraConfigMapMounts = distinctMounts(values.extraConfigMapMounts, '/config')
   return values as unknown as Record<string, unknown>

@@ -56,6 +56,21 @@ describe('the migration (SPEC 9, appendix)', () => {
     expect(stderr).toMatch(/^The database ".*" does not exist at .*\. Create it/)
   })
 
+  it('refuses the main database of the platform in these words, and changes nothing there', async () => {
+    const main = await createDatabase('platform')
+    const sql = connectDatabase(parseAddress(main.url), { name: 'test', max: 1 })
+    const tables = () => sql`select relname from pg_class where relkind in ('r', 'p') order by 1`
+    const before = await tables()
+    const { code, stderr } = await runMigrate({ DATABASE_URL: main.url })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(
+      /^"test_\w+" at \S+:\d+ is the main database of the platform, .*postgres\.collectorDatabase/,
+    )
+    expect(await tables()).toEqual(before)
+    await sql.end()
+    await main.drop()
+  })
+
   it('lists every bad variable', async () => {
     const { code, stderr } = await runMigrate({ DATABASE_URL: 'x', LOG_LEVEL: 'loud' })
     expect(code).toBe(1)
