@@ -11,7 +11,10 @@ import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { exportResponse } from './otlp/answer.ts'
 import type { Encoding } from './otlp/answer.ts'
+import { MAX_ATTRIBUTES } from './otlp/attributes.ts'
+import { MAX_ITEMS } from './otlp/events-and-links.ts'
 import { jsonRequestToProtobuf } from './otlp/json-request.ts'
+import { MAX_STRING_BYTES } from './otlp/json-string.ts'
 import type { Transcript } from './otlp/transcode.ts'
 import { clockSkew, mediaType, overBudget, starting, storageFull } from './refusals.ts'
 import { tooLarge, unauthorized, unavailable } from './refusals.ts'
@@ -154,11 +157,13 @@ async function receive(
 }
 
 function count(metrics: CollectorMetrics, transcript: Transcript): void {
-  const { spans, refused, duplicateKeys, truncated } = transcript
+  const { spans, refused, duplicateKeys, truncated, droppedAttributes, droppedItems } = transcript
   metrics.received.inc(spans)
   for (const [reason, spansRefused] of refused) metrics.rejected.inc({ reason }, spansRefused)
   if (duplicateKeys > 0) metrics.duplicateKeys.inc(duplicateKeys)
   if (truncated > 0) metrics.truncatedStrings.inc(truncated)
+  if (droppedAttributes > 0) metrics.droppedItems.inc({ kind: 'attributes' }, droppedAttributes)
+  if (droppedItems > 0) metrics.droppedItems.inc({ kind: 'events_and_links' }, droppedItems)
 }
 
 const notCommitted = () =>
@@ -177,9 +182,20 @@ async function committed({ settled }: Submission, timeoutMs: number): Promise<nu
   }
 }
 
-function describe({ refused }: Transcript, rejected: number): { refused: number; message: string } {
+/** What the sender is told of spans that are not stored, or not as they were; nothing when all is as it was. */
+function describe(transcript: Transcript, rejected: number): { refused: number; message: string } {
+  const { refused, truncated, droppedAttributes, droppedItems } = transcript
   const reasons = [...refused].map(([reason, spans]) => `${spans} ${reason}`)
   if (rejected > 0) reasons.push(`${rejected} refused_by_database`)
+  const cuts = [
+    truncated > 0 && `${truncated} values at ${MAX_STRING_BYTES} bytes`,
+    droppedAttributes > 0 && `${droppedAttributes} attributes beyond ${MAX_ATTRIBUTES} of a span`,
+    droppedItems > 0 && `${droppedItems} events or links beyond ${MAX_ITEMS} of a span`,
+  ].filter((cut) => cut !== false)
+  const parts = [
+    ...(reasons.length > 0 ? [`Spans were rejected: ${reasons.join(', ')}.`] : []),
+    ...(cuts.length > 0 ? [`Spans are stored, but were cut: ${cuts.join(', ')}.`] : []),
+  ]
   const total = [...refused.values()].reduce((sum, spans) => sum + spans, rejected)
-  return { refused: total, message: `Spans were rejected: ${reasons.join(', ')}.` }
+  return { refused: total, message: parts.join(' ') }
 }

@@ -74,6 +74,8 @@ export async function guardSpace(options: MaintenanceOptions): Promise<void> {
   const { maxStorageBytes, metrics, log } = options
   if (maxStorageBytes === undefined) return
   metrics.storageLimit.set(maxStorageBytes)
+  // An increase shows only in a series that has begun.
+  metrics.droppedPartitions.inc({ reason: 'storage_limit' }, 0)
   do {
     try {
       await makeSpace(options, maxStorageBytes)

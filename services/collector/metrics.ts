@@ -14,6 +14,7 @@ export interface CollectorMetrics {
   readonly duplicates: Counter
   readonly rejected: Counter<'reason'>
   readonly truncatedStrings: Counter
+  readonly droppedItems: Counter<'kind'>
   readonly duplicateKeys: Counter
   readonly ackSeconds: Histogram
   readonly flushSeconds: Histogram
@@ -56,6 +57,7 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
     duplicates: counter('spans_duplicate_total', 'Spans that were there already.'),
     rejected: counter('spans_rejected_total', 'Spans refused one by one.', ['reason']),
     truncatedStrings: counter('strings_truncated_total', 'Strings cut to the length limit.'),
+    droppedItems: counter('items_dropped_total', 'What spans had too much of.', ['kind']),
     duplicateKeys: counter('duplicate_attribute_keys_total', 'Attribute keys a span gave twice.'),
     ackSeconds: histogram('ack_seconds', 'From the head of a submission to its 200.', SECONDS),
     flushSeconds: histogram('flush_seconds', 'Writing one batch, with all retries.', SECONDS),

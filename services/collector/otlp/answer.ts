@@ -13,7 +13,10 @@ export const MEDIA_TYPE = { protobuf: 'application/x-protobuf', json: 'applicati
 
 const MAX_MESSAGE_CHARS = 1024
 
-/** An ExportTraceServiceResponse. With nothing refused `partial_success` is absent, as OTLP demands. */
+/**
+ * An ExportTraceServiceResponse. Without a message, that is with nothing refused and nothing cut, `partial_success` is
+ * absent, as OTLP demands.
+ */
 export function exportResponse(
   encoding: Encoding,
   refused: number,
@@ -22,9 +25,9 @@ export function exportResponse(
   const text = message.slice(0, MAX_MESSAGE_CHARS)
   if (encoding === 'json') {
     const partialSuccess = { rejectedSpans: String(refused), errorMessage: text }
-    return refused === 0 ? '{}' : JSON.stringify({ partialSuccess })
+    return text === '' ? '{}' : JSON.stringify({ partialSuccess })
   }
-  if (refused === 0) return Buffer.alloc(0)
+  if (text === '') return Buffer.alloc(0)
   return protobufMessage((to) =>
     messageField(to, 1, () => {
       bytesField(to, 2, text)

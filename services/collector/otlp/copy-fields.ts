@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { MAX_STRING_BYTES } from './json-string.ts'
+import { cut, cutMark, MAX_STRING_BYTES } from './json-string.ts'
 import { reserve } from './tape.ts'
 import type { Tape } from './tape.ts'
 
@@ -94,9 +94,8 @@ function copyBytes(tape: Tape, from: number, size: number): number {
 const REPLACEMENT = '\ufffd'
 
 /** A text field; what PostgreSQL cannot hold as text, U+0000 and invalid UTF-8, becomes U+FFFD. */
-export function writeTextField(tape: Tape, from: number, given: number): void {
-  const end = Math.min(given, from + MAX_STRING_BYTES)
-  if (end < given) tape.truncated++
+export function writeTextField(tape: Tape, from: number, end: number): void {
+  if (end - from > MAX_STRING_BYTES) return writeCutField(tape, from, end)
   const size = end - from
   reserve(tape, 4 + size)
   const start = tape.to
@@ -108,6 +107,12 @@ export function writeTextField(tape: Tape, from: number, given: number): void {
     return
   }
   tape.to += size
+}
+
+function writeCutField(tape: Tape, from: number, given: number): void {
+  const end = cut(tape, from)
+  const mark = cutMark(end - from, given - from)
+  writeRepairedField(tape, tape.src.toString('utf8', from, end) + mark)
 }
 
 function writeRepairedField(tape: Tape, text: string): void {

@@ -13,6 +13,8 @@ export interface Identity {
   readonly low: number
   /** Everything known of it, as JSON. */
   readonly document: string
+  /** Strings in it that were cut to the length limit. */
+  readonly truncated: number
 }
 
 /** Where a Resource or InstrumentationScope message and the schema URL beside it lie. */
@@ -41,7 +43,10 @@ export function createIdentities(): Identities {
   const find = (tape: Tape, range: IdentityRange, kind: Identity['kind']): Identity => {
     const key = keyOf(tape, range, kind)
     const known = cache.get(key)
-    if (known) return known
+    if (known) {
+      tape.truncated += known.truncated
+      return known
+    }
     const identity = describe(tape, range, kind)
     chars += key.length + identity.document.length
     if (cache.size >= CACHED_MAX || chars > CACHED_CHARS_MAX) {
@@ -64,6 +69,7 @@ function keyOf({ src }: Tape, range: IdentityRange, kind: string): string {
 
 function describe(tape: Tape, range: IdentityRange, kind: Identity['kind']): Identity {
   const start = tape.to
+  const before = tape.truncated
   writeDocument(tape, range, kind)
   const document = tape.out.toString('utf8', start, tape.to)
   // The document was written where the next row will be, only to be read back.
@@ -75,6 +81,7 @@ function describe(tape: Tape, range: IdentityRange, kind: Identity['kind']): Ide
     high: hash.readInt32BE(0),
     low: hash.readInt32BE(4),
     document,
+    truncated: tape.truncated - before,
   }
 }
 

@@ -4,7 +4,7 @@ import { SPARE_BYTES } from './accelerator.ts'
 import { byteAt, reserve } from './tape.ts'
 import type { Tape } from './tape.ts'
 
-/** Longer strings are cut: one attribute must not carry a file. */
+/** Longer values are cut, and marked: one attribute must not carry a file. */
 export const MAX_STRING_BYTES = 256 * 1024
 
 const QUOTE = 0x22
@@ -23,20 +23,24 @@ export function writeAscii(tape: Tape, text: string): void {
 
 /**
  * A string of the request as a JSON string. What jsonb cannot hold, U+0000 and invalid UTF-8, becomes U+FFFD; strings
- * over `MAX_STRING_BYTES` are cut at a character.
+ * over `MAX_STRING_BYTES` are cut at a character, and end with a mark.
  */
 export function writeJsonString(tape: Tape, from: number, given: number): void {
-  const end = given - from > MAX_STRING_BYTES ? cut(tape, from) : given
-  reserve(tape, (end - from) * 6 + 2 + SPARE_BYTES)
+  const isCut = given - from > MAX_STRING_BYTES
+  const end = isCut ? cut(tape, from) : given
+  const mark = isCut ? cutMark(end - from, given - from) : ''
+  reserve(tape, (end - from) * 6 + 2 + SPARE_BYTES + mark.length)
   const start = tape.to
   tape.out[tape.to++] = QUOTE
   const isLong = end - from >= LONG_BYTES && tape.accelerator !== undefined
   const seen = isLong ? escapeFaster(tape, from, end) : escapeInto(tape, from, end)
   if (seen < 0 || ((seen & 0x80) !== 0 && !isUtf8(tape.src.subarray(from, end)))) {
     tape.to = start
-    writeJsonText(tape, tape.src.toString('utf8', from, end))
+    writeJsonText(tape, tape.src.toString('utf8', from, end) + mark)
     return
   }
+  if (isCut) writeAscii(tape, mark)
+  reserve(tape, 1)
   tape.out[tape.to++] = QUOTE
 }
 
@@ -56,7 +60,11 @@ function escapeFaster(tape: Tape, from: number, end: number): number {
   return accelerator.hasHighBytes() !== 0 ? NOT_ASCII : ASCII
 }
 
-function cut(tape: Tape, from: number): number {
+/** What stands behind a value that was cut, so that no reader takes it for the whole. */
+export const cutMark = (kept: number, given: number): string => ` [cut: ${kept} of ${given} bytes]`
+
+/** Where a string that is too long ends, and counts it. */
+export function cut(tape: Tape, from: number): number {
   tape.truncated++
   let end = from + MAX_STRING_BYTES
   // Not in the middle of a character: at most three continuation bytes lie behind its first byte.

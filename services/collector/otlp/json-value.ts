@@ -1,5 +1,5 @@
 import { doubleAsJson } from './json-number.ts'
-import { MAX_STRING_BYTES, writeAscii, writeByte, writeJsonString } from './json-string.ts'
+import { cutMark, MAX_STRING_BYTES, writeAscii, writeByte, writeJsonString } from './json-string.ts'
 import { byteAt, checkEnd, malformed, readEnd, readVarint, reserve, skipField } from './tape.ts'
 import type { Tape } from './tape.ts'
 
@@ -84,11 +84,13 @@ function writeDouble(tape: Tape, end: number): void {
   writeAscii(tape, doubleAsJson(readDouble(tape, end)))
 }
 
-/** Bytes as `{"$b64":"…"}`: a reader can tell them from a string. */
+/** Bytes as `{"$b64":"…"}`: a reader can tell them from a string. When they are cut, `$cut` stands beside them. */
 function writeBytes(tape: Tape, end: number): void {
-  const stop = Math.min(end, tape.at + MAX_STRING_BYTES)
+  const { at } = tape
+  const stop = Math.min(end, at + MAX_STRING_BYTES)
+  const mark = stop < end ? `,"$cut":"${cutMark(stop - at, end - at).trim()}"` : ''
   if (stop < end) tape.truncated++
-  writeAscii(tape, `{"$b64":"${tape.src.toString('base64', tape.at, stop)}"}`)
+  writeAscii(tape, `{"$b64":"${tape.src.toString('base64', at, stop)}"${mark}}`)
   tape.at = end
 }
 

@@ -30,6 +30,9 @@ export interface Transcript {
   duplicateKeys: number
   /** Strings cut to the length limit. */
   truncated: number
+  /** Attributes of spans, and their events and links, beyond what one span may have. */
+  droppedAttributes: number
+  droppedItems: number
 }
 
 export type Transcode = (body: Buffer, target: RowBuffer, window: Window) => Transcript
@@ -89,6 +92,8 @@ const emptyTranscript = (): Transcript => ({
   refused: new Map(),
   duplicateKeys: 0,
   truncated: 0,
+  droppedAttributes: 0,
+  droppedItems: 0,
 })
 
 function readRequest(state: State, end: number): void {
@@ -198,7 +203,12 @@ function writeOtherSpan(state: State): boolean {
   const { tape, scan, context, transcript } = state
   const refusal = writeSpanRow(tape, scan, context)
   if (scan.traceIdSize === 0) state.withoutId++
-  if (refusal) transcript.refused.set(refusal, (transcript.refused.get(refusal) ?? 0) + 1)
-  else transcript.duplicateKeys += scan.attributes.duplicates
-  return refusal === undefined
+  if (refusal) {
+    transcript.refused.set(refusal, (transcript.refused.get(refusal) ?? 0) + 1)
+    return false
+  }
+  transcript.duplicateKeys += scan.attributes.duplicates
+  transcript.droppedAttributes += scan.attributes.dropped
+  transcript.droppedItems += scan.events.dropped + scan.links.dropped
+  return true
 }

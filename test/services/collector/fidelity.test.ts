@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createHarness, JSON_TYPE } from './support/harness.ts'
+import { createHarness, JSON_TYPE, PROTOBUF } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import {
   field,
@@ -13,6 +13,16 @@ import {
   toProtobuf,
 } from './support/otlp.ts'
 import type { AnyValue, KeyValue, OtlpSpan } from './support/otlp.ts'
+import { decodePartialSuccess } from './support/status.ts'
+
+function partialSuccessOf(answer: ArrayBuffer, type: string): unknown {
+  if (type === PROTOBUF) return decodePartialSuccess(answer)
+  const { partialSuccess } = JSON.parse(Buffer.from(answer).toString()) as {
+    partialSuccess: { rejectedSpans: string; errorMessage: string }
+  }
+  const { rejectedSpans, errorMessage: message } = partialSuccess
+  return { rejected: Number(rejectedSpans), message }
+}
 
 describe('what is stored of a span (SPEC 1.5)', () => {
   let harness: Harness
@@ -24,6 +34,11 @@ describe('what is stored of a span (SPEC 1.5)', () => {
   const stored = async (span: OtlpSpan): Promise<Record<string, unknown>> => {
     const response = await harness.post(toProtobuf(requestOf(span)))
     expect(await response.text()).toBe('')
+    return find(span)
+  }
+  const storedCut = async (span: OtlpSpan): Promise<Record<string, unknown>> => {
+    const response = await harness.post(toProtobuf(requestOf(span)))
+    expect(await response.text()).toContain('were cut')
     return find(span)
   }
   const find = async ({
@@ -228,7 +243,7 @@ describe('what is stored of a span (SPEC 1.5)', () => {
   it('keeps large values apart, and cuts those over 256 KiB at a character', async () => {
     const prompt = 'Tell me "everything"\n'.repeat(100)
     const enormous = 'é'.repeat(200_000)
-    const row = await stored(
+    const row = await storedCut(
       spanOf({
         attributes: [
           textAttribute('small', 'x'),
@@ -240,8 +255,56 @@ describe('what is stored of a span (SPEC 1.5)', () => {
     expect(row['attributes']).toEqual({ small: 'x' })
     const large = row['large'] as Record<string, string>
     expect(large['input.value']).toBe(prompt)
-    expect(large['output.value']).toBe('é'.repeat(131_072))
+    expect(large['output.value']).toBe(`${'é'.repeat(131_072)} [cut: 262144 of 400000 bytes]`)
     expect(await harness.metric('collector_strings_truncated_total')).toBeGreaterThan(0)
+  })
+
+  it.each([
+    ['protobuf', toProtobuf, PROTOBUF],
+    ['JSON', toJson, JSON_TYPE],
+  ] as const)('tells the sender what it has cut, in %s, and marks it', async (_, encode, type) => {
+    const many = Array.from({ length: 1030 }, (__, i) => i)
+    const huge = 'x'.repeat(300_000)
+    const marked = `${'x'.repeat(262_144)} [cut: 262144 of 300000 bytes]`
+    const damaged = Buffer.concat([Buffer.alloc(262_144, 'y'), Buffer.alloc(9, 0xe9)])
+    const bytesValue = damaged.toString('base64')
+    const cut = spanOf({
+      name: huge,
+      attributes: [textAttribute('prompt', huge), { key: 'bytes', value: { bytesValue } }],
+      events: [{ name: huge, attributes: [textAttribute('prompt', huge)] }],
+    })
+    const long = spanOf({
+      attributes: many.map((i) => textAttribute(`key-${i}`, `${i}`)),
+      events: many.map((i) => ({ name: `${i}` })),
+    })
+    const request = requestOf(cut, long, spanOf())
+    const resource = { attributes: [textAttribute('process.command_args', `${huge}${type}`)] }
+    const { resourceSpans = [] } = request
+    const body = encode({ resourceSpans: resourceSpans.map((one) => ({ ...one, resource })) })
+    // The resource is read once only, and told of each time.
+    for (let time = 0; time < 2; time++) {
+      const response = await harness.post(body, { 'content-type': type })
+      expect(response.status).toBe(200)
+      const answer = await response.arrayBuffer()
+      const message =
+        'Spans are stored, but were cut: 6 values at 262144 bytes, ' +
+        '6 attributes beyond 1024 of a span, 6 events or links beyond 1024 of a span.'
+      expect(partialSuccessOf(answer, type)).toEqual({ rejected: 0, message })
+    }
+    const row = await find(cut)
+    expect(row).toMatchObject({ name: marked, large: { prompt: marked } })
+    expect(row['large']).toMatchObject({ bytes: { $cut: '[cut: 262144 of 262153 bytes]' } })
+    expect(row['eventList']).toMatchObject([{ name: marked, attributes: { prompt: marked } }])
+    const dropped = await harness.metric('collector_items_dropped_total', { kind: 'attributes' })
+    expect(dropped).toBeGreaterThanOrEqual(12)
+  })
+
+  it('marks a cut also where it has to repair the text', async () => {
+    const name = `${'a'.repeat(200)}\0${'é'.repeat(150_000)}`
+    const row = await storedCut(spanOf({ name, attributes: [textAttribute('text', name)] }))
+    expect(row['name']).toMatch(/^a+\ufffdé+ \[cut: 262143 of 300201 bytes\]$/)
+    const { text } = row['large'] as Record<string, string>
+    expect(text).toBe(row['name'])
   })
 
   it('takes the last of two attributes with one key, however large', async () => {
@@ -259,7 +322,7 @@ describe('what is stored of a span (SPEC 1.5)', () => {
   it('drops attributes, events and links beyond 1024, and counts them', async () => {
     const many = Array.from({ length: 1030 }, (_, i) => i)
     const link = { traceId: freshId() + freshId(), spanId: freshId() }
-    const row = await stored(
+    const row = await storedCut(
       spanOf({
         attributes: many.map((i) => textAttribute(`key-${i}`, `${i}`)),
         droppedAttributesCount: 1,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { bearer, createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
-import { requestOf, spanOf, toProtobuf } from './support/otlp.ts'
+import { requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 
 const folder = new URL('../../../services/collector/observability/', import.meta.url)
 const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8')
@@ -53,6 +53,8 @@ describe('the dashboard and the alerts', () => {
     harness = await createHarness()
     await harness.post(toProtobuf(requestOf(spanOf(), spanOf({ startTimeUnixNano: '1' }))))
     await harness.post('', { authorization: 'none' })
+    const attributes = Array.from({ length: 1025 }, (_, i) => textAttribute(`key-${i}`, ''))
+    await harness.post(toProtobuf(requestOf(spanOf({ attributes }))))
     await fetch(`${harness.collector.url}/api/traces`, {
       headers: { authorization: await bearer() },
     })
@@ -83,7 +85,7 @@ describe('the dashboard and the alerts', () => {
   })
 
   it('group by labels that those metrics have', () => {
-    const labels = ['reason', 'code', 'view', 'partition', 'within']
+    const labels = ['reason', 'code', 'view', 'partition', 'within', 'kind']
     for (const label of labels) expect(exposition).toContain(`${label}="`)
     const known = new Set([...labels, 'le', 'instance', 'sqlstate_class'])
     const used = queries.flatMap(({ expr }) =>

@@ -81,7 +81,7 @@ describe('spans that the database refuses (SPEC 1.5)', () => {
       'partition_bytes{partition="spans_',
       'partitions 5',
       'retention_last_success_timestamp_seconds',
-      'retention_dropped_partitions_total 0',
+      'retention_dropped_partitions_total{reason="expired"} 0',
       'migration_version ',
       'db_up 1',
     ]
