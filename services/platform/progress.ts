@@ -4,20 +4,68 @@ import type { ProgressEvent } from './execution-queue.ts'
 export interface Progress {
   /** The attempt that told it: a run that was handed over or tried again has several. */
   readonly attempt: number
+  /** Its place within the attempt. */
+  readonly position: number
   readonly event: ProgressEvent
   readonly recordedAt: Date
 }
 
+/** The place of an event in a run. */
+type Place = Pick<Progress, 'attempt' | 'position'>
+
 /** The newest `limit` events of a run, over all of its attempts, in order. */
-export async function listProgress(
+export const listProgress = (
   sql: Queryable,
   executionId: string,
   limit: number,
+): Promise<Progress[]> => readSteps(sql, executionId, { limit })
+
+async function readSteps(
+  sql: Queryable,
+  executionId: string,
+  { limit, before }: { limit: number; before?: Place | undefined },
 ): Promise<Progress[]> {
   return sql<Progress[]>`
-    select attempt, event, recorded_at from (
+    select attempt, position, event, recorded_at from (
       select attempt, position, event, recorded_at from execution_events
-      where execution_id = ${executionId}
+      where ${precedes(sql, executionId, before)}
       order by attempt desc, position desc limit ${limit}) newest
     order by attempt, position`
 }
+
+/** A part of a run's events. */
+export interface ProgressPage {
+  readonly steps: readonly Progress[]
+  /** How many events precede them, and the cursor of the page that ends with those. */
+  readonly earlier: { readonly count: number; readonly cursor: string } | undefined
+  /** No events follow them. */
+  readonly isNewest: boolean
+}
+
+/** One page of a run's events: the newest, or those that precede a cursor such as `1.500`. */
+export async function readProgressPage(
+  sql: Queryable,
+  executionId: string,
+  { limit, cursor = '' }: { limit: number; cursor?: string | undefined },
+): Promise<ProgressPage> {
+  const [, attempt, position] = /^(\d{1,9})\.(\d{1,9})$/.exec(cursor) ?? []
+  const before =
+    attempt && position ? { attempt: Number(attempt), position: Number(position) } : undefined
+  const steps = await readSteps(sql, executionId, { limit, before })
+  const [first] = steps
+  const count = first && steps.length === limit ? await countBefore(sql, executionId, first) : 0
+  const earlier =
+    first && count > 0 ? { count, cursor: `${first.attempt}.${first.position}` } : undefined
+  return { steps, earlier, isNewest: before === undefined }
+}
+
+async function countBefore(sql: Queryable, executionId: string, before: Place): Promise<number> {
+  const [row] = await sql<[{ count: number }]>`
+    select count(*)::int as count from execution_events
+    where ${precedes(sql, executionId, before)}`
+  return row.count
+}
+
+const precedes = (sql: Queryable, executionId: string, before: Place | undefined) => sql`
+  execution_id = ${executionId}
+  ${before ? sql`and (attempt, position) < (${before.attempt}, ${before.position})` : sql``}`

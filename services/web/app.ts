@@ -18,6 +18,7 @@ import { clientFilteringRoutes } from './routes/client-filtering.ts'
 import { dashboardRoutes } from './routes/dashboard.ts'
 import { designerRoutes } from './routes/designer.ts'
 import { answerError, answerNotFound } from './routes/errors.ts'
+import { executionPageRoutes } from './routes/execution.ts'
 import { executionListRoutes } from './routes/execution-lists.ts'
 import { executionRoutes } from './routes/executions.ts'
 import { healthDebugRoutes } from './routes/health-debug.ts'
@@ -72,6 +73,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', staticTokenRoutes(deps))
   app.route('/', executionListRoutes(deps))
   app.route('/', executionRoutes(deps))
+  app.route('/', executionPageRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   app.route('/', clientFilteringRoutes(deps))

@@ -8,7 +8,7 @@ export interface OauthFormValues {
   readonly discoveryUrl: string
   readonly jwksUrl: string
   readonly tokenUrl: string
-  /** One in a line. */
+  /** One per line. */
   readonly audiences: string
   readonly absentAudienceAllowed: boolean
   readonly scope: string
@@ -26,7 +26,7 @@ const URL_LENGTH_MAX = 2000
 
 /** What the form shows first: the audience is the base URL (SPEC 5.2.1). */
 export const defaultValues = (baseUrl: string): OauthFormValues => ({
-  enabled: true,
+  enabled: false,
   issuer: '',
   discoveryUrl: '',
   jwksUrl: '',

@@ -4,6 +4,8 @@ const HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
     "style-src 'self'",
+    "script-src 'self'",
+    "connect-src 'self'",
     "img-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",

@@ -1,11 +1,11 @@
 import { Hono } from 'hono'
 import type { WebApp } from '../context.ts'
-import { icon, stylesheet } from '../views/assets.ts'
+import { icon, script, stylesheet } from '../views/assets.ts'
 
-/** The stylesheet and the icon. Their addresses change with their content, so browsers keep them for ever. */
+/** The stylesheet, the script and the icon. Their addresses change with their content, so browsers keep them for ever. */
 export function assetRoutes(): Hono<WebApp> {
   const routes = new Hono<WebApp>()
-  for (const { path, type, content } of [stylesheet, icon]) {
+  for (const { path, type, content } of [stylesheet, script, icon]) {
     routes.get(path, (c) =>
       c.body(content, 200, {
         'content-type': type,

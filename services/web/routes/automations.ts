@@ -6,6 +6,7 @@ import { requiredInputs } from '../../platform/crew-definition.ts'
 import { getDefinition, limitConcurrency } from '../../platform/deployments.ts'
 import type { Deployment } from '../../platform/deployments.ts'
 import { countExecutions, listNewestExecutions, sumOf } from '../../platform/execution-list.ts'
+import { findExecution } from '../../platform/executions.ts'
 import { listStaticTokens } from '../../platform/static-tokens.ts'
 import { requireForm } from '../auth/forms.ts'
 import { requireSession } from '../auth/session.ts'
@@ -13,6 +14,7 @@ import { automationUrl } from '../automation-urls.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { getOwnAutomation } from '../own-automation.ts'
 import { isUuidCursor, readPageRequest } from '../page-request.ts'
+import { toTexts } from '../run-form.ts'
 import type { AutomationPage } from '../views/automation-page.ts'
 import { automationPage } from '../views/automation-page.ts'
 import { automationsPage } from '../views/automations-page.ts'
@@ -38,8 +40,12 @@ export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   routes.get('/automations/:automationId', session, async (c) => {
-    const page = await readAutomationPage(c, deps, await getOwnAutomation(c, sql))
-    return c.html(automationPage({ ...page, notice: noticeOf(c.req.query('notice')) }))
+    const automation = await getOwnAutomation(c, sql)
+    const page = await readAutomationPage(c, deps, automation)
+    const earlier = await findExecution(sql, automation.id, c.req.query('from') ?? '')
+    const runForm = earlier && { inputs: toTexts(earlier.inputs) }
+    const notice = noticeOf(c.req.query('notice'))
+    return c.html(automationPage({ ...page, runForm, notice }))
   })
 
   routes.post('/automations/:automationId/concurrency', session, form, async (c) => {

@@ -58,7 +58,7 @@ export function oauthSettingsRoutes(
       issuer,
       static_tokens_allowed: staticTokensAllowed,
     })
-    return c.redirect(`${OAUTH_PATH}?notice=oauth-saved`, 303)
+    return c.redirect(`${OAUTH_PATH}?notice=${enabled ? 'oauth-saved' : 'oauth-saved-off'}`, 303)
   })
 
   routes.post(`${OAUTH_PATH}/test`, session, form, async (c) => {

@@ -3,7 +3,7 @@ import type { AutomationOauth } from '../../platform/automation-oauth.ts'
 import type { Deployment } from '../../platform/deployments.ts'
 import { snippetsFor } from './client-snippets.ts'
 import type { Snippet } from './client-snippets.ts'
-import { kickoffCommand, statusCommand } from './commands.ts'
+import { kickoffCommand, placeholders, statusCommand } from './commands.ts'
 import { OAUTH_PATH } from './oauth-settings-view.ts'
 import { copyable } from './parts.ts'
 import type { Html } from './parts.ts'
@@ -28,10 +28,11 @@ export function apiSection({ automation, inputs, oauth, apiUrl }: ApiSection): H
   return html`<section class="card" aria-labelledby="api">
     <div class="card-head"><h2 id="api">Call it from your systems</h2></div>
     <p class="hint">
-      Put a token of this automation into <code>TOKEN</code>. A click selects it all.
+      Set the variable <code>TOKEN</code> to a token of this automation. Click a command to select
+      all of it.
     </p>
-    ${copyable('Command that starts an execution', kickoffCommand(apiUrl, inputs))}
-    <p class="hint">The answer holds a <code>kickoff_id</code>. This tells how it is doing:</p>
+    ${copyable('Command that starts an execution', kickoffCommand(apiUrl, placeholders(inputs)))}
+    <p class="hint">The answer contains a <code>kickoff_id</code>. Ask for its status with:</p>
     ${copyable('Command that asks for the status', statusCommand(apiUrl))}
     ${isOn ? oauthHint(oauthClientId, target.tokenUrl) : ''}
     <div class="tab-group">${snippets.map(snippet)}</div>

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { platformHealthStyle } from './platform-health-style.ts'
+import { consoleScript } from './script/console.ts'
 import { components } from './style/components.ts'
+import { execution } from './style/execution.ts'
 import { forms } from './style/forms.ts'
 import { frame } from './style/frame.ts'
 import { lists } from './style/lists.ts'
@@ -28,8 +30,10 @@ export const stylesheet = asset('console.css', 'text/css; charset=utf-8', [
   forms,
   lists,
   pages,
+  execution,
   platformHealthStyle,
 ])
+export const script = asset('console.js', 'text/javascript; charset=utf-8', [consoleScript])
 export const icon = asset('icon.svg', 'image/svg+xml', [ICON])
 
 function asset(name: string, type: string, parts: readonly string[]): Asset {

@@ -34,7 +34,7 @@ export interface AutomationPage {
   readonly notice?: string | undefined
   /** A form that was refused, with what was typed. */
   readonly tokenForm?: TokenForm
-  readonly runForm?: RunForm
+  readonly runForm?: RunForm | undefined
   readonly limitProblem?: string
 }
 
@@ -129,18 +129,18 @@ function limitForm({ session, automation, limitProblem }: AutomationPage): Html 
     class="stack"
   >
     ${csrfField(session.csrfToken)} ${problemBox(limitProblem)}
-    <div class="binding">
-      <label
+    <div class="row">
+      <label class="grow"
         >Runs at a time
         <input
           name="concurrency_max"
           value="${automation.concurrencyMax ?? ''}"
           inputmode="numeric"
-          placeholder="no limit"
+          placeholder="No limit"
           autocomplete="off"
         />
       </label>
-      <button class="button small" aria-label="Save the limit">Save</button>
+      <button class="button" aria-label="Save the limit">Save</button>
     </div>
   </form>`
 }

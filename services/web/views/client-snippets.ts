@@ -1,4 +1,4 @@
-import { kickoffCommand } from './commands.ts'
+import { kickoffCommand, placeholders } from './commands.ts'
 
 /** What the examples are made for. */
 export interface SnippetTarget {
@@ -95,7 +95,7 @@ function curlSecret(target: OauthTarget): string {
   -d grant_type=client_credentials \\
   --data-urlencode ${shell(`scope=${scope}`)} | ${FROM_JSON})
 
-${kickoffCommand(target.apiUrl, target.inputs)}`
+${kickoffCommand(target.apiUrl, placeholders(target.inputs))}`
 }
 
 function nodeSecret(target: OauthTarget): string {
@@ -151,7 +151,7 @@ TOKEN=$(curl -sS "$TOKEN_URL" \\
   -d client_assertion_type=${ASSERTION_TYPE} \\
   -d "client_assertion=$HEADER.$CLAIMS.$SIGNATURE" | ${FROM_JSON})
 
-${kickoffCommand(target.apiUrl, target.inputs)}`
+${kickoffCommand(target.apiUrl, placeholders(target.inputs))}`
 }
 
 function nodeKey(target: OauthTarget): string {

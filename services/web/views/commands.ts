@@ -1,6 +1,12 @@
+import type { Inputs } from '../../platform/executions.ts'
+
+/** Inputs that a reader fills in. */
+export const placeholders = (names: readonly string[]): Inputs =>
+  Object.fromEntries(names.map((name) => [name, '…']))
+
 /** A curl command that starts a run, with the token in the variable TOKEN. */
-export function kickoffCommand(apiUrl: string, inputs: readonly string[]): string {
-  const body = { inputs: Object.fromEntries(inputs.map((name) => [name, '…'])) }
+export function kickoffCommand(apiUrl: string, inputs: Inputs): string {
+  const body = { inputs }
   return [
     `curl ${quote(`${apiUrl}/kickoff`)} \\`,
     '  -H "Authorization: Bearer $TOKEN" \\',

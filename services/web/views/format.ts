@@ -47,3 +47,6 @@ export function sentence(identifier: string): string {
 /** A JSON value for people: a text as it is, anything else as indented JSON. */
 export const pretty = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '')
+
+/** The time of the day: `09:30:05 UTC`. */
+export const clockTime = (date: Date): string => `${date.toISOString().slice(11, 19)} UTC`

@@ -16,6 +16,9 @@ const PATHS = {
   back: '<path d="m12 5-5 5 5 5"/>',
   search: '<circle cx="9" cy="9" r="5"/><path d="m13 13 3.5 3.5"/>',
   runs: '<path d="M3 5h2M3 10h2M3 15h2M8 5h9M8 10h9M8 15h9"/>',
+  download: '<path d="M10 3v9m-3.5-3.5L10 12l3.5-3.5M4 16.5h12"/>',
+  repeat:
+    '<path d="M4 9a6 6 0 0 1 10.5-3.5L16 7m0-3.5V7h-3.5M16 11a6 6 0 0 1-10.5 3.5L4 13m0 3.5V13h3.5"/>',
   alert: '<path d="M10 3.2 18 16.8H2zM10 8.2v4M10 14.3v.3"/>',
   check: '<path d="m4 10.5 4 4 8-9"/>',
 } as const

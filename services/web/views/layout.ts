@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { Session } from '../../platform/sessions.ts'
 import type { Role } from '../../platform/users.ts'
-import { icon as iconAsset, stylesheet } from './assets.ts'
+import { icon as iconAsset, script, stylesheet } from './assets.ts'
 import { icon } from './icons.ts'
 import type { IconName } from './icons.ts'
 import { csrfField } from './parts.ts'
@@ -12,8 +12,6 @@ export interface Frame {
   readonly session: Session
   /** The entry of the navigation that this page belongs to. */
   readonly current?: string
-  /** The browser asks again after so many seconds; for what changes by itself. */
-  readonly refreshSeconds?: number
 }
 
 interface Entry {
@@ -49,9 +47,9 @@ const entriesFor = ({ user }: Session): readonly Entry[] =>
 
 /** A page for signed-in users, with the navigation around it. */
 export function page(frame: Frame, body: Html): Html {
-  const { title, session, current, refreshSeconds } = frame
+  const { title, session, current } = frame
   return shell(
-    { title, refreshSeconds },
+    { title, script: script.path },
     html`<a class="skip" href="#main">Skip to content</a>
       <div class="frame">
         <header class="side">
@@ -71,7 +69,8 @@ export function page(frame: Frame, body: Html): Html {
           </div>
         </header>
         <main id="main" tabindex="-1">${body}</main>
-      </div>`,
+      </div>
+      <div id="announcer" class="unseen" aria-live="polite"></div>`,
   )
 }
 
@@ -88,21 +87,21 @@ export function plainPage(title: string, body: Html, { goTo }: { goTo?: string }
 
 interface Head {
   readonly title: string
-  readonly refreshSeconds?: number | undefined
+  readonly script?: string
   readonly goTo?: string | undefined
 }
 
-function shell({ title, refreshSeconds, goTo }: Head, body: Html): Html {
+function shell({ title, script: source, goTo }: Head, body: Html): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        ${refreshSeconds ? html`<meta http-equiv="refresh" content="${refreshSeconds}" />` : ''}
         ${goTo ? html`<meta http-equiv="refresh" content="0;url=${goTo}" />` : ''}
         <title>${title} · Crew Platform</title>
         <link rel="stylesheet" href="${stylesheet.path}" />
+        ${source ? html`<script type="module" src="${source}"></script>` : ''}
         <link rel="icon" type="image/svg+xml" href="${iconAsset.path}" />
       </head>
       <body>

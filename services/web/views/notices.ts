@@ -1,19 +1,21 @@
 const NOTICES = {
-  'token-revoked': 'The token is revoked. Calls with it are refused from now on.',
-  'oauth-saved': 'The settings are saved. They hold for the next call.',
-  'limit-saved': 'The limit is saved. It holds for the next run.',
-  'client-bound': 'The OAuth Client ID is saved. It holds for the next call.',
+  'token-revoked': 'The token is revoked. Calls that use it are refused from now on.',
+  'oauth-saved': 'The settings are saved. They apply from the next call on.',
+  'oauth-saved-off':
+    'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',
+  'limit-saved': 'The limit is saved. It applies from the next execution on.',
+  'client-bound': 'The OAuth Client ID is saved. It applies from the next call on.',
   'client-unbound':
-    'The automation has no OAuth client any more. Its tokens are refused from now on.',
+    'The automation no longer has an OAuth client. Calls with an access token are refused from now on.',
   'password-changed': 'Your password is changed, and your other sessions are over.',
   stopped: 'The execution is stopped.',
   'flag-saved': 'The flag is saved. It holds from now on.',
-  'llm-connection-created': 'The connection is created. Test it here.',
+  'llm-connection-created': 'The connection is created. You can test it here.',
   'llm-connection-saved': 'The connection is saved.',
   'llm-key-forgotten':
-    'The connection is saved. Its key was forgotten, because it would have gone to another address: enter it again.',
+    'The connection is saved. Its key was removed, because it would have been sent to another address: enter it again.',
   'llm-connection-deleted': 'The connection is deleted.',
-  'over-already': 'The execution was over already.',
+  'over-already': 'The execution had already ended.',
 } as const
 
 const WARNINGS = {

@@ -17,15 +17,15 @@ export function oauthForm({ session, values, problems }: OauthSettingsView): Htm
       ${csrfField(session.csrfToken)}
       ${tick({
         name: 'enabled',
-        label: 'Accept access tokens of this authorization server',
+        label: 'Accept access tokens from this authorization server',
         checked: values.enabled,
       })}
       ${serverFields(values)} ${tokenFields(values)} ${limitFields(values)}
       ${tick({
         name: 'static_tokens_allowed',
-        label: 'Static tokens still work',
+        label: 'Accept static tokens as well',
         checked: values.staticTokensAllowed,
-        hint: 'Counts while OAuth is on. Without OAuth, static tokens are the only mode and always work.',
+        hint: 'Applies while OAuth is on. While it is off, static tokens are always accepted.',
       })}
       <div class="buttons">
         <button class="button primary">Save</button>
@@ -51,29 +51,29 @@ function serverFields({ issuer, discoveryUrl, jwksUrl, tokenUrl }: OauthFormValu
       label: 'Issuer',
       value: issuer,
       placeholder: 'https://example.okta.com/oauth2/aus1a2b3c',
-      hint: 'Exactly as in the iss claim of the tokens, with its slash at the end or without.',
+      hint: 'Exactly as in the iss claim of the tokens, including a trailing slash if it has one.',
       required: true,
     })}
     <details class="more" ${discoveryUrl || jwksUrl || tokenUrl ? html`open` : ''}>
-      <summary>Addresses that discovery does not find</summary>
+      <summary>Override discovered addresses</summary>
       <div class="stack">
         ${textField({
           name: 'discovery_url',
           label: 'Discovery URL',
           value: discoveryUrl,
-          hint: 'Empty: the well-known places of the issuer. The metadata still have to name the issuer above.',
+          hint: 'Leave empty to use the well-known addresses of the issuer. The metadata must name the issuer above.',
         })}
         ${textField({
           name: 'jwks_url',
           label: 'JWKS URL',
           value: jwksUrl,
-          hint: 'Empty: as discovery says.',
+          hint: 'Leave empty to use the address that discovery returns.',
         })}
         ${textField({
           name: 'token_url',
           label: 'Token URL',
           value: tokenUrl,
-          hint: 'Only shown in the examples of your automations. Empty: as discovery says when you save.',
+          hint: 'Used only in the examples on the pages of your automations. Leave empty to use the address that discovery returns when you save.',
         })}
       </div>
     </details>`
@@ -89,20 +89,20 @@ ${audiences}</textarea>
   return html`${described('audiences', list, AUDIENCES_HINT)}
     ${tick({
       name: 'absent_audience_allowed',
-      label: 'Accept tokens that name no audience at all',
+      label: 'Accept tokens without an audience',
       checked: absentAudienceAllowed,
-      hint: 'Cognito issues such. One that names another audience is still refused.',
+      hint: 'For Amazon Cognito, whose access tokens name none. A token for another audience is still refused.',
     })}
     <div class="two">
       ${textField({
         name: 'scope',
         label: 'Scope',
         value: scope,
-        hint: 'A token has to carry it.',
+        hint: 'Every token must carry it.',
         required: true,
       })}
       <label
-        >Look for it in
+        >Claim that holds it
         <select name="scope_claim">
           <option value="scope" ${scopeClaim === 'roles' ? '' : html`selected`}>
             scope and scp
@@ -137,12 +137,12 @@ function limitFields({ algorithms, skewSeconds, lifetimeSecondsMax }: OauthFormV
         name: 'skew_seconds',
         label: 'Clock skew in seconds',
         value: skewSeconds,
-        hint: `How far the clocks may differ, up to ${SKEW_SECONDS_MAX}.`,
+        hint: `By how much clocks may differ, at most ${SKEW_SECONDS_MAX}.`,
         required: true,
       })}
       ${textField({
         name: 'lifetime_seconds_max',
-        label: 'Longest lifetime in seconds',
+        label: 'Maximum lifetime in seconds',
         value: lifetimeSecondsMax,
         hint: `Between ${LIFETIME_SECONDS.min} and ${LIFETIME_SECONDS.max}; 86400 is a day.`,
         required: true,
@@ -151,7 +151,7 @@ function limitFields({ algorithms, skewSeconds, lifetimeSecondsMax }: OauthFormV
 }
 
 const AUDIENCES_HINT =
-  'One in a line. A token has to name one of them. The base URL of this platform by default; Entra ID wants the GUID of the API application.'
+  'One per line. A token must name one of them. The default is the base URL of this platform; Entra ID uses the GUID of the API application.'
 
 interface TextField {
   readonly name: string
@@ -162,7 +162,7 @@ interface TextField {
   readonly required?: boolean
 }
 
-/** What a field means stands beside its label: it describes the field and is no part of its name. */
+/** A field with its hint, which describes the field and is not part of its name. */
 const described = (name: string, field: Html, hint: string): Html =>
   html`<div>
     ${field}

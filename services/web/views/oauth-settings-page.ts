@@ -20,10 +20,10 @@ export function oauthSettingsPage(view: OauthSettingsView): Html {
         <div>
           <h1>OAuth 2.0 for Automations</h1>
           <p class="hint">
-            Which access tokens the automations of ${session.organization} accept, and whose.
+            The access tokens that the automations of ${session.organization} accept.
           </p>
         </div>
-        ${state === 'on' ? pill('good', 'on') : pill('idle', 'off')}
+        ${state === 'on' ? pill('good', 'on') : pill('idle', state === 'off' ? 'off' : 'not set up')}
       </div>
       ${noticeBox(notice)}
       <div class="columns">
@@ -40,8 +40,8 @@ const filteringCard = (state: OauthSettingsView['state']): Html =>
   html`<section class="card" aria-labelledby="filtering">
     <div class="card-head"><h2 id="filtering">Client ID Filtering</h2></div>
     <p class="hint">
-      Each automation takes tokens of one OAuth client only. Without a client it can not be called
-      with OAuth.
+      Each automation accepts the tokens of one OAuth client. An automation without a client cannot
+      be called with OAuth.
     </p>
     <p>
       <a class="button ${state === 'on' ? 'primary' : ''}" href="${OAUTH_PATH}/clients"
@@ -52,16 +52,16 @@ const filteringCard = (state: OauthSettingsView['state']): Html =>
 
 const STEPS = [
   'Create an authorization server whose audience is the base URL of this platform.',
-  'Define the scope platform_automations, and an access policy with one rule at least that lets your clients use it.',
+  'Define the scope platform_automations, and an access policy with at least one rule that lets your clients use the server.',
   'Register a client for the client credentials grant, with a secret or with a public key.',
-  'Enter the issuer here, test it, save it.',
-  'Enter the client id of each automation under Client ID Filtering.',
+  'Enter the issuer here, test the configuration and save it.',
+  'Enter the client ID of each automation under Client ID Filtering.',
 ]
 
 const stepsCard = (): Html =>
   html`<section class="card" aria-labelledby="steps">
-    <div class="card-head"><h2 id="steps">At the identity provider</h2></div>
-    <ol class="plan">
+    <div class="card-head"><h2 id="steps">How to set it up</h2></div>
+    <ol class="plan numbered">
       ${STEPS.map((step) => html`<li>${step}</li>`)}
     </ol>
   </section>`

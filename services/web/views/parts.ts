@@ -80,9 +80,11 @@ export const warningBox = (text: string): Html =>
 export const csrfField = (token: string): Html =>
   html`<input type="hidden" name="${CSRF_FIELD}" value="${token}" />`
 
-/** Text to copy: one click selects all of it. */
+/** Text to copy: one click selects all of it, and the script of the console adds a button. */
 export const copyable = (label: string, text: string): Html =>
-  html`<pre class="code copyable" tabindex="0" aria-label="${label}"><code>${text}</code></pre>`
+  html`<div class="copy-box">
+    <pre class="code copyable" tabindex="0" aria-label="${label}"><code>${text}</code></pre>
+  </div>`
 
 /** The way from the first rows of a list to all of them. */
 export const viewAll = (path: string, total: number): Html | string =>

@@ -8,7 +8,7 @@ import type { Html } from './parts.ts'
 
 export interface RunForm {
   readonly inputs: Readonly<Record<string, string>>
-  readonly problem: string
+  readonly problem?: string
 }
 
 export interface RunSection {

@@ -60,6 +60,9 @@ describe.skipIf(!chromium)('OAuth 2.0 for Automations in a browser without JavaS
     await page.getByRole('link', { name: 'Settings' }).first().click()
     expect(await page.getByLabel('Audiences').inputValue()).toBe(service.url)
 
+    const accept = page.getByLabel('Accept access tokens from this authorization server')
+    expect(await accept.isChecked()).toBe(false)
+    await accept.check()
     await page.getByLabel('Issuer').fill(`${idp.issuer}/`)
     await page.getByRole('button', { name: 'Test configuration' }).click()
     const test = page.getByRole('region', { name: 'Test of the configuration' })
@@ -94,7 +97,7 @@ describe.skipIf(!chromium)('OAuth 2.0 for Automations in a browser without JavaS
     const explain = page.getByRole('region', { name: 'Explain a token' })
     const paste = async (claims: Record<string, unknown>) => {
       await explain.getByLabel('Access token').fill(mint({ key, idp }, claims))
-      await explain.getByLabel('For the automation').selectOption('acme research')
+      await explain.getByRole('combobox', { name: 'Automation' }).selectOption('acme research')
       await explain.getByRole('button', { name: 'Explain' }).click()
       return explain.innerText()
     }

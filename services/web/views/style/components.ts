@@ -86,6 +86,7 @@ export const components = `
 .stack { display: grid; gap: 14px; }
 .row { display: flex; flex-wrap: wrap; align-items: end; gap: 12px; }
 .grow { flex: 1 1 220px; }
+.row:has(> .grow:nth-last-child(2):first-child) > .grow { flex-basis: 120px; }
 label { display: block; font-weight: 540; font-size: 13px; }
 input:not([type="hidden"]), select, textarea {
   display: block;

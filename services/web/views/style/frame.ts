@@ -112,7 +112,7 @@ main#main { padding: 32px clamp(16px, 3vw, 40px) 64px; max-width: 1240px; width:
 .error-body .button { margin-top: 10px; }
 .lone { max-width: 560px; padding: 28px; }
 
-@media (max-width: 1080px) {
+@media (max-width: 1180px) {
   .columns { grid-template-columns: minmax(0, 1fr); }
   .columns.side-first > :last-child { order: -1; }
 }

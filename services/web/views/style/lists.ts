@@ -20,6 +20,7 @@ export const lists = `
 .pager .hint { order: -1; margin-right: auto; }
 .pager .button .icon { margin: 0 -4px; }
 
+@media (max-width: 760px) {
 /* What scrolls sideways shows a shadow on the side where there is more. */
 nav[aria-label="Main"], .filter {
   background:
@@ -31,6 +32,7 @@ nav[aria-label="Main"], .filter {
 }
 nav[aria-label="Main"] { --behind: var(--surface); }
 .filter { --behind: var(--ground); }
+}
 
 @media (max-width: 640px) {
   .search { width: 100%; }

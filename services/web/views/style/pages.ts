@@ -14,7 +14,12 @@ export const pages = `
 .statistics.five dd { font-size: 19px; }
 .statistics small { color: var(--soft); font-size: 13px; font-weight: 450; letter-spacing: 0; }
 
-.chart svg { display: block; width: 100%; height: 112px; }
+.chart .plot { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: 6px 10px; }
+.chart svg { display: block; width: 100%; height: 132px; }
+.chart :is(.axis, .hours) { color: var(--soft); font-size: 12px; line-height: 1; font-variant-numeric: tabular-nums; }
+.chart .axis { display: flex; flex-direction: column; justify-content: space-between; margin-block: -5px; text-align: right; }
+.chart .hours { grid-column: 2; display: grid; grid-template-columns: repeat(4, 1fr); }
+.chart .more { margin-top: 10px; font-size: 13px; }
 .chart rect.good { fill: var(--good-bar); }
 .chart rect.bad { fill: var(--bad-bar); }
 .chart rect.busy { fill: var(--busy-bar); }
@@ -49,11 +54,12 @@ export const pages = `
 .chips li { padding: 2px 8px; border-radius: 6px; background: var(--sunken); font-size: 12.5px; overflow-wrap: anywhere; }
 
 .prose { white-space: pre-wrap; overflow-wrap: anywhere; }
-div.prose { max-height: 60vh; overflow: auto; }
 
 .more summary { width: fit-content; color: var(--accent-strong); cursor: pointer; }
 .more[open] summary { margin-bottom: 8px; }
 .plan li + li { margin-top: 12px; padding-top: 12px; border-top: 1px solid var(--line); }
+.plan.numbered { padding-left: 20px; list-style: decimal; }
+.plan.numbered li::marker { color: var(--soft); font-variant-numeric: tabular-nums; }
 .plan p { margin-top: 4px; color: var(--soft); overflow-wrap: anywhere; }
 
 .timeline > li { position: relative; display: grid; gap: 6px; padding: 0 0 18px 24px; }

@@ -83,7 +83,7 @@ ol, ul { list-style: none; }
 [hidden] { display: none !important; }
 
 a { color: var(--accent-strong); text-decoration: none; }
-a:hover { text-decoration: underline; text-underline-offset: 3px; }
+a:hover, p a:not(.button) { text-decoration: underline; text-underline-offset: 3px; }
 
 code, .mono { font-family: var(--mono); font-size: 0.93em; }
 code { background: var(--sunken); border-radius: 5px; padding: 1px 5px; overflow-wrap: anywhere; }

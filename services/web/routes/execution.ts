@@ -1,0 +1,69 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { readProgressPage } from '../../platform/progress.ts'
+import { AppError } from '../../shared/errors.ts'
+import { requireSession } from '../auth/session.ts'
+import { automationUrl } from '../automation-urls.ts'
+import type { SignedIn, WebDeps } from '../context.ts'
+import { getOwnExecution } from '../own-automation.ts'
+import { executionPage, executionParts } from '../views/execution-page.ts'
+import type { ExecutionPage } from '../views/execution-page.ts'
+import { noticeOf } from '../views/notices.ts'
+import { isJson } from '../views/text-format.ts'
+
+const STEPS_SHOWN = 500
+
+/** The page of a run, the part of it that changes while the run goes on, and its output as a file. */
+export function executionPageRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const path = '/automations/:automationId/executions/:kickoffId'
+
+  routes.get(path, session, async (c) => c.html(executionPage(await readPage(c, deps))))
+
+  routes.get(`${path}/live`, session, async (c) => {
+    const view = await readPage(c, deps)
+    const etag = etagOf(view)
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
+    return c.html(executionParts(view), 200, { etag })
+  })
+
+  routes.get(`${path}/output`, session, async (c) => {
+    const { execution } = await getOwnExecution(c, sql)
+    if (execution.output === null) throw new AppError('not_found', 'This execution has no output.')
+    return download(c, execution.id, execution.output)
+  })
+
+  return routes
+}
+
+async function readPage(c: Context<SignedIn>, { sql, config }: WebDeps): Promise<ExecutionPage> {
+  const { automation, execution } = await getOwnExecution(c, sql)
+  const steps = { limit: STEPS_SHOWN, cursor: c.req.query('before') }
+  return {
+    session: c.var.session,
+    automation,
+    execution,
+    progress: await readProgressPage(sql, execution.id, steps),
+    textView: c.req.query('view') === 'raw' ? 'raw' : 'rendered',
+    apiUrl: automationUrl(config, automation.automationId),
+    notice: noticeOf(c.req.query('notice')),
+  }
+}
+
+/** Changes with the status, with each attempt and with each step. */
+function etagOf({ execution: { status, attempt }, progress }: ExecutionPage): string {
+  const last = progress.steps.at(-1)
+  return `W/"${[status, attempt, last?.attempt, last?.position].join('.')}"`
+}
+
+function download(c: Context, id: string, output: string): Response {
+  const [type, extension] = isJson(output)
+    ? ['application/json', 'json']
+    : ['text/markdown; charset=utf-8', 'md']
+  return c.body(output, 200, {
+    'content-type': type,
+    'content-disposition': `attachment; filename="execution-${id}.${extension}"`,
+  })
+}

@@ -1,0 +1,141 @@
+/**
+ * The script of the console. Every page works without it; it adds buttons that copy, and shows the progress of a run as
+ * it goes on. It is a module of its own because our policy takes no inline script.
+ */
+export const consoleScript = `
+const POLL_MS = 1500
+const POLL_MS_MAX = 30000
+const announcer = document.getElementById('announcer')
+
+function announce(text) {
+  if (announcer && text) announcer.textContent = text
+}
+
+// Copying ------------------------------------------------------------------
+
+function copyButton(read) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'button small copy'
+  button.textContent = 'Copy'
+  button.addEventListener('click', async () => {
+    let said = 'Copied'
+    try {
+      await navigator.clipboard.writeText(await read())
+    } catch {
+      said = 'Could not copy'
+    }
+    button.textContent = said
+    announce(said)
+    setTimeout(() => { button.textContent = 'Copy' }, 2000)
+  })
+  return button
+}
+
+async function download(path) {
+  const response = await fetch(path)
+  if (!response.ok || response.redirected) throw new Error(String(response.status))
+  return response.text()
+}
+
+/** Browsers give the clipboard to pages that came over a safe connection. */
+function addCopyButtons(root) {
+  if (!navigator.clipboard) return
+  for (const box of root.querySelectorAll('.copy-box:not(:has(> .copy))')) {
+    box.append(copyButton(() => box.querySelector('pre').textContent))
+  }
+  for (const box of root.querySelectorAll('[data-copy-from]:not(:has(> .copy))')) {
+    box.append(copyButton(() => download(box.dataset.copyFrom)))
+  }
+}
+
+// The progress of a run ----------------------------------------------------
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+const whenVisible = () =>
+  new Promise((resolve) => {
+    if (!document.hidden) return resolve()
+    const look = () => {
+      if (document.hidden) return
+      document.removeEventListener('visibilitychange', look)
+      resolve()
+    }
+    document.addEventListener('visibilitychange', look)
+  })
+
+/** The steps that are there stay as they are, with their folds and their place; new ones follow. */
+function addSteps(steps, fresh) {
+  let newest
+  for (const step of fresh.children) {
+    if (document.getElementById(step.id)) continue
+    newest = document.importNode(step, true)
+    steps.append(newest)
+  }
+  if (newest) announce(newest.querySelector('strong').textContent)
+}
+
+function swapPart(part, fresh) {
+  if (part.outerHTML === fresh.outerHTML) return
+  const hadFocus = part.contains(document.activeElement)
+  const next = document.importNode(fresh, true)
+  part.replaceWith(next)
+  hideWhatScriptsReplace(next)
+  addCopyButtons(next)
+  if (hadFocus) (next.querySelector('a, button, [tabindex]') ?? document.getElementById('main')).focus()
+}
+
+function swap(live, text) {
+  const parsed = new DOMParser().parseFromString(text, 'text/html')
+  const fresh = parsed.querySelector('[data-live]')
+  if (!fresh) throw new Error('not a run')
+  for (const part of fresh.querySelectorAll('[data-part]')) {
+    const there = live.querySelector('[data-part="' + part.dataset.part + '"]')
+    if (part.dataset.part === 'steps') addSteps(there, part)
+    else if (there) swapPart(there, part)
+  }
+  if (live.dataset.say !== fresh.dataset.say) announce(fresh.dataset.say)
+  Object.assign(live.dataset, fresh.dataset)
+}
+
+/** Asks until the run is over. Answers that say the same have no body. */
+async function follow(live) {
+  let etag = ''
+  let waitMs = POLL_MS
+  while (live.dataset.live) {
+    await pause(waitMs)
+    await whenVisible()
+    try {
+      const headers = etag ? { 'if-none-match': etag } : {}
+      const response = await fetch(live.dataset.live, { headers, cache: 'no-store' })
+      if (response.redirected || response.status === 404) return showRefresh(live)
+      if (response.status !== 304 && !response.ok) throw new Error(String(response.status))
+      if (response.status === 200) swap(live, await response.text())
+      etag = response.headers.get('etag') ?? ''
+      waitMs = POLL_MS
+    } catch {
+      waitMs = Math.min(waitMs * 2, POLL_MS_MAX)
+    }
+  }
+}
+
+function hideWhatScriptsReplace(root) {
+  for (const each of root.querySelectorAll('[data-without-script]')) each.hidden = true
+}
+
+/** The session is over, or the run is gone: whoever looks decides what to do. */
+function showRefresh(live) {
+  for (const each of live.querySelectorAll('[data-without-script]')) each.hidden = false
+  announce('Live progress has stopped. Refresh the page.')
+}
+
+// --------------------------------------------------------------------------
+
+addCopyButtons(document)
+document.querySelector('nav[aria-label="Main"] [aria-current]')?.scrollIntoView({ block: 'nearest' })
+const live = document.querySelector('[data-live]:not([data-live=""])')
+if (live) {
+  hideWhatScriptsReplace(live)
+  follow(live)
+}
+`

@@ -1,0 +1,47 @@
+const INDENT = '  '
+/** Longer texts are shown as they are: rendering takes time that others wait for. */
+const RENDERED_LENGTH_MAX = 200_000
+
+export type TextFormat = 'json' | 'markdown' | 'plain'
+
+/** How a text that a crew wrote is best shown. */
+export function formatOf(text: string): TextFormat {
+  if (text.length > RENDERED_LENGTH_MAX) return 'plain'
+  return isJson(text) ? 'json' : 'markdown'
+}
+
+/** Whether a text is a JSON object or array; a lone number or word is just a text. */
+export function isJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/g
+
+/** Valid JSON with line breaks and indentation. Numbers, repeated keys and escapes stay exactly as they were written. */
+export function indentJson(text: string): string {
+  let depth = 0
+  let previous = ''
+  let out = ''
+  for (const token of text.match(TOKEN) ?? []) {
+    if (isCloser(token)) depth -= 1
+    out += gap(previous, token, depth) + token
+    if (isOpener(token)) depth += 1
+    previous = token
+  }
+  return out
+}
+
+function gap(previous: string, token: string, depth: number): string {
+  if (isOpener(previous) && isCloser(token)) return ''
+  if (isOpener(previous) || previous === ',' || isCloser(token)) return `\n${INDENT.repeat(depth)}`
+  return previous === ':' ? ' ' : ''
+}
+
+const isOpener = (token: string): boolean => token === '{' || token === '['
+const isCloser = (token: string): boolean => token === '}' || token === ']'

@@ -1,0 +1,153 @@
+import {
+  completeExecution,
+  failExecution,
+  recordEvent,
+  takeExecutions,
+} from '../../../../services/platform/execution-queue.ts'
+import { kickoff, stopExecution } from '../../../../services/platform/executions.ts'
+import type { World } from '../world.ts'
+
+export const MARKDOWN = `# Heat pumps in Northern Europe
+
+Sales **rose by 12 %** in 2025. Three things stand out:
+
+1. Subsidies moved from boilers to pumps.
+2. Grid fees fell, see [the regulator](https://example.com/fees).
+3. Installers are booked until *spring*.
+
+### Shares by country
+
+| Country | Share | Growth |
+| --- | ---: | ---: |
+| Norway | 60 % | +2 |
+| Finland | 41 % | +5 |
+
+> A cold winter is the best salesman.
+
+\`\`\`json
+{"model": "x", "confidence": 0.8}
+\`\`\`
+`
+
+export const JSON_OUTPUT = `{"topic":"Export","urgency":2,"id":12345678901234567890,"tags":["nightly",[],{}]}`
+
+const at = (second: number): string => new Date(Date.now() - 30_000 + second * 1000).toISOString()
+
+const EVENTS = [
+  { type: 'crew_started', at: at(0), crew: 'Research' },
+  {
+    type: 'task_started',
+    at: at(0.1),
+    task: 'research',
+    agent: 'researcher',
+    agent_role: 'Researcher',
+    description: 'Collect the five most important findings about heat pumps in Northern Europe.',
+  },
+  {
+    type: 'llm_call',
+    task: 'research',
+    agent: 'researcher',
+    request_model: 'gpt-4o-mini',
+    provider: 'openai',
+    response_model: 'gpt-4o-mini-2026-07-18',
+    finish_reason: 'stop',
+    attempts: 1,
+    input_tokens: 812,
+    output_tokens: 240,
+    started_at: at(0.2),
+    ended_at: at(9.4),
+  },
+  { type: 'task_completed', at: at(9.5), task: 'research', agent: 'researcher', output: MARKDOWN },
+]
+
+export type Ending = 'queued' | 'running' | 'completed' | 'json' | 'failed' | 'stopped'
+
+/** One run in each state that its page can have, by the state; with events where it began. */
+export async function startRuns(world: World): Promise<Record<Ending, string>> {
+  const { sql, acme } = world
+  const start = async (): Promise<string> =>
+    kickoff(sql, {
+      deploymentId: acme.research.id,
+      inputs: { topic: 'Heat pumps in Northern Europe' },
+    })
+  const begin = async (count: number) => {
+    const id = await start()
+    const [lease] = await takeExecutions(sql, 1)
+    if (!lease) throw new Error('nothing to take')
+    for (const [position, event] of EVENTS.slice(0, count).entries()) {
+      await recordEvent(sql, lease, { position, event })
+    }
+    await sql`update executions set started_at = now() - interval '30 seconds' where id = ${id}`
+    return { id, lease }
+  }
+  const usage = { inputTokens: 1812, outputTokens: 940 }
+  const completed = await begin(4)
+  await completeExecution(sql, completed.lease, { output: MARKDOWN, usage })
+  const json = await begin(3)
+  await completeExecution(sql, json.lease, { output: JSON_OUTPUT, usage })
+  const failed = await begin(2)
+  await failExecution(sql, failed.lease, {
+    code: 'llm_unauthorized',
+    message: 'llm.example.com answered HTTP 401: the key is not valid.',
+  })
+  const stopped = await begin(1)
+  await stopExecution(sql, stopped.id)
+  const running = await begin(3)
+  const queued = await start()
+  return {
+    queued,
+    running: running.id,
+    completed: completed.id,
+    json: json.id,
+    failed: failed.id,
+    stopped: stopped.id,
+  }
+}
+
+/** The paths of the console with what is on them, for an organization that uses all of it. */
+export function pathsOf(world: World, runs: Record<Ending, string>, ids: Ids): [string, string][] {
+  const automation = `/automations/${world.acme.research.automationId}`
+  const oauth = '/settings/organization/oauth'
+  return [
+    ['dashboard', '/'],
+    ['automations', '/automations'],
+    ['a search that finds nothing', '/automations?q=nothing'],
+    ['automation', automation],
+    ['automation with a form from an earlier run', `${automation}?from=${runs.failed}`],
+    ['automation without inputs', `/automations/${world.acme.digest.automationId}`],
+    ['executions', '/executions'],
+    ['executions of a status', `${automation}/executions?status=error`],
+    ...Object.entries(runs).map(([state, id]): [string, string] => [
+      `execution ${state}`,
+      `${automation}/executions/${id}`,
+    ]),
+    ['execution raw', `${automation}/executions/${runs.completed}?view=raw`],
+    ['execution to stop', `${automation}/executions/${runs.running}/stop`],
+    ['tokens', `${automation}/tokens`],
+    ['token to revoke', `${automation}/tokens/${ids.token}/revoke`],
+    ['LLM connections', '/llm-connections'],
+    ['new LLM connection', '/new-llm-connection'],
+    ['LLM connection', `/llm-connections/${ids.connection}`],
+    ['OAuth settings', oauth],
+    ['OAuth clients', `${oauth}/clients`],
+    ['not found', '/nothing'],
+    ['not found in the frame', '/automations/nothing'],
+  ]
+}
+
+export interface Ids {
+  readonly token: number
+  readonly connection: number
+}
+
+/** A token and a connection of the organization. */
+export async function seedSettings(world: World): Promise<Ids> {
+  const { sql, acme } = world
+  await world.issueToken(acme, acme.research.id)
+  const [{ id: token }] = await sql<[{ id: number }]>`select id from static_tokens limit 1`
+  const [{ id: connection }] = await sql<[{ id: number }]>`
+    insert into llm_connections (organization_id, name, provider, model, base_url)
+    values (${acme.organizationId}, 'Own models', 'openai_compatible', 'llama-3.3-70b',
+      'https://llm.example.com/v1') returning id`
+  return { token, connection }
+}
