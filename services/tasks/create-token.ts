@@ -1,4 +1,4 @@
-import { findOrganizationByName } from '../platform/organizations.ts'
+import { getOrganizationByName } from '../platform/organizations.ts'
 import { issueStaticToken } from '../platform/static-tokens.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
@@ -17,8 +17,7 @@ export async function createOrganizationToken(
       'Name the token after what will use it, in at most 100 characters: tokens:create ORGANIZATION NAME',
     )
   }
-  const found = await findOrganizationByName(sql, organization)
-  if (!found) throw new AppError('not_found', `There is no organization "${organization}".`)
-  const token = { organizationId: found.id, deploymentId: null, name, createdBy: null }
+  const { id: organizationId } = await getOrganizationByName(sql, organization)
+  const token = { organizationId, deploymentId: null, name, createdBy: null }
   return issueStaticToken(sql, token)
 }

@@ -1,18 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { DEFAULT_ORGANIZATION, ensureOrganization } from '../platform/organizations.ts'
+import { ensureDefaultOrganization, getOrganizationByName } from '../platform/organizations.ts'
 import { hashPassword } from '../platform/passwords.ts'
 import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 
 /**
- * Creates a platform administrator with a random password, in the organization of that name. Returns the password,
- * which is stored as a hash only. Raises `invalid_request` and, for an address that is taken, `conflict`.
+ * Creates a platform administrator with a random password, in the organization of that name or, without one, where
+ * everybody lands whom nobody put anywhere. Returns the password, which is stored as a hash only. Raises
+ * `invalid_request`, `not_found` for an organization that is not there, and `conflict` for an address that is taken.
  */
 export async function createAdministrator(
   sql: Database,
-  { email = '', organization = DEFAULT_ORGANIZATION }: { email?: string; organization?: string },
-): Promise<string> {
+  { email = '', organization }: { email?: string; organization?: string },
+): Promise<{ password: string; organization: string }> {
   if (!/^[^@\s]+@[^@\s]+$/.test(email)) {
     throw new AppError(
       'invalid_request',
@@ -24,8 +25,10 @@ export async function createAdministrator(
   }
   const password = randomBytes(15).toString('base64url')
   const passwordHash = await hashPassword(password)
-  const { id: organizationId } = await ensureOrganization(sql, { name: organization })
+  const { id: organizationId, name } = await (organization === undefined
+    ? ensureDefaultOrganization(sql)
+    : getOrganizationByName(sql, organization))
   const id = await ensureUser(sql, { organizationId, email, name: email, passwordHash })
   await grantRole(sql, id, 'platform-admin')
-  return password
+  return { password, organization: name }
 }

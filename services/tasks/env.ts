@@ -4,7 +4,12 @@ import { httpUrl, integer, logLevel, optional, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 
 /** What the tasks on the main database read. */
-export const tasksEnv = v.object({ ...databaseEnv, LOG_LEVEL: logLevel })
+export const tasksEnv = v.object({
+  ...databaseEnv,
+  LOG_LEVEL: logLevel,
+  /** How long a database that does not answer is waited for. @default 300 for tasks that Jobs run, 5 for those of people */
+  DATABASE_WAIT_SECONDS: optional(integer(0, 3600)),
+})
 
 const names = () =>
   v.pipe(

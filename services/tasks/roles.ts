@@ -1,9 +1,10 @@
 import { deleteSessionsOf } from '../platform/sessions.ts'
-import { grantRole, hasUser, listAccounts, revokeRole, ROLES } from '../platform/users.ts'
+import { grantRole, revokeRole, ROLES } from '../platform/users.ts'
 import type { Role } from '../platform/users.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
+import { findUser } from './find-user.ts'
 
 export interface RoleChange {
   /** An e-mail address, or the id of a user. */
@@ -19,7 +20,7 @@ export interface RoleChange {
  */
 export async function changeRole(sql: Database, change: RoleChange, log: Log): Promise<void> {
   const role = readRole(change)
-  const userId = await findUser(sql, change)
+  const userId = await findUser(sql, change.who, usage(change))
   const { changed, sessions } = await sql.begin(async (transaction) => {
     const verb = change.kind === 'grant' ? grantRole : revokeRole
     const hasChanged = await verb(transaction, userId, role)
@@ -42,24 +43,4 @@ function readRole(change: RoleChange): Role {
   if (role) return role
   const message = `There is no role "${given}", only ${ROLES.join(' and ')}. ${usage(change)}`
   throw new AppError('invalid_request', message)
-}
-
-/** An address that only the identity provider vouches for is no proof of who somebody is, so that a role goes to an id. */
-async function findUser(sql: Database, change: RoleChange): Promise<number> {
-  const { who } = change
-  if (/^[1-9]\d{0,8}$/.test(who)) {
-    if (await hasUser(sql, Number(who))) return Number(who)
-    throw new AppError('not_found', `There is no user with the id ${who}.`)
-  }
-  const accounts = await listAccounts(sql, who)
-  const local = accounts.find(({ issuer }) => issuer === null)
-  if (local) return local.id
-  if (accounts.length === 0) {
-    throw new AppError('not_found', `There is no user "${who}". ${usage(change)}`)
-  }
-  const list = accounts.map(({ id, issuer, subject }) => `  ${id}: ${subject} of ${issuer}`)
-  throw new AppError(
-    'conflict',
-    `"${who}" signs in through an identity provider, where addresses may change hands. Name the user by id:\n${list.join('\n')}`,
-  )
 }

@@ -1,4 +1,4 @@
-import { ensureDefaultOrganization, findOrganizationByName } from '../platform/organizations.ts'
+import { ensureDefaultOrganization, getOrganizationByName } from '../platform/organizations.ts'
 import { ensureProjectAutomation } from '../platform/project-deployments.ts'
 import { ensurePublishedProject } from '../platform/projects.ts'
 import { sampleCrews } from '../platform/sample-crews.ts'
@@ -26,12 +26,8 @@ export async function seedSamples(
   }
 }
 
-async function findOrganization(sql: Database, name: string | undefined) {
-  const found = await (name === undefined
-    ? ensureDefaultOrganization(sql)
-    : findOrganizationByName(sql, name))
-  if (found) return found
-  throw new AppError('not_found', `There is no organization "${name}".`)
+function findOrganization(sql: Database, name: string | undefined) {
+  return name === undefined ? ensureDefaultOrganization(sql) : getOrganizationByName(sql, name)
 }
 
 function runnerMissing(): AppError {
