@@ -1,4 +1,6 @@
+import { didYouMean } from '../shared/closest.ts'
 import type { Queryable } from '../shared/database.ts'
+import { AppError } from '../shared/errors.ts'
 
 export interface Organization {
   readonly id: number
@@ -8,7 +10,8 @@ export interface Organization {
 }
 
 /** The name of the organization of an installation that needs only one. */
-export const DEFAULT_ORGANIZATION = 'Default'
+const DEFAULT_ORGANIZATION = 'Default'
+const NAMES_SHOWN = 20
 
 /** Creates an organization, or returns the one of that name. */
 export async function ensureOrganization(
@@ -45,11 +48,34 @@ export async function findOrganizationByName(
   return found
 }
 
-/** The names of the first organizations, oldest first. */
-export async function listOrganizationNames(sql: Queryable, limit: number): Promise<string[]> {
+/** The organization of that name. Raises `not_found` that names those that exist. */
+export async function getOrganizationByName(sql: Queryable, name: string): Promise<Organization> {
+  const found = await findOrganizationByName(sql, name)
+  if (found) return found
   const rows = await sql<{ name: string }[]>`
-    select name from organizations order by id limit ${limit}`
-  return rows.map(({ name }) => name)
+    select name from organizations order by name limit ${NAMES_SHOWN + 1}`
+  const names = rows.map((row) => row.name)
+  const shown = names.slice(0, NAMES_SHOWN).map((each) => JSON.stringify(each))
+  const more = names.length > NAMES_SHOWN ? ', …' : ''
+  const list = names.length === 0 ? 'There is none yet.' : `There is: ${shown.join(', ')}${more}.`
+  throw new AppError(
+    'not_found',
+    `There is no organization "${name}".${didYouMean(name, names)} ${list} \`organizations:create NAME\` makes one.`,
+  )
+}
+
+/** Creates an organization. Raises `conflict` when there is one of that name, and `invalid_request` for a name that is none. */
+export async function createOrganization(sql: Queryable, name: string): Promise<Organization> {
+  if (!/^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u.test(name)) {
+    throw new AppError(
+      'invalid_request',
+      'The name of an organization has 1 to 200 characters, no control characters, and no space at its ends.',
+    )
+  }
+  const [created] = await sql<Organization[]>`
+    insert into organizations ${sql({ name })} on conflict do nothing returning id, name, internal`
+  if (created) return created
+  throw new AppError('conflict', `There is an organization "${name}" already.`)
 }
 
 /** Where people land whom nobody put anywhere: the first organization that is not the platform's own. Made when there is none. */

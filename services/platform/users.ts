@@ -78,3 +78,15 @@ export async function listAccounts(sql: Queryable, email: string): Promise<Accou
 export async function hasUser(sql: Queryable, id: number): Promise<boolean> {
   return (await sql`select from users where id = ${id}`).length > 0
 }
+
+/** Moves a user to another organization. Answers whether that changed something. */
+export async function moveUser(
+  sql: Queryable,
+  userId: number,
+  organizationId: number,
+): Promise<boolean> {
+  const moved = await sql`
+    update users set organization_id = ${organizationId}
+    where id = ${userId} and organization_id <> ${organizationId} returning id`
+  return moved.length > 0
+}

@@ -6,11 +6,13 @@ import type { Log } from './log.ts'
 
 const RETRY_MS = 1000
 const CONNECT_MS = 3000
+/** The same reason is told again after so long. */
+const REPEAT_MS = 30_000
 /** SQLSTATEs that waiting does not cure: a wrong password, a database that does not exist. */
 const HOPELESS = new Set(['28P01', '28000', '3D000'])
 
 /**
- * Waits until PostgreSQL answers `select 1`, trying every second, and logs why it does not.
+ * Waits until PostgreSQL answers `select 1`, trying every second, and logs why it does not, each reason once in a while.
  * Raises `unavailable` after `timeoutMs`, and at once where waiting would not help.
  */
 export async function waitForDatabase(
@@ -19,6 +21,7 @@ export async function waitForDatabase(
 ): Promise<void> {
   const { host, port, database } = address
   const giveUpAt = Date.now() + timeoutMs
+  let told = { why: '', at: 0 }
   for (;;) {
     const failure = await ping(address)
     if (!failure) return
@@ -26,7 +29,10 @@ export async function waitForDatabase(
     if (Date.now() >= giveUpAt || HOPELESS.has(sqlState(failure) ?? '')) {
       throw new AppError('unavailable', why, { cause: failure })
     }
-    log.warn(`${why}; trying again`)
+    if (why !== told.why || Date.now() - told.at >= REPEAT_MS) {
+      log.warn(`${why}; trying again for up to ${Math.ceil((giveUpAt - Date.now()) / 1000)} s`)
+      told = { why, at: Date.now() }
+    }
     await delay(RETRY_MS)
   }
 }

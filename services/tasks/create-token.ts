@@ -1,8 +1,7 @@
-import { findOrganizationByName } from '../platform/organizations.ts'
+import { getOrganizationByName } from '../platform/organizations.ts'
 import { issueStaticToken } from '../platform/static-tokens.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
-import { noSuchOrganization } from './no-such-organization.ts'
 
 /**
  * Issues a token that is good for a whole organization, such as to upload tools or to call the designer. Returns the
@@ -18,8 +17,7 @@ export async function createOrganizationToken(
       'Name the token after what will use it, in at most 100 characters: tokens:create ORGANIZATION NAME',
     )
   }
-  const found = await findOrganizationByName(sql, organization)
-  if (!found) throw await noSuchOrganization(sql, organization)
-  const token = { organizationId: found.id, deploymentId: null, name, createdBy: null }
+  const { id: organizationId } = await getOrganizationByName(sql, organization)
+  const token = { organizationId, deploymentId: null, name, createdBy: null }
   return issueStaticToken(sql, token)
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_ORGANIZATION, ensureOrganization } from '../platform/organizations.ts'
+import { ensureDefaultOrganization, getOrganizationByName } from '../platform/organizations.ts'
 import { hashPassword } from '../platform/passwords.ts'
 import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
 import type { Database } from '../shared/database.ts'
@@ -6,13 +6,14 @@ import { AppError } from '../shared/errors.ts'
 import { newPassword } from './accounts.ts'
 
 /**
- * Creates a platform administrator with a random password, in the organization of that name. Returns the password,
- * which is stored as a hash only. Raises `invalid_request` and, for an address that is taken, `conflict`.
+ * Creates a platform administrator with a random password, in the organization of that name or, without one, where
+ * everybody lands whom nobody put anywhere. Returns the password, which is stored as a hash only. Raises
+ * `invalid_request`, `not_found` for an organization that is not there, and `conflict` for an address that is taken.
  */
 export async function createAdministrator(
   sql: Database,
-  { email = '', organization = DEFAULT_ORGANIZATION }: { email?: string; organization?: string },
-): Promise<string> {
+  { email = '', organization }: { email?: string; organization?: string },
+): Promise<{ password: string; organization: string }> {
   if (!/^[^@\s]+@[^@\s]+$/.test(email)) {
     throw new AppError(
       'invalid_request',
@@ -27,8 +28,10 @@ export async function createAdministrator(
   }
   const password = newPassword()
   const passwordHash = await hashPassword(password)
-  const { id: organizationId } = await ensureOrganization(sql, { name: organization })
+  const { id: organizationId, name } = await (organization === undefined
+    ? ensureDefaultOrganization(sql)
+    : getOrganizationByName(sql, organization))
   const id = await ensureUser(sql, { organizationId, email, name: email, passwordHash })
   await grantRole(sql, id, 'platform-admin')
-  return password
+  return { password, organization: name }
 }

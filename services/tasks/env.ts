@@ -4,7 +4,12 @@ import { flag, httpUrl, integer, logLevel, optional, origins, text } from '../sh
 import type { EnvOf } from '../shared/env.ts'
 
 /** What the tasks on the main database read. */
-export const tasksEnv = v.object({ ...databaseEnv, LOG_LEVEL: logLevel })
+export const tasksEnv = v.object({
+  ...databaseEnv,
+  LOG_LEVEL: logLevel,
+  /** How long a database that does not answer is waited for. @default 300 for tasks that Jobs run, 5 for those of people */
+  DATABASE_WAIT_SECONDS: optional(integer(0, 3600)),
+})
 
 /** The keys that seal what the database keeps, as far as the program that comes after this task has them. */
 export const sealingKeysEnv = v.object({

@@ -1,9 +1,8 @@
 import { FEATURE_FLAGS, listFlags, setFlag } from '../platform/feature-flags.ts'
-import { findOrganizationByName } from '../platform/organizations.ts'
+import { getOrganizationByName } from '../platform/organizations.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
-import { noSuchOrganization } from './no-such-organization.ts'
 
 const STATES: Readonly<Record<string, boolean>> = { on: true, off: false }
 
@@ -48,7 +47,6 @@ export async function switchFlag(sql: Database, wanted: Switch, log: Log): Promi
 
 async function findId(sql: Database, organization: string | undefined): Promise<number | null> {
   if (organization === undefined) return null
-  const found = await findOrganizationByName(sql, organization)
-  if (found) return found.id
-  throw await noSuchOrganization(sql, organization)
+  const { id } = await getOrganizationByName(sql, organization)
+  return id
 }

@@ -4,19 +4,22 @@ import type { Log } from '../shared/log.ts'
 import { migrate } from '../shared/migrate.ts'
 import { waitForDatabase } from '../shared/wait-for-database.ts'
 
-/** As long as the pods' startup probes allow. */
-const WAIT_MS = 5 * 60_000
+export interface MigratedDatabase {
+  readonly address: DatabaseAddress
+  /** How long a database that does not answer is waited for. */
+  readonly waitMs: number
+  readonly log: Log
+}
 
 /**
  * Waits for PostgreSQL, brings the main database to this version's schema, and hands it over. Safe to run many times
  * at once.
  */
 export async function withMigratedDatabase(
-  address: DatabaseAddress,
-  log: Log,
+  { address, waitMs, log }: MigratedDatabase,
   use: (sql: Database) => Promise<void>,
 ): Promise<void> {
-  await waitForDatabase(address, { timeoutMs: WAIT_MS, log })
+  await waitForDatabase(address, { timeoutMs: waitMs, log })
   const sql = connectDatabase(address, { name: 'tasks', max: 1 })
   try {
     const version = await migrate(sql, new URL('../platform/migrations/', import.meta.url), log)

@@ -1,11 +1,10 @@
-import { ensureDefaultOrganization, findOrganizationByName } from '../platform/organizations.ts'
+import { ensureDefaultOrganization, getOrganizationByName } from '../platform/organizations.ts'
 import { ensureProjectAutomation } from '../platform/project-deployments.ts'
 import { ensurePublishedProject } from '../platform/projects.ts'
 import { sampleCrews } from '../platform/sample-crews.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
-import { noSuchOrganization } from './no-such-organization.ts'
 
 /**
  * Gives an organization sample projects whose automations the Runner runs; what is there stays as it is. Raises
@@ -27,12 +26,8 @@ export async function seedSamples(
   }
 }
 
-async function findOrganization(sql: Database, name: string | undefined) {
-  const found = await (name === undefined
-    ? ensureDefaultOrganization(sql)
-    : findOrganizationByName(sql, name))
-  if (found) return found
-  throw await noSuchOrganization(sql, name ?? '')
+function findOrganization(sql: Database, name: string | undefined) {
+  return name === undefined ? ensureDefaultOrganization(sql) : getOrganizationByName(sql, name)
 }
 
 function runnerMissing(): AppError {

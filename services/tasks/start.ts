@@ -17,6 +17,7 @@ import { bootstrapEnv, clusterCrewEnv, localCrewEnv, tasksEnv, sealingKeysEnv } 
 import { printFlags, switchFlag } from './flags.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
+import { addOrganization, moveToOrganization } from './organizations.ts'
 import { resealKeys } from './reseal-keys.ts'
 import { changeRole } from './roles.ts'
 import { acceptSealingKey, checkSealingKeys } from './sealing-keys.ts'
@@ -24,6 +25,10 @@ import { seedSamples } from './seed.ts'
 
 /** A registry that is away for a moment is no reason to give up. */
 const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
+
+/** Jobs wait as long as the pods' startup probes allow; people want to know soon. */
+const JOB_WAIT_SECONDS = 300
+const PERSON_WAIT_SECONDS = 5
 
 interface Task {
   readonly summary: string
@@ -49,58 +54,65 @@ const TASKS: Readonly<Record<string, Task>> = {
     'create the public tool repository',
     installPublicRepository,
   ),
-  seed: onDatabase(
+  seed: forPeople(
     '[ORGANIZATION]: two sample projects to try, as automations on the Runner',
     (sql, log, [organization]) => seedSamples(sql, log, organization),
   ),
-  'users:create': onDatabase(
+  'users:create': forPeople(
     'EMAIL [ORGANIZATION]: create an administrator and print the password, once',
     async (sql, _log, [email, organization]) => {
-      const password = await createAdministrator(sql, { email, organization })
-      process.stdout.write(`${password}\n`)
+      const created = await createAdministrator(sql, { email, organization })
+      process.stderr.write(`${email} is an administrator in "${created.organization}".\n`)
+      process.stdout.write(`${created.password}\n`)
     },
   ),
-  'users:list': onDatabase(
+  'users:list': forPeople(
     'every user: id, state, roles, organization, address, way of signing in',
     (sql) => printUsers(sql, (line) => void process.stdout.write(`${line}\n`)),
   ),
-  'users:password': onDatabase(
+  'users:password': forPeople(
     'EMAIL|ID: give a local account a new password and print it, once; its sessions end',
     async (sql, log, [who = '']) => {
       process.stdout.write(`${await resetPassword(sql, who, log)}\n`)
     },
   ),
-  'users:disable': onDatabase(
+  'users:disable': forPeople(
     'EMAIL|ID: end the sessions of a user and let nobody in as that user',
     (sql, log, [who = '']) => disable(sql, who, log),
   ),
-  'users:enable': onDatabase('EMAIL|ID: let a disabled user in again', (sql, log, [who = '']) =>
+  'users:enable': forPeople('EMAIL|ID: let a disabled user in again', (sql, log, [who = '']) =>
     enable(sql, who, log),
   ),
-  'tokens:create': onDatabase(
+  'users:move': forPeople(
+    'EMAIL|ID ORGANIZATION: move a user to another organization',
+    (sql, log, [who, organization]) => moveToOrganization(sql, { who, organization }, log),
+  ),
+  'organizations:create': forPeople('NAME: create an organization', (sql, log, [name]) =>
+    addOrganization(sql, log, name),
+  ),
+  'tokens:create': forPeople(
     'ORGANIZATION NAME: issue a token for a whole organization and print it, once',
     async (sql, _log, [organization, name]) => {
       const token = await createOrganizationToken(sql, { organization, name })
       process.stdout.write(`${token}\n`)
     },
   ),
-  'users:grant': onDatabase(
+  'users:grant': forPeople(
     'EMAIL|ID [ROLE]: grant a role (platform-admin), whatever the identity provider says',
     (sql, log, [who = '', role]) => changeRole(sql, { who, role, kind: 'grant' }, log),
   ),
-  'users:revoke': onDatabase(
+  'users:revoke': forPeople(
     'EMAIL|ID [ROLE]: take a role back that was granted here',
     (sql, log, [who = '', role]) => changeRole(sql, { who, role, kind: 'revoke' }, log),
   ),
-  'flags:list': onDatabase(
-    'list the feature flags, for the platform and for organizations',
-    (sql) => printFlags(sql),
+  'flags:list': forPeople('list the feature flags, for the platform and for organizations', (sql) =>
+    printFlags(sql),
   ),
-  'flags:set': onDatabase(
+  'flags:set': forPeople(
     'NAME on|off [ORGANIZATION]: switch a feature flag, for the platform or for one organization',
     (sql, log, [name, state, organization]) => switchFlag(sql, { name, state, organization }, log),
   ),
-  'keys:accept': onDatabase(
+  'keys:accept': forPeople(
     'NAME: give up what a lost SECRET_KEY_BASE or OAUTH_ENCRYPTION_KEY sealed',
     (sql, log, [name]) => acceptSealingKey(sql, log, name),
   ),
@@ -118,19 +130,25 @@ const TASKS: Readonly<Record<string, Task>> = {
   },
 }
 
+type Use = (sql: Database, log: Log, args: readonly string[]) => Promise<void>
+
 /** A task on the main database, which is waited for and migrated first. */
-function onDatabase(
-  summary: string,
-  use: (sql: Database, log: Log, args: readonly string[]) => Promise<void>,
-): Task {
+function onDatabase(summary: string, use: Use, waitSeconds = JOB_WAIT_SECONDS): Task {
   return {
     summary,
     async run(source, args) {
       const env = readEnv(tasksEnv, source)
       const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
-      await withMigratedDatabase(databaseAddress(env), log, (sql) => use(sql, log, args))
+      const waitMs = (env.DATABASE_WAIT_SECONDS ?? waitSeconds) * 1000
+      const database = { address: databaseAddress(env), waitMs, log }
+      await withMigratedDatabase(database, (sql) => use(sql, log, args))
     },
   }
+}
+
+/** One that somebody runs at a shell. */
+function forPeople(summary: string, use: Use): Task {
+  return onDatabase(summary, use, PERSON_WAIT_SECONDS)
 }
 
 /** In a cluster it deploys; elsewhere it starts nothing and records where somebody runs the crew. */

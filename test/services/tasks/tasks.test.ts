@@ -6,6 +6,7 @@ import { findOrganizationToken } from '../../../services/platform/static-tokens.
 import { findCredentials } from '../../../services/platform/users.ts'
 import { connectDatabase, parseAddress } from '../../../services/shared/database.ts'
 import { runTask, usage } from '../../../services/tasks/start.ts'
+import { freePort } from '../../support/free-port.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 import { programPath, runProgram } from '../../support/program.ts'
@@ -20,12 +21,12 @@ afterAll(() => database.drop())
 
 async function task(...args: string[]) {
   const { code, stdout, stderr } = await runProgram('tasks', args, { DATABASE_URL: database.url })
-  return { code, output: stdout + stderr }
+  return { code, stdout, output: stdout + stderr }
 }
 
 describe('npm run task', () => {
   it('lists the tasks, and again for a name that is none', async () => {
-    expect(await task('--help')).toEqual({ code: 0, output: usage() })
+    expect(await task('--help')).toMatchObject({ code: 0, output: usage() })
     const unknown = await task('migrat')
     expect(unknown.code).toBe(1)
     expect(unknown.output).toContain('There is no task "migrat".')
@@ -90,8 +91,9 @@ describe('npm run task', () => {
   })
 
   it('creates an administrator who can sign in, once', async () => {
-    const created = await task('users:create', 'ada@example.com', 'Acme')
-    const password = created.output.trim().split('\n').at(-1) ?? ''
+    const created = await task('users:create', 'ada@example.com')
+    expect(created.output).toContain('ada@example.com is an administrator in "Default".')
+    const password = created.stdout.trim().split('\n').at(-1) ?? ''
     const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
     const credentials = await findCredentials(sql, 'ada@example.com')
     expect(await verifyPassword(password, credentials?.passwordHash ?? null)).toBe(true)
@@ -122,6 +124,57 @@ describe('npm run task', () => {
     await Promise.race([waits, ended])
     child.kill('SIGTERM')
     expect({ ended: await ended, output }).toMatchObject({ ended: [143, null] })
+  })
+
+  it('puts a new administrator where the automations are, and nowhere by a typo', async () => {
+    const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
+    const organizationOf = async (email: string) => {
+      const [row] = await sql<{ name: string }[]>`
+        select o.name from users u join organizations o on o.id = u.organization_id
+        where u.email = ${email}`
+      return row?.name
+    }
+    expect(await organizationOf('ada@example.com')).toBe('Default')
+    const typo = await task('users:create', 'bob@example.com', 'Defalt')
+    expect(typo.code).toBe(1)
+    expect(typo.output).toContain(
+      'There is no organization "Defalt". Did you mean Default? There is: "Default", "Platform". ' +
+        '`organizations:create NAME` makes one.',
+    )
+    expect(await organizationOf('bob@example.com')).toBeUndefined()
+
+    expect(await task('organizations:create', 'Globex')).toMatchObject({ code: 0 })
+    expect(await task('organizations:create', 'Globex')).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('There is an organization "Globex" already.'),
+    })
+    await task('users:create', 'bob@example.com', 'Globex')
+    expect(await organizationOf('bob@example.com')).toBe('Globex')
+    const moved = await task('users:move', 'bob@example.com', 'Default')
+    expect(moved.output).toContain('"audit":"user_moved"')
+    expect(await organizationOf('bob@example.com')).toBe('Default')
+    expect(await task('users:move', 'bob@example.com')).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('Use: users:move EMAIL|ID ORGANIZATION'),
+    })
+    await sql.end()
+  })
+
+  it.each([['users:create', 'ada@example.com'], ['tokens:create', 'Default', 'x'], ['seed']])(
+    'says within seconds that the database does not answer: %s',
+    async (...args) => {
+      const away = `postgres://u:p@127.0.0.1:${await freePort()}/none`
+      const { code, stdout, stderr } = await runProgram('tasks', args, { DATABASE_URL: away })
+      expect(code).toBe(1)
+      expect(stderr).toMatch(/^PostgreSQL at 127\.0\.0\.1:\d+\/none does not answer: .*\n$/)
+      expect(stdout.trim().split('\n')).toHaveLength(1)
+    },
+  )
+
+  it('waits for the database as long as it is told to', async () => {
+    const away = `postgres://u:p@127.0.0.1:${await freePort()}/none`
+    const source = { DATABASE_URL: away, LOG_LEVEL: 'silent', DATABASE_WAIT_SECONDS: '0' }
+    await expect(runTask(['migrate'], source)).rejects.toThrow('does not answer')
   })
 
   it('says what is missing in its environment', async () => {
