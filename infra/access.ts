@@ -1,11 +1,11 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
-import { choose, podField } from './kit/env.ts'
+import { create, home } from './kit/create.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import type { Val } from './template/expression.ts'
-import { all, any, builtIn, isSet, not, text } from './template/operators.ts'
-import { create, onlyWhen } from './template/structure.ts'
+import { all, helper, isSet, not, orElse, text } from './template/operators.ts'
+import { create as createInCluster, onlyWhen } from './template/structure.ts'
 import type { Exactly } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -26,62 +26,70 @@ const roleRef = (kind: 'Role' | 'ClusterRole', name: Val<string>) => ({
   name,
 })
 
-/** A right in the namespace of the release. */
-export class AccessAtHome extends Construct {
-  constructor(scope: Construct, id: string, { name, component, rules }: Grant) {
+const accountOf = (component: string) => ({
+  kind: 'ServiceAccount',
+  name: nameOf(component),
+  namespace: home,
+})
+
+/** A right in one namespace. */
+class Access extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    { name, component, rules, namespace }: Grant & { readonly namespace: Val<string> },
+  ) {
     super(scope, id)
-    const metadata = { name: nameOf(name), labels: labels(component) }
+    const metadata = { name: nameOf(name), namespace, labels: labels(component) }
     create(this, k8s.KubeRole, { metadata, rules })
     create(this, k8s.KubeRoleBinding, {
       metadata,
       roleRef: roleRef('Role', metadata.name),
-      // Without a namespace it is that of the binding, so that the manifests fit into any.
-      subjects: [{ kind: 'ServiceAccount', name: nameOf(component) }],
+      subjects: [accountOf(component)],
     })
   }
 }
 
-/** The namespace of the crews, or with isolation the beginning of its name (SPEC 7). */
-export const crewNamespace = choose(
-  isSet(crews.namespace),
-  crews.namespace,
-  podField('metadata.namespace'),
+/** A right in the namespace of the release. */
+export class AccessAtHome extends Access {
+  constructor(scope: Construct, id: string, grant: Grant) {
+    super(scope, id, { ...grant, namespace: home })
+  }
+}
+
+/**
+ * The namespace of the crews, or with isolation the beginning of its name (SPEC 7). One of their own: whoever may make pods in
+ * a namespace can read every Secret there.
+ */
+export const crewNamespace = helper(
+  'platform.crewNamespace',
+  orElse(crews.namespace, text`${home}-crews`),
 )
 
-const isElsewhere = isSet(crews.namespace)
+/** Whether the namespace of the crews comes and goes with the release. */
+const isCrewNamespaceOurs = all(not(isSet(crews.namespace)), not(crews.namespaceIsolation))
 
-/** Whether the crews run in the namespace of the release. */
-export const runAtHome = not(any(isElsewhere, crews.namespaceIsolation))
+/** The namespace of the crews, where only pods run that pass Pod Security "restricted". */
+export class CrewNamespace extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    onlyWhen(isCrewNamespaceOurs, this)
+    createInCluster(this, k8s.KubeNamespace, {
+      metadata: {
+        name: crewNamespace,
+        labels: { ...labels('crews'), 'pod-security.kubernetes.io/enforce': 'restricted' },
+      },
+    })
+  }
+}
 
-/** A right where the crews run, if that is not the namespace of the release. */
+/** A right where the crews run. */
 export class AccessToCrews extends Construct {
   constructor(scope: Construct, id: string, grant: Grant) {
     super(scope, id)
-    onlyWhen(all(isElsewhere, not(crews.namespaceIsolation)), new CrewNamespace(this, 'one', grant))
+    const one = new Access(this, 'one', { ...grant, namespace: crewNamespace })
+    onlyWhen(not(crews.namespaceIsolation), one)
     onlyWhen(crews.namespaceIsolation, new AccessEverywhere(this, 'all', grant))
-  }
-}
-
-const fromElsewhere = (component: string) => ({
-  kind: 'ServiceAccount',
-  name: nameOf(component),
-  namespace: builtIn('Release.Namespace'),
-})
-
-class CrewNamespace extends Construct {
-  constructor(scope: Construct, id: string, { name, component, rules }: Grant) {
-    super(scope, id)
-    const metadata = {
-      name: nameOf(name),
-      namespace: crews.namespace,
-      labels: labels(component),
-    }
-    create(this, k8s.KubeRole, { metadata, rules })
-    create(this, k8s.KubeRoleBinding, {
-      metadata,
-      roleRef: roleRef('Role', metadata.name),
-      subjects: [fromElsewhere(component)],
-    })
   }
 }
 
@@ -89,15 +97,12 @@ class CrewNamespace extends Construct {
 export class AccessEverywhere extends Construct {
   constructor(scope: Construct, id: string, { name, component, rules }: Grant) {
     super(scope, id)
-    const metadata = {
-      name: text`${builtIn('Release.Namespace')}-${nameOf(name)}`,
-      labels: labels(component),
-    }
-    create(this, k8s.KubeClusterRole, { metadata, rules })
-    create(this, k8s.KubeClusterRoleBinding, {
+    const metadata = { name: text`${home}-${nameOf(name)}`, labels: labels(component) }
+    createInCluster(this, k8s.KubeClusterRole, { metadata, rules })
+    createInCluster(this, k8s.KubeClusterRoleBinding, {
       metadata,
       roleRef: roleRef('ClusterRole', metadata.name),
-      subjects: [fromElsewhere(component)],
+      subjects: [accountOf(component)],
     })
   }
 }

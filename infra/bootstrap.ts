@@ -14,7 +14,8 @@ import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts
 import { createServiceAccount } from './kit/workload.ts'
 import { beforeBootstrap } from './secrets.ts'
 import { any, isSet, not, pick, revision, text } from './template/operators.ts'
-import { create, onlyWhen, when } from './template/structure.ts'
+import { create, home } from './kit/create.ts'
+import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { collector, dbProxy, envVars, oauth, rbac } = values
@@ -87,7 +88,7 @@ class SecretAccess extends Construct {
     create(this, k8s.KubeRoleBinding, {
       metadata,
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: nameOf('bootstrap') },
-      subjects: [{ kind: 'ServiceAccount', name: nameOf('bootstrap') }],
+      subjects: [{ kind: 'ServiceAccount', name: nameOf('bootstrap'), namespace: home }],
     })
   }
 }

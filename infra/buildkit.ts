@@ -9,7 +9,8 @@ import { resourcesOf } from './kit/resources.ts'
 import { PLATFORM_USER } from './kit/security.ts'
 import { createDeployment, createService, createServiceAccount } from './kit/workload.ts'
 import { isSet, text } from './template/operators.ts'
-import { create, when } from './template/structure.ts'
+import { create } from './kit/create.ts'
+import { when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit } = values

@@ -84,6 +84,23 @@ whose log says what to do; pods of the version before go on. Put the former key 
 
     kubectl exec deployment/<release>-web -c web -- node build/tasks/main.js keys:accept SECRET_KEY_BASE
 
+## Crews
+
+The crews run in \`<namespace>-crews\`, a namespace that comes and goes with the release and takes only pods that pass Pod
+Security "restricted": whoever may make pods in a namespace can read every Secret there, and the installer of the crews may.
+Without the right to create namespaces, make one and name it in \`crews.namespace\`; the one of the release will do. With
+\`crews.namespaceIsolation\` each organization has one of its own, and the feature flag in the database follows.
+
+Each upgrade brings deleted crews back. With plain manifests:
+
+    kubectl -n platform delete job -l app.kubernetes.io/component=crews && kubectl apply -f dist/12-crews.yaml
+
+Everything that the Job makes is labelled \`platform/home=<namespace of the release>\`. An uninstall takes the namespace of the
+crews along; namespaces of organizations, and crews in a namespace of yours, go with:
+
+    kubectl delete namespace -l platform/home=platform
+    kubectl -n NAMESPACE delete deployment,service,secret,networkpolicy -l platform/home=platform
+
 ## Network
 
 With \`networkPolicy.enabled\` everything is forbidden that a program does not do:
@@ -97,6 +114,10 @@ With \`networkPolicy.enabled\` everything is forbidden that a program does not d
 | postgres | web, worker, oauth, collector, setup, crews |
 | buildkit | worker |
 | internal-registry | worker, buildkit |
+| crews | worker and web, wherever the crews run |
+
+Crews reach names, web for their tools, and models: everywhere but the link-local addresses of clouds, or inside the cluster
+\`networkPolicy.modelNamespace\` alone. Their Job makes that policy, \`crew-network\`, beside them.
 
 Outward, web, worker, oauth, buildkit, the secret bootstrap and the installer of the crews are free: they call identity providers, models, crews and the
 Kubernetes API, at addresses that no chart can know. The collector and the set-up Job reach DNS and their database alone

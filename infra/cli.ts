@@ -11,7 +11,7 @@ Renders the Kubernetes manifests and the Helm chart.
 
   --values FILE     lay the values of a .ts, .yaml or .json file over the defaults; later files win
   --release NAME    name of the release (default: platform)
-  --namespace NS    namespace of the release; the manifests themselves name none (default: default)
+  --namespace NS    namespace of the release, which must exist (default: platform)
   --out DIR         directory to replace (default: dist)
   --check           write nothing; fail when the directory is not what would be written
   --diff DIR        write nothing; say what would change in the manifests of a directory
@@ -22,7 +22,7 @@ Renders the Kubernetes manifests and the Helm chart.
 const OPTIONS = {
   values: { type: 'string', multiple: true },
   release: { type: 'string', default: 'platform' },
-  namespace: { type: 'string', default: 'default' },
+  namespace: { type: 'string', default: 'platform' },
   out: { type: 'string' },
   check: { type: 'boolean', default: false },
   diff: { type: 'string' },

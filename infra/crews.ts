@@ -1,29 +1,24 @@
+import type * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { ClusterCrewEnv, SealingKeysEnv, TasksEnv } from '../services/tasks/env.ts'
-import {
-  AccessAtHome,
-  AccessEverywhere,
-  AccessToCrews,
-  crewNamespace,
-  runAtHome,
-} from './access.ts'
+import { AccessAtHome, AccessEverywhere, AccessToCrews, crewNamespace } from './access.ts'
 import { CA_FILE, caMount, caVolumes, hasCaBundle } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
-import { env, setWhen } from './kit/env.ts'
+import { env, podField, setWhen } from './kit/env.ts'
 import { extraEnvVars } from './kit/extras.ts'
 import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
-import { nameOf } from './kit/names.ts'
+import { nameOf, release } from './kit/names.ts'
 import { initResources } from './kit/resources.ts'
 import { secretKeyBase } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
-import { isSet, text } from './template/operators.ts'
-import { onlyWhen } from './template/structure.ts'
+import { isSet, pick, revision, text } from './template/operators.ts'
+import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { crews, envVars, outgoing, rbac, secrets } = values
+const { crews, envVars, networkPolicy, outgoing, rbac, secrets } = values
 
 /** Installs the crews that the platform itself has, the Assistant and the Runner, and follows them until they are online. */
 export class Crews extends Construct {
@@ -33,7 +28,8 @@ export class Crews extends Construct {
     onlyWhen(rbac.create, new CrewAccess(this, 'access'))
     createJob(this, {
       component: 'crews',
-      name: (content) => text`${nameOf('crews')}-${content}`,
+      // The revision too: a crew that was deleted comes back with the next upgrade, even one that changes nothing else.
+      name: (content) => text`${nameOf('crews')}-${revision}-${content}`,
       // A crew's token derives from the key, and its model's address and key come with the operator's variables.
       changesWith: [secrets.SECRET_KEY_BASE, values.extraEnvVars],
       annotations: argoSync,
@@ -42,10 +38,29 @@ export class Crews extends Construct {
   }
 }
 
+/** The crews that the platform itself has; everything of one bears its name. */
+const NAMES = ['crew-assistant', 'crew-runner']
+
+const named = (
+  [group, resource]: readonly [string, string],
+  resourceNames: readonly string[],
+  verbs: readonly string[],
+) => ({ apiGroups: [group], resources: [resource], resourceNames, verbs })
+
+// An apply names what it creates, so that even the right to create ends at the names.
 const toInstall = [
-  { apiGroups: [''], resources: ['secrets', 'services'], verbs: ['create', 'patch'] },
-  { apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'create', 'patch'] },
+  named(['', 'secrets'], [...NAMES, 'crew-image-pull'], ['create', 'patch']),
+  named(['', 'services'], NAMES, ['create', 'patch']),
+  named(['apps', 'deployments'], NAMES, ['get', 'create', 'patch']),
+  named(['networking.k8s.io', 'networkpolicies'], ['crew-network'], ['create', 'patch', 'delete']),
   { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+]
+
+/** Where crews were before they had a namespace of their own. */
+const toLeave = [
+  named(['', 'secrets'], NAMES, ['delete']),
+  named(['', 'services'], NAMES, ['delete']),
+  named(['apps', 'deployments'], NAMES, ['delete']),
 ]
 
 const toMakeNamespaces = { apiGroups: [''], resources: ['namespaces'], verbs: ['create', 'patch'] }
@@ -54,8 +69,8 @@ class CrewAccess extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     const grant = { name: 'crews', component: 'crews', rules: toInstall }
-    onlyWhen(runAtHome, new AccessAtHome(this, 'home', grant))
-    new AccessToCrews(this, 'elsewhere', grant)
+    new AccessAtHome(this, 'former', { ...grant, name: 'former-crews', rules: toLeave })
+    new AccessToCrews(this, 'crews', grant)
     onlyWhen(
       crews.namespaceIsolation,
       new AccessEverywhere(this, 'namespaces', {
@@ -67,12 +82,33 @@ class CrewAccess extends Construct {
   }
 }
 
+const PULL_DIRECTORY = '/etc/platform/pull'
+const PULL_KEY = '.dockerconfigjson'
+const PULL_FILE = `${PULL_DIRECTORY}/${PULL_KEY}`
+
+/** The pull secret is of no use where the crews are: the Job makes one there with what it reads here. */
+const pullCredentials = {
+  volume: when<k8s.Volume>(isSet(platformImage.pullSecret), {
+    name: 'pull-credentials',
+    secret: {
+      secretName: platformImage.pullSecret,
+      items: [{ key: PULL_KEY, path: PULL_KEY }],
+      optional: true,
+    },
+  }),
+  mount: when<k8s.VolumeMount>(isSet(platformImage.pullSecret), {
+    name: 'pull-credentials',
+    mountPath: PULL_DIRECTORY,
+    readOnly: true,
+  }),
+}
+
 const pod = () => ({
   automountServiceAccountToken: true,
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
   initContainers: [dbProxySidecar()],
-  volumes: caVolumes,
+  volumes: [...caVolumes, pullCredentials.volume],
   containers: [
     installer('assistant', 'designer:agent:install'),
     installer('runner', 'designer:runner:install'),
@@ -89,12 +125,21 @@ const installer = (name: string, task: string) => ({
     LOG_LEVEL: envVars.LOG_LEVEL,
     ...secretKeyBase,
     K8S_NAMESPACE: crewNamespace,
+    POD_NAMESPACE: podField('metadata.namespace'),
+    RELEASE_NAME: release,
+    CREW_NAMESPACE_ISOLATION: pick(crews.namespaceIsolation, 'true', 'false'),
+    CREW_NETWORK_POLICY: pick(networkPolicy.enabled, 'true', 'false'),
+    CREW_MODEL_NAMESPACE: setWhen(
+      isSet(networkPolicy.modelNamespace),
+      networkPolicy.modelNamespace,
+    ),
     CREW_IMAGE: platformImage.reference,
     CREW_CA_FILE: setWhen(hasCaBundle, CA_FILE),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
+    CREW_IMAGE_PULL_FILE: setWhen(isSet(platformImage.pullSecret), PULL_FILE),
     CREW_IMAGE_PULL_SECRET: setWhen(isSet(platformImage.pullSecret), platformImage.pullSecret),
   }),
   resources: initResources,
-  volumeMounts: [caMount],
+  volumeMounts: [caMount, pullCredentials.mount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -36,9 +36,9 @@ function byIdentity(manifests: readonly Manifest[]): ReadonlyMap<string, Manifes
   return new Map(
     manifests.map((manifest) => {
       const { kind, metadata } = manifest
-      const { name, namespace } = isObject(metadata) ? metadata : {}
-      const place = typeof namespace === 'string' ? `${namespace}/` : ''
-      return [`${String(kind)} ${place}${String(name)}`, manifest]
+      const { name } = isObject(metadata) ? metadata : {}
+      // Names are unique over the namespaces; a move to another one is a change like any other.
+      return [`${String(kind)} ${String(name)}`, manifest]
     }),
   )
 }

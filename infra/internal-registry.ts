@@ -8,7 +8,8 @@ import { resourcesOf } from './kit/resources.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
 import { isSet, text } from './template/operators.ts'
-import { create, quantity, when, whenSet } from './template/structure.ts'
+import { create } from './kit/create.ts'
+import { quantity, when, whenSet } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { internalRegistry: registry } = values

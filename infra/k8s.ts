@@ -12,6 +12,7 @@ export {
   KubeHorizontalPodAutoscalerV2,
   KubeIngress,
   KubeJob,
+  KubeNamespace,
   KubeNetworkPolicy,
   KubePersistentVolumeClaim,
   KubePodDisruptionBudget,

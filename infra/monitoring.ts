@@ -3,7 +3,8 @@ import type { ApiObjectMetadata, GroupVersionKind } from 'cdk8s'
 import { Construct } from 'constructs'
 import { labels, selectorLabels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
-import { create, onlyWhen, spread } from './template/structure.ts'
+import { create } from './kit/create.ts'
+import { onlyWhen, spread } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { collector, podMonitor } = values

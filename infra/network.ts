@@ -4,7 +4,9 @@ import type { Val } from './template/expression.ts'
 import { labels, releaseLabels, selectorLabels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { all, any, isSet, not } from './template/operators.ts'
-import { create, intOrString, onlyWhen, when } from './template/structure.ts'
+import { crewNamespace } from './access.ts'
+import { create, home } from './kit/create.ts'
+import { intOrString, onlyWhen, when } from './template/structure.ts'
 import type { Exactly, When } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -122,14 +124,14 @@ const ingressController = when<k8s.NetworkPolicyPeer>(
 /** The ingress controller, and the crews, which install their tools from web. */
 const frontDoor = [
   ingressController,
-  when<k8s.NetworkPolicyPeer>(isSet(networkPolicy.ingressNamespace), { podSelector: {} }),
   when<k8s.NetworkPolicyPeer>(
-    all(isSet(networkPolicy.ingressNamespace), isSet(crews.namespace)),
-    namespace(crews.namespace),
+    all(isSet(networkPolicy.ingressNamespace), not(crews.namespaceIsolation)),
+    namespace(crewNamespace),
   ),
   when<k8s.NetworkPolicyPeer>(
     all(isSet(networkPolicy.ingressNamespace), crews.namespaceIsolation),
-    { namespaceSelector: {} },
+    // The namespaces that the crews' Job makes.
+    { namespaceSelector: { matchLabels: { 'platform/home': home } } },
   ),
 ]
 

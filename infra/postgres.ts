@@ -13,7 +13,8 @@ import {
   podMetadata,
   scratch,
 } from './kit/workload.ts'
-import { create, quantity, whenSet } from './template/structure.ts'
+import { create } from './kit/create.ts'
+import { quantity, whenSet } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { postgres, envVars } = values

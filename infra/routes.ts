@@ -6,7 +6,8 @@ import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import type { Val } from './template/expression.ts'
 import { all, isSet } from './template/operators.ts'
-import { create, onlyWhen, spread, when, whenSet } from './template/structure.ts'
+import { create } from './kit/create.ts'
+import { onlyWhen, spread, when, whenSet } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { httpRoute, ingress, oauth, web } = values

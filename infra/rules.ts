@@ -1,4 +1,5 @@
 import { hasIdentityProvider } from './identity-provider.ts'
+import { home } from './kit/create.ts'
 import { release } from './kit/names.ts'
 import { all, equals, exceeds, isSet, matches, not } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
@@ -9,6 +10,7 @@ import { values } from './values.ts'
 const {
   auth,
   collector,
+  crews,
   dbProxy,
   envVars,
   global,
@@ -59,6 +61,11 @@ export const rules: readonly Rule[] = [
   refuse(
     'The release name must be a letter followed by up to 39 lower-case letters, digits and dashes',
     not(matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$', release)),
+  ),
+  refuse(
+    'The namespace of the release is longer than 57 characters: set crews.namespace',
+    not(isSet(crews.namespace)),
+    matches('^.{58,}$', home),
   ),
   ...differ([
     ['collector.port', collector.port],

@@ -1,7 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { WebEnv } from '../services/web/env.ts'
-import { AccessAtHome, AccessToCrews, crewNamespace } from './access.ts'
+import { AccessAtHome, AccessToCrews, CrewNamespace, crewNamespace } from './access.ts'
 import { collectorUrl } from './collector.ts'
 import { signInEnv } from './identity-provider.ts'
 import { also } from './kit/also.ts'
@@ -31,6 +31,8 @@ export class Web extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     createServiceAccount(this, 'web')
+    // With web, because the first Role in it is that of the probe.
+    new CrewNamespace(this, 'crew-namespace')
     onlyWhen(rbac.create, new DiagnosticAccess(this, 'access'))
     createService(this, 'web', [
       { name: 'http', port: web.servicePort, targetPort: k8s.IntOrString.fromString('http') },

@@ -2,7 +2,7 @@ import * as k8s from '../k8s.ts'
 import type { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
 import { helper } from '../template/operators.ts'
-import { create } from '../template/structure.ts'
+import { create } from './create.ts'
 import type { Exactly } from '../template/structure.ts'
 import { fingerprint } from './fingerprint.ts'
 import { labels, selectorLabels } from './labels.ts'
@@ -19,13 +19,15 @@ interface Task {
   readonly pod: Exactly<Omit<k8s.PodSpec, 'serviceAccountName'>>
 }
 
-/** A program that runs to its end, on the nodes of web. A Job and not a hook: `helm --wait`, `kubectl apply` and Argo CD all run it. */
+/**
+ * A program that runs to its end, on the nodes of web. A Job and not a hook: `helm --wait`, `kubectl apply` and Argo CD all run
+ * it. It has no time to live: whoever compares the cluster with the manifests would make it again, and again.
+ */
 export function createJob(scope: Construct, task: Task): void {
   const { component, name, changesWith = [], annotations, pod } = task
   const spec = {
     backoffLimit: 10,
     activeDeadlineSeconds: 600,
-    ttlSecondsAfterFinished: 600,
     template: {
       metadata: { labels: selectorLabels(component) },
       spec: { ...podDefaults(component, values.web), restartPolicy: 'OnFailure', ...pod },
@@ -38,7 +40,7 @@ export function createJob(scope: Construct, task: Task): void {
   })
 }
 
-/** Helm and kubectl ignore these; Argo CD would otherwise report a Job as missing once its time to live is over. */
+/** Helm and kubectl ignore these; Argo CD would otherwise keep the Jobs of former contents, whose names are others. */
 export const argoSync = {
   'argocd.argoproj.io/hook': 'Sync',
   'argocd.argoproj.io/hook-delete-policy': 'BeforeHookCreation',

@@ -17,11 +17,11 @@ export const cluster = {
     ),
     namespace: type.namespace(
       '',
-      'Namespace of the crews. Empty means that of the release; any other must exist.',
+      'Namespace of the crews. Empty means one of their own, `<namespace of the release>-crews`, which comes and goes with the release; any other must exist.',
     ),
     namespaceIsolation: boolean(
       false,
-      'Each organization has a namespace of its own, as with the feature flag `k8s_namespace_isolation`. The probe may then read the Deployments of all namespaces, because a Role cannot name those to come.',
+      'Each organization has a namespace of its own, `<namespace of the crews>-org-<id>`, which the Job makes; it also sets the feature flag `k8s_namespace_isolation` to this. Job and probe then have their rights in all namespaces, because a Role cannot name those to come.',
     ),
   }),
 
@@ -50,6 +50,10 @@ export const cluster = {
     ingressNamespace: type.namespace(
       '',
       'Namespace of the ingress controller, from which alone web and oauth are then reached. Empty means from everywhere.',
+    ),
+    modelNamespace: type.namespace(
+      '',
+      'Namespace of the models inside the cluster that crews call. Empty means any.',
     ),
     monitoringNamespace: type.namespace('monitoring', 'Namespace from which metrics are read.'),
   }),

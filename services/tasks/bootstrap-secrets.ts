@@ -161,7 +161,7 @@ async function keep(
 ): Promise<void> {
   const wanted = new Map([...kept, ...[...values].filter(([key]) => KEPT_KEYS.has(key))])
   if ([...wanted].every(([key, value]) => kept.get(key) === value)) return
-  const labels = { 'app.kubernetes.io/managed-by': 'crew-platform' }
+  const labels = { 'app.kubernetes.io/part-of': 'platform' }
   await apply(
     kubernetes,
     { kind: 'Secret', name, namespace },

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { databaseEnv } from '../shared/database.ts'
-import { httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
+import { flag, httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 
 /** What the tasks on the main database read. */
@@ -47,7 +47,18 @@ export const clusterCrewEnv = v.object({
   SECRET_KEY_BASE: text(32),
   /** The platform's own image, which holds the runtime of crews. */
   CREW_IMAGE: text(),
-  /** A Secret in the namespace of the crews. */
+  /** Sets the feature flag `k8s_namespace_isolation`; without it the flag stays as it is. */
+  CREW_NAMESPACE_ISOLATION: optional(flag()),
+  /** The namespace and the release of the platform; only its pods reach the crews. */
+  POD_NAMESPACE: optional(text()),
+  RELEASE_NAME: optional(text()),
+  /** Whether crews get a NetworkPolicy, for which the two above are needed; `false` takes it away. */
+  CREW_NETWORK_POLICY: optional(flag()),
+  /** Where models run inside the cluster; anywhere when it is not set. */
+  CREW_MODEL_NAMESPACE: optional(text()),
+  /** Credentials for the image, `.dockerconfigjson`; a Secret with them is made where the crews are. */
+  CREW_IMAGE_PULL_FILE: optional(text()),
+  /** A Secret in the namespace of the crews, for when there is no such file. */
   CREW_IMAGE_PULL_SECRET: optional(text()),
   /** Certificate authorities in PEM that crews trust beside the public ones. */
   CREW_CA_FILE: optional(text()),

@@ -1,18 +1,29 @@
 import { describe, expect, it } from 'vitest'
+import { INTERNAL_DEFINITIONS } from '../../services/platform/internal-crew-definitions.ts'
 import type { ValuesOverrides } from '../../infra/values.ts'
 import { manifests, podsOf } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
 
+const CREWS = Object.keys(INTERNAL_DEFINITIONS).map((slug) => `crew-${slug}`)
+
+const of = (
+  resource: string,
+  verbs: readonly string[],
+  names: readonly string[],
+): readonly string[] => names.flatMap((name) => verbs.map((verb) => `${verb} ${resource} ${name}`))
+
+/** What the installer of the crews takes away from the namespace in which crews were before. */
+const FORMER = ['/secrets', '/services', 'apps/deployments'].flatMap((resource) =>
+  of(resource, ['delete'], CREWS),
+)
+
 /** Every call to the Kubernetes API that the programs make: what `services/**` asks of `shared/kubernetes.ts`. */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   crews: [
-    'create /secrets',
-    'patch /secrets',
-    'create /services',
-    'patch /services',
-    'get apps/deployments',
-    'create apps/deployments',
-    'patch apps/deployments',
+    ...of('/secrets', ['create', 'patch'], [...CREWS, 'crew-image-pull']),
+    ...of('/services', ['create', 'patch'], CREWS),
+    ...of('apps/deployments', ['get', 'create', 'patch'], CREWS),
+    ...of('networking.k8s.io/networkpolicies', ['create', 'patch', 'delete'], ['crew-network']),
     'list /pods',
   ],
   web: ['get apps/deployments', 'list apps/deployments', 'list /pods'],
@@ -43,7 +54,7 @@ const granted = (rules: readonly Manifest[]): readonly string[] =>
 
 interface Grant {
   readonly account: string
-  /** `*` for the whole cluster, `` for the namespace of the release. */
+  /** `*` for the whole cluster. */
   readonly namespace: string
   readonly rights: readonly string[]
 }
@@ -71,9 +82,12 @@ describe('the Roles', () => {
   it('grant exactly the calls that the programs make', () => {
     for (const [account, calls] of Object.entries(CALLS)) {
       const own = grants().filter((grant) => grant.account === account)
-      expect(own.flatMap(({ rights }) => rights).toSorted()).toEqual(calls.toSorted())
+      const rights = new Set(own.flatMap((grant) => grant.rights))
+      const expected = account === 'crews' ? [...calls, ...FORMER] : calls
+      expect([...rights].toSorted()).toEqual(expected.toSorted())
     }
-    expect(grants().map(({ account }) => account)).toEqual(Object.keys(CALLS).toReversed())
+    const accounts = new Set(grants().map(({ account }) => account))
+    expect([...accounts]).toEqual(Object.keys(CALLS).toReversed())
   })
 
   it('give a token to the pods that call, and to no others', () => {
@@ -83,7 +97,7 @@ describe('the Roles', () => {
     expect(callers).toEqual(Object.keys(CALLS).toReversed())
   })
 
-  const of = (
+  const grantsOf = (
     component: string,
     overrides: ValuesOverrides,
   ): readonly (readonly [string, readonly string[]])[] =>
@@ -91,37 +105,55 @@ describe('the Roles', () => {
       .filter(({ account }) => account === component)
       .map(({ namespace, rights }) => [namespace, rights])
 
-  it('reach the crews where they run: in the namespace of the release', () => {
-    expect(of('web', {})).toEqual([['', CALLS['web']]])
-    expect(of('crews', {})).toEqual([['', CALLS['crews']]])
+  it('reach the crews where they run: in a namespace of their own, which comes with the release', () => {
+    expect(grantsOf('web', {})).toEqual([
+      ['prod', CALLS['web']],
+      ['prod-crews', CALLS['web']],
+    ])
+    expect(grantsOf('crews', {})).toEqual([
+      ['prod', FORMER],
+      ['prod-crews', CALLS['crews']],
+    ])
+    const [namespace] = manifests().filter(({ kind }) => kind === 'Namespace')
+    expect(namespace.metadata.name).toBe('prod-crews')
+    expect(namespace.metadata.labels['pod-security.kubernetes.io/enforce']).toBe('restricted')
   })
 
-  it('in a namespace of their own', () => {
-    const overrides = { crews: { namespace: 'crews' } }
-    expect(of('web', overrides)).toEqual([
-      ['', CALLS['web']],
-      ['crews', CALLS['web']],
-    ])
-    expect(of('crews', overrides)).toEqual([['crews', CALLS['crews']]])
-    const subjects = manifests(overrides)
-      .filter(({ kind, metadata }) => kind === 'RoleBinding' && metadata.namespace === 'crews')
-      .map((binding) => binding.subjects)
-    expect(subjects).toEqual([
-      [{ kind: 'ServiceAccount', name: 'demo-web', namespace: 'prod' }],
-      [{ kind: 'ServiceAccount', name: 'demo-crews', namespace: 'prod' }],
-    ])
+  it('in a namespace of the operator, which is not made, and which may be that of the release', () => {
+    for (const name of ['crews', 'prod']) {
+      const overrides = { crews: { namespace: name } }
+      expect(grantsOf('web', overrides)[1]).toEqual([name, CALLS['web']])
+      expect(grantsOf('crews', overrides)[1]).toEqual([name, CALLS['crews']])
+      expect(manifests(overrides).filter(({ kind }) => kind === 'Namespace')).toEqual([])
+    }
+  })
+
+  it('are those of accounts in the namespace of the release', () => {
+    const subjects = manifests()
+      .filter(({ kind }) => kind === 'RoleBinding')
+      .map((binding) => binding.subjects[0].namespace)
+    expect([...new Set(subjects)]).toEqual(['prod'])
   })
 
   it('or in one for each organization, which only the whole cluster covers (7, k8s_namespace_isolation)', () => {
     const overrides = { crews: { namespace: 'crews', namespaceIsolation: true } }
-    expect(of('web', overrides)).toEqual([
-      ['', CALLS['web']],
+    expect(grantsOf('web', overrides)).toEqual([
+      ['prod', CALLS['web']],
       ['*', CALLS['web']],
     ])
-    expect(of('crews', overrides)).toEqual([
+    expect(grantsOf('crews', overrides)).toEqual([
+      ['prod', FORMER],
       ['*', CALLS['crews']],
       ['*', ['create /namespaces', 'patch /namespaces']],
     ])
+  })
+
+  it('keep the installer of the crews from every Secret of the platform, and from pods beside them', () => {
+    const atHome = grantsOf('crews', {})
+      .filter(([namespace]) => namespace === 'prod')
+      .flatMap(([, rights]) => rights)
+    expect(atHome).toEqual(FORMER)
+    expect(atHome.filter((right) => !/^delete .* crew-(assistant|runner)$/.test(right))).toEqual([])
   })
 
   it('let nobody make or change anything but to install crews', () => {

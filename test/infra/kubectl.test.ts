@@ -15,7 +15,7 @@ const hasKubectl = spawnSync(KUBECTL, ['version', '--client']).status === 0
 if (!hasKubectl) console.log('No kubectl on the PATH: `kubectl apply -f dist` is not tried.')
 
 describe.skipIf(!hasKubectl)('kubectl apply -f dist', { timeout: 60_000 }, () => {
-  const objects = platformManifests(contextOf([], { name: 'platform', namespace: 'default' }))
+  const objects = platformManifests(contextOf([], { name: 'platform', namespace: 'platform' }))
   const cache = mkdtempSync(join(tmpdir(), 'kubectl-'))
   let server: ApiServer | undefined
   beforeAll(async () => {
@@ -27,15 +27,7 @@ describe.skipIf(!hasKubectl)('kubectl apply -f dist', { timeout: 60_000 }, () =>
     const { url, writes } = server ?? { url: '', writes: [] }
     const before = writes.length
     const target = ['--server', url, '--kubeconfig', '/dev/null', '--cache-dir', cache]
-    const { stdout } = await run(KUBECTL, [
-      'apply',
-      '-f',
-      'dist',
-      '--namespace',
-      'anywhere',
-      '--validate=false',
-      ...target,
-    ])
+    const { stdout } = await run(KUBECTL, ['apply', '-f', 'dist', '--validate=false', ...target])
     return { lines: stdout.trim().split('\n'), writes: writes.slice(before) }
   }
 

@@ -43,9 +43,7 @@ describe.each(samples)('the manifests of %s', (_, objects) => {
   })
 
   it('name nothing twice', () => {
-    expectUnique(
-      objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''} ${metadata.name}`),
-    )
+    expectUnique(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`))
     for (const { pod } of podsOf(objects)) {
       const containers = containersOf(pod)
       expectUnique(containers.map(({ name }) => name))
@@ -60,9 +58,13 @@ describe.each(samples)('the manifests of %s', (_, objects) => {
     }
   })
 
-  it('name no namespace but that of the crews, so that any can take them', () => {
-    const named = objects.filter(({ metadata }) => 'namespace' in metadata)
-    for (const { metadata } of named) expect(metadata.name).toMatch(/^demo-crew(s|-health)$/)
+  it('name their namespace: that of the release, or that of the crews', () => {
+    const isOfCluster = ({ kind }: Manifest): boolean => /^(Namespace|ClusterRole)/.test(kind)
+    const away = objects.filter(({ metadata }) => metadata.namespace !== RELEASE.namespace)
+    for (const { kind, metadata } of away) {
+      if (isOfCluster({ kind })) expect(metadata).not.toHaveProperty('namespace')
+      else expect(`${kind} ${metadata.name}`).toMatch(/^Role(Binding)? demo-crew(s|-health)$/)
+    }
   })
 
   it('give no pod a token for the Kubernetes API but those that call it', () => {

@@ -150,7 +150,7 @@ describe('the network policies', () => {
       ({ namespaceSelector }: Manifest) =>
         namespaceSelector?.matchLabels['kubernetes.io/metadata.name'] ?? 'its own',
     )
-    expect(names).toEqual(['ingress', 'its own', 'crews'])
+    expect(names).toEqual(['ingress', 'crews'])
   })
 
   it('open oauth to browsers only when it has a host', () => {

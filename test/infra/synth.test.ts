@@ -27,7 +27,7 @@ const collector = async (): Promise<string> => readFile(join(outDir, '05-collect
 
 describe('the committed dist/', () => {
   it('is what npm run synth writes', async () => {
-    const files = renderAll(contextOf([], { name: 'platform', namespace: 'default' }))
+    const files = renderAll(contextOf([], { name: 'platform', namespace: 'platform' }))
     expect(differences('dist', files)).toEqual([])
   })
 })
@@ -35,7 +35,7 @@ describe('the committed dist/', () => {
 describe('npm run synth', () => {
   it('writes the same bytes every time', async () => {
     await synth()
-    const files = renderAll(contextOf([], { name: 'platform', namespace: 'default' }))
+    const files = renderAll(contextOf([], { name: 'platform', namespace: 'platform' }))
     expect(differences(outDir, files)).toEqual([])
     expect(await synth('--check')).toContain('is up to date')
   })

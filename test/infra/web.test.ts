@@ -13,7 +13,7 @@ describe('the access of the diagnostic probe (7, platform_pods)', () => {
       { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
     ])
     expect(find(objects, 'RoleBinding', 'platform-health').subjects).toEqual([
-      { kind: 'ServiceAccount', name: 'demo-web' },
+      { kind: 'ServiceAccount', name: 'demo-web', namespace: 'prod' },
     ])
     expect(web().spec).toMatchObject({
       serviceAccountName: 'demo-web',

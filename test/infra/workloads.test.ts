@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ValuesOverrides } from '../../infra/values.ts'
-import { containersOf, find, manifests, podsOf } from './support/platform.ts'
+import { contextOf } from '../../infra/render.ts'
+import { chartObjects, containersOf, find, manifests, podsOf, RELEASE } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
 import { restrictedViolations } from './support/pod-security.ts'
 
@@ -128,6 +129,65 @@ describe('the set-up Job', () => {
     for (const same of [{ worker: { replicaCount: 2 } }, { collector: { port: 8181 } }]) {
       expect(nameWith(same)).toBe(names[0])
     }
+  })
+})
+
+describe("the crews' Job", () => {
+  const job = (overrides: ValuesOverrides = {}, revision = 1): Manifest => {
+    const context = contextOf([overrides], RELEASE)
+    const next = {
+      ...context,
+      Release: { Name: RELEASE.name, Namespace: RELEASE.namespace, Revision: revision },
+    }
+    return chartObjects(next).find(
+      ({ kind, metadata }) => kind === 'Job' && metadata.name.startsWith('demo-crews-'),
+    )
+  }
+  const settings = (overrides: ValuesOverrides) =>
+    variables(job(overrides).spec.template.spec.containers[0])
+
+  it('runs with each upgrade, so that a crew that was deleted comes back', () => {
+    expect(job({}, 2).metadata.name).toMatch(/^demo-crews-2-[0-9a-f]{8}$/)
+    expect(job({}, 1).metadata.name).not.toBe(job({}, 2).metadata.name)
+  })
+
+  it('runs again when crews move to namespaces of their organizations, and says so to the database', () => {
+    const isolated = { crews: { namespaceIsolation: true } }
+    expect(job(isolated).metadata.name).not.toBe(job().metadata.name)
+    expect(settings({})['CREW_NAMESPACE_ISOLATION']).toBe('false')
+    expect(settings(isolated)['CREW_NAMESPACE_ISOLATION']).toBe('true')
+  })
+
+  it('knows the namespace of the crews as web does', () => {
+    for (const crews of [{}, { namespace: 'crews' }, { namespaceIsolation: true }]) {
+      const [web] = deployment('web', { crews }).spec.template.spec.containers
+      expect(settings({ crews })['K8S_NAMESPACE']).toBe(variables(web)['K8S_NAMESPACE'])
+    }
+    expect(settings({})['K8S_NAMESPACE']).toBe('prod-crews')
+  })
+
+  it('hands the pull secret of the image on, which pods elsewhere cannot name', () => {
+    const overrides = { image: { pullSecret: 'mirror' } }
+    const { spec } = job(overrides).spec.template
+    expect(spec.volumes).toEqual([
+      {
+        name: 'pull-credentials',
+        secret: {
+          secretName: 'mirror',
+          items: [{ key: '.dockerconfigjson', path: '.dockerconfigjson' }],
+          optional: true,
+        },
+      },
+    ])
+    expect(settings(overrides)['CREW_IMAGE_PULL_FILE']).toBe('/etc/platform/pull/.dockerconfigjson')
+  })
+})
+
+describe('Jobs', () => {
+  it('stay when they are done: what compares the cluster with the manifests finds them as they are', () => {
+    const jobs = manifests().filter(({ kind }) => kind === 'Job')
+    expect(jobs).toHaveLength(3)
+    for (const { spec } of jobs) expect(spec).not.toHaveProperty('ttlSecondsAfterFinished')
   })
 })
 

@@ -127,6 +127,10 @@ export async function startKubernetes(): Promise<KubernetesStub> {
       return void answer(response, 404, status(404, 'NotFound', `${kind} "${name}" not found`))
     }
     if (call.method === 'GET') return void answer(response, 200, object)
+    if (call.method === 'DELETE') {
+      stub.objects.delete(path)
+      return void answer(response, 200, { kind: 'Status', apiVersion: 'v1', status: 'Success' })
+    }
     const patch = call.body as StoredObject
     const expected = patch.metadata?.['resourceVersion']
     if (expected !== undefined && expected !== object.metadata['resourceVersion']) {

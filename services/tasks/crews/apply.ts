@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../shared/errors.ts'
 import type { Kubernetes, KubernetesFailure } from '../../shared/kubernetes.ts'
-import { crewNamespace } from './crew-objects.ts'
 import type { KubernetesObject } from './crew-objects.ts'
 
 const ATTEMPTS_MAX = 5
@@ -13,7 +12,13 @@ const PLURALS = {
   Secret: 'secrets',
   Service: 'services',
   Deployment: 'deployments',
+  NetworkPolicy: 'networkpolicies',
 } as const
+
+const GROUPS: Partial<Record<keyof typeof PLURALS, string>> = {
+  Deployment: '/apis/apps/v1',
+  NetworkPolicy: '/apis/networking.k8s.io/v1',
+}
 
 /** What is done to which objects, for the path and for a refusal. */
 export interface Target {
@@ -50,16 +55,19 @@ export async function apply(
   }
 }
 
-/** Makes the namespace that an organization's crews need, where nobody has yet. */
-export const applyNamespace = (kubernetes: Kubernetes, name: string): Promise<unknown> =>
-  apply(kubernetes, { kind: 'Namespace', name }, crewNamespace(name))
+/** Deletes an object; one that is not there is fine. Raises `forbidden` and `unavailable` with what to do. */
+export async function remove(kubernetes: Kubernetes, target: Target): Promise<void> {
+  const result = await kubernetes({ method: 'DELETE', path: pathOf(target) })
+  if ('object' in result || result.failure.status === 404) return
+  throw refusal(result.failure, { ...target, verbs: 'delete' })
+}
 
 /** Silence, a conflict, an overload: the same call may succeed soon. */
 export const isPassing = ({ status }: KubernetesFailure): boolean =>
   status === 0 || status === 409 || status === 429 || status >= 500
 
 export function pathOf({ kind, name, namespace }: Target): string {
-  const group = kind === 'Deployment' ? '/apis/apps/v1' : '/api/v1'
+  const group = GROUPS[kind] ?? '/api/v1'
   const place = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`
   return `${group}${place}/${PLURALS[kind]}/${encodeURIComponent(name)}`
 }

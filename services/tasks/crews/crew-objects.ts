@@ -12,12 +12,14 @@ const CA_DIRECTORY = '/etc/platform/ca'
 /** An object for the API server, as server-side apply takes it. */
 export interface KubernetesObject {
   readonly apiVersion: string
-  readonly kind: string
+  readonly kind: 'Namespace' | 'Secret' | 'Service' | 'Deployment' | 'NetworkPolicy'
   readonly metadata: { readonly name: string; readonly [field: string]: unknown }
   readonly [field: string]: unknown
 }
 
 export interface CrewDeployment {
+  /** The namespace of the platform that it belongs to. */
+  readonly home?: string | undefined
   /** Names all of its objects. */
   readonly appId: string
   readonly namespace: string
@@ -41,29 +43,36 @@ export interface CrewObjects {
 export const crewUrl = ({ appId, namespace }: Pick<CrewDeployment, 'appId' | 'namespace'>) =>
   `http://${appId}.${namespace}.svc:${CREW_PORT}`
 
+/** The namespace in such an address; none where somebody runs the crew in another way. */
+export const namespaceOf = (url: string): string | undefined =>
+  /^http:\/\/[^.]+\.([^.]+)\.svc:\d+$/.exec(url)?.[1]
+
 /** Selects the pods of a crew. */
 export const crewSelector = (appId: string) => ({
   'app.kubernetes.io/name': 'crew',
   'app.kubernetes.io/instance': appId,
 })
 
+/** Tells what the platform made by itself, and which platform: `kubectl delete` finds it by them. */
+export const ownLabels = (home: string | undefined): Readonly<Record<string, string>> => ({
+  'app.kubernetes.io/managed-by': 'crew-platform',
+  ...(home === undefined ? {} : { 'platform/home': home }),
+})
+
 /** A namespace of an organization's own, where only pods run that pass Pod Security "restricted". */
-export const crewNamespace = (name: string): KubernetesObject => ({
+export const crewNamespace = (name: string, home?: string): KubernetesObject => ({
   apiVersion: 'v1',
   kind: 'Namespace',
   metadata: {
     name,
-    labels: {
-      'app.kubernetes.io/managed-by': 'crew-platform',
-      'pod-security.kubernetes.io/enforce': 'restricted',
-    },
+    labels: { ...ownLabels(home), 'pod-security.kubernetes.io/enforce': 'restricted' },
   },
 })
 
 /** The objects of one crew, in the order in which they are applied. */
 export function crewObjects(crew: CrewDeployment): CrewObjects {
-  const { appId, namespace } = crew
-  const labels = { ...crewSelector(appId), 'app.kubernetes.io/managed-by': 'crew-platform' }
+  const { appId, namespace, home } = crew
+  const labels = { ...crewSelector(appId), ...ownLabels(home) }
   const metadata = { name: appId, namespace, labels }
   const data = Object.fromEntries(
     Object.entries(secretFiles(crew)).map(([key, value]) => [

@@ -1,3 +1,4 @@
+import { setFlag } from '../../platform/feature-flags.ts'
 import { findCrewNamespace } from '../../platform/crew-namespace.ts'
 import { markDown, markOnline } from '../../platform/deployments.ts'
 import type { Deployment } from '../../platform/deployments.ts'
@@ -10,12 +11,15 @@ import { AppError } from '../../shared/errors.ts'
 import type { Kubernetes } from '../../shared/kubernetes.ts'
 import type { Log } from '../../shared/log.ts'
 import type { ClusterCrewConfig } from '../env.ts'
-import { apply, applyNamespace } from './apply.ts'
-import { crewObjects, crewUrl } from './crew-objects.ts'
-import type { CrewObjects } from './crew-objects.ts'
+import { apply, remove } from './apply.ts'
+import { crewNamespace, crewObjects, crewUrl, namespaceOf } from './crew-objects.ts'
+import type { CrewObjects, KubernetesObject } from './crew-objects.ts'
 import { followCrew } from './follow.ts'
 import type { Outcome, Patience } from './follow.ts'
 import { readMountedFile } from './mounted-files.ts'
+import { removeFormerCrew } from './former-crew.ts'
+import { describePlace, NETWORK_POLICY } from './place-objects.ts'
+import type { CrewPlace } from './place-objects.ts'
 
 export type Part = keyof typeof INTERNAL_CREWS
 
@@ -37,6 +41,7 @@ export async function installCrews(
   part: Part,
   { place, log }: { place: Place; log: Log },
 ): Promise<void> {
+  if ('config' in place) await followChart(sql, place.config, log)
   for (const slug of INTERNAL_CREWS[part].slugs) {
     const deployment = await ensureInternalCrew(sql, slug)
     const facts = { crew: slug, deployment_id: deployment.id, app_id: deployment.appId }
@@ -46,7 +51,26 @@ export async function installCrews(
         : await installInCluster({ sql, slug, deployment, log: log.child(facts) }, place)
     await markOnline(sql, deployment.id, url)
     log.info({ ...facts, url }, 'Crew is Online')
+    if ('kubernetes' in place) await leaveFormer({ deployment, url, log: log.child(facts) }, place)
   }
+}
+
+/** With another namespace in its address, the crew is not where it was before. */
+async function leaveFormer(
+  { deployment, url, log }: { deployment: Deployment; url: string; log: Log },
+  { kubernetes }: Cluster,
+): Promise<void> {
+  const namespace = deployment.url === null ? undefined : namespaceOf(deployment.url)
+  if (namespace === undefined || namespace === namespaceOf(url)) return
+  await removeFormerCrew({ kubernetes, appId: deployment.appId, namespace, log })
+}
+
+/** Whether organizations have namespaces of their own is up to the chart, which grants the rights for them. */
+async function followChart(sql: Database, config: ClusterCrewConfig, log: Log): Promise<void> {
+  const enabled = config.CREW_NAMESPACE_ISOLATION
+  if (enabled === undefined) return
+  await setFlag(sql, { name: 'k8s_namespace_isolation', organizationId: null, enabled })
+  log.info({ flag: 'k8s_namespace_isolation', enabled }, 'the flag follows the chart')
 }
 
 interface Installation {
@@ -74,15 +98,17 @@ async function installInCluster(installation: Installation, place: Cluster): Pro
   )
 }
 
-async function deploy(
-  installation: Installation,
-  { kubernetes, config, patience }: Cluster,
-  spot: Spot,
-): Promise<Outcome> {
+async function deploy(installation: Installation, place: Cluster, spot: Spot): Promise<Outcome> {
   const { log } = installation
+  const { kubernetes, config, patience } = place
   const { appId, namespace } = spot
-  const objects = await describeCrew(installation, { config, namespace })
-  await applyAll(kubernetes, objects, spot)
+  const common = await describePlace(config, namespace)
+  const crew = await describeCrew(installation, config, { ...common, namespace })
+  const { secret, service, deployment } = crew
+  if (config.CREW_NETWORK_POLICY === false) {
+    await remove(kubernetes, { kind: 'NetworkPolicy', name: NETWORK_POLICY, namespace })
+  }
+  await applyAll(place, [...common.objects, secret, service, deployment], spot)
   log.info({ namespace }, 'its Secret, Service and Deployment are applied')
   return followCrew({
     kubernetes,
@@ -98,7 +124,8 @@ async function deploy(
 
 async function describeCrew(
   { slug, deployment }: Installation,
-  { config, namespace }: { config: ClusterCrewConfig; namespace: string },
+  config: ClusterCrewConfig,
+  { namespace, imagePullSecret }: CrewPlace & { readonly namespace: string },
 ): Promise<CrewObjects> {
   const { CREW_CA_FILE, OPENAI_BASE_URL, OPENAI_API_KEY, SECRET_KEY_BASE } = config
   const privateOrigins = config.LLM_PRIVATE_ORIGINS.join(',')
@@ -106,7 +133,8 @@ async function describeCrew(
     appId: deployment.appId,
     namespace,
     image: config.CREW_IMAGE,
-    imagePullSecret: config.CREW_IMAGE_PULL_SECRET,
+    home: config.POD_NAMESPACE,
+    imagePullSecret,
     env: {
       CREW_DEFINITION: JSON.stringify(INTERNAL_DEFINITIONS[slug]),
       LOG_LEVEL: config.LOG_LEVEL,
@@ -128,22 +156,27 @@ interface Spot {
   readonly isolated: boolean
 }
 
+/** The namespace of an organization is made when it turns out to be missing; any other must exist. */
 async function applyAll(
-  kubernetes: Kubernetes,
-  { secret, service, deployment }: CrewObjects,
-  { appId: name, namespace, isolated }: Spot,
+  { kubernetes, config }: Cluster,
+  objects: readonly KubernetesObject[],
+  { namespace, isolated }: Spot,
 ): Promise<void> {
-  const applySecret = () => apply(kubernetes, { kind: 'Secret', name, namespace }, secret)
+  const applyEach = async (): Promise<void> => {
+    for (const object of objects) {
+      const { kind, metadata } = object
+      await apply(kubernetes, { kind, name: metadata.name, namespace }, object)
+    }
+  }
   try {
-    await applySecret()
+    await applyEach()
   } catch (thrown) {
     const isMissing = thrown instanceof AppError && thrown.code === 'not_found'
     if (!isMissing || !isolated) throw thrown
-    await applyNamespace(kubernetes, namespace)
-    await applySecret()
+    const own = crewNamespace(namespace, config.POD_NAMESPACE)
+    await apply(kubernetes, { kind: 'Namespace', name: namespace }, own)
+    await applyEach()
   }
-  await apply(kubernetes, { kind: 'Service', name, namespace }, service)
-  await apply(kubernetes, { kind: 'Deployment', name, namespace }, deployment)
 }
 
 /** A crew that was online before may well be so still: its record stays. */

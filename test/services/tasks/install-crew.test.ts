@@ -1,5 +1,7 @@
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { start as startCrew } from '../../../services/crew/start.ts'
 import { setFlag } from '../../../services/platform/feature-flags.ts'
@@ -18,6 +20,7 @@ import type { Part } from '../../../services/tasks/crews/install-crew.ts'
 import type { ClusterCrewConfig } from '../../../services/tasks/env.ts'
 import { runTask } from '../../../services/tasks/start.ts'
 import { CHECKS } from '../../infra/support/kubernetes-schema.ts'
+import type { Manifest } from '../../infra/support/platform.ts'
 import { restrictedViolations } from '../../infra/support/pod-security.ts'
 import { forbidden, refuse, rightsOf, startKubernetes } from '../../support/kubernetes.ts'
 import type { KubernetesStub, RecordedCall, StoredObject } from '../../support/kubernetes.ts'
@@ -29,6 +32,7 @@ const SECRET = 'a-secret-key-base-of-at-least-32-characters'
 const deploymentPath = (namespace = 'crews', name = 'crew-assistant') =>
   `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`
 const secretPath = (namespace = 'crews') => `/api/v1/namespaces/${namespace}/secrets/crew-assistant`
+const policyPath = '/apis/networking.k8s.io/v1/namespaces/crews/networkpolicies/crew-network'
 const servicePath = '/api/v1/namespaces/crews/services/crew-assistant'
 
 let database: TestDatabase
@@ -216,6 +220,94 @@ describe('designer:agent:install and designer:runner:install in a cluster (SPEC 
     expect(row).toEqual({ url: `http://crew-assistant.${namespace}.svc:8000` })
   })
 
+  it('switch the flag to what the chart says, which grants the rights for it', async () => {
+    const { organizationId } = await ensureInternalCrew(sql, 'assistant')
+    const namespace = `crews-org-${organizationId}`
+    readyAtLook(1, deploymentPath(namespace))
+    await installWith({ CREW_NAMESPACE_ISOLATION: true })
+    expect(cluster.objects.has(deploymentPath(namespace))).toBe(true)
+    readyAtLook(1)
+    await installWith({ CREW_NAMESPACE_ISOLATION: false })
+    expect(cluster.objects.has(deploymentPath())).toBe(true)
+  })
+
+  it('take a crew away from the namespace that it left, once it is online in the other one', async () => {
+    readyAtLook(1)
+    await install()
+    readyAtLook(1, deploymentPath('elsewhere'))
+    await installWith({ K8S_NAMESPACE: 'elsewhere' })
+    expect(pathsOf(writes()).slice(-3)).toEqual([deploymentPath(), servicePath, secretPath()])
+    expect(cluster.objects.has(deploymentPath())).toBe(false)
+    expect(lines.at(-1)).toMatchObject({ namespace: 'crews', level: 'info' })
+  })
+
+  it('tell who may do that, and how, where the rights for it are missing', async () => {
+    readyAtLook(1)
+    await install()
+    readyAtLook(1, deploymentPath('elsewhere'))
+    const ready = cluster.intercept
+    cluster.intercept = (call, response) =>
+      call.method === 'DELETE'
+        ? forbidden(response, { verb: 'delete', resource: 'deployments', namespace: 'crews' })
+        : ready(call, response)
+    await installWith({ K8S_NAMESPACE: 'elsewhere' })
+    expect(await record()).toMatchObject({ status: 'Crew is Online' })
+    expect(lines.at(-1)?.['msg']).toContain(
+      'kubectl -n crews delete deployment,service,secret crew-assistant',
+    )
+  })
+
+  it('let only the workers and web of this release in, and keep crews from cloud identities', async () => {
+    readyAtLook(1)
+    await installWith({ CREW_NETWORK_POLICY: true, POD_NAMESPACE: 'prod', RELEASE_NAME: 'demo' })
+    const policy = cluster.objects.get(policyPath)
+    for (const check of Object.values(CHECKS)) expect(check(policy)).toEqual([])
+    expect(policy?.metadata['labels']).toMatchObject({ 'platform/home': 'prod' })
+    const { podSelector, ingress, egress } = (policy as Manifest).spec
+    const { template } = spec(deploymentPath())
+    expect((template as Manifest).metadata.labels).toMatchObject(podSelector.matchLabels)
+    expect(
+      ingress[0].from.map(({ podSelector: pods, namespaceSelector }: Manifest) => [
+        namespaceSelector.matchLabels['kubernetes.io/metadata.name'],
+        pods.matchLabels['app.kubernetes.io/component'],
+      ]),
+    ).toEqual([
+      ['prod', 'worker'],
+      ['prod', 'web'],
+    ])
+    const blocks = egress[2].to.flatMap(({ ipBlock }: Manifest) => ipBlock?.except ?? [])
+    expect(blocks).toContain('169.254.0.0/16')
+  })
+
+  it('take the policy away again when there shall be none', async () => {
+    readyAtLook(1)
+    cluster.objects.set(policyPath, { metadata: { resourceVersion: '1' } })
+    await installWith({ CREW_NETWORK_POLICY: false })
+    expect(cluster.objects.has(policyPath)).toBe(false)
+    await installWith({ CREW_NETWORK_POLICY: false })
+  })
+
+  it('bring the pull secret along, whose file the chart mounts', async () => {
+    const file = join(await mkdtemp(join(tmpdir(), 'pull-')), '.dockerconfigjson')
+    await writeFile(file, '{"auths":{}}')
+    readyAtLook(1)
+    await installWith({ CREW_IMAGE_PULL_FILE: file, CREW_IMAGE_PULL_SECRET: 'pull' })
+    const secret = cluster.objects.get('/api/v1/namespaces/crews/secrets/crew-image-pull')
+    expect(secret).toMatchObject({
+      type: 'kubernetes.io/dockerconfigjson',
+      data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
+    })
+    const crew = JSON.stringify(cluster.objects.get(deploymentPath()))
+    expect(crew).toContain('"imagePullSecrets":[{"name":"crew-image-pull"}]')
+  })
+
+  it('name a pull secret that is there already, when no file is mounted', async () => {
+    readyAtLook(1)
+    await installWith({ CREW_IMAGE_PULL_FILE: '/nowhere', CREW_IMAGE_PULL_SECRET: 'pull' })
+    const crew = JSON.stringify(cluster.objects.get(deploymentPath()))
+    expect(crew).toContain('"imagePullSecrets":[{"name":"pull"}]')
+  })
+
   it('take exactly these rights in the namespace of the crews', async () => {
     readyAtLook(2)
     await install()
@@ -301,7 +393,7 @@ describe('the objects of a crew', () => {
   it('are not made without the authorities that they shall trust', async () => {
     await expect(installWith({ CREW_CA_FILE: '/nowhere/ca.crt' })).rejects.toMatchObject({
       code: 'invalid_configuration',
-      message: expect.stringContaining('CREW_CA_FILE: cannot read /nowhere/ca.crt'),
+      message: expect.stringContaining('CREW_CA_FILE: there is no file /nowhere/ca.crt'),
     })
     expect(writes()).toEqual([])
   })

@@ -1,0 +1,93 @@
+import { AppError } from '../../shared/errors.ts'
+import type { ClusterCrewConfig } from '../env.ts'
+import { ownLabels } from './crew-objects.ts'
+import type { KubernetesObject } from './crew-objects.ts'
+import { findMountedFile } from './mounted-files.ts'
+
+const PULL_SECRET = 'crew-image-pull'
+const PULL_KEY = '.dockerconfigjson'
+/** The NetworkPolicy of all crews in a namespace. */
+export const NETWORK_POLICY = 'crew-network'
+/** Where clouds hand out the identity of a node. */
+const LINK_LOCAL = { '0.0.0.0/0': ['169.254.0.0/16'], '::/0': ['fe80::/10', 'fd00:ec2::254/128'] }
+
+/** What the crews of a namespace have in common. */
+export interface CrewPlace {
+  readonly objects: readonly KubernetesObject[]
+  /** The pull secret of the crews, which is among the objects or was there before. */
+  readonly imagePullSecret?: string | undefined
+}
+
+/** The objects that a namespace needs before its crews. */
+export async function describePlace(
+  config: ClusterCrewConfig,
+  namespace: string,
+): Promise<CrewPlace> {
+  const { CREW_IMAGE_PULL_FILE: path, CREW_IMAGE_PULL_SECRET, POD_NAMESPACE } = config
+  const labels = ownLabels(POD_NAMESPACE)
+  const policy = config.CREW_NETWORK_POLICY ? [networkPolicy({ namespace, labels }, config)] : []
+  const credentials = path && (await findMountedFile('CREW_IMAGE_PULL_FILE', path))
+  if (!credentials) return { objects: policy, imagePullSecret: CREW_IMAGE_PULL_SECRET }
+  const secret: KubernetesObject = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: PULL_SECRET, namespace, labels },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { [PULL_KEY]: Buffer.from(credentials).toString('base64') },
+  }
+  return { objects: [...policy, secret], imagePullSecret: PULL_SECRET }
+}
+
+/**
+ * Workers and web reach the crews, and nobody else does. Crews reach names, the tools index and models, wherever those are,
+ * but no metadata service of a cloud.
+ */
+function networkPolicy(
+  metadata: { readonly namespace: string; readonly labels: Readonly<Record<string, string>> },
+  { POD_NAMESPACE, RELEASE_NAME, CREW_MODEL_NAMESPACE }: ClusterCrewConfig,
+): KubernetesObject {
+  if (POD_NAMESPACE === undefined || RELEASE_NAME === undefined) {
+    throw new AppError(
+      'invalid_configuration',
+      'CREW_NETWORK_POLICY is true: set POD_NAMESPACE and RELEASE_NAME, so that the workers may reach the crews.',
+    )
+  }
+  const platform = (component: string) => ({
+    ...inNamespace(POD_NAMESPACE),
+    podSelector: {
+      matchLabels: {
+        'app.kubernetes.io/name': 'platform',
+        'app.kubernetes.io/instance': RELEASE_NAME,
+        'app.kubernetes.io/component': component,
+      },
+    },
+  })
+  const outside = Object.entries(LINK_LOCAL).map(([cidr, except]) => ({
+    ipBlock: { cidr, except },
+  }))
+  const http = [{ protocol: 'TCP', port: 'http' }]
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: NETWORK_POLICY, ...metadata },
+    spec: {
+      podSelector: { matchLabels: { 'app.kubernetes.io/name': 'crew' } },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [platform('worker'), platform('web')], ports: http }],
+      egress: [
+        { ports: ['UDP', 'TCP'].map((protocol) => ({ protocol, port: 53 })) },
+        { to: [platform('web')], ports: http },
+        {
+          to: [...outside, inNamespace(CREW_MODEL_NAMESPACE)],
+          ports: [{ protocol: 'TCP' }],
+        },
+      ],
+    },
+  }
+}
+
+/** The pods of one namespace, or of every one. */
+const inNamespace = (name: string | undefined) => ({
+  namespaceSelector:
+    name === undefined ? {} : { matchLabels: { 'kubernetes.io/metadata.name': name } },
+})
