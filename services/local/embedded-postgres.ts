@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, toError } from '../shared/errors.ts'
-import { requirePassword } from './postgres-access.ts'
+import { requirePassword, withPasswordFile, writeRules } from './postgres-access.ts'
+import type { Access } from './postgres-access.ts'
 import { findPostgresBinaries, serverOwner } from './postgres-binaries.ts'
 import { diskFullMessage, isDiskFull } from './disk-full.ts'
 import { endOrphan, hasServer, prepareDataDirectory } from './postgres-data.ts'
@@ -32,7 +33,7 @@ export interface EmbeddedPostgres {
 }
 
 const INITDB =
-  '-U postgres --auth=reject -E UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8 --no-instructions'
+  '-U postgres --auth=scram-sha-256 -E UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8 --no-instructions'
 const START_TIMEOUT_MS = 30_000
 const spawnOptions = { ...serverOwner, cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' } }
 
@@ -48,8 +49,9 @@ export async function startEmbeddedPostgres(
   const binaries = join(await findPostgresBinaries(), 'bin')
   const directory = await prepareDataDirectory(options.directory)
   await endOrphan(directory)
-  if (!(await exists(join(directory, 'PG_VERSION')))) await initialize(binaries, directory)
-  if (!(await hasServer(directory))) await requirePassword({ binaries, directory, password })
+  const entry = { binaries, directory, password }
+  if (!(await exists(join(directory, 'PG_VERSION')))) await initialize(entry)
+  if (!(await hasServer(directory))) await requirePassword(entry)
   const server = spawn(join(binaries, 'postgres'), serverArguments(directory, options), {
     ...spawnOptions,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -98,8 +100,14 @@ function serverArguments(
   return ['-D', directory, '-p', String(port), ...flags]
 }
 
-async function initialize(binaries: string, directory: string): Promise<void> {
-  const initdb = spawn(join(binaries, 'initdb'), ['-D', directory, ...INITDB.split(' ')], {
+async function initialize(entry: Access): Promise<void> {
+  await withPasswordFile(entry, (file) => runInitdb(entry, file))
+  await writeRules(entry)
+}
+
+async function runInitdb({ binaries, directory }: Access, passwordFile: string): Promise<void> {
+  const options = ['-D', directory, `--pwfile=${passwordFile}`, ...INITDB.split(' ')]
+  const initdb = spawn(join(binaries, 'initdb'), options, {
     ...spawnOptions,
     stdio: ['ignore', 'ignore', 'pipe'],
   })

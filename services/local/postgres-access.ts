@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, chown, readFile, rename, writeFile } from 'node:fs/promises'
+import { chmod, chown, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { AppError } from '../shared/errors.ts'
@@ -21,12 +21,31 @@ export interface Access {
  * local user in, are brought to it. Raises `invalid_configuration`.
  */
 export async function requirePassword(access: Access): Promise<void> {
-  const file = join(access.directory, 'pg_hba.conf')
-  const wanted = rulesFor(access.password)
-  if ((await readFile(file, 'utf8')) === wanted) return
+  const rules = await readFile(rulesFile(access), 'utf8')
+  if (rules === rulesFor(access.password)) return
   await setPassword(access)
-  await replace(file, wanted)
+  await writeRules(access)
 }
+
+/** Of the server's data, who may connect and how. For data whose superuser has the password. */
+export const writeRules = (access: Access): Promise<void> =>
+  writeOwned(rulesFile(access), rulesFor(access.password))
+
+/** Calls with the name of a file that holds the password, for as long as the call takes; only the server's user reads it. */
+export async function withPasswordFile(
+  { directory, password }: Access,
+  call: (file: string) => Promise<void>,
+): Promise<void> {
+  const file = `${directory}.password`
+  await writeOwned(file, password)
+  try {
+    await call(file)
+  } finally {
+    await rm(file, { force: true })
+  }
+}
+
+const rulesFile = ({ directory }: Access): string => join(directory, 'pg_hba.conf')
 
 /** The fingerprint tells which password was set; the file is only its owner's to read. */
 function rulesFor(password: string): string {
@@ -59,7 +78,7 @@ async function setPassword({ binaries, directory, password }: Access): Promise<v
   )
 }
 
-async function replace(file: string, content: string): Promise<void> {
+async function writeOwned(file: string, content: string): Promise<void> {
   const next = `${file}.next`
   await writeFile(next, content, { mode: 0o600 })
   await chmod(next, 0o600)

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import dns from 'node:dns'
 import { isIP } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import { createNameFiles, fullNames } from './name-files.ts'
 import type { NameFiles } from './name-files.ts'
 
@@ -40,8 +41,10 @@ async function askServers(
   signal.throwIfAborted()
   // Of its own: to cancel it cancels nobody else's.
   const resolver = new dns.promises.Resolver({ timeout: TRY_MS, tries: TRIES })
-  // Those of this process; asked of the module, since `dns.setServers` puts another function there.
-  resolver.setServers(dns.getServers())
+  // Those of the process, where it was told others than the system's. Asked of the module: `dns.setServers` puts
+  // another function there.
+  const servers = dns.getServers()
+  if (!isDeepStrictEqual(servers, resolver.getServers())) resolver.setServers(servers)
   const cancel = (): void => resolver.cancel()
   signal.addEventListener('abort', cancel, { once: true })
   try {

@@ -4,23 +4,7 @@ import { createWorld } from './world.ts'
 import type { World } from './world.ts'
 
 /** As they stand in an address: NUL, what is no UTF-8, half an escape, other odd things. */
-const ODD = [
-  '%00',
-  'a%00b',
-  '%2500',
-  '%ff',
-  '%c0%80',
-  '%ed%a0%80',
-  '%',
-  '%zz',
-  '%0d%0aSet-Cookie:x=1',
-  '%e2%80%ae',
-  '..%2f..%2fetc',
-  "'%22%3b--",
-  '9'.repeat(40),
-  '-1',
-  'x'.repeat(5000),
-]
+const ODD = ['%00', 'a%00b', '%ff', '%ed%a0%80', '%', '%0d%0aSet-Cookie:x=1', '9'.repeat(40)]
 const PARAMETERS = ['next', 'notice', 'state', 'code', 'q', 'page', 'before', 'cursor', 'status']
 
 let world: World
@@ -47,7 +31,6 @@ async function callers(): Promise<Record<string, string>[]> {
     {},
     { cookie, 'x-csrf-token': csrfToken, 'sec-fetch-site': 'same-origin' },
     { authorization: `Bearer ${token}` },
-    { authorization: `Basic ${Buffer.from(`__token__:${token}`).toString('base64')}` },
   ]
 }
 
@@ -67,10 +50,12 @@ it('no odd byte in the path of any route makes a 5xx, whoever sends it', async (
   const failures: (string | undefined)[] = []
   for (const headers of await callers()) {
     for (const { method, path } of routes.filter((each) => each.path.includes(':'))) {
+      // What comes after an automation is looked at when there is one.
       const known = path.replace(':automationId', world.acme.research.automationId)
-      for (const odd of ODD) {
-        failures.push(await ask({ method, path: withOdd(path, odd) }, headers))
-        failures.push(await ask({ method, path: withOdd(known, odd) }, headers))
+      for (const address of new Set([path, known])) {
+        for (const odd of ODD) {
+          failures.push(await ask({ method, path: withOdd(address, odd) }, headers))
+        }
       }
     }
   }
