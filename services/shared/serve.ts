@@ -1,6 +1,6 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import { AppError, toError } from './errors.ts'
@@ -112,12 +112,18 @@ async function listen(server: Server, port: number, host: string): Promise<void>
   }
 }
 
+/** A client that keeps its connection would otherwise send its next request into one that is about to close. */
+function endAfterAnswer(_request: IncomingMessage, response: ServerResponse): void {
+  response.shouldKeepAlive = false
+}
+
 /** Stops accepting, lets open requests end, and cuts what is left after `drainMs`. */
 async function drain(
   { server, closeUnused }: { server: Server; closeUnused: () => void },
   { lingerMs = 0, drainMs = 10_000, onDrain, log }: ServeOptions,
 ): Promise<void> {
   onDrain?.()
+  server.prependListener('request', endAfterAnswer)
   if (lingerMs > 0) await delay(lingerMs)
   if (!server.listening) return
   const closed = once(server, 'close')

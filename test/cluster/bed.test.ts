@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { words } from './bed/words.ts'
+import { remainingRanges } from './stand-ins/networks.ts'
 import { filterRules } from './stand-ins/policy-rules.ts'
 import type { Cluster, Policy, Pod } from './stand-ins/policy-rules.ts'
 
@@ -62,4 +63,15 @@ test('a rule without callers and ports lets everything through', () => {
     '-A Ingress-10-0-0-2 -j RETURN',
     '-A Ingress-10-0-0-2 -j DROP',
   ])
+})
+
+test.each([
+  ['10.0.0.0/30', ['10.0.0.0/31'], ['10.0.0.2/31']],
+  ['10.0.0.0/30', ['10.0.0.2/32'], ['10.0.0.0/31', '10.0.0.3/32']],
+  ['10.0.0.0/30', ['10.0.1.0/24'], ['10.0.0.0/30']],
+  ['10.0.0.0/30', ['0.0.0.0/0'], []],
+  ['0.0.0.0/0', ['128.0.0.0/1', '64.0.0.0/2'], ['0.0.0.0/2']],
+  ['::/0', [], []],
+])('%s without %j is %j', (cidr, except, remaining) => {
+  expect(remainingRanges(cidr, except)).toEqual(remaining)
 })

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { bringUp, forgetState, takeDown } from './bed/bed.ts'
 import { inside, isUp } from './bed/namespaces.ts'
-import { places } from './bed/places.ts'
+import { makePlaces, places } from './bed/places.ts'
+import { claim } from './bed/processes.ts'
 import { coldParts, extendPath, missingRequirements } from './bed/requirements.ts'
 import { HELP, readOptions } from './options.ts'
 import type { Options } from './options.ts'
@@ -27,7 +28,7 @@ async function walk(names: readonly string[]): Promise<readonly StepOutcome[]> {
   const child = spawn(program, args, { stdio: ['ignore', 'inherit', 'inherit'] })
   await once(child, 'close')
   // The walk is a program of ours; it writes what its own type says.
-  return JSON.parse(readFileSync(file, 'utf8')) as StepOutcome[]
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as StepOutcome[]) : []
 }
 
 /** Why nothing is done here; undefined when something is. */
@@ -40,25 +41,35 @@ function reasonToSkip({ ifWarm }: Options): string | undefined {
     : undefined
 }
 
-function summary(outcomes: readonly StepOutcome[], seconds: number): string {
-  const failed = outcomes.filter(({ passed }) => !passed)
-  const verdict =
-    failed.length === 0 ? 'all passed' : `FAILED: ${failed.map(({ name }) => name).join(', ')}`
-  return `${outcomes.length} steps in ${seconds} s, ${verdict}\n`
+function summary(outcomes: readonly StepOutcome[], wanted: readonly string[]): string {
+  const failed = outcomes.filter(({ passed }) => !passed).map(({ name }) => name)
+  const skipped = wanted.filter((name) => !outcomes.some((outcome) => outcome.name === name))
+  return [
+    failed.length === 0 ? '' : `failed: ${failed.join(', ')}\n`,
+    skipped.length === 0 ? '' : `not walked: ${skipped.join(', ')}\n`,
+    `${outcomes.length - failed.length} of ${wanted.length} steps passed\n`,
+  ].join('')
 }
 
 async function run(options: Options): Promise<void> {
   extendPath()
-  if (options.down) return takeDown()
   const reason = reasonToSkip(options)
   if (reason !== undefined) {
     process.stderr.write(`the cluster bed was skipped: ${reason}\n`)
     return
   }
+  makePlaces()
+  claim('test-cluster')
   const wasUp = isUp()
-  if (options.fresh) {
-    await takeDown()
-    forgetState()
+  if (options.down || options.fresh) await takeDown()
+  if (options.down) return
+  if (options.fresh) forgetState()
+  const leave = async (): Promise<void> => {
+    if (options.keep || wasUp) progress(`the bed stays up; ${enter()}`)
+    else await takeDown()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void leave().finally(() => process.exit(130)))
   }
   try {
     await bringUp(progress)
@@ -69,11 +80,10 @@ async function run(options: Options): Promise<void> {
     process.exitCode = passed ? 0 : 1
     const report = { passed, seconds, steps: outcomes }
     process.stdout.write(
-      options.json ? `${JSON.stringify(report, null, 2)}\n` : summary(outcomes, seconds),
+      options.json ? `${JSON.stringify(report, null, 2)}\n` : summary(outcomes, options.steps),
     )
   } finally {
-    if (options.keep || wasUp) progress(`the bed stays up; ${enter()}`)
-    else await takeDown()
+    await leave()
   }
 }
 

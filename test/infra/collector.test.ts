@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ValuesOverrides } from '../../infra/values.ts'
 import { containersOf, find, manifests, podsOf } from './support/platform.ts'
@@ -208,6 +213,21 @@ describe('the image rule (2.6), the same for every image', () => {
       'own',
       'shared',
     ])
+  })
+})
+
+describe('the init container that waits for PostgreSQL', () => {
+  it('ends at once on SIGTERM, as the first process of a container would not by itself', async () => {
+    const [shell = '', ...args] = container(collector(), 'wait-for-postgres').command
+    const directory = mkdtempSync(join(tmpdir(), 'never-ready-'))
+    const never = join(directory, 'pg_isready')
+    writeFileSync(never, '#!/bin/sh\necho no response\nexit 2\n', { mode: 0o755 })
+    const env = { PATH: `${directory}:${process.env['PATH']}` }
+    const child = spawn(shell, args, { env, stdio: ['ignore', 'pipe', 'ignore'] })
+    await once(child.stdout, 'data')
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([143, null])
+    rmSync(directory, { recursive: true })
   })
 })
 

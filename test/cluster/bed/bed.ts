@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildBaseImages, importBaseImages, loadOwnImages } from './images.ts'
 import { command } from './command.ts'
@@ -23,7 +23,7 @@ export async function bringUp(progress: Progress): Promise<void> {
   await importBaseImages()
   const manifest = readFileSync(join(import.meta.dirname, '../manifests/system.yaml'), 'utf8')
   await kubectl(['apply', '-f', '-'], manifest)
-  startStandIns()
+  await restartStandIns()
   await waitForPart('kubelet', [
     programOf('kubectl'),
     'wait',
@@ -49,7 +49,9 @@ const kubectl = (words: readonly string[], input = ''): Promise<string> =>
     env: { KUBECONFIG: places.kubeconfig },
   })
 
-function startStandIns(): void {
+/** They are programs of this checkout, which may have changed since they were started. */
+async function restartStandIns(): Promise<void> {
+  await stopProcess('stand-ins')
   const main = join(import.meta.dirname, '../stand-ins/main.ts')
   startProcess(
     'stand-ins',
@@ -68,4 +70,8 @@ export async function takeDown(): Promise<void> {
 }
 
 /** Forgets the cluster, so that the next one starts from nothing; programs and images stay. */
-export const forgetState = (): void => rmSync(places.state, { recursive: true, force: true })
+export function forgetState(): void {
+  for (const name of readdirSync(places.state)) {
+    if (!name.endsWith('.pid')) rmSync(join(places.state, name), { recursive: true, force: true })
+  }
+}

@@ -27,6 +27,17 @@ export function runningPid(name: string): number | undefined {
   }
 }
 
+/** Takes a name for this process until it ends. Raises while another process has it. */
+export function claim(name: string): void {
+  const holder = runningPid(name)
+  if (holder !== undefined && holder !== process.pid)
+    throw new Error(`process ${holder} works with the bed (${name}); wait for it, or end it`)
+  record(name, process.pid)
+}
+
+const record = (name: string, pid: number): void =>
+  writeFileSync(recordOf(name), `${pid} ${startTime(pid) ?? ''}`)
+
 /** Starts a program of the bed in the background unless it runs; it outlives this process. */
 export function startProcess(name: string, [program = '', ...args]: readonly string[]): void {
   if (runningPid(name) !== undefined) return
@@ -34,7 +45,7 @@ export function startProcess(name: string, [program = '', ...args]: readonly str
   const child = spawn(program, args, { detached: true, stdio: ['ignore', log, log], cwd: '/' })
   child.once('error', () => undefined)
   if (child.pid === undefined) throw new Error(`${program} cannot be started`)
-  writeFileSync(recordOf(name), `${child.pid} ${startTime(child.pid) ?? ''}`)
+  record(name, child.pid)
   child.unref()
 }
 

@@ -1,4 +1,5 @@
 import type { Labels, Metadata } from './api.ts'
+import { remainingRanges } from './networks.ts'
 
 export interface Selector {
   readonly matchLabels?: Labels
@@ -143,8 +144,8 @@ function matchesOf({ from, to, ports }: Rule, subject: Subject): string[] {
 
 function addressesOf(peer: Peer, { pod, cluster }: Subject): readonly Address[] {
   if (peer.ipBlock) {
-    if (peer.ipBlock.except?.length) throw new Error('ipBlock.except is not enforced by the bed')
-    return [{ address: peer.ipBlock.cidr }]
+    const { cidr, except = [] } = peer.ipBlock
+    return remainingRanges(cidr, except).map((address) => ({ address }))
   }
   const labelsOf = new Map(
     cluster.namespaces.map(({ metadata }) => [metadata.name, metadata.labels]),

@@ -13,7 +13,7 @@ import {
 } from './cluster.ts'
 import { ask, debugToken, isWell, readReport, reports } from './platform.ts'
 import type { Component, Report } from './platform.ts'
-import { NAMESPACE } from './step.ts'
+import { crewsOf, NAMESPACE } from './step.ts'
 import type { Step } from './step.ts'
 
 /** Whether a component fails with this code. */
@@ -48,7 +48,7 @@ export const faults: readonly Step[] = [
     name: 'crew-gone',
     sentence: 'a crew that was deleted is told as missing, and an upgrade brings it back',
     async run() {
-      await kubectl(words`delete deployment crew-runner -n ${NAMESPACE}`)
+      await kubectl(words`delete deployment crew-runner -n ${crewsOf(NAMESPACE)}`)
       await reports(NAMESPACE, 'crew_pods_unready of crew-runner', (report) =>
         failsWith(report, 'designer', 'crew_pods_unready'),
       )

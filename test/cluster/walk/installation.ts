@@ -16,12 +16,12 @@ import {
   upgrade,
 } from './cluster.ts'
 import { isWell, makeCaller, query, runToEnd, task } from './platform.ts'
-import { NAMESPACE } from './step.ts'
+import { crewsOf, NAMESPACE } from './step.ts'
 import type { Step } from './step.ts'
 
 /** A namespace that enforces Pod Security, with nothing in it but the key of the model. */
 export async function freshNamespace(name: string): Promise<void> {
-  await kubectl(words`delete namespace ${name} --ignore-not-found --wait`)
+  await kubectl(words`delete namespace ${name} ${crewsOf(name)} --ignore-not-found --wait`)
   await kubectl(words`create namespace ${name}`)
   await kubectl(words`label namespace ${name} pod-security.kubernetes.io/enforce=restricted`)
   await kubectl(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { words } from '../bed/words.ts'
 import { apply, kubectl, longLivedPods } from './cluster.ts'
 import { platformImage } from './installation.ts'
-import { NAMESPACE } from './step.ts'
+import { crewsOf, NAMESPACE } from './step.ts'
 import type { Step } from './step.ts'
 
 const COMPONENT = 'app.kubernetes.io/component'
@@ -22,9 +22,10 @@ const PORTS = [
 const OPEN: Readonly<Record<string, readonly string[]>> = {
   stranger: ['web:3000'],
   monitoring: ['web:3000', 'web:9090', 'worker:3001', 'collector:9090'],
-  web: ['web:3000', 'oauth:3002', 'collector:8080', 'postgres:5432'],
+  web: ['oauth:3002', 'collector:8080', 'postgres:5432'],
   worker: ['web:3000', 'collector:8080', 'postgres:5432', 'internal-registry:5000'],
   collector: ['postgres:5432'],
+  crew: ['web:3000'],
 }
 
 // Prints the targets that accept a connection within two seconds.
@@ -79,10 +80,11 @@ async function startProbe(namespace: string): Promise<readonly string[]> {
   return words`-n ${namespace} pod/probe`
 }
 
-const podOf = async (caller: string): Promise<readonly string[]> =>
-  caller === 'stranger' || caller === 'monitoring'
-    ? startProbe(caller)
-    : words`-n ${NAMESPACE} deployment/platform-${caller} -c ${caller}`
+async function podOf(caller: string): Promise<readonly string[]> {
+  if (caller === 'stranger' || caller === 'monitoring') return startProbe(caller)
+  if (caller === 'crew') return words`-n ${crewsOf(NAMESPACE)} deployment/crew-runner`
+  return words`-n ${NAMESPACE} deployment/platform-${caller} -c ${caller}`
+}
 
 export const network: readonly Step[] = [
   {

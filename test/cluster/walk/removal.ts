@@ -12,7 +12,6 @@ import { NAMESPACE } from './step.ts'
 import type { Step } from './step.ts'
 
 const MANIFESTS = 'platform-manifests'
-const CREWS = 'app.kubernetes.io/managed-by=crew-platform'
 
 /** The names of what is left in a namespace, without what every namespace has. */
 async function leftIn(namespace: string): Promise<readonly string[]> {
@@ -25,11 +24,11 @@ async function leftIn(namespace: string): Promise<readonly string[]> {
 
 /** What the README's section on uninstalling has after the release itself is gone. */
 async function removeTheRest(namespace: string): Promise<void> {
-  await kubectl(words`delete deployments,services,secrets -n ${namespace} -l ${CREWS}`)
-  await kubectl(words`delete secret platform-secrets -n ${namespace} --ignore-not-found`)
+  await kubectl(words`delete namespaces -l platform/home=${namespace} --ignore-not-found`)
   await kubectl(
-    words`delete persistentvolumeclaims -n ${namespace} -l app.kubernetes.io/instance=platform`,
+    words`delete pods,persistentvolumeclaims -n ${namespace} -l app.kubernetes.io/instance=platform`,
   )
+  await kubectl(words`delete secrets platform-secrets platform-keys -n ${namespace}`)
   await kubectl(words`wait --for=delete pods --all -n ${namespace} --timeout=5m`)
 }
 
@@ -52,24 +51,28 @@ export const removal: readonly Step[] = [
       'kubectl apply of the plain manifests installs the same platform, and again changes nothing',
     async run() {
       const out = mkdtempSync(join(tmpdir(), 'manifests-'))
-      await command(words`npm run --silent synth -- --values ${valuesFile} --out ${out}`, {
-        cwd: repository,
-      })
+      await command(
+        words`npm run --silent synth -- --values ${valuesFile}
+        --namespace ${MANIFESTS} --out ${out}`,
+        {
+          cwd: repository,
+        },
+      )
       await freshNamespace(MANIFESTS)
       try {
-        await kubectl(words`apply -n ${MANIFESTS} -f ${out}`)
+        await kubectl(words`apply -f ${out}`)
         await rolledOut(MANIFESTS)
         await isWell(MANIFESTS)
         await podsAreReady(MANIFESTS)
         await runLeavesSpans(MANIFESTS)
-        const again = await kubectl(words`apply -n ${MANIFESTS} -f ${out}`)
+        const again = await kubectl(words`apply -f ${out}`)
         const lines = again.trim().split('\n')
         assert.deepEqual(
           lines.filter((line) => !line.endsWith(' unchanged')),
           [],
         )
-        assert.equal((await tryKubectl(words`diff -n ${MANIFESTS} -f ${out}`)).code, 0)
-        await kubectl(words`apply --server-side -n ${MANIFESTS} -f ${out}`)
+        assert.equal((await tryKubectl(words`diff -f ${out}`)).code, 0)
+        await kubectl(words`apply --server-side -f ${out}`)
         return `${lines.length} objects`
       } finally {
         rmSync(out, { recursive: true })

@@ -11,3 +11,6 @@ export interface Step {
 
 /** The namespace of the release; the name of the release is `platform`. */
 export const NAMESPACE = 'platform'
+
+/** The namespace in which a release runs its crews, unless it is told another. */
+export const crewsOf = (namespace: string): string => `${namespace}-crews`

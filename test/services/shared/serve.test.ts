@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import { Agent, get } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -33,6 +34,22 @@ describe('serve', () => {
     expect(await (await answer).text()).toBe('done')
     await stopped
     await expect(fetch(service.url)).rejects.toThrow()
+  })
+
+  it('asks kept connections to end while it lingers, so that no request meets a closing one', async () => {
+    const fetchOk = () => new Response('ok')
+    const service = await serve({ host, port: 0, log, lingerMs: 1000, fetch: fetchOk })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const connectionOf = async (): Promise<string | undefined> => {
+      const [response] = (await once(get(service.url, { agent }), 'response')) as [IncomingMessage]
+      await once(response.resume(), 'end')
+      return response.headers.connection
+    }
+    expect(await connectionOf()).toBe('keep-alive')
+    const stopped = service.stop()
+    expect(await connectionOf()).toBe('close')
+    await stopped
+    agent.destroy()
   })
 
   it('cuts a request that outlasts the drain time', async () => {
