@@ -18,7 +18,7 @@ export type Command = (
   output: Output,
 ) => Promise<number | void>
 
-const USAGE = `Usage: node main.js [command]
+const USAGE = `Usage: node build/collector/main.js [command]
 
   serve     the collector itself (default)
   migrate   bring the database's schema up to date and end

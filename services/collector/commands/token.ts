@@ -6,7 +6,7 @@ import { readArguments, readSecret } from './options.ts'
 import type { Command } from './run-command.ts'
 
 const USAGE = `Usage: npm run --silent collector:token -- [options]
-       node main.js token [options]
+       node build/collector/main.js token [options]
 
 Prints a token that lets an emitter send traces to the collector, and read them, until it expires.
 The secret comes from the environment.

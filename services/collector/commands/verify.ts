@@ -9,7 +9,7 @@ import { readArguments, readSecret } from './options.ts'
 import type { Command, Output } from './run-command.ts'
 
 const USAGE = `Usage: npm run --silent collector:verify -- --url URL [options]
-       node main.js verify --url URL [options]
+       node build/collector/main.js verify --url URL [options]
 
 Writes a small trace to the collector over OTLP, reads it back, and compares. The secret comes from the environment.
 

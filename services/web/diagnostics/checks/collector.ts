@@ -10,6 +10,8 @@ const ANSWER_BYTES_MAX = 64 * 1024
 const healthReport = v.object({
   status: v.picklist(['ok', 'degraded']),
   database: v.optional(v.picklist(['up', 'down'])),
+  storage: v.optional(v.picklist(['ok', 'full'])),
+  clock: v.optional(v.picklist(['ok', 'skewed'])),
 })
 
 /** The trace collector answers this pod. That it cannot reach its own database is told, and is no failure: it buffers. */

@@ -229,6 +229,14 @@ describe('collector', () => {
     expect(await examine('collector')).toEqual({ status: 'skipped' })
   })
 
+  it('tells that its storage is full, or its clock wrong', async () => {
+    const collector = { status: 'degraded', database: 'up', storage: 'full', clock: 'skewed' }
+    await during(json(200, { ...collector, queue_bytes: 0 }), async (server) => {
+      const { details } = await ask(server)
+      expect(details).toMatchObject({ collector })
+    })
+  })
+
   it.each(['ok', 'degraded'])('passes when it says that it is %s', async (status) => {
     await during(json(200, { status, database: 'up' }), async (server) => {
       expect(await ask(server)).toMatchObject({ status: 'ok', details: { collector: { status } } })
