@@ -297,10 +297,10 @@ describe('testing an LLM connection', () => {
     const path = await create({ provider: 'replicate' })
     const refusing = await closed()
     providerUrls = { replicate: refusing.url }
-    expect(await test(path)).toContain('no OpenAI-compatible address')
+    expect(await test(path)).toContain('no known OpenAI-compatible address')
     const unknown = await create({ name: 'Unknown', provider: 'acme-llm' })
     const page = await test(unknown)
     expect(page).toContain('<code>ACME_LLM_API_KEY</code>')
-    expect(page).toContain('Its public address is not known here.')
+    expect(page).toContain('The public address of this provider is not known.')
   })
 })

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '../../../../services/platform/passwords.ts'
 import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
-import { expectAccessible } from '../../../support/axe.ts'
+import { expectCopyAccessible } from '../../../support/axe.ts'
 import { chromiumPath, launchBrowser } from '../../../support/browser.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { serveClinic } from './support/clinic.ts'
@@ -81,7 +81,7 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
     await page.getByRole('heading', { name: 'Everything that is configured works' }).waitFor()
     expect(await page.getByRole('table', { name: 'Last runs' }).getByRole('row').count()).toBe(3)
     expect(complaints).toEqual([])
-    await expectAccessible(page)
+    await expectCopyAccessible(page)
   }, 40_000)
 
   it('shows what failed and what to do about it', async () => {
@@ -96,7 +96,7 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
       'PLATFORM_OAUTH_API_KEY is not set on this pod',
     )
     expect(complaints).toEqual([])
-    await expectAccessible(page)
+    await expectCopyAccessible(page)
   }, 40_000)
 
   it('leads to the dashboard where the provider has no report, and says so there', async () => {
