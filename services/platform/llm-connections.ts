@@ -167,5 +167,21 @@ export async function replaceSealedKey(
     where id = ${id} and sealed_key = ${sealedKey}`
 }
 
+const MODELS_SUGGESTED = 100
+
+/** Models that the crews of an organization name: those a connection can be for. Some of them, where there are many. */
+export async function suggestModels(sql: Queryable, organizationId: number): Promise<string[]> {
+  const rows = await sql<{ model: string }[]>`
+    select distinct model from deployments d
+      join project_versions v on v.id = d.project_version_id,
+      lateral (
+        select v.definition #>> '{llm,model}' as model
+        union all
+        select agent #>> '{llm,model}' from jsonb_path_query(v.definition, '$.agents[*]') agent) named
+    where d.organization_id = ${organizationId} and model is not null
+    order by model limit ${MODELS_SUGGESTED}`
+  return rows.map(({ model }) => model)
+}
+
 const nameTaken = (): AppError =>
   new AppError('conflict', 'Your organization has a connection of that name. Choose another name.')

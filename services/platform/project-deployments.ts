@@ -64,7 +64,11 @@ const runner = (sql: Queryable) => sql`
   select d.id from deployments d join organizations o on o.id = d.organization_id
   where o.internal and d.slug = ${RUNNER_SLUG}`
 
-/** The name as far as it can be part of a host name, and the id, which makes it unique. */
+/**
+ * The name as far as it can be part of a host name, and the id, which makes it unique: `newsletter-7`. A name in another
+ * script has nothing that can be: `project-7`.
+ */
 const slugOf = (sql: Queryable) => sql`
-  ltrim(trim(both '-' from left(
-    regexp_replace(lower(p.name), '[^a-z0-9]+', '-', 'g'), ${NAME_PART_MAX})) || '-' || p.id, '-')`
+  coalesce(nullif(trim(both '-' from left(
+    regexp_replace(lower(p.name), '[^a-z0-9]+', '-', 'g'), ${NAME_PART_MAX})), ''), 'project')
+  || '-' || p.id`

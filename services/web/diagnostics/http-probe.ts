@@ -2,6 +2,7 @@ import { request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { toError } from '../../shared/errors.ts'
+import type { Pinned } from '../../shared/outgoing/guard.ts'
 
 export interface ProbeAnswer {
   readonly status: number
@@ -15,13 +16,15 @@ export interface ProbeOptions {
   readonly signal: AbortSignal
   /** How much of the body is read; none with 0. */
   readonly bytesMax: number
+  /** Leads the request to addresses that were vetted before. */
+  readonly pinned?: Pinned
 }
 
 /**
  * One GET without credentials. Follows no redirect, and leaves no socket behind: an answer that is too large is cut,
  * and an abort destroys the connection. Rejects when there is no head of an answer.
  */
-export function probe(url: URL, { signal, bytesMax }: ProbeOptions): Promise<ProbeAnswer> {
+export function probe(url: URL, { signal, bytesMax, pinned }: ProbeOptions): Promise<ProbeAnswer> {
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest
   const headers = {
     accept: 'application/json',
@@ -30,7 +33,7 @@ export function probe(url: URL, { signal, bytesMax }: ProbeOptions): Promise<Pro
   }
   return new Promise((resolve, reject) => {
     let answered = false
-    const outgoing = request(url, { method: 'GET', headers, signal }, (response) => {
+    const outgoing = request(url, { method: 'GET', headers, signal, ...pinned }, (response) => {
       answered = true
       const status = response.statusCode ?? 0
       readJson(response, bytesMax)

@@ -8,6 +8,7 @@ import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { ProviderUrls } from '../diagnostics/checks/llm-connections.ts'
 import { describeOutage } from '../diagnostics/findings.ts'
 import { probe } from '../diagnostics/http-probe.ts'
+import type { ProbeAnswer } from '../diagnostics/http-probe.ts'
 
 const TIMEOUT_MS = 3000
 
@@ -37,8 +38,8 @@ export type Reach =
   /** An address of this tenant's own that crews may not call. */
   | { readonly kind: 'refused'; readonly why: string }
   | { readonly kind: 'unreachable'; readonly host: string; readonly error: string }
-  /** An address of this tenant's own is not asked (SPEC 2.3), and one that is not known can not be. */
-  | { readonly kind: 'not_asked'; readonly why: 'own_address' | 'unknown' }
+  /** The variables of the platform lead elsewhere (SPEC 2.3), or nobody knows where the provider is. */
+  | { readonly kind: 'not_asked'; readonly why: 'platform_address' | 'unknown' }
 
 export interface ConnectionTest {
   readonly credentials: Credentials
@@ -80,34 +81,40 @@ async function reachOf(connection: LlmConnection, surroundings: LlmSurroundings)
   const { name, url } = providerOf(connection.provider)
   const { publicUrl } = usageOf(connection, readerOf(surroundings))
   if (publicUrl === undefined) {
-    return { kind: 'not_asked', why: url === undefined ? 'unknown' : 'own_address' }
+    return { kind: 'not_asked', why: url === undefined ? 'unknown' : 'platform_address' }
   }
-  const address = surroundings.providerUrls[name] ?? publicUrl
-  const { host } = new URL(address)
-  const started = performance.now()
-  try {
-    const { status } = await deadline({ name: host, timeoutMs: TIMEOUT_MS }, (signal) =>
-      probe(new URL(address), { signal, bytesMax: 0 }),
-    )
-    return { kind: 'answers', host, status, ms: Math.round(performance.now() - started) }
-  } catch (thrown) {
-    return { kind: 'unreachable', host, error: describeOutage(thrown) }
-  }
+  return ask(new URL(surroundings.providerUrls[name] ?? publicUrl), (url, signal) =>
+    probe(url, { signal, bytesMax: 0 }),
+  )
 }
 
-/** Only looks whether crews may call it. */
-async function reachOwn(
+/** An address that an organization chose: asked where the guard lets crews call it, and never with a key. */
+function reachOwn(
   { organizationId }: LlmConnection,
   baseUrl: string,
   { guard }: LlmSurroundings,
 ): Promise<Reach> {
-  const url = new URL(baseUrl)
+  const subject = `organization ${organizationId}`
+  return ask(new URL(`${baseUrl.replace(/\/+$/, '')}/models`), async (url, signal) => {
+    const pinned = await guard.pin(url, { signal, subject })
+    return probe(url, { signal, bytesMax: 0, pinned })
+  })
+}
+
+async function ask(
+  url: URL,
+  send: (url: URL, signal: AbortSignal) => Promise<ProbeAnswer>,
+): Promise<Reach> {
+  const { host } = url
+  const started = performance.now()
   try {
-    await deadline({ name: url.host, timeoutMs: TIMEOUT_MS }, (signal) =>
-      guard.pin(url, { signal, subject: `organization ${organizationId}` }),
+    const { status } = await deadline({ name: host, timeoutMs: TIMEOUT_MS }, (signal) =>
+      send(url, signal),
     )
-    return { kind: 'not_asked', why: 'own_address' }
+    return { kind: 'answers', host, status, ms: Math.round(performance.now() - started) }
   } catch (thrown) {
-    return { kind: 'refused', why: toAppError(thrown).message }
+    const { details, message } = toAppError(thrown)
+    if (details['problem'] === 'private_address') return { kind: 'refused', why: message }
+    return { kind: 'unreachable', host, error: describeOutage(thrown) }
   }
 }

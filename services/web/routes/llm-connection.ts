@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import {
   deleteLlmConnection,
   findLlmConnection,
+  suggestModels,
   updateLlmConnection,
 } from '../../platform/llm-connections.ts'
 import type { LlmConnection } from '../../platform/llm-connections.ts'
@@ -32,7 +33,9 @@ export function llmConnectionPageRoutes(deps: WebDeps): Hono<SignedIn> {
     const connection = await getConnection(c, deps)
     const credentials = findCredentials(connection, surroundings)
     const notice = noticeOf(c.req.query('notice'))
-    return c.html(llmConnectionPage({ session: c.var.session, connection, credentials, notice }))
+    return c.html(
+      llmConnectionPage({ ...(await frameOf(c, deps)), connection, credentials, notice }),
+    )
   })
 
   routes.post(path, session, form, async (c) => {
@@ -44,7 +47,7 @@ export function llmConnectionPageRoutes(deps: WebDeps): Hono<SignedIn> {
     if (saved === undefined) return notFound()
     if (typeof saved === 'string') {
       const credentials = findCredentials(connection, surroundings)
-      const page = { session: c.var.session, connection, credentials }
+      const page = { ...(await frameOf(c, deps)), connection, credentials }
       return c.html(llmConnectionPage({ ...page, typed: read.typed, problem: saved }), 422)
     }
     audit(c, 'llm_connection_changed', saved)
@@ -58,7 +61,7 @@ export function llmConnectionPageRoutes(deps: WebDeps): Hono<SignedIn> {
     const test = await testConnection(connection, surroundings)
     audit(c, 'llm_connection_tested', connection)
     const { credentials } = test
-    return c.html(llmConnectionPage({ session: c.var.session, connection, credentials, test }))
+    return c.html(llmConnectionPage({ ...(await frameOf(c, deps)), connection, credentials, test }))
   })
 
   routes.post(`${path}/delete`, session, form, async (c) => {
@@ -69,6 +72,12 @@ export function llmConnectionPageRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   return routes
+}
+
+/** Whoever looks, and the models to choose from. */
+async function frameOf(c: Context<SignedIn>, { sql }: WebDeps) {
+  const { session } = c.var
+  return { session, models: await suggestModels(sql, session.user.organizationId) }
 }
 
 async function getConnection(c: Context<SignedIn>, { sql }: WebDeps): Promise<LlmConnection> {

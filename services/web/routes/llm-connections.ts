@@ -1,5 +1,9 @@
 import { Hono } from 'hono'
-import { createLlmConnection, listLlmConnections } from '../../platform/llm-connections.ts'
+import {
+  createLlmConnection,
+  listLlmConnections,
+  suggestModels,
+} from '../../platform/llm-connections.ts'
 import { requireForm } from '../auth/forms.ts'
 import { requireSession } from '../auth/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
@@ -34,16 +38,19 @@ export function llmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(llmConnectionsPage({ session: signedIn, page, request, rows, notice }))
   })
 
-  routes.get('/new-llm-connection', session, (c) =>
-    c.html(newLlmConnectionPage({ session: c.var.session, typed: EMPTY })),
-  )
+  routes.get('/new-llm-connection', session, async (c) => {
+    const { session: signedIn } = c.var
+    const models = await suggestModels(sql, signedIn.user.organizationId)
+    return c.html(newLlmConnectionPage({ session: signedIn, typed: EMPTY, models }))
+  })
 
   routes.post(path, session, form, async (c) => {
     const read = readConnectionForm(c.var.form, surroundings.guard)
     const fields = toFields(c.var.session.user.organizationId, read.typed)
     const saved = await save(read, () => createLlmConnection(sql, fields))
     if (typeof saved !== 'object') {
-      const page = { session: c.var.session, typed: read.typed, problem: saved }
+      const models = await suggestModels(sql, c.var.session.user.organizationId)
+      const page = { session: c.var.session, typed: read.typed, problem: saved, models }
       return c.html(newLlmConnectionPage(page), 422)
     }
     audit(c, 'llm_connection_created', saved)

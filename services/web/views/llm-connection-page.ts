@@ -13,18 +13,21 @@ import type { Html } from './parts.ts'
 export interface NewLlmConnectionPage {
   readonly session: Session
   readonly typed: TypedConnection
+  /** Models that the crews of the organization name. */
+  readonly models: readonly string[]
   readonly problem?: string | undefined
 }
 
 /** The form of a new connection. */
-export function newLlmConnectionPage({ session, typed, problem }: NewLlmConnectionPage): Html {
+export function newLlmConnectionPage(view: NewLlmConnectionPage): Html {
+  const { session, typed, models, problem } = view
   return page(
     { title: 'New LLM connection', session, current: '/llm-connections' },
     html`${crumbs()}
       <div class="page-head"><h1>New LLM connection</h1></div>
       <div class="card narrow">
         ${problemBox(problem)}
-        ${connectionForm({ session, action: '/llm-connections', typed, hasKey: false })}
+        ${connectionForm({ session, action: '/llm-connections', typed, models, hasKey: false })}
       </div>`,
   )
 }
@@ -33,6 +36,8 @@ export interface LlmConnectionPage {
   readonly session: Session
   readonly connection: LlmConnection
   readonly credentials: Credentials
+  /** Models that the crews of the organization name. */
+  readonly models: readonly string[]
   readonly notice?: string | undefined
   /** A form that was refused: what was typed, and why. */
   readonly typed?: TypedConnection
@@ -43,7 +48,7 @@ export interface LlmConnectionPage {
 
 /** One connection: its form, its test, and its end. */
 export function llmConnectionPage(view: LlmConnectionPage): Html {
-  const { session, connection, notice, problem, typed = typedOf(connection) } = view
+  const { session, connection, models, notice, problem, typed = typedOf(connection) } = view
   const action = `/llm-connections/${connection.id}`
   return page(
     { title: connection.name, session, current: '/llm-connections' },
@@ -54,7 +59,7 @@ export function llmConnectionPage(view: LlmConnectionPage): Html {
         <section class="card" aria-labelledby="settings">
           <div class="card-head"><h2 id="settings">Settings</h2></div>
           ${problemBox(problem)}
-          ${connectionForm({ session, action, typed, hasKey: connection.hasKey })}
+          ${connectionForm({ session, action, typed, models, hasKey: connection.hasKey })}
         </section>
         <div>${llmTestSection(view)} ${deleteSection(view)}</div>
       </div>`,
@@ -77,10 +82,11 @@ interface ConnectionForm {
   readonly session: Session
   readonly action: string
   readonly typed: TypedConnection
+  readonly models: readonly string[]
   readonly hasKey: boolean
 }
 
-function connectionForm({ session, action, typed, hasKey }: ConnectionForm): Html {
+function connectionForm({ session, action, typed, models, hasKey }: ConnectionForm): Html {
   return html`<form method="post" action="${action}" class="stack">
     ${csrfField(session.csrfToken)}
     <label
@@ -93,12 +99,12 @@ function connectionForm({ session, action, typed, hasKey }: ConnectionForm): Htm
         required
       />
     </label>
-    ${modelFields(typed)} ${addressField(typed)} ${keyField(hasKey)}
+    ${modelFields(typed, models)} ${addressField(typed)} ${keyField(hasKey)}
     <div><button class="button primary">Save</button></div>
   </form>`
 }
 
-const modelFields = ({ provider, model }: TypedConnection): Html =>
+const modelFields = ({ provider, model }: TypedConnection, models: readonly string[]): Html =>
   html`<label
       >Provider
       <input
@@ -123,12 +129,17 @@ const modelFields = ({ provider, model }: TypedConnection): Html =>
         value="${model}"
         maxlength="${LENGTHS.model}"
         placeholder="gpt-4o-mini"
+        list="models"
         aria-describedby="model-hint"
         required
       />
+      <datalist id="models">
+        ${models.map((name) => html`<option value="${name}"></option>`)}
+      </datalist>
     </label>
     <p class="hint under" id="model-hint">
-      Crews whose definition names this model use the connection.
+      Crews whose definition names this model use the connection. The models that your crews name
+      are suggested.
     </p>`
 
 const addressField = ({ baseUrl }: TypedConnection): Html =>
@@ -146,8 +157,8 @@ const addressField = ({ baseUrl }: TypedConnection): Html =>
       />
     </label>
     <p class="hint under" id="base-url-hint">
-      For an OpenAI-compatible endpoint of your own. Only the key of this connection is sent there,
-      never one of the platform.
+      The address of an OpenAI-compatible endpoint of your own. Only the key of this connection is
+      sent there, never a key of the platform.
     </p>`
 
 /** The key goes in and never out: not as a value, nor as its end or its length. */
@@ -167,12 +178,12 @@ function keyField(hasKey: boolean): Html {
       />
     </label>
     <p class="hint under" id="key-hint">
-      Stored encrypted and never shown again. Without one, the variables of the platform are used.
+      Stored encrypted and never shown again. Without a key, the variables of the platform are used.
     </p>
     ${
       hasKey
         ? html`<label class="check"
-            ><input type="checkbox" name="forget_key" value="yes" /> Forget the stored key</label
+            ><input type="checkbox" name="forget_key" value="yes" /> Remove the stored key</label
           >`
         : ''
     }`
@@ -182,8 +193,8 @@ function deleteSection({ session, connection }: LlmConnectionPage): Html {
   return html`<section class="card" aria-labelledby="delete">
     <div class="card-head"><h2 id="delete">Delete</h2></div>
     <p class="hint">
-      Runs that start afterwards call <span class="mono">${connection.model}</span> as their crew
-      was deployed.
+      Executions that start afterwards call <span class="mono">${connection.model}</span> with the
+      credentials of the platform.
     </p>
     <form method="post" action="/llm-connections/${connection.id}/delete">
       ${csrfField(session.csrfToken)}

@@ -25,7 +25,9 @@ export function llmTestSection({ session, connection, credentials, test }: LlmTe
       ${csrfField(session.csrfToken)}
       <button class="button">${test ? 'Test again' : 'Test the connection'}</button>
     </form>
-    <p class="hint">The test asks the provider for an answer, and sends no key.</p>
+    <p class="hint">
+      The test sends one request without a key. Any answer counts, a refusal included.
+    </p>
   </section>`
 }
 
@@ -41,8 +43,10 @@ function credentialsFinding(credentials: Credentials, { baseUrl }: LlmConnection
 
 function credentialsText({ source, missing }: Credentials, baseUrl: string | null): Html | string {
   if (missing.length > 0) {
-    const orPlatform = baseUrl ? '' : html`, or let an administrator set it for the platform`
-    return html`The provider wants ${missing.map(missingGroup)}. Enter a key here${orPlatform}.`
+    const orPlatform = baseUrl
+      ? ''
+      : html`, or ask an administrator to set the variable for the platform`
+    return html`The provider requires ${missing.map(missingGroup)}. Enter a key here${orPlatform}.`
   }
   if (source === 'connection') return 'The key of this connection.'
   if (source === 'platform') return 'A variable of the platform.'
@@ -80,20 +84,23 @@ function reachFinding(reach: Reach): Html {
 }
 
 const WHY_NOT_ASKED = {
-  own_address: 'An address of your own is not asked. The first run shows whether it answers.',
-  unknown: 'Its public address is not known here. Give a base URL.',
+  platform_address:
+    'The variables of the platform lead to an address of its own, which is not asked. The first execution shows whether it answers.',
+  unknown: 'The public address of this provider is not known. Enter a base URL.',
 } as const
 
-function callFinding({ chatUrl }: ConnectionTest): Html {
+/** Usable is what answered; what nobody asked is not tried. */
+function callFinding({ chatUrl, reach, credentials }: ConnectionTest): Html {
+  const isProven = reach.kind === 'answers' && credentials.missing.length === 0
   return chatUrl === undefined
     ? finding(
         'Crews',
         pill('bad', 'not usable'),
-        'This provider has no OpenAI-compatible address that is known here. Give a base URL.',
+        'This provider has no known OpenAI-compatible address. Enter a base URL.',
       )
     : finding(
         'Crews',
-        pill('good', 'usable'),
+        isProven ? pill('good', 'usable') : pill('idle', 'not proven'),
         html`They call <span class="mono break">${chatUrl}</span>`,
       )
 }

@@ -59,7 +59,7 @@ describe.skipIf(!chromium)('LLM connections in a browser without JavaScript', ()
     await page.getByRole('button', { name: 'Test the connection' }).click()
     const section = page.getByRole('region', { name: 'Test' })
     expect(await section.innerText()).toContain('The key of this connection.')
-    expect(await section.innerText()).toContain('not asked')
+    expect(await section.innerText()).toContain('Not proven')
 
     await page.getByLabel('Base URL').fill('https://other.example.com/v1')
     await page.getByRole('button', { name: 'Save' }).click()

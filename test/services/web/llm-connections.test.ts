@@ -256,20 +256,22 @@ describe('testing an LLM connection', () => {
     await hanging.stop()
   })
 
-  it('asks no address that an organization chose: it could look around in our network', async () => {
-    let asked = 0
-    const server = await httpServer((_request, response) => {
-      asked += 1
-      response.end()
+  it('asks an address of the organization where crews may call it, and sends no key', async () => {
+    const seen: unknown[] = []
+    const server = await httpServer((request, response) => {
+      seen.push(request.headers, request.url)
+      response.writeHead(404).end('nothing for you')
     })
-    const { origin } = new URL(server.url)
-    env = { OPENAI_BASE_URL: `${origin}/v1` }
+    env = { OPENAI_BASE_URL: `${new URL(server.url).origin}/v1` }
     const path = await create({ base_url: `${server.url}/v1`, api_key: KEY })
     const page = await test(path)
-    expect(page).toContain('An address of your own is not asked.')
+    expect(page).toContain('answered HTTP 404')
+    expect(page).not.toContain('nothing for you')
     expect(page).toContain(`${server.url}/v1`)
-    expect(asked).toBe(0)
+    expect(seen[1]).toBe('/v1/models')
+    expect(JSON.stringify(seen)).not.toMatch(/canary|authorization/i)
     await server.stop()
+    expect(await test(path)).toContain('>Not proven</span>')
   })
 
   it('refuses a private address as it is typed, and says what the operator sets to allow it', async () => {
@@ -295,10 +297,10 @@ describe('testing an LLM connection', () => {
     const path = await create({ provider: 'replicate' })
     const refusing = await closed()
     providerUrls = { replicate: refusing.url }
-    expect(await test(path)).toContain('no OpenAI-compatible address')
+    expect(await test(path)).toContain('no known OpenAI-compatible address')
     const unknown = await create({ name: 'Unknown', provider: 'acme-llm' })
     const page = await test(unknown)
     expect(page).toContain('<code>ACME_LLM_API_KEY</code>')
-    expect(page).toContain('Its public address is not known here.')
+    expect(page).toContain('The public address of this provider is not known.')
   })
 })

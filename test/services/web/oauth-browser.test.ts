@@ -4,6 +4,7 @@ import { hashPassword } from '../../../services/platform/passwords.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import type { Service } from '../../../services/shared/serve.ts'
 import { start } from '../../../services/web/start.ts'
+import { expectCopyAccessible } from '../../support/axe.ts'
 import { chromiumPath, launchBrowser } from '../../support/browser.ts'
 import { freePort } from '../../support/free-port.ts'
 import { createSigningKey, startKeyServer } from '../../support/key-server.ts'
@@ -70,6 +71,7 @@ describe.skipIf(!chromium)('OAuth 2.0 for Automations in a browser without JavaS
     await page.getByLabel('Issuer').fill(idp.issuer)
     await page.getByRole('button', { name: 'Test configuration' }).click()
     expect(await test.innerText()).toContain('1 of 1 signing keys fit')
+    await expectCopyAccessible(page)
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     expect(await page.getByRole('status').innerText()).toContain('saved')
 
@@ -116,6 +118,7 @@ describe.skipIf(!chromium)('OAuth 2.0 for Automations in a browser without JavaS
     ])
       expect(refused).toContain(reason)
     expect(refused).toContain('slash at the end')
+    await expectCopyAccessible(page)
     expect(await explain.getByLabel('Access token').inputValue()).toBe('')
 
     await page.goto(`${service.url}/automations/${automationId}`)
@@ -125,7 +128,7 @@ describe.skipIf(!chromium)('OAuth 2.0 for Automations in a browser without JavaS
     )
     expect(complaints).toEqual([])
     await context.close()
-  })
+  }, 60_000)
 
   it('no page is wider than a phone', async () => {
     const context = await browser.newContext({

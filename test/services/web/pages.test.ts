@@ -15,6 +15,8 @@ import {
   relativeTime,
   sentence,
 } from '../../../services/web/views/format.ts'
+import { axisTop } from '../../../services/web/views/activity-chart.ts'
+import { successRate } from '../../../services/web/views/dashboard-page.ts'
 import { kickoffCommand } from '../../../services/web/views/commands.ts'
 import { createWorld } from './world.ts'
 import type { SignedInUser, World } from './world.ts'
@@ -375,6 +377,25 @@ describe('an unforeseen failure', () => {
     expect(problem.status).toBe(500)
     expect(problem.headers.get('content-type')).toBe('application/problem+json')
     await broken.close()
+  })
+})
+
+describe('how figures are written', () => {
+  it.each([
+    [0, 0, ''],
+    [1, 0, '100 % of 1'],
+    [4015, 4, '99.9 % of 4,019'],
+    [999_999, 1, '99.9 % of 1,000,000'],
+    [1, 999_999, '0.1 % of 1,000,000'],
+    [0, 3, '0 % of 3'],
+  ])('success of %i and failure of %i as “%s”', (completed, error, text) => {
+    expect(successRate({ queued: 0, running: 0, completed, error, stopped: 0 })).toBe(text)
+  })
+
+  it('the top of an axis is even, and no lower than any bar', () => {
+    expect([0, 1, 5, 9, 21, 64, 99, 100, 101, 4019].map(axisTop)).toEqual([
+      4, 4, 6, 10, 40, 80, 100, 100, 200, 6000,
+    ])
   })
 })
 

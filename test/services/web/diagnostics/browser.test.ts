@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '../../../../services/platform/passwords.ts'
 import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import { expectCopyAccessible } from '../../../support/axe.ts'
 import { chromiumPath, launchBrowser } from '../../../support/browser.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { serveClinic } from './support/clinic.ts'
@@ -80,7 +81,8 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
     await page.getByRole('heading', { name: 'Everything that is configured works' }).waitFor()
     expect(await page.getByRole('table', { name: 'Last runs' }).getByRole('row').count()).toBe(3)
     expect(complaints).toEqual([])
-  })
+    await expectCopyAccessible(page)
+  }, 40_000)
 
   it('shows what failed and what to do about it', async () => {
     const { url } = await closed()
@@ -94,7 +96,8 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
       'PLATFORM_OAUTH_API_KEY is not set on this pod',
     )
     expect(complaints).toEqual([])
-  })
+    await expectCopyAccessible(page)
+  }, 40_000)
 
   it('leads to the dashboard where the provider has no report, and says so there', async () => {
     const { page } = await open({ env: { PLATFORM_PROVIDER: 'serverless' } })

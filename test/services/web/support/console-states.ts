@@ -130,6 +130,7 @@ export function pathsOf(world: World, runs: Record<Ending, string>, ids: Ids): [
     ['LLM connection', `/llm-connections/${ids.connection}`],
     ['OAuth settings', oauth],
     ['OAuth clients', `${oauth}/clients`],
+    ['password', '/account/password'],
     ['not found', '/nothing'],
     ['not found in the frame', '/automations/nothing'],
   ]

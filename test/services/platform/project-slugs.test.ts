@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ensureDeployment, markOnline } from '../../../services/platform/deployments.ts'
+import { INTERNAL_CREWS } from '../../../services/platform/internal-crews.ts'
+import { ensureOrganization } from '../../../services/platform/organizations.ts'
+import { ensureProjectAutomation } from '../../../services/platform/project-deployments.ts'
+import { ensureProject, publishVersion } from '../../../services/platform/projects.ts'
+import { definition } from '../../support/crew.ts'
+import { createWorld } from '../web/world.ts'
+import type { World } from '../web/world.ts'
+
+let world: World
+
+beforeAll(async () => {
+  world = await createWorld()
+  const { sql } = world
+  const [slug] = INTERNAL_CREWS.runner.slugs
+  const { id: organizationId } = await ensureOrganization(sql, { name: 'Platform', internal: true })
+  const projectId = await ensureProject(sql, { organizationId, name: 'Runner' })
+  const { id: projectVersionId } = await publishVersion(sql, projectId, definition)
+  const crew = { organizationId, projectVersionId, name: 'Runner', slug, appId: slug }
+  await markOnline(sql, (await ensureDeployment(sql, crew)).id, 'http://127.0.0.1:9')
+})
+
+afterAll(() => world.close())
+
+it.each([
+  ['Weekly Newsletter!', 'weekly-newsletter'],
+  ['تقرير السوق', 'project'],
+  ['市场研究', 'project'],
+  ['--', 'project'],
+  ['x'.repeat(200), 'x'.repeat(35)],
+])('the slug of the project “%s” begins with %s and ends with its id', async (name, begin) => {
+  const { sql, acme } = world
+  const { organizationId } = acme
+  const projectId = await ensureProject(sql, { organizationId, name })
+  await publishVersion(sql, projectId, definition)
+  const automation = await ensureProjectAutomation(sql, { organizationId, projectId })
+  expect(automation?.slug).toBe(`${begin}-${projectId}`)
+})
