@@ -17,6 +17,7 @@ import { oauthCheck } from './checks/oauth.ts'
 import { platformPodsCheck } from './checks/platform-pods.ts'
 import { toolsCheck } from './checks/tools.ts'
 import { routesOf } from './mounted-routes.ts'
+import { createNaming } from './cluster-commands.ts'
 import type { IsMounted } from './mounted-routes.ts'
 import { createProbe } from './probe.ts'
 import type { PastRun, Probe } from './probe.ts'
@@ -53,6 +54,8 @@ export function createDiagnostics(
   const { env = {}, kubernetes, limits = LIMITS, providerUrls, onRun = () => {} } = diagnostics
   const pod = config.POD_NAME ?? hostname()
   const address = databaseAddress(config)
+  const name = createNaming(config)
+  const redact = createRedaction({ ...env, DB_PASSWORD: address.password, ...secretsOf(config) })
   const probe = createProbe({
     checks: createChecks({ config, env, kubernetes, pod, providerUrls, isMounted: routesOf(app) }),
     limits,
@@ -68,7 +71,7 @@ export function createDiagnostics(
         connectTimeoutMs: limits.checkMs,
         statementTimeoutMs: limits.checkMs,
       }),
-    redact: createRedaction({ ...env, DB_PASSWORD: address.password, ...secretsOf(config) }),
+    present: (value) => redact(name(value)),
     onRun(run) {
       logRun(log, run)
       onRun(run)

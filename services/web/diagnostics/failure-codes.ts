@@ -1,10 +1,4 @@
-/** A task as it is run in a cluster and from a clone. */
-const run = (task: string): string =>
-  `Run \`node build/tasks/main.js ${task}\` in a pod of web (\`npm run task -- ${task}\` from a clone)`
-
-/** A task that needs more rights than a pod of web has. */
-const deploy = (task: string): string =>
-  `Run the task ${task} (\`npm run task -- ${task}\`, in the cluster with a service account that may deploy crews: see the README); it says why when the crew does not come online.`
+import { installCrew, INSTALL_CREWS, runInWeb } from './cluster-commands.ts'
 
 const IMAGES =
   'With ImagePullBackOff or ErrImagePull, push the image to where the nodes pull from, or correct image.tag and global.image.registry.'
@@ -17,7 +11,7 @@ export const REMEDIATION = {
     'PostgreSQL answers and refuses the login. Check DB_USER and DB_PASSWORD in the platform Secret, and that the pods restarted after it changed.',
   db_timeout:
     'The database accepts no work in time. Check its load and locks, and whether a network policy drops packets on the way.',
-  tables_unreadable: `The schema is older than this version, or the database user lacks the right to read. ${run('migrate')}, and check the grants.`,
+  tables_unreadable: `The schema is older than this version, or the database user lacks the right to read. ${runInWeb('migrate')}, and check the grants.`,
   idp_unreachable:
     'Check OIDC_ISSUER_URL, DNS, and that the cluster may reach the identity provider (egress policy, HTTPS_PROXY with NODE_USE_ENV_PROXY=1, NODE_EXTRA_CA_CERTS).',
   idp_http_error:
@@ -28,20 +22,19 @@ export const REMEDIATION = {
     'The discovery endpoint answers, and sign-in finds no issuer and keys there. Check that OIDC_ISSUER_URL is the issuer itself, without /.well-known.',
   route_not_mounted:
     'This image does not serve that route. Deploy an image of the same version as the chart.',
-  internal_org_missing: `${run('designer:install_internal_organization')}.`,
-  agent_install_incomplete: deploy('designer:agent:install'),
-  runner_install_incomplete: deploy('designer:runner:install'),
-  crew_pods_unready:
-    'Look at the Deployment with kubectl describe. If k8s_namespace_isolation was switched on after the crews were deployed, deploy them again.',
+  internal_org_missing: `${runInWeb('designer:install_internal_organization')}.`,
+  agent_install_incomplete: installCrew('designer:agent:install'),
+  runner_install_incomplete: installCrew('designer:runner:install'),
+  crew_pods_unready: `Look at the Deployment with kubectl describe. One that is missing comes back as follows. ${INSTALL_CREWS}.`,
   rbac_forbidden:
     'Let the service account of web get and list apps/v1 Deployments in that namespace: set rbac.create to true, or create the Role and its binding.',
   no_service_account_token:
     'The pod has no service account token. Set automountServiceAccountToken to true on the web pods.',
   k8s_api_unreachable:
     'Check that web may reach the Kubernetes API: egress policy, certificate authority, load of the API server. After HTTP 401 restart the pod, which gives it a new token.',
-  deployments_unready: `Look at \`kubectl describe deployment NAME\` and \`kubectl logs deployment/NAME\` in that namespace. ${IMAGES} A Deployment that is scaled to zero counts as down; one with more Ready pods than desired is in a rollout: run the check again when it is over.`,
-  rollout_stuck: `Look at \`kubectl rollout status deployment/NAME\` and the pods' events. ${IMAGES} \`helm rollback RELEASE\` returns to the version before.`,
-  tool_repository_missing: `${run('tools:install_public_repository')}.`,
+  deployments_unready: `\`kubectl -n {namespace} get deployments,pods\` shows them; \`kubectl -n {namespace} describe deployment NAME\` and \`kubectl -n {namespace} logs deployment/NAME\` say more. ${IMAGES} A Deployment that is scaled to zero counts as down; one with more Ready pods than desired is in a rollout: run the check again when it is over.`,
+  rollout_stuck: `\`kubectl -n {namespace} describe deployment NAME\` and the events of its pods say why. ${IMAGES} \`helm rollback {release} -n {namespace}\` returns to the version before.`,
+  tool_repository_missing: `${runInWeb('tools:install_public_repository')}.`,
   collector_unreachable:
     'Check COLLECTOR_URL, the collector pods and the network policy. Traces are lost meanwhile; runs are not.',
   collector_unrecognized:

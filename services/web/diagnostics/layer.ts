@@ -2,11 +2,18 @@ import type { FailureCode } from './failure-codes.ts'
 import { failed, passed } from './findings.ts'
 import type { Details, Failure, Finding } from './report.ts'
 
+export interface LayerFailure {
+  readonly code: FailureCode
+  readonly error: string
+  /** What to do, where that depends on more than the code. */
+  readonly remediation?: string
+}
+
 /** The result of one part of a component that is checked apart from the others (SPEC 2.3). */
 export interface Layer {
   /** The checks that passed. */
   readonly passed: readonly string[]
-  readonly failures: readonly { readonly code: FailureCode; readonly error: string }[]
+  readonly failures: readonly LayerFailure[]
   readonly details: Details
 }
 
@@ -27,9 +34,11 @@ export const layerOf = ({ error, details }: Failure): Layer => oneFailure(detail
 export function combine(layers: readonly Layer[]): Finding {
   const checks = layers.flatMap((layer) => layer.passed)
   const failures = layers.flatMap((layer) => layer.failures)
-  const details = Object.assign({}, ...layers.map((layer) => layer.details)) as Details
-  const facts = { checks, ...(Object.keys(details).length > 0 ? { details } : {}) }
   const [first] = failures
+  const remedy = first?.remediation ? { remediation: first.remediation } : {}
+  const parts = layers.map((layer) => layer.details)
+  const details = Object.assign({}, ...parts, remedy) as Details
+  const facts = { checks, ...(Object.keys(details).length > 0 ? { details } : {}) }
   if (!first) return passed(facts)
   // A database that is unavailable keeps several layers from being read, for one reason.
   const errors = new Set(failures.map(({ error }) => error))

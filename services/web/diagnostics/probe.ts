@@ -34,7 +34,8 @@ export interface ProbeOptions {
   readonly environment: Report['environment']
   /** Connections for one run: a busy pool does not look like a dead database, a stale one not like a live one. */
   readonly openDatabase: () => DisposableDatabase
-  readonly redact: <Value>(value: Value) => Value
+  /** Makes a result fit to be shown: names in, secrets out. */
+  readonly present: <Value>(value: Value) => Value
   readonly onRun: (run: PastRun) => void
 }
 
@@ -65,7 +66,7 @@ export function createProbe(options: ProbeOptions): Probe {
   }
 }
 
-function startRun({ checks, limits, environment, openDatabase, redact }: ProbeOptions): ProbeRun {
+function startRun({ checks, limits, environment, openDatabase, present }: ProbeOptions): ProbeRun {
   const results = new Map<ComponentName, ComponentResult>()
   const listeners = new Set<OnResult>()
   const startedAt = new Date()
@@ -73,7 +74,7 @@ function startRun({ checks, limits, environment, openDatabase, redact }: ProbeOp
   const database = openDatabase()
 
   const note: OnResult = (name, result) => {
-    const shown = redact(result)
+    const shown = present(result)
     results.set(name, shown)
     for (const listener of listeners) listener(name, shown)
   }
@@ -81,7 +82,7 @@ function startRun({ checks, limits, environment, openDatabase, redact }: ProbeOp
   async function finish(): Promise<PastRun> {
     const found = await runChecks({ checks, limits, sql: database.sql, onResult: note })
     void database.dispose()
-    const components = redact(found)
+    const components = present(found)
     const duration_ms = Math.round(performance.now() - started)
     const report = { status: verdictOf(components), duration_ms, environment, components }
     return { id: randomUUID(), startedAt, report }

@@ -1,6 +1,7 @@
 import { crewNamespaceOf } from '../../../platform/crew-namespace.ts'
 import type { InternalOrganization } from '../../../platform/internal-crews.ts'
 import type { KubernetesAddress } from '../../../shared/kubernetes.ts'
+import { ISOLATION_RIGHTS, remedyForCrews } from '../cluster-commands.ts'
 import { isSettled, readyReplicas, toRow } from '../deployment-rows.ts'
 import { openDeployments } from '../kubernetes-deployments.ts'
 import { listPods, selectorOf, troublesOf } from '../kubernetes-pods.ts'
@@ -42,7 +43,7 @@ export async function checkCrewPods(pods: CrewPods): Promise<Layer> {
       return { slug, appId, read, message }
     }),
   )
-  const failures = [...refusals(crews), ...unready(crews, namespace)]
+  const failures = [...refusals(crews, isolated), ...unready(crews, namespace)]
   const details = {
     crew_pods_status: failures.length > 0 ? 'fail' : 'ok',
     crew_pods: describeCrews(crews, namespace),
@@ -61,10 +62,12 @@ async function explain(
 }
 
 /** One failure for however many crews: what keeps one from being read keeps all. */
-function refusals(crews: readonly Crew[]): Layer['failures'] {
+function refusals(crews: readonly Crew[], isolated: boolean): Layer['failures'] {
   const [first] = crews.flatMap(({ read }) => ('refusal' in read ? [read.refusal.toFinding()] : []))
   if (!first) return []
-  return [{ code: first.details.code, error: first.error }]
+  const { code } = first.details
+  const isRight = isolated && code === 'rbac_forbidden'
+  return [{ code, error: first.error, ...(isRight ? { remediation: ISOLATION_RIGHTS } : {}) }]
 }
 
 function unready(crews: readonly Crew[], namespace: string): Layer['failures'] {
@@ -75,7 +78,13 @@ function unready(crews: readonly Crew[], namespace: string): Layer['failures'] {
     return `${slug} (Deployment ${appId}: ${[state, message].filter(Boolean).join(', ')})`
   })
   const error = `crew(s) without Ready pods: ${names.join(', ')}; expected in namespace ${namespace}`
-  return [{ code: 'crew_pods_unready', error }]
+  const [missing, notReady] = [false, true].map((isThere) =>
+    known
+      .filter(({ read }) => ('found' in read && read.found !== undefined) === isThere)
+      .map(({ appId }) => appId),
+  )
+  const remediation = remedyForCrews({ namespace, missing: missing ?? [], unready: notReady ?? [] })
+  return [{ code: 'crew_pods_unready', error, remediation }]
 }
 
 const isHealthy = (read: Crew['read']): boolean =>

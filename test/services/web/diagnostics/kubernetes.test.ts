@@ -390,6 +390,13 @@ describe('designer', () => {
       crew_pods_status: 'fail',
       crew_pods: { deployment_count: 2, ready_count: 0 },
     })
+    const { remediation } = result.details ?? {}
+    expect(remediation).toContain('`helm upgrade acme dist/chart -n install --reuse-values`')
+    expect(remediation).toContain(
+      '`kubectl -n install delete job -l app.kubernetes.io/component=crews`',
+    )
+    expect(remediation).toContain('`kubectl -n crews describe deployment crew-assistant`')
+    expect(remediation).not.toContain('describe deployment crew-runner')
     expect(result.checks).toContain('runner_install_complete')
   })
 
@@ -425,7 +432,12 @@ describe('designer', () => {
       status: 'ok',
       details: { crew_pods: { namespaces: [namespace] } },
     })
+    stub.intercept = (_, response) => forbidden(response, { verb: 'get', resource: 'deployments' })
+    const refused = await examine('designer')
+    expect(codeOf(refused)).toBe('rbac_forbidden')
+    expect(refused.details?.['remediation']).toMatch(/Set crews\.namespaceIsolation to true/)
     await setFlag(sql, { name: 'k8s_namespace_isolation', organizationId: null, enabled: false })
+    expect((await examine('designer')).details?.['remediation']).toMatch(/set rbac\.create to true/)
   })
 
   it('tells a missing right from a missing Deployment', async () => {
@@ -463,6 +475,9 @@ describe('designer', () => {
     await sql`delete from deployments where slug = 'assistant'`
     const both = await examine('designer')
     expect(codeOf(both)).toBe('agent_install_incomplete')
+    expect(both.details?.['remediation']).toContain(
+      '`helm upgrade acme dist/chart -n install --reuse-values`',
+    )
     expect(both.error).toMatch(/^agent install incomplete: .*; runner install incomplete: /)
     expect(both.checks).toEqual(['project_table_readable', 'designer_v2_route_mounted'])
   })

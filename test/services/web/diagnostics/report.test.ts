@@ -9,6 +9,7 @@ import {
 import { REMEDIATION } from '../../../../services/web/diagnostics/failure-codes.ts'
 import { describeOutage, textOf } from '../../../../services/web/diagnostics/findings.ts'
 import { VERBS } from '../../../../services/web/diagnostics/kubernetes-deployments.ts'
+import { createNaming } from '../../../../services/web/diagnostics/cluster-commands.ts'
 import { createRedaction } from '../../../../services/web/diagnostics/redact.ts'
 import {
   COMPONENT_NAMES,
@@ -60,13 +61,36 @@ describe('the verdict (SPEC 3)', () => {
   })
 
   it('has something to do about every code', () => {
-    for (const text of Object.values(REMEDIATION)) expect(text).toMatch(/^[A-Z].{20,}\.$/)
+    for (const text of Object.values(REMEDIATION)) expect(text).toMatch(/^[A-Z`].{20,900}\.$/)
+  })
+
+  it('names files and labels in its commands that the manifests have', () => {
+    const texts = Object.values(REMEDIATION).join('\n')
+    const files = [...texts.matchAll(/dist\/(\S+\.yaml)/g)].map(([, name]) => name)
+    expect(readdirSync(new URL('../../../../dist/', import.meta.url))).toEqual(
+      expect.arrayContaining(files),
+    )
+    const jobs = manifests('Job').filter(
+      ({ metadata }) => metadata?.labels?.['app.kubernetes.io/component'] === 'crews',
+    )
+    expect(jobs).toHaveLength(1)
+  })
+
+  it('fills the names of the installation into remedies, and into nothing else', () => {
+    const name = createNaming({ RELEASE_NAME: 'acme', POD_NAMESPACE: 'prod' })
+    const text = '{release} in {namespace}'
+    expect(
+      name({ error: text, details: { remediation: text, warnings: [{ remediation: text }] } }),
+    ).toEqual({
+      error: text,
+      details: { remediation: 'acme in prod', warnings: [{ remediation: 'acme in prod' }] },
+    })
   })
 })
 
 interface Manifest {
   readonly kind?: string
-  readonly metadata?: { readonly name?: string }
+  readonly metadata?: { readonly name?: string; readonly labels?: Record<string, string> }
   readonly spec?: {
     readonly template?: {
       readonly spec: {

@@ -103,7 +103,7 @@ describe('the probe of a pod', () => {
       limits,
       environment: { platform: true, auth_provider: 'local', version: '1' },
       openDatabase: () => ({ sql, dispose: async () => {} }),
-      redact: (value) => value,
+      present: (value) => value,
       onRun: () => {},
     })
 

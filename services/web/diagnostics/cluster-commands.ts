@@ -1,0 +1,55 @@
+import type { WebConfig } from '../env.ts'
+
+/** Commands for a terminal. In each, `{release}` and `{namespace}` stand for those of the installation. */
+
+/** A task that a pod of web may run. */
+export const runInWeb = (task: string): string =>
+  `Run \`kubectl -n {namespace} exec deploy/{release}-web -- node build/tasks/main.js ${task}\` (\`npm run task -- ${task}\` from a clone)`
+
+/** The chart's Job for the crews has the rights to deploy them; a pod of web has not. */
+export const INSTALL_CREWS =
+  'Run `helm upgrade {release} dist/chart -n {namespace} --reuse-values`, which installs the crews again; with plain manifests, `kubectl -n {namespace} delete job -l app.kubernetes.io/component=crews` and then `kubectl -n {namespace} apply -f dist/12-crews.yaml`'
+
+export const installCrew = (task: string): string =>
+  `${INSTALL_CREWS}. \`kubectl -n {namespace} logs -l app.kubernetes.io/component=crews --all-containers\` says why a crew does not come online. Outside a cluster, run \`npm run task -- ${task}\`.`
+
+export interface TroubledCrews {
+  readonly namespace: string
+  /** Names of Deployments that do not exist. */
+  readonly missing: readonly string[]
+  /** Names of Deployments without a ready pod. */
+  readonly unready: readonly string[]
+}
+
+export function remedyForCrews({ namespace, missing, unready }: TroubledCrews): string {
+  const install = `${INSTALL_CREWS}. That also moves them after k8s_namespace_isolation was switched.`
+  const look = unready.map(
+    (name) =>
+      `Look at \`kubectl -n ${namespace} describe deployment ${name}\` and \`kubectl -n ${namespace} logs deployment/${name}\`.`,
+  )
+  return [...(missing.length > 0 ? [install] : []), ...look].join(' ')
+}
+
+export const ISOLATION_RIGHTS =
+  'The feature flag k8s_namespace_isolation is on, and web may not read the namespaces of organizations. Set crews.namespaceIsolation to true and upgrade, which grants the right, or switch the flag off under Platform settings.'
+
+const DEFAULT_NAME = 'platform'
+
+/** Fills the names of the installation into the remedies of a result, and changes nothing else. */
+export function createNaming({
+  RELEASE_NAME: release = DEFAULT_NAME,
+  POD_NAMESPACE: namespace = DEFAULT_NAME,
+}: Pick<WebConfig, 'RELEASE_NAME' | 'POD_NAMESPACE'>): <Value>(value: Value) => Value {
+  const fill = (text: string): string =>
+    text.replaceAll('{release}', release).replaceAll('{namespace}', namespace)
+  const visit = (value: unknown, key: string): unknown => {
+    if (typeof value === 'string') return key === 'remediation' ? fill(value) : value
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map((each) => visit(each, ''))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [name, visit(each, name)]),
+    )
+  }
+  // The shape stays: only texts change.
+  return <Value>(value: Value) => visit(value, '') as Value
+}
