@@ -59,7 +59,9 @@ describe('oauth', () => {
 
   it('is unknown to web while it is off, so that the report skips it (2.3)', () => {
     const [web] = deployment('web', { oauth: { enabled: false } }).spec.template.spec.containers
-    expect(Object.keys(variables(web)).filter((name) => name.includes('OAUTH'))).toEqual([])
+    expect(Object.keys(variables(web)).filter((name) => name.startsWith('PLATFORM_OAUTH'))).toEqual(
+      [],
+    )
   })
 })
 
