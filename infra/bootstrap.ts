@@ -3,7 +3,7 @@ import { Construct } from 'constructs'
 import type { BootstrapEnv } from '../services/tasks/env.ts'
 import { also } from './kit/also.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
-import { env, podField } from './kit/env.ts'
+import { env, podField, setWhen } from './kit/env.ts'
 import { platformImage, pullSecretOf, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
 import { labels } from './kit/labels.ts'
@@ -13,13 +13,13 @@ import { keptSecret, overridesSecret, platformSecret } from './kit/secret-keys.t
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
 import { beforeBootstrap } from './secrets.ts'
-import { any, isSet, not, pick, revision, text } from './template/operators.ts'
+import { any, isSet, not, revision, text } from './template/operators.ts'
 import { create, home } from './kit/create.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { collector, dbProxy, envVars, oauth, rbac } = values
-const { existingSecret: _, ...overrides } = values.secrets
+const { existingSecret: _, revision: __, ...overrides } = values.secrets
 
 /**
  * Fills the keys that the platform's Secret lacks, once for each change of the install. Pods that come before it wait for their
@@ -108,10 +108,9 @@ const pod = () => ({
         POD_NAMESPACE: podField('metadata.namespace'),
         PLATFORM_SECRET: platformSecret,
         PLATFORM_SECRET_KEPT: keptSecret,
-        PLATFORM_SECRET_OVERRIDES: pick(
+        PLATFORM_SECRET_OVERRIDES: setWhen(
           any(...Object.values(overrides).map(isSet)),
           overridesSecret,
-          '',
         ),
         PLATFORM_SECRET_KEYS: text`PLATFORM_DEBUG_TOKEN,SECRET_KEY_BASE${also(
           oauth.enabled,

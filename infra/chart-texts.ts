@@ -61,6 +61,11 @@ other pod passes "restricted". Set buildkit.enabled to false if you do not build
 Do not upgrade with --force or --force-replace: it empties the Secret {{ .Release.Name }}-secrets. The keys that seal stored
 data are put back from {{ .Release.Name }}-keys; everything else is generated anew. Keep a backup of both Secrets.
 {{- end }}
+{{- if .Values.dbProxy.autoIamAuthn }}
+
+With IAM authentication the database user needs grants on the schema, its tables and its sequences in both databases;
+the chart's README has the statements, under "Databases".
+{{- end }}
 {{- if .Values.networkPolicy.enabled }}
 
 NetworkPolicies are in place: metrics are read from the namespace {{ .Values.networkPolicy.monitoringNamespace }} alone.
@@ -107,6 +112,24 @@ crews along; namespaces of organizations, and crews in a namespace of yours, go 
 
     kubectl delete namespace -l platform/home=platform
     kubectl -n NAMESPACE delete deployment,service,secret,networkpolicy -l platform/home=platform
+
+## Databases
+
+An external server must have both databases, with all privileges for the user, before the install. With IAM authentication
+(\`dbProxy.autoIamAuthn\`) privileges on the database alone do not reach the schema. In each of the two databases run, as its
+owner and with the name of the IAM user:
+
+    grant all on schema public to "platform@example-project.iam";
+    grant all on all tables in schema public to "platform@example-project.iam";
+    grant all on all sequences in schema public to "platform@example-project.iam";
+    alter default privileges in schema public grant all on tables to "platform@example-project.iam";
+    alter default privileges in schema public grant all on sequences to "platform@example-project.iam";
+
+Traces may have a server of their own, \`collector.database.host\`: for isolation, backups of their own, or high volume.
+In the chart's own PostgreSQL they take half of the volume at the most, unless \`collector.config.maxStorageBytes\` says more.
+
+Change \`secrets.revision\` after you have changed a Secret by hand, or the content of \`secrets.existingSecret\`: the pods that
+read it restart. With plain manifests \`kubectl -n platform rollout restart deployment\` does the same.
 
 ## Network
 

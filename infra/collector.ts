@@ -2,11 +2,10 @@ import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
-import { databaseEnv, waitForPostgres } from './kit/database.ts'
+import { collectorDatabaseEnv, hasOwnTraceServer, waitForPostgres } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
-import { env } from './kit/env.ts'
+import { env, setWhen } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
-import { scrapedAt } from './kit/metrics.ts'
 import { nameOf } from './kit/names.ts'
 import { healthProbes } from './kit/probes.ts'
 import { initResources, resourcesOf } from './kit/resources.ts'
@@ -14,7 +13,7 @@ import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { digits, pick, text } from './template/operators.ts'
+import { all, digits, isSet, not, pick, text } from './template/operators.ts'
 import { values } from './values.ts'
 
 const { collector, postgres, envVars } = values
@@ -39,15 +38,15 @@ export class Collector extends Construct {
       component: 'collector',
       replicas: replicasOf(collector),
       pods: collector,
+      metricsPort: collector.metricsPort,
       annotations: {
-        ...scrapedAt(collector.metricsPort),
         ...secretsChecksum('COLLECTOR_JWT_SECRET', 'COLLECTOR_JWT_SECRET_PREVIOUS', 'DB_PASSWORD'),
       },
       pod: {
         imagePullSecrets: databasePodPullSecrets(collectorImage),
         securityContext: podSecurity(PLATFORM_USER),
         terminationGracePeriodSeconds: 30,
-        initContainers: [dbProxySidecar(), waitForPostgres(), migrate()],
+        initContainers: [dbProxySidecar(), waitForPostgres(isInCluster), migrate()],
         containers: [receiver()],
         volumes: [tmp.volume, ...caVolumes],
       },
@@ -58,9 +57,12 @@ export class Collector extends Construct {
 
 const tmp = scratch('/tmp')
 
+/** Whether traces are in the chart's own PostgreSQL. */
+const isInCluster = all(postgres.enabled, not(hasOwnTraceServer))
+
 /** What the service and its migration both read. */
 const variables = {
-  ...databaseEnv(postgres.collectorDatabase),
+  ...collectorDatabaseEnv,
   LOG_LEVEL: envVars.LOG_LEVEL,
   COLLECTOR_JWT_SECRET: fromSecret('COLLECTOR_JWT_SECRET'),
 }
@@ -72,7 +74,7 @@ const migrate = () => ({
   command: ['node', 'build/collector/main.js', 'migrate'],
   env: env<CollectorEnv>({
     ...variables,
-    COLLECTOR_CREATE_DATABASE: pick(postgres.enabled, 'true', 'false'),
+    COLLECTOR_CREATE_DATABASE: pick(isInCluster, 'true', 'false'),
   }),
   resources: initResources,
   volumeMounts: [tmp.mount, caMount],
@@ -94,6 +96,11 @@ const receiver = () => ({
     STORAGE_TYPE: collector.config.storageType,
     SINK_TYPE: collector.config.sinkType,
     RETENTION_WEEKS: collector.config.retentionWeeks,
+    COLLECTOR_MAX_STORAGE_BYTES: setWhen(
+      isSet(collector.config.maxStorageBytes),
+      collector.config.maxStorageBytes,
+    ),
+    COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, postgres.storage.size),
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
   }),
   ...healthProbes,

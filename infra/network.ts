@@ -99,7 +99,7 @@ class Incoming extends Policy {
 
 const from = (callers: Callers, port: string) => ({
   from: callers,
-  ports: [{ port: k8s.IntOrString.fromString(port) }],
+  ports: [{ protocol: 'TCP', port: k8s.IntOrString.fromString(port) }],
 })
 
 const pods = (component: string) => ({ podSelector: { matchLabels: selectorLabels(component) } })
@@ -146,7 +146,10 @@ const databaseClients = [
   pods('setup'),
   when<k8s.NetworkPolicyPeer>(crews.install, pods('crews')),
   when<k8s.NetworkPolicyPeer>(oauth.enabled, pods('oauth')),
-  when<k8s.NetworkPolicyPeer>(collector.enabled, pods('collector')),
+  when<k8s.NetworkPolicyPeer>(
+    all(collector.enabled, not(isSet(collector.database.host))),
+    pods('collector'),
+  ),
 ]
 
 const toDatabase = [
@@ -159,10 +162,13 @@ const toDatabase = [
   },
   when<k8s.NetworkPolicyEgressRule>(postgres.enabled, {
     to: [pods('postgres')],
-    ports: [{ port: k8s.IntOrString.fromNumber(5432) }],
+    ports: [{ protocol: 'TCP', port: k8s.IntOrString.fromNumber(5432) }],
   }),
   when<k8s.NetworkPolicyEgressRule>(all(not(postgres.enabled), not(dbProxy.enabled)), {
-    ports: [{ port: intOrString(envVars.DB_PORT) }],
+    ports: [{ protocol: 'TCP', port: intOrString(envVars.DB_PORT) }],
+  }),
+  when<k8s.NetworkPolicyEgressRule>(isSet(collector.database.host), {
+    ports: [{ protocol: 'TCP', port: intOrString(collector.database.port) }],
   }),
   // The proxy asks for its identity and its instance at addresses of the cloud provider.
   when<k8s.NetworkPolicyEgressRule>(dbProxy.enabled, {}),

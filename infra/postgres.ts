@@ -32,7 +32,7 @@ export class Postgres extends Construct {
         targetPort: k8s.IntOrString.fromString('postgres'),
       },
     ])
-    create(this, k8s.KubeStatefulSet, {
+    create(this, CompleteStatefulSet, {
       metadata: { name: nameOf('postgres'), labels: labels('postgres') },
       spec: {
         replicas: 1,
@@ -56,6 +56,24 @@ export class Postgres extends Construct {
   }
 }
 
+/**
+ * With its claims as the server completes them, which an apply compares as a whole. The types know a template as a claim without
+ * a kind and a status, and would drop both.
+ */
+class CompleteStatefulSet extends k8s.KubeStatefulSet {
+  static override manifest(props: k8s.KubeStatefulSetProps): unknown {
+    const manifest = super.manifest(props)
+    const { volumeClaimTemplates } = manifest.spec
+    manifest.spec.volumeClaimTemplates = volumeClaimTemplates.map((claim: object) => ({
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      ...claim,
+      status: { phase: 'Pending' },
+    }))
+    return manifest
+  }
+}
+
 const sockets = scratch('/var/run/postgresql')
 const tmp = scratch('/tmp')
 
@@ -63,6 +81,7 @@ const dataClaim = () => ({
   metadata: { name: 'data' },
   spec: {
     accessModes: ['ReadWriteOnce'],
+    volumeMode: 'Filesystem',
     storageClassName: whenSet(postgres.storage.className),
     resources: { requests: { storage: quantity(postgres.storage.size) } },
   },

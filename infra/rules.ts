@@ -155,6 +155,16 @@ export const rules: readonly Rule[] = [
     matches('^v?(0[.][0-9]+|1[.]([0-9]|1[01]))([^0-9].*)?$', image.tag),
   ),
   refuse(
+    'collector.database.passwordSecret is required with collector.database.host',
+    isSet(collector.database.host),
+    not(isSet(collector.database.passwordSecret)),
+  ),
+  refuse(
+    'collector.database.host needs dbProxy.enabled: false: the proxy leads to one server for all',
+    isSet(collector.database.host),
+    dbProxy.enabled,
+  ),
+  refuse(
     'dbProxy.enabled needs postgres.enabled: false: the proxy is for a managed database',
     dbProxy.enabled,
     postgres.enabled,

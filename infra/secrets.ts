@@ -9,7 +9,7 @@ import { overridesSecret, platformSecret } from './kit/secret-keys.ts'
 import { extraEnvVars } from './kit/extras.ts'
 import { values } from './values.ts'
 
-const { existingSecret, ...overrides } = values.secrets
+const { existingSecret, revision: _, ...overrides } = values.secrets
 
 /** Argo CD must have these before the bootstrap Job runs. */
 export const beforeBootstrap = { 'argocd.argoproj.io/sync-wave': '-2' }

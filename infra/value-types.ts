@@ -243,6 +243,16 @@ export const formerSecret = (doc: string): StringField =>
     expected: 'at least 32 printable ASCII characters without spaces, or ""',
   })
 
+/** The name of a PostgreSQL role. */
+export const databaseUser = (value: string, doc: string): StringField =>
+  string(value, doc, {
+    pattern: /^[A-Za-z_][A-Za-z0-9_.@-]{0,62}$/,
+    expected: 'a PostgreSQL role name',
+  })
+
+/** How connections to an external PostgreSQL are encrypted. */
+export const sslMode = (doc: string) => word(['disable', 'require', 'verify-full'], 'require', doc)
+
 /** The name of a PostgreSQL database. */
 export const databaseName = (value: string, doc: string): StringField =>
   string(value, doc, {

@@ -62,13 +62,8 @@ export const schema = {
     ),
     DB_PORT: port(5432, 'Port of PostgreSQL.'),
     DB_NAME: type.databaseName('platform', 'The main application database.'),
-    DB_USER: string('platform', 'Database user, shared by all components.', {
-      pattern: /^[A-Za-z_][A-Za-z0-9_.@-]{0,62}$/,
-      expected: 'a PostgreSQL role name',
-    }),
-    DB_SSLMODE: word(
-      ['disable', 'require', 'verify-full'],
-      'require',
+    DB_USER: type.databaseUser('platform', 'Database user, shared by all components.'),
+    DB_SSLMODE: type.sslMode(
       'How connections to an external PostgreSQL are encrypted. Inside the cluster and behind the proxy they are not.',
     ),
   }),
@@ -95,6 +90,10 @@ export const schema = {
     {
       existingSecret: type.objectName(
         'Secret of your own with all keys below; the chart then generates nothing.',
+      ),
+      revision: string(
+        '',
+        'Any text. Change it after you have changed a Secret by hand: the pods that read secrets restart.',
       ),
       PLATFORM_DEBUG_TOKEN: type.token(
         'Token for `GET /health/debug`; one of fewer than 32 characters may be guessed.',
@@ -142,6 +141,13 @@ export const schema = {
     ...type.pods,
   }),
 
+  runs: group('The runs of automations.', {
+    retentionDays: integer(90, 'Days for which runs that ended are kept, with their progress.', {
+      min: 1,
+      max: 36_500,
+    }),
+  }),
+
   worker: group('Worker: runs the automations.', {
     replicaCount: type.replicas('worker'),
     port: port(3001, 'HTTP port for `/health` and `/metrics`.'),
@@ -159,9 +165,9 @@ export const schema = {
       max: 86_400,
     }),
     drainSeconds: integer(
-      15,
-      'How long runs may go on when a worker stops, before another one takes them up.',
-      { min: 0, max: 20 },
+      300,
+      'How long runs may go on when a worker stops, before another one takes them up. Its pod may take that long to end.',
+      { min: 0, max: 86_400 },
     ),
     autoscaling: type.autoscaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
@@ -209,7 +215,29 @@ export const schema = {
             digits: { min: 1, max: 5200 },
           },
         ),
+        maxStorageBytes: string(
+          '',
+          'Bytes that traces may take: above it the oldest day goes before its time. Empty means half of `postgres.storage.size`, so that traces never fill the volume that sign-in needs, and no limit on an external server.',
+          {
+            pattern: /^([1-9][0-9]{6,15})?$/,
+            expected: 'bytes as a string of digits, one megabyte or more, or ""',
+          },
+        ),
       }),
+      database: group(
+        'A PostgreSQL server for the traces alone. The database `postgres.collectorDatabase` must exist there.',
+        {
+          host: string('', 'Host. Empty means the server of the platform.', {
+            pattern: /^([A-Za-z0-9][A-Za-z0-9.-]*)?$/,
+            expected: 'a host name or address, or ""',
+          }),
+          port: port(5432, 'Port.'),
+          user: type.databaseUser('collector', 'User with all privileges on the database.'),
+          passwordSecret: type.objectName('Secret of yours with the password of that user.'),
+          passwordKey: type.dataKey('password', 'Key in that Secret.'),
+          sslMode: type.sslMode('How connections to that server are encrypted.'),
+        },
+      ),
       resources: type.resources({ cpu: '500m', memory: '512Mi' }, { cpu: '100m', memory: '128Mi' }),
       ...type.pods,
     },

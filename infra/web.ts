@@ -9,8 +9,7 @@ import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, podField, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
-import { platformImage, runs } from './kit/image.ts'
-import { scrapedAt } from './kit/metrics.ts'
+import { platformImage, platformVersion, runs } from './kit/image.ts'
 import { release } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { reachableProbes } from './kit/probes.ts'
@@ -20,7 +19,7 @@ import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
 import { oauthUrl } from './oauth.ts'
-import { builtIn, digits, isSet, text } from './template/operators.ts'
+import { digits, isSet, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -41,8 +40,8 @@ export class Web extends Construct {
       component: 'web',
       replicas: replicasOf(web),
       pods: web,
+      metricsPort: web.metricsPort,
       annotations: {
-        ...scrapedAt(web.metricsPort),
         ...secretsChecksum(
           'PLATFORM_DEBUG_TOKEN',
           'SECRET_KEY_BASE',
@@ -106,13 +105,14 @@ const server = () => ({
     LOG_LEVEL: envVars.LOG_LEVEL,
     PLATFORM_SELF_HOSTED: 'true',
     PLATFORM_PROVIDER: envVars.PLATFORM_PROVIDER,
-    PLATFORM_VERSION: builtIn('Chart.AppVersion'),
+    PLATFORM_VERSION: platformVersion,
     PLATFORM_BASE_URL: envVars.PLATFORM_BASE_URL,
     PLATFORM_API_PREFIX: envVars.PLATFORM_API_PREFIX,
     PLATFORM_DEBUG_TOKEN: fromSecret('PLATFORM_DEBUG_TOKEN'),
     ...secretKeyBase,
     TRUSTED_PROXIES: digits(web.trustedProxies),
     ...signInEnv,
+    AUTOMATION_OAUTH_STALE_HOURS: digits(outgoing.oauthStaleHours),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
     AUTOMATION_OAUTH_PRIVATE_ORIGINS: setWhen(
       isSet(outgoing.oauthPrivateOrigins),

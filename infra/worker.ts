@@ -5,8 +5,7 @@ import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
-import { platformImage, runs } from './kit/image.ts'
-import { scrapedAt } from './kit/metrics.ts'
+import { platformImage, platformVersion, runs } from './kit/image.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
@@ -14,10 +13,10 @@ import { fromSecret, secretKeyBase, secretsChecksum } from './kit/secret-keys.ts
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createServiceAccount, scratch } from './kit/workload.ts'
-import { builtIn, digits } from './template/operators.ts'
+import { digits, plus } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { worker, collector, envVars } = values
+const { worker, collector, envVars, runs: history } = values
 
 /** Runs the automations that the API starts. */
 export class Worker extends Construct {
@@ -28,8 +27,8 @@ export class Worker extends Construct {
       component: 'worker',
       replicas: replicasOf(worker),
       pods: worker,
+      metricsPort: worker.port,
       annotations: {
-        ...scrapedAt(worker.port),
         ...secretsChecksum(
           'SECRET_KEY_BASE',
           'SECRET_KEY_BASE_PREVIOUS',
@@ -40,6 +39,8 @@ export class Worker extends Construct {
       },
       pod: {
         ...platformPod(secretKeyBase),
+        // Runs in hand, and then what has to be told of them.
+        terminationGracePeriodSeconds: plus(worker.drainSeconds, 30),
         containers: [runner()],
         volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
       },
@@ -60,12 +61,13 @@ const runner = () => ({
     ...databaseEnv(envVars.DB_NAME),
     PORT: digits(worker.port),
     LOG_LEVEL: envVars.LOG_LEVEL,
-    PLATFORM_VERSION: builtIn('Chart.AppVersion'),
+    PLATFORM_VERSION: platformVersion,
     ...secretKeyBase,
     WORKER_CONCURRENCY: digits(worker.concurrency),
     CREW_PATIENCE_SECONDS: digits(worker.crewPatienceSeconds),
     EXECUTION_TIMEOUT_SECONDS: digits(worker.executionTimeoutSeconds),
     WORKER_DRAIN_SECONDS: digits(worker.drainSeconds),
+    RUNS_RETENTION_DAYS: digits(history.retentionDays),
     COLLECTOR_URL: setWhen(collector.enabled, collectorUrl),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
   }),

@@ -47,8 +47,11 @@ export function env<Env>(variables: NoInfer<VariablesOf<Env>>): EnvVars {
 }
 
 function entriesOf(name: string, variable: Source | Choice | When<Source>): EnvVars {
-  const entry = (source: Source) =>
-    isReference(source) ? { name, valueFrom: source.valueFrom } : { name, value: source }
+  const entry = (source: Source) => {
+    if (isReference(source)) return { name, valueFrom: source.valueFrom }
+    // The server keeps no empty value: it would differ with each apply.
+    return source === '' ? { name } : { name, value: source }
+  }
   if (variable instanceof When) return [when<k8s.EnvVar>(variable.condition, entry(variable.inner))]
   if (!isChoice(variable)) return [entry(variable)]
   const { condition, yes, no } = variable
@@ -74,5 +77,6 @@ export const setWhen = (condition: Condition, source: Source): When<Source> =>
 
 /** A field of the pod itself. */
 export const podField = (fieldPath: string): Reference => ({
-  valueFrom: { fieldRef: { fieldPath } },
+  // As the server completes it, so that an apply changes nothing.
+  valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } },
 })

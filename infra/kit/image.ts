@@ -62,6 +62,12 @@ export const platformImage = imageOf(
   values.image,
   orElse(values.image.tag, builtIn('Chart.AppVersion')),
 )
+/** What is deployed of the platform: the tag, or a digest that stands alone. */
+export const platformVersion = helper(
+  'platform.version',
+  orElse(values.image.tag, orElse(values.image.digest, builtIn('Chart.AppVersion'))),
+)
+
 export const collectorImage = imageOf('collector', values.collector.image)
 export const postgresImage = imageOf('postgres', values.postgres.image)
 export const dbProxyImage = imageOf('dbProxy', values.dbProxy.image)

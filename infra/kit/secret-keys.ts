@@ -1,10 +1,11 @@
+import type { Val } from '../template/expression.ts'
 import { any, helper, isSet, orElse, pick, sha256 } from '../template/operators.ts'
 import { values } from '../values.ts'
 import { setWhen } from './env.ts'
 import type { Reference } from './env.ts'
 import { nameOf } from './names.ts'
 
-const { existingSecret, ...overrides } = values.secrets
+const { existingSecret, revision, ...overrides } = values.secrets
 
 export type SecretKey = keyof typeof overrides
 
@@ -17,6 +18,13 @@ export const keptSecret = nameOf('keys')
 /** Where the operator's own values are. */
 export const overridesSecret = nameOf('secrets-overrides')
 
+/** The Secret that holds a key: the operator's own value where there is one, or else the generated one. */
+export const secretName = (key: SecretKey): Val<string> =>
+  helper(
+    `platform.secretName.${key}`,
+    pick(isSet(overrides[key]), overridesSecret, orElse(existingSecret, platformSecret)),
+  )
+
 /** A key of the platform's secrets: the operator's own value where there is one, or else the generated one. */
 export const fromSecret = (
   key: SecretKey,
@@ -24,10 +32,7 @@ export const fromSecret = (
 ): Reference => ({
   valueFrom: {
     secretKeyRef: {
-      name: helper(
-        `platform.secretName.${key}`,
-        pick(isSet(overrides[key]), overridesSecret, orElse(existingSecret, platformSecret)),
-      ),
+      name: secretName(key),
       key,
       optional,
     },
@@ -52,5 +57,5 @@ export const oauthEncryptionKey = {
 
 /** The pod annotation that restarts a workload when an operator changes one of its secrets (SPEC 5.1). */
 export const secretsChecksum = (...keys: readonly SecretKey[]) => ({
-  'checksum/secrets': sha256(existingSecret, ...keys.map((key) => overrides[key])),
+  'checksum/secrets': sha256(existingSecret, revision, ...keys.map((key) => overrides[key])),
 })

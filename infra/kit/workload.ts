@@ -8,6 +8,7 @@ import type { Exactly, When } from '../template/structure.ts'
 import { values } from '../values.ts'
 import type { Values } from '../values.ts'
 import { labels, selectorLabels } from './labels.ts'
+import { scrapedAt } from './metrics.ts'
 import { nameOf } from './names.ts'
 
 /** The values that say where the pods of a component may run, and what is written on them. */
@@ -63,6 +64,8 @@ interface Workload {
   /** @default rolled without a gap */
   readonly strategy?: Exactly<k8s.DeploymentStrategy>
   readonly annotations?: Readonly<Record<string, string | Val<string>>>
+  /** Where its pods serve `/metrics`. */
+  readonly metricsPort?: Val<number>
   readonly pod: Exactly<Omit<k8s.PodSpec, 'serviceAccountName'>>
   /** @default k8s.KubeDeployment */
   readonly kind?: typeof k8s.KubeDeployment
@@ -78,16 +81,21 @@ const WITHOUT_A_GAP = {
 
 /** A component without an identity of its own: spread over nodes, without access to the Kubernetes API. */
 export function createDeployment(scope: Construct, workload: Workload): void {
-  const { component, replicas, pods, annotations, pod } = workload
+  const { component, replicas, pods, annotations, metricsPort, pod } = workload
+  const scraped = metricsPort && scrapedAt(metricsPort)
   create(scope, workload.kind ?? k8s.KubeDeployment, {
-    metadata: { name: nameOf(component), labels: labels(component) },
+    metadata: {
+      name: nameOf(component),
+      labels: labels(component),
+      ...(scraped && { annotations: scraped }),
+    },
     spec: {
       replicas,
       revisionHistoryLimit: 5,
       strategy: workload.strategy ?? WITHOUT_A_GAP,
       selector: { matchLabels: selectorLabels(component) },
       template: {
-        metadata: podMetadata(component, pods, annotations),
+        metadata: podMetadata(component, pods, { ...scraped, ...annotations }),
         spec: {
           ...podDefaults(component, pods),
           topologySpreadConstraints: [

@@ -45,6 +45,7 @@ export const FUNCTIONS = {
   isSet: define((value) => truthy(value)),
   eq: define((a, b) => a === b),
   gt: define((a, b) => Number(a) > Number(b)),
+  add: define((a, b) => Number(a) + Number(b)),
   /** Sprig's order: the fallback first. */
   default: define((fallback = null, value = null) => (truthy(value) ? value : fallback)),
   ternary: define((yes = null, no = null, condition) => (truthy(condition) ? yes : no)),

@@ -49,6 +49,10 @@ export const equals = <T extends string | number>(a: Val<T>, b: In<NoInfer<T>>):
 export const exceeds = (value: Val<number>, bound: In<number>): Condition =>
   call('gt', 'boolean', [value.expression, lift(bound)])
 
+/** The sum of a number and a fixed one. */
+export const plus = (value: Val<number>, more: number): Val<number> =>
+  call('add', 'number', [value.expression, lift(more)])
+
 /** Several texts without the empty ones, each once. */
 export const distinct = (...texts: readonly Val<string>[]): Val<readonly string[]> => {
   const items: Expression = {

@@ -1,4 +1,4 @@
-import { group, string } from '../template/schema.ts'
+import { group, integer, string } from '../template/schema.ts'
 
 const origins = (doc: string) =>
   string('', doc, {
@@ -15,6 +15,11 @@ export const outgoing = group(
     ),
     oauthPrivateOrigins: origins(
       'Identity providers that "OAuth 2.0 for Automations" may name, such as `https://keycloak.corp:8443`; one with `http://` is read without TLS.',
+    ),
+    oauthStaleHours: integer(
+      24,
+      'Hours for which the last keys of an identity provider serve while it is unavailable; 0 means not at all.',
+      { min: 0, max: 24 },
     ),
   },
 )

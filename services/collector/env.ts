@@ -4,6 +4,30 @@ import { flag, integer, logLevel, optional, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 import { LARGEST_CAPACITY } from './admission.ts'
 
+const UNITS = { m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 } as const
+const BINARY_UNITS = {
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
+}
+const FACTORS: Readonly<Record<string, number>> = { '': 1, ...UNITS, ...BINARY_UNITS }
+
+/** An amount of bytes as Kubernetes writes it. */
+function quantity() {
+  const form = /^([0-9]+(?:\.[0-9]+)?)(Ki|Mi|Gi|Ti|Pi|Ei|m|k|M|G|T|P|E)?$/
+  return v.pipe(
+    v.string(),
+    v.regex(form, 'must be a quantity such as 20Gi'),
+    v.transform((written) => {
+      const [, amount, unit = ''] = form.exec(written) ?? []
+      return Math.floor(Number(amount) * (FACTORS[unit] ?? 1))
+    }),
+  )
+}
+
 export const collectorEnv = v.object({
   ...databaseEnv,
   PORT: v.optional(integer(0, 65_535), '8080'),
@@ -27,9 +51,17 @@ export const collectorEnv = v.object({
    * are taken. No limit when not set.
    */
   COLLECTOR_MAX_STORAGE_BYTES: optional(integer(1 << 20, 2 ** 50)),
+  /** The volume of the database, such as `20Gi`: without a limit of bytes, traces may take half of it. */
+  COLLECTOR_VOLUME_SIZE: optional(quantity()),
   /** Bytes of requests held at a time; 25 % of the memory limit when not set. */
   COLLECTOR_MEMORY_BYTES: optional(integer(1 << 20, LARGEST_CAPACITY)),
 })
+
+/** The bytes that traces may take; undefined for no limit. */
+export function storageLimit(config: CollectorConfig): number | undefined {
+  const { COLLECTOR_MAX_STORAGE_BYTES: given, COLLECTOR_VOLUME_SIZE: volume } = config
+  return given ?? (volume === undefined ? undefined : Math.floor(volume / 2))
+}
 
 export type CollectorEnv = EnvOf<typeof collectorEnv>
 export type CollectorConfig = v.InferOutput<typeof collectorEnv>

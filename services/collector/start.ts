@@ -18,7 +18,7 @@ import { createAuthorization } from './authorization.ts'
 import type { Authorization } from './authorization.ts'
 import { createClock } from './clock.ts'
 import type { Clock } from './clock.ts'
-import { collectorEnv } from './env.ts'
+import { collectorEnv, storageLimit } from './env.ts'
 import type { CollectorConfig } from './env.ts'
 import { createHealth } from './health.ts'
 import type { Health } from './health.ts'
@@ -242,7 +242,7 @@ async function openStorage(parts: Parts): Promise<void> {
   const retentionWeeks = config.RETENTION_WEEKS
   const common = { address, partitions, health, metrics, log, now, clock, retentionWeeks }
   const { spaceCheckMs } = parts
-  const maxStorageBytes = config.COLLECTOR_MAX_STORAGE_BYTES
+  const maxStorageBytes = storageLimit(config)
   const guard = createDropGuard({ clock, log })
   const work = { sql, guard, maxStorageBytes, spaceCheckMs, signal: stopping.signal }
   const background = { ...common, ...work }

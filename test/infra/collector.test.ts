@@ -48,7 +48,12 @@ describe('the collector Deployment (2.6, 4.6, 5.4, 8)', () => {
     expect(readinessProbe.periodSeconds).toBe(5)
   })
 
-  it('carries the scrape annotations, with the metrics port that is set (4.6)', () => {
+  it('carries the scrape annotations, as do its pods, with the metrics port that is set (4.6)', () => {
+    expect(collector().metadata.annotations).toEqual({
+      'prometheus.io/scrape': 'true',
+      'prometheus.io/path': '/metrics',
+      'prometheus.io/port': '9090',
+    })
     expect(collector().spec.template.metadata.annotations).toMatchObject({
       'prometheus.io/scrape': 'true',
       'prometheus.io/path': '/metrics',
@@ -285,8 +290,7 @@ describe('how the collector reaches its database (2.6, appendix)', () => {
       const service = container(pod, name)
       expect(variable(service, 'DB_HOST').value).toBe(expected.host)
       const password = variable(service, 'DB_PASSWORD')
-      if (expected.password === 'empty')
-        expect(password).toEqual({ name: 'DB_PASSWORD', value: '' })
+      if (expected.password === 'empty') expect(password).toEqual({ name: 'DB_PASSWORD' })
       else expect(password.valueFrom.secretKeyRef.key).toBe('DB_PASSWORD')
     }
   })
@@ -330,6 +334,55 @@ describe('how the collector reaches its database (2.6, appendix)', () => {
       expect(() => manifests({ image: { tag } })).not.toThrow()
     },
   )
+
+  const OWN = {
+    collector: { database: { host: 'traces.example.com', port: 6432, passwordSecret: 'traces' } },
+  }
+
+  it('may have a server of its own, with its own user (appendix 3)', () => {
+    const objects = manifests({ collector: OWN.collector })
+    const pod = find(objects, 'Deployment', 'collector').spec.template
+    expect(pod.spec.initContainers.map(({ name }: Manifest) => name)).toEqual(['migrate'])
+    for (const service of containersOf(pod)) {
+      expect(variable(service, 'DB_HOST').value).toBe('traces.example.com')
+      expect(variable(service, 'DB_PORT').value).toBe('6432')
+      expect(variable(service, 'DB_USER').value).toBe('collector')
+      expect(variable(service, 'DB_SSLMODE').value).toBe('require')
+      expect(variable(service, 'DB_PASSWORD').valueFrom.secretKeyRef).toEqual({
+        name: 'traces',
+        key: 'password',
+      })
+    }
+    expect(variable(containersOf(pod)[0], 'COLLECTOR_CREATE_DATABASE').value).toBe('false')
+    const [web] = find(objects, 'Deployment', 'web').spec.template.spec.containers
+    expect(variable(web, 'DB_HOST').value).toBe('demo-postgres')
+    const { egress } = find(objects, 'NetworkPolicy', 'database').spec
+    expect(egress).toContainEqual({ ports: [{ protocol: 'TCP', port: 6432 }] })
+    const callers = find(objects, 'NetworkPolicy', 'postgres').spec.ingress[0].from
+    expect(JSON.stringify(callers)).not.toContain('collector')
+  })
+
+  it.each([
+    [
+      { collector: { database: { host: 'traces' } } },
+      'collector.database.passwordSecret is required',
+    ],
+    [{ ...PROXY, ...OWN }, 'collector.database.host needs dbProxy.enabled: false'],
+  ])('refuses %j', (overrides, told) => {
+    expect(() => manifests(overrides)).toThrow(told)
+  })
+
+  it('never fills the volume that sign-in needs: half of it is for traces, or what is said', () => {
+    const limits = (overrides: ValuesOverrides) =>
+      ['COLLECTOR_VOLUME_SIZE', 'COLLECTOR_MAX_STORAGE_BYTES'].map(
+        (name) => variable(main(overrides), name)?.value,
+      )
+    expect(limits({})).toEqual(['20Gi', undefined])
+    expect(limits({ collector: { config: { maxStorageBytes: '5000000000' } } })[1]).toBe(
+      '5000000000',
+    )
+    expect(limits(EXTERNAL)).toEqual([undefined, undefined])
+  })
 
   it('takes user and password from the shared values', () => {
     const service = main({ envVars: { DB_USER: 'shared' } })

@@ -169,7 +169,7 @@ describe('the network policies', () => {
       secrets: { DB_PASSWORD: 'x' },
     }
     expect(egress({})).toHaveLength(2)
-    expect(egress(external)[1]).toEqual({ ports: [{ port: 6543 }] })
+    expect(egress(external)[1]).toEqual({ ports: [{ protocol: 'TCP', port: 6543 }] })
     const proxied = { ...external, dbProxy: { enabled: true, instanceConnectionName: 'a:b:c' } }
     expect(egress(proxied)[1]).toEqual({})
   })

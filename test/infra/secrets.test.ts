@@ -52,6 +52,12 @@ describe('secrets.* overrides (5.1)', () => {
     expect(referencesTo(objects, 'SECRET_KEY_BASE')).toEqual(['demo-secrets'])
   })
 
+  it('restart all that read secrets when the operator says that one has changed', () => {
+    for (const name of ['web', 'worker', 'oauth', 'collector']) {
+      expect(checksumOf({ secrets: { revision: '2' } }, name)).not.toBe(checksumOf({}, name))
+    }
+  })
+
   it('restart the pods that use them, and no others', () => {
     expect(checksumOf(overrides, 'web')).not.toBe(checksumOf({}, 'web'))
     expect(checksumOf(overrides, 'worker')).toBe(checksumOf({}, 'worker'))

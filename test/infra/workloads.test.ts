@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
 import type { ValuesOverrides } from '../../infra/values.ts'
 import { contextOf } from '../../infra/render.ts'
 import { chartObjects, containersOf, find, manifests, podsOf, RELEASE } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
 import { restrictedViolations } from './support/pod-security.ts'
+
+const { version } = packageJson
 
 const deployment = (name: string, overrides: ValuesOverrides = {}): Manifest =>
   find(manifests(overrides), 'Deployment', name)
@@ -56,7 +59,9 @@ describe('oauth', () => {
 
   it('is unknown to web while it is off, so that the report skips it (2.3)', () => {
     const [web] = deployment('web', { oauth: { enabled: false } }).spec.template.spec.containers
-    expect(Object.keys(variables(web)).filter((name) => name.includes('OAUTH'))).toEqual([])
+    expect(Object.keys(variables(web)).filter((name) => name.startsWith('PLATFORM_OAUTH'))).toEqual(
+      [],
+    )
   })
 })
 
@@ -180,6 +185,37 @@ describe("the crews' Job", () => {
       },
     ])
     expect(settings(overrides)['CREW_IMAGE_PULL_FILE']).toBe('/etc/platform/pull/.dockerconfigjson')
+  })
+})
+
+describe('the worker', () => {
+  it('has as long to end as its runs may go on, and then some', () => {
+    const pod = (overrides: ValuesOverrides): Manifest =>
+      deployment('worker', overrides).spec.template.spec
+    expect(pod({}).terminationGracePeriodSeconds).toBe(330)
+    expect(variables(pod({}).containers[0])['WORKER_DRAIN_SECONDS']).toBe('300')
+    expect(pod({ worker: { drainSeconds: 0 } }).terminationGracePeriodSeconds).toBe(30)
+  })
+
+  it('keeps runs for as many days as said', () => {
+    const [container] = deployment('worker', { runs: { retentionDays: 7 } }).spec.template.spec
+      .containers
+    expect(variables(container)['RUNS_RETENTION_DAYS']).toBe('7')
+  })
+})
+
+describe('the version that web and worker tell (2.1, environment.version)', () => {
+  const digest = `sha256:${'a'.repeat(64)}`
+  it.each<[string, ValuesOverrides, string]>([
+    ["the chart's", {}, version],
+    ['the tag', { image: { tag: '1.14.2' } }, '1.14.2'],
+    ['the tag beside a digest', { image: { tag: '1.14.2', digest } }, '1.14.2'],
+    ['a digest alone', { image: { digest } }, digest],
+  ])('is %s', (_, overrides, expected) => {
+    for (const name of ['web', 'worker']) {
+      const [container] = deployment(name, overrides).spec.template.spec.containers
+      expect(variables(container)['PLATFORM_VERSION']).toBe(expected)
+    }
   })
 })
 

@@ -106,6 +106,7 @@ type TemplateFunction = (caller: Caller, ...args: readonly unknown[]) => unknown
 
 /** The functions that the chart calls, with the meaning that Go, Sprig and Helm give them. */
 export const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
+  add: (_, a, b) => Number(a) + Number(b),
   and: (_, ...args) => args.find((value) => !isTrue(value)) ?? args.at(-1),
   append: (_, list, item) => [...asList(list), item],
   base: (_, path) => text(path).replace(/\/+$/, '').split('/').at(-1) || (path === '' ? '.' : '/'),

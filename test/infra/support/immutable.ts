@@ -10,7 +10,7 @@ export function immutableParts({ kind, spec, type, roleRef }: Manifest): unknown
         selector: spec.selector,
         serviceName: spec.serviceName,
         podManagementPolicy: spec.podManagementPolicy ?? 'OrderedReady',
-        volumeClaimTemplates: spec.volumeClaimTemplates,
+        volumeClaimTemplates: spec.volumeClaimTemplates.map(withoutDefaults),
       }
     case 'Service':
       return { isHeadless: spec.clusterIP === 'None' }
@@ -25,6 +25,12 @@ export function immutableParts({ kind, spec, type, roleRef }: Manifest): unknown
     default:
       return undefined
   }
+}
+
+/** A claim without what the server completes, so that one that says it is the same as one that does not. */
+function withoutDefaults({ metadata, spec }: Manifest): unknown {
+  const { volumeMode: _, ...chosen } = spec
+  return { metadata, spec: chosen }
 }
 
 /** What an upgrade may not touch, by object. */

@@ -15,6 +15,10 @@ const FOREIGN = new Set([
 /** Fields that came after 1.28, on purpose. */
 const NEWER = new Set(['appArmorProfile'])
 
+/** Fields that the API knows in a claim template, and the assembly only in a claim of its own. */
+const OF_WHOLE_CLAIMS = new Set(['apiVersion', 'kind', 'status'])
+const isClaim = (path: string): boolean => /\.volumeClaimTemplates\.\d+$/.test(path)
+
 interface TypeReference {
   readonly primitive?: string
   readonly fqn?: string
@@ -57,6 +61,7 @@ function createCheck(packageJson: string, later: ReadonlySet<string> = new Set()
     const wrong = Object.entries(value).flatMap(([key, member]) => {
       const property = byField.get(key)
       if (later.has(key)) return []
+      if (isClaim(path) && OF_WHOLE_CLAIMS.has(key)) return []
       return property
         ? problems(property.type, member, `${path}.${key}`)
         : [`${path}.${key}: unknown field`]

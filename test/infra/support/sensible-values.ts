@@ -41,9 +41,17 @@ function separatePorts({ collector, dbProxy, envVars, oauth, web, worker }: Muta
   }
 }
 
-function completeDatabase({ postgres, dbProxy, envVars, secrets }: Mutable<Values>): void {
+function completeDatabase({
+  collector,
+  postgres,
+  dbProxy,
+  envVars,
+  secrets,
+}: Mutable<Values>): void {
   if (postgres.enabled) dbProxy.enabled = false
   if (!dbProxy.enabled) dbProxy.autoIamAuthn = false
+  if (dbProxy.enabled) collector.database.host = ''
+  collector.database.passwordSecret ||= 'traces'
   dbProxy.instanceConnectionName ||= 'project:region:instance'
   envVars.DB_HOST ||= 'db.example.com'
   if (!secrets.existingSecret) secrets.DB_PASSWORD ||= 'a password'
