@@ -9,6 +9,7 @@ import type {
   ListField,
   MapField,
   ObjectField,
+  QuantityField,
   Shape,
   StringField,
   TextRule,
@@ -83,9 +84,16 @@ class Checker {
         return this.texts(field, given, path)
       case 'object':
         return this.item(field, given, path)
-      default:
-        return accept(field, given) ?? this.refused(field, given, path) ?? field.default
+      case 'string':
+      case 'quantity':
+      case 'integer':
+      case 'boolean':
+        return this.whole(field, given, path)
     }
+  }
+
+  private whole(field: WholeField, given: unknown, path: string): Json {
+    return accept(field, given) ?? this.refused(field, given, path) ?? field.default
   }
 
   private nothing(field: Field, path: string): Json {
@@ -218,10 +226,14 @@ export function expectation(field: Exclude<Field, GroupField>): string {
     case 'integer':
       return `a whole number between ${field.min} and ${field.max}`
     case 'quantity':
-      return `a quantity such as "500m", 0.5 or "1Gi"${field.optional && field.default !== null ? ', or null for none' : ''}`
+      return expectedAmount(field)
     case 'string':
       return expectedText(field)
-    default:
+    case 'boolean':
+    case 'map':
+    case 'texts':
+    case 'object':
+    case 'list':
       return ALLOWED[field.kind]
   }
 }
@@ -233,6 +245,9 @@ const ALLOWED = {
   object: 'a map',
   list: 'a list',
 }
+
+const expectedAmount = (field: QuantityField): string =>
+  `a quantity such as "500m", 0.5 or "1Gi"${field.optional && field.default !== null ? ', or null for none' : ''}`
 
 function expectedText({ words = [], expected = 'a string' }: StringField): string {
   const [only, ...others] = words

@@ -150,7 +150,10 @@ function fieldSchema(field: Field): JsonObject {
       return field.name === undefined
         ? givenSchema(field)
         : { allOf: [{ $ref: `#/definitions/${field.name}` }] }
-    default:
+    case 'string':
+    case 'quantity':
+    case 'integer':
+    case 'boolean':
       return scalarSchema(field)
   }
 }
