@@ -111,9 +111,7 @@ export function arbitraryLeaf(field: LeafField): fc.Arbitrary<unknown> {
         maxLength: 3,
       })
     case 'object':
-      return field.required.length > 0
-        ? arbitraryItem(field)
-        : fc.oneof(fc.constant({}), arbitraryItem(field))
+      return arbitraryObject(field)
     case 'list':
       return fc.array(arbitraryItem(field), { maxLength: 3 })
     case 'string':
@@ -134,6 +132,20 @@ const AMOUNTS = fc.oneof(
   fc.constantFrom(...TEXT_AMOUNTS),
   fc.constantFrom(1, 0.5, 0.001, 1_073_741_824),
 )
+
+const objects = new WeakMap<ObjectField, fc.Arbitrary<unknown>>()
+
+/** Fifty of each, made once: they are deep, and making them costs more than using them. */
+function arbitraryObject(field: ObjectField): fc.Arbitrary<unknown> {
+  const known = objects.get(field) ?? objectsFor(field)
+  objects.set(field, known)
+  return known
+}
+
+function objectsFor(field: ObjectField): fc.Arbitrary<unknown> {
+  const samples = fc.sample(arbitraryItem(field), { numRuns: 50, seed: 1 })
+  return fc.constantFrom(...(field.required.length > 0 ? samples : [{}, ...samples]))
+}
 
 function arbitraryItem({ item, required, rules }: ListField | ObjectField): fc.Arbitrary<unknown> {
   const members = Object.entries(item).map(([key, field]) => {

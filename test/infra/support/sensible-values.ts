@@ -22,6 +22,14 @@ export function sensible(
   for (const { resources } of RESOURCEFUL.map((component) => values[component])) {
     boundRequests(resources)
   }
+  for (const { autoscaling, resources } of [
+    values.web,
+    values.worker,
+    values.oauth,
+    values.collector,
+  ]) {
+    if (autoscaling.enabled) resources.requests.cpu = '1m'
+  }
   values.extraSecretMounts = distinctMounts(values.extraSecretMounts)
   values.extraConfigMapMounts = distinctMounts(values.extraConfigMapMounts, '/config')
   return values as unknown as Record<string, unknown>
