@@ -2,10 +2,10 @@
 export const chartTest = `apiVersion: v1
 kind: Pod
 metadata:
-  name: {{ .Release.Name }}-test
+  name: {{ include "platform.fullname" . }}-test
   labels:
     app.kubernetes.io/name: platform
-    app.kubernetes.io/instance: {{ .Release.Name }}
+    app.kubernetes.io/instance: {{ .Release.Name | quote }}
     app.kubernetes.io/component: test
   annotations:
     helm.sh/hook: test
@@ -70,7 +70,7 @@ spec:
           )
       env:
         - name: WEB_URL
-          value: http://{{ .Release.Name }}-web:{{ .Values.web.servicePort }}
+          value: http://{{ include "platform.fullname" . }}-web:{{ .Values.web.servicePort }}
         - name: PLATFORM_DEBUG_TOKEN
           valueFrom:
             secretKeyRef:

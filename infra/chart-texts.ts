@@ -27,10 +27,10 @@ Pods that wait in ErrImagePull or ImagePullBackOff find no image at
 Build and push them from the repository with "npm run images", and set global.image.registry to where they are.
 
 Open it:
-  kubectl -n {{ .Release.Namespace }} port-forward service/{{ .Release.Name }}-web 3000:{{ .Values.web.servicePort }}
+  kubectl -n {{ .Release.Namespace }} port-forward service/{{ include "platform.fullname" . }}-web 3000:{{ .Values.web.servicePort }}
 
 Create the first administrator; the password is printed once:
-  kubectl -n {{ .Release.Namespace }} exec deployment/{{ .Release.Name }}-web -- node build/tasks/main.js users:create EMAIL
+  kubectl -n {{ .Release.Namespace }} exec deployment/{{ include "platform.fullname" . }}-web -- node build/tasks/main.js users:create EMAIL
 
 Ask from inside the cluster whether everything is well, and what is not:
   helm test {{ .Release.Name }} --namespace {{ .Release.Namespace }} --logs

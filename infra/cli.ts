@@ -15,7 +15,8 @@ Renders the Kubernetes manifests and the Helm chart.
   --out DIR         directory to replace (default: dist)
   --check           write nothing; fail when the directory is not what would be written
   --diff DIR        write nothing; say what would change in the manifests of a directory
-  --explain KEY     say what a value means, what it may be, and which templates use it
+  --explain KEY     say what a value means, what it may be, and which templates use it; list the
+                    members of a group
   --help            this text
 `
 
@@ -38,8 +39,10 @@ export async function run(
   const options = parse(args)
   if (options.help) return USAGE
   if (options.explain !== undefined) return explainValue(options.explain)
-  const overrides = await Promise.all((options.values ?? []).map(loadValuesFile))
-  const context = contextOf(overrides, { name: options.release, namespace: options.namespace })
+  const paths = options.values ?? []
+  const overrides = await Promise.all(paths.map(loadValuesFile))
+  const release = { name: options.release, namespace: options.namespace }
+  const context = contextOf(overrides, release, paths)
   if (options.diff !== undefined) {
     const changes = await describeChanges(options.diff, platformManifests(context))
     return changes === '' ? `nothing would change in ${options.diff}\n` : changes

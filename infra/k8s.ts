@@ -1,8 +1,8 @@
 /**
- * The API objects of Kubernetes 1.28 that the chart has, as cdk8s types them. Taken from where they are: the index of
+ * The API objects of Kubernetes 1.34 that the chart has, as cdk8s types them. Taken from where they are: the index of
  * the package loads more than that.
  */
-export type * from 'cdk8s-plus-28/lib/imports/k8s.js'
+export type * from 'cdk8s-plus-34/lib/imports/k8s.js'
 export {
   IntOrString,
   KubeClusterRole,
@@ -23,4 +23,4 @@ export {
   KubeServiceAccount,
   KubeStatefulSet,
   Quantity,
-} from 'cdk8s-plus-28/lib/imports/k8s.js'
+} from 'cdk8s-plus-34/lib/imports/k8s.js'

@@ -9,6 +9,8 @@ import type { Context } from './template/expression.ts'
 import { manifestsOf, renderManifests } from './template/manifests.ts'
 import type { Files } from './template/manifests.ts'
 import { mergeOverrides } from './template/merge.ts'
+import { originOf } from './template/origin.ts'
+import type { NamedValues } from './template/origin.ts'
 import { brokenRules } from './template/rules.ts'
 import { checkValues } from './template/validate.ts'
 import { ValuesError } from './template/values-error.ts'
@@ -22,8 +24,15 @@ export interface Release {
 
 const build = (app: App): PlatformChart => new PlatformChart(app)
 
-/** Lays overrides over the defaults, later ones over earlier ones. Raises `ValuesError` with every mistake. */
-export function contextOf(overrides: readonly unknown[], release: Release): Context {
+/**
+ * Lays overrides over the defaults, later ones over earlier ones. Raises `ValuesError` with every mistake, and with the names of
+ * the files where they are given.
+ */
+export function contextOf(
+  overrides: readonly unknown[],
+  release: Release,
+  names: readonly string[] = [],
+): Context {
   const { values, mistakes } = checkValues(schema, mergeOverrides(overrides))
   const context = {
     Values: values,
@@ -39,8 +48,14 @@ export function contextOf(overrides: readonly unknown[], release: Release): Cont
     ...mistakes.map(({ path, problem }) => `${path}: ${problem}`),
     ...brokenRules(rules, context, inDoubt),
   ]
-  if (all.length > 0) throw new ValuesError(all)
+  const files = names.map((name, index) => ({ name, values: overrides[index] }))
+  if (all.length > 0) throw new ValuesError(all.map((message) => withOrigin(message, files)))
   return context
+}
+
+function withOrigin(message: string, files: readonly NamedValues[]): string {
+  const origin = originOf(message, files)
+  return origin === undefined ? message : `${message} [${origin}]`
 }
 
 /** Every object of the deployment. */

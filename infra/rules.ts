@@ -1,4 +1,6 @@
+import { amounts } from './amounts.ts'
 import { hasIdentityProvider } from './identity-provider.ts'
+import { CA_DIRECTORY } from './kit/ca-bundle.ts'
 import { home } from './kit/create.ts'
 import { release } from './kit/names.ts'
 import { all, equals, exceeds, isSet, matches, not } from './template/operators.ts'
@@ -60,8 +62,9 @@ const besideSidecar = (ports: Ports): readonly Rule[] =>
 /** The combinations of values that make no sense together. */
 export const rules: readonly Rule[] = [
   refuse(
-    'The release name must be a letter followed by up to 39 lower-case letters, digits and dashes',
-    not(matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$', release)),
+    'The release name must be a letter followed by up to 52 lower-case letters, digits and dashes, unless fullnameOverride is set',
+    not(isSet(values.fullnameOverride)),
+    not(matches('^[a-z]([-a-z0-9]{0,51}[a-z0-9])?$', release)),
   ),
   refuse(
     'The namespace of the release is longer than 57 characters: set crews.namespace',
@@ -92,6 +95,13 @@ export const rules: readonly Rule[] = [
       exceeds(autoscaling.minReplicas, autoscaling.maxReplicas),
     ),
   ),
+  ...amounts,
+  {
+    lists: [values.extraSecretMounts, values.extraConfigMapMounts],
+    member: 'mountPath',
+    taken: ['/tmp', CA_DIRECTORY],
+    message: `extraSecretMounts and extraConfigMapMounts need a mountPath of its own for each, neither /tmp nor ${CA_DIRECTORY}`,
+  },
   refuse(
     'auth.passwords must be on while auth.provider is local: nobody could sign in',
     not(hasIdentityProvider),
@@ -168,6 +178,11 @@ export const rules: readonly Rule[] = [
     'dbProxy.enabled needs postgres.enabled: false: the proxy is for a managed database',
     dbProxy.enabled,
     postgres.enabled,
+  ),
+  refuse(
+    'envVars.DB_PORT must be 1024 or more while dbProxy.enabled is true: the sidecar listens there',
+    dbProxy.enabled,
+    not(exceeds(envVars.DB_PORT, 1023)),
   ),
   refuse(
     'dbProxy.instanceConnectionName is required while dbProxy.enabled is true',

@@ -1,19 +1,35 @@
-import { boolean, group, integer, list, map, object, string, word } from './template/schema.ts'
+import {
+  ANY_TEXT,
+  DOMAIN,
+  FOREIGN_KEY,
+  LABEL_KEY,
+  LABEL_VALUE,
+  NO_DOMAIN,
+  OBJECT_NAME,
+} from './kubernetes-names.ts'
+import {
+  boolean,
+  group,
+  integer,
+  list,
+  map,
+  optionalQuantity,
+  quantity,
+  string,
+  word,
+} from './template/schema.ts'
 import type { StringField } from './template/schema.ts'
+import { affinity } from './values/affinity.ts'
+import { tolerations } from './values/tolerations.ts'
 
 // Patterns are read by JavaScript here and by RE2 in Helm: only what both understand alike.
 const IMAGE_PATH = '[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*'
 
-/** The name of another Kubernetes object. */
-export const OBJECT_NAME = {
-  pattern: /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/,
-  expected: 'the name of a Kubernetes object',
-}
-
-/** The same, or nothing. */
+/** The name of another Kubernetes object, or nothing. */
 export const objectName = (doc: string): StringField =>
   string('', doc, {
     pattern: /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$/,
+    except: NO_DOMAIN,
     expected: 'the name of a Kubernetes object, or ""',
   })
 
@@ -38,15 +54,8 @@ export const imagePath = (value: string, doc: string): StringField =>
     expected: 'lower-case path components without a host or a tag, such as "team/collector"',
   })
 
-const quantity = (value: string, doc: string): StringField =>
-  string(value, doc, {
-    pattern: /^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$/,
-    expected: 'a quantity such as "500m" or "512Mi"',
-    digits: { min: 1, max: 999_999 },
-  })
-
 /** The size of a volume. */
-export const size = quantity
+export const size = (value: string, doc: string) => quantity(value, doc)
 
 /** The image of a component. An empty tag stands for the chart's own application version. */
 export const image = (name: string, tag: string, what: string) =>
@@ -80,57 +89,42 @@ interface Amounts {
   readonly memory: string
 }
 
+const DISK = 'Of the disk of its node, for logs and scratch files;'
+
 /** Limits and requests of a container. */
 export const resources = (limits: Amounts, requests: Amounts) =>
   group('Compute resources of each pod.', {
     limits: group('The most that a pod may use.', {
-      cpu: quantity(limits.cpu, 'CPU limit.'),
-      memory: quantity(limits.memory, 'Memory limit.'),
+      cpu: optionalQuantity(limits.cpu, 'CPU limit.'),
+      memory: optionalQuantity(limits.memory, 'Memory limit.'),
+      'ephemeral-storage': optionalQuantity(null, `${DISK} such as 1Gi.`),
     }),
     requests: group('What a node must have free for a pod.', {
-      cpu: quantity(requests.cpu, 'CPU request.'),
-      memory: quantity(requests.memory, 'Memory request.'),
+      cpu: optionalQuantity(requests.cpu, 'CPU request.'),
+      memory: optionalQuantity(requests.memory, 'Memory request.'),
+      'ephemeral-storage': optionalQuantity(null, `${DISK} such as 256Mi.`),
     }),
   })
 
-export const LABEL_KEY = {
-  pattern:
-    /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
-  expected: 'a key such as "example.com/role"',
-}
-
-const LABEL_VALUE = {
-  pattern: /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/,
-  expected: 'a label value: up to 63 letters, digits, dots, dashes and underscores',
-}
-
-const ANY_TEXT = { pattern: /^/, expected: 'a string' }
-
-/** Labels and annotations that the chart sets itself; a second one of the same name would be no valid YAML. */
-const OWN_KEYS = /^(app\.kubernetes\.io|checksum|prometheus\.io|platform)\//
-
 /** The pods of a component: where they may run, and what is written on them. */
 export const pods = {
-  nodeSelector: map('Node labels for pod placement.', { key: LABEL_KEY, value: LABEL_VALUE }),
-  tolerations: list('Node taints that the pods tolerate.', {
-    key: string('', 'Taint key.', LABEL_KEY),
-    operator: word(['Exists', 'Equal'], 'Equal', 'How key and value are compared.'),
-    value: string('', 'Taint value.', LABEL_VALUE),
-    effect: word(['NoSchedule', 'PreferNoSchedule', 'NoExecute'], 'NoSchedule', 'Taint effect.'),
-    tolerationSeconds: integer(0, 'How long a NoExecute taint is tolerated.', {
-      min: 0,
-      max: 999_999,
-    }),
+  nodeSelector: map('Node labels for pod placement.', {
+    key: LABEL_KEY,
+    value: LABEL_VALUE,
+    example: { 'kubernetes.io/arch': 'amd64' },
   }),
-  affinity: object('Affinity of the pods, as in a pod specification.'),
+  tolerations,
+  affinity,
   priorityClassName: objectName('Priority class of the pods.'),
   podLabels: map('More labels of the pods.', {
-    key: { ...LABEL_KEY, except: OWN_KEYS },
+    key: FOREIGN_KEY,
     value: LABEL_VALUE,
+    example: { team: 'automation' },
   }),
   podAnnotations: map('More annotations of the pods.', {
-    key: { ...LABEL_KEY, except: OWN_KEYS },
+    key: FOREIGN_KEY,
     value: ANY_TEXT,
+    example: { 'example.com/owner': 'team automation' },
   }),
 }
 
@@ -153,20 +147,18 @@ export const autoscaling = group(
 )
 
 /** Files of the operator's own in the containers of our programs. */
-export const mounts = (what: string) =>
+export const mounts = (what: string, example: { name: string; mountPath: string }) =>
   list(
-    `${what} to mount, such as certificates.`,
+    `${what} to mount into web, worker and oauth, such as certificates: each key becomes a file.`,
     {
-      name: string('', `Name of the ${what.replace(/s$/, '')}.`, {
-        pattern: /^[a-z0-9]([a-z0-9-]{0,50}[a-z0-9])?$/,
-        expected: 'a name of up to 52 lower-case letters, digits and dashes',
-      }),
-      mountPath: string('', 'Directory in the container.', {
-        pattern: /^\/[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/,
+      name: string('', `Name of the ${what.replace(/s$/, '')}.`, OBJECT_NAME),
+      mountPath: string('', 'Directory in the container; one of its own for each.', {
+        pattern: /^(\/[A-Za-z0-9._-]+)+$/,
+        except: /\/\.{1,2}(\/|$)/,
         expected: 'an absolute path',
       }),
     },
-    ['name', 'mountPath'],
+    { required: ['name', 'mountPath'], example: [example] },
   )
 
 /** An http(s) URL. */
@@ -196,8 +188,9 @@ export const namespace = (value: string, doc: string): StringField =>
 /** A host name that users reach, or nothing. */
 export const hostname = (doc: string): StringField =>
   string('', doc, {
-    pattern: /^([a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)?$/,
-    expected: 'a host name such as "platform.example.com", or ""',
+    pattern: new RegExp(`^((\\*\\.)?${DOMAIN})?$`),
+    except: /^.{254}|^([0-9]+\.){3}[0-9]+$/,
+    expected: 'a host name such as "platform.example.com" or "*.example.com", or ""',
   })
 
 /** A length of time as Prometheus writes it. */
@@ -212,17 +205,19 @@ export const replicas = (what: string) =>
   integer(1, `Number of ${what} pods.`, { min: 0, max: 1000 })
 
 /** Annotations of Kubernetes objects. */
-export const annotations = (doc: string) => map(doc, { key: LABEL_KEY, value: ANY_TEXT })
+export const annotations = (doc: string, example: Readonly<Record<string, string>>) =>
+  map(doc, { key: LABEL_KEY, value: ANY_TEXT, example })
 
 /** Labels of Kubernetes objects, beside those that the chart sets. */
-export const labels = (doc: string) =>
-  map(doc, { key: { ...LABEL_KEY, except: OWN_KEYS }, value: LABEL_VALUE })
+export const labels = (doc: string, example: Readonly<Record<string, string>>) =>
+  map(doc, { key: FOREIGN_KEY, value: LABEL_VALUE, example })
 
 /** Environment variables. */
-export const variables = (doc: string) =>
+export const variables = (doc: string, example: Readonly<Record<string, string>>) =>
   map(doc, {
-    key: { pattern: /^[A-Za-z_][A-Za-z0-9_]*$/, expected: 'a variable name' },
+    key: { pattern: /^[A-Za-z_][A-Za-z0-9_]{0,252}$/, expected: 'a variable name' },
     value: ANY_TEXT,
+    example,
   })
 
 /** A secret text that the chart generates when it is empty. */

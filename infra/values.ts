@@ -1,5 +1,6 @@
+import { OBJECT_NAME } from './kubernetes-names.ts'
 import { symbolicValues } from './template/operators.ts'
-import { boolean, group, integer, list, port, string, word } from './template/schema.ts'
+import { boolean, group, integer, list, podPort, port, string, word } from './template/schema.ts'
 import type { OverridesOf, ValuesOf } from './template/schema.ts'
 import * as type from './value-types.ts'
 import { auth } from './values/auth.ts'
@@ -31,6 +32,15 @@ export const schema = {
     open: true,
   },
 
+  fullnameOverride: string(
+    '',
+    'What the names of all objects begin with. Empty means the name of the release, shortened where it has more than 40 characters.',
+    {
+      pattern: /^([a-z]([a-z0-9-]{0,38}[a-z0-9])?)?$/,
+      expected: 'a letter followed by up to 39 lower-case letters, digits and dashes, or ""',
+    },
+  ),
+
   image: type.image('crew-platform/platform', '', 'web, worker, oauth and the set-up jobs'),
 
   envVars: group('Settings that several components read from their environment.', {
@@ -56,8 +66,8 @@ export const schema = {
       '',
       'Host of the external PostgreSQL server; used when `postgres.enabled` is false and no proxy is.',
       {
-        pattern: /^([A-Za-z0-9][A-Za-z0-9.-]*)?$/,
-        expected: 'a host name or address, or ""',
+        pattern: /^([A-Za-z0-9_][A-Za-z0-9._-]*|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)?$/,
+        expected: 'a host name, an IPv4 or an IPv6 address without brackets, or ""',
       },
     ),
     DB_PORT: port(5432, 'Port of PostgreSQL.'),
@@ -74,16 +84,17 @@ export const schema = {
 
   extraEnvVars: type.variables(
     'More environment variables for web, worker and oauth; those that the chart sets itself win.',
+    { OPENAI_BASE_URL: 'https://models.example.com/v1' },
   ),
 
   envFromSecrets: list(
     'Secrets of your own whose keys become variables of web, worker and oauth, such as the API keys of LLM providers.',
-    { name: string('', 'Name of the Secret.', type.OBJECT_NAME) },
-    ['name'],
+    { name: string('', 'Name of the Secret.', OBJECT_NAME) },
+    { required: ['name'], example: [{ name: 'model-keys' }] },
   ),
 
-  extraSecretMounts: type.mounts('Secrets'),
-  extraConfigMapMounts: type.mounts('ConfigMaps'),
+  extraSecretMounts: type.mounts('Secrets', { name: 'database-ca', mountPath: '/etc/database-ca' }),
+  extraConfigMapMounts: type.mounts('ConfigMaps', { name: 'proxy-ca', mountPath: '/etc/proxy-ca' }),
 
   secrets: group(
     'Secret values. What is set here wins over what was generated, and is kept when it is removed again.',
@@ -128,13 +139,17 @@ export const schema = {
 
   web: group('Web: the user interface and the automation API.', {
     replicaCount: type.replicas('web'),
-    port: port(3000, 'HTTP port of the pods.'),
-    metricsPort: port(9090, 'HTTP port of the pods for `/metrics`.'),
+    port: podPort(3000, 'HTTP port of the pods.'),
+    metricsPort: podPort(9090, 'HTTP port of the pods for `/metrics`.'),
     servicePort: port(80, 'Port of the Service.'),
-    trustedProxies: integer(
-      0,
-      'Proxies of yours in front of web, whose `X-Forwarded-For` is believed; 1 behind an ingress controller.',
-      { min: 0, max: 10 },
+    trustedProxies: string(
+      '',
+      'Proxies of yours in front of web, whose `X-Forwarded-For` is believed. Empty means 1 with `ingress` or `httpRoute`, 0 otherwise.',
+      {
+        pattern: /^([0-9]|10)?$/,
+        expected: 'a whole number from 0 to 10, or ""',
+        digits: { min: 0, max: 10 },
+      },
     ),
     autoscaling: type.autoscaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
@@ -150,7 +165,7 @@ export const schema = {
 
   worker: group('Worker: runs the automations.', {
     replicaCount: type.replicas('worker'),
-    port: port(3001, 'HTTP port for `/health` and `/metrics`.'),
+    port: podPort(3001, 'HTTP port for `/health` and `/metrics`.'),
     concurrency: integer(10, 'Runs that one worker has in hand at a time.', {
       min: 1,
       max: 1000,
@@ -184,7 +199,7 @@ export const schema = {
       'Secret of your own whose key `OAUTH_PROVIDERS` holds the JSON list of providers. Empty means none.',
     ),
     replicaCount: type.replicas('oauth'),
-    port: port(3002, 'HTTP port of the pods and of the Service.'),
+    port: podPort(3002, 'HTTP port of the pods and of the Service.'),
     autoscaling: type.autoscaling,
     resources: type.resources({ cpu: '500m', memory: '256Mi' }, { cpu: '50m', memory: '128Mi' }),
     ...type.pods,
@@ -197,8 +212,8 @@ export const schema = {
       image: type.image('crew-platform/collector', '0.1.2', 'the trace collector'),
       replicaCount: type.replicas('collector'),
       autoscaling: type.autoscaling,
-      port: port(8080, 'HTTP port for OTLP ingestion and `/health`.'),
-      metricsPort: port(9090, 'HTTP port for `/metrics`.'),
+      port: podPort(8080, 'HTTP port for OTLP ingestion and `/health`.'),
+      metricsPort: podPort(9090, 'HTTP port for `/metrics`.'),
       config: group('How traces are kept.', {
         storageType: word(['postgres'], 'postgres', 'Where traces are stored.'),
         sinkType: word(

@@ -10,7 +10,7 @@ import { databaseEnv } from './kit/database.ts'
 import { env, podField, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, platformVersion, runs } from './kit/image.ts'
-import { release } from './kit/names.ts'
+import { fullName } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { reachableProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
@@ -19,11 +19,12 @@ import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
 import { oauthUrl } from './oauth.ts'
-import { digits, isSet, text } from './template/operators.ts'
+import { any, asText, digits, equals, isSet, pick, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, envVars, internalRegistry, oauth, outgoing, rbac, web } = values
+const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
+const { outgoing, rbac, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -83,6 +84,15 @@ class DiagnosticAccess extends Construct {
 
 const tmp = scratch('/tmp')
 
+const proxies = asText(web.trustedProxies)
+
+/** An ingress controller or a gateway is a proxy: without it all clients would be one address. */
+const trustedProxies = pick(
+  equals(proxies, ''),
+  pick(any(ingress.enabled, httpRoute.enabled), '1', '0'),
+  proxies,
+)
+
 /** The Deployments that the diagnostic report expects. */
 const deployed = text`web,worker${also(oauth.enabled, 'oauth')}${also(buildkit.enabled, 'buildkit')}${also(
   collector.enabled,
@@ -110,7 +120,7 @@ const server = () => ({
     PLATFORM_API_PREFIX: envVars.PLATFORM_API_PREFIX,
     PLATFORM_DEBUG_TOKEN: fromSecret('PLATFORM_DEBUG_TOKEN'),
     ...secretKeyBase,
-    TRUSTED_PROXIES: digits(web.trustedProxies),
+    TRUSTED_PROXIES: trustedProxies,
     ...signInEnv,
     AUTOMATION_OAUTH_STALE_HOURS: digits(outgoing.oauthStaleHours),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
@@ -118,7 +128,7 @@ const server = () => ({
       isSet(outgoing.oauthPrivateOrigins),
       outgoing.oauthPrivateOrigins,
     ),
-    RELEASE_NAME: release,
+    RELEASE_NAME: fullName,
     PLATFORM_DEPLOYMENTS: deployed,
     POD_NAME: podField('metadata.name'),
     POD_NAMESPACE: podField('metadata.namespace'),

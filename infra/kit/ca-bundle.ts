@@ -5,11 +5,12 @@ import { values } from '../values.ts'
 
 const { caBundle } = values.global
 
-const DIRECTORY = '/etc/platform/ca'
+/** The directory that is theirs. */
+export const CA_DIRECTORY = '/etc/platform/ca'
 const FILE = 'ca.crt'
 
 /** Where the operator's certificate authorities are, in every container that runs a program of ours. */
-export const CA_FILE = `${DIRECTORY}/${FILE}`
+export const CA_FILE = `${CA_DIRECTORY}/${FILE}`
 
 /** Whether the operator brings certificate authorities. */
 export const hasCaBundle = any(isSet(caBundle.secret), isSet(caBundle.configMap))
@@ -31,7 +32,7 @@ export const caVolumes = [
 /** Where a container finds them. */
 export const caMount = when<k8s.VolumeMount>(hasCaBundle, {
   name: 'ca-bundle',
-  mountPath: DIRECTORY,
+  mountPath: CA_DIRECTORY,
   readOnly: true,
 })
 

@@ -1,5 +1,6 @@
 import type * as k8s from '../k8s.ts'
-import { isSet, sha256, text } from '../template/operators.ts'
+import type { Val } from '../template/expression.ts'
+import { digest, isSet, sha256, shorten, text } from '../template/operators.ts'
 import { each, when } from '../template/structure.ts'
 import { values } from '../values.ts'
 import type { Values } from '../values.ts'
@@ -22,14 +23,20 @@ export const extraEnvVars = {
 type EnvFromSecret = Values['envFromSecrets'][number]
 type Mount = Values['extraSecretMounts'][number]
 
+/** Named by its place: a Secret may be mounted at two, but no place twice. */
+const volumeName = (kind: string, item: Item): Val<string> =>
+  text`${kind}-${shorten(8, digest(item('mountPath')))}`
+
+type Item = (key: keyof Mount) => Val<string>
+
 /** The operator's own files. Only Secrets and ConfigMaps, so that no value can take a pod out of Pod Security "restricted". */
 export const extraVolumes = [
   each<Mount, k8s.Volume>(values.extraSecretMounts, (item) => ({
-    name: text`secret-${item('name')}`,
+    name: volumeName('secret', item),
     secret: { secretName: item('name') },
   })),
   each<Mount, k8s.Volume>(values.extraConfigMapMounts, (item) => ({
-    name: text`config-${item('name')}`,
+    name: volumeName('config', item),
     configMap: { name: item('name') },
   })),
 ]
@@ -37,12 +44,12 @@ export const extraVolumes = [
 /** Where the operator's own files are, in a container. */
 export const extraMounts = [
   each<Mount, k8s.VolumeMount>(values.extraSecretMounts, (item) => ({
-    name: text`secret-${item('name')}`,
+    name: volumeName('secret', item),
     mountPath: item('mountPath'),
     readOnly: true,
   })),
   each<Mount, k8s.VolumeMount>(values.extraConfigMapMounts, (item) => ({
-    name: text`config-${item('name')}`,
+    name: volumeName('config', item),
     mountPath: item('mountPath'),
     readOnly: true,
   })),

@@ -1,8 +1,33 @@
-import { builtIn, text } from '../template/operators.ts'
+import {
+  builtIn,
+  digest,
+  helper,
+  isSet,
+  matches,
+  pick,
+  shorten,
+  text,
+  trimSuffix,
+} from '../template/operators.ts'
 import type { Val } from '../template/expression.ts'
+import { values } from '../values.ts'
 
 /** The name under which the platform is installed. */
 export const release = builtIn('Release.Name')
 
+const { fullnameOverride } = values
+
+const isLong = matches('^.{41}', release)
+
+// Names of up to 63 characters have room for a component and the digest of a Job behind 40.
+const shortened = text`${trimSuffix('-', shorten(31, release))}-${shorten(8, digest(release))}`
+
+/** What the names of all objects begin with: the name of the release, or what stands for a long one. */
+export const fullName = helper(
+  'platform.fullname',
+  pick(isSet(fullnameOverride), fullnameOverride, pick(isLong, shortened, release)),
+  { isName: true },
+)
+
 /** The name of a component's objects: `<release>-<component>`. */
-export const nameOf = (component: string): Val<string> => text`${release}-${component}`
+export const nameOf = (component: string): Val<string> => text`${fullName}-${component}`

@@ -1,13 +1,12 @@
 import * as k8s from '../k8s.ts'
+import { whole } from '../template/operators.ts'
 import type { Symbolic } from '../template/operators.ts'
-import { quantity } from '../template/structure.ts'
+import { resources } from '../template/structure.ts'
 import type { Values } from '../values.ts'
 
 /** Limits and requests as the values give them. */
-export const resourcesOf = ({ limits, requests }: Symbolic<Values['collector']['resources']>) => ({
-  limits: { cpu: quantity(limits.cpu), memory: quantity(limits.memory) },
-  requests: { cpu: quantity(requests.cpu), memory: quantity(requests.memory) },
-})
+export const resourcesOf = (given: Symbolic<Values['collector']['resources']>) =>
+  resources(whole(given))
 
 const fixed = (cpu: string, memory: string) => ({
   cpu: k8s.Quantity.fromString(cpu),

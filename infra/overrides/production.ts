@@ -3,7 +3,7 @@ import type { ValuesOverrides } from '../values.ts'
 /** More than one of everything that is stateless, and room for half a year of traces. */
 export const production = {
   envVars: { PLATFORM_BASE_URL: 'https://platform.example.com' },
-  web: { replicaCount: 3, trustedProxies: 1 },
+  web: { replicaCount: 3 },
   oauth: { replicaCount: 2, publicUrl: 'https://oauth.example.com' },
   worker: { replicaCount: 3, resources: { limits: { cpu: '2', memory: '1Gi' } } },
   collector: {

@@ -104,12 +104,18 @@ const valuesIn = (expression: Expression): readonly string[] =>
     .filter(({ path }) => path[0] === 'Values')
     .map(({ path }) => path.slice(1).join('.'))
 
-function refuseUnused(shape: Shape, usedBy: ReadonlyMap<string, unknown>): void {
-  const unused = leavesOf(shape).filter(({ path }) => !usedBy.has(path))
+function refuseUnused(shape: Shape, usedBy: RenderedChart['usedBy']): void {
+  const unused = leavesOf(shape).filter(({ path }) => usersOf(usedBy, path).length === 0)
   if (unused.length > 0) {
     throw new Error(`values that no template uses: ${unused.map(({ path }) => path).join(', ')}`)
   }
 }
+
+/** The templates that use a value, by itself or with the group around it. */
+export const usersOf = (usedBy: RenderedChart['usedBy'], path: string): readonly string[] =>
+  [...usedBy].flatMap(([used, templates]) =>
+    path === used || path.startsWith(`${used}.`) ? templates : [],
+  )
 
 function chartYaml({ name, description, version, appVersion, kubeVersion }: ChartMetadata): string {
   const fields = {

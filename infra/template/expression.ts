@@ -3,7 +3,7 @@ import type { FunctionName } from './functions.ts'
 import { isObject } from './json.ts'
 import type { Json, JsonObject } from './json.ts'
 
-export type Kind = 'string' | 'number' | 'boolean' | 'map' | 'list'
+export type Kind = 'string' | 'quantity' | 'number' | 'boolean' | 'map' | 'list'
 
 /** A computation that both readings understand: evaluated for manifests, printed for the chart. */
 export type Expression =
@@ -21,6 +21,10 @@ export interface Reference {
   readonly kind: Kind
   /** A text that Helm may hold as a number, because `--set` makes one of digits. */
   readonly mayBeNumber?: true
+  /** It may not be there at all. */
+  readonly isOptional?: true
+  /** A number that Go would print in scientific notation. */
+  readonly isLarge?: true
 }
 
 /** An expression with a name of its own in `_helpers.tpl`. */
@@ -28,6 +32,8 @@ interface Helper {
   readonly op: 'helper'
   readonly name: string
   readonly body: Expression
+  /** Its text can only be letters, digits and dashes. */
+  readonly isName?: true
 }
 
 type Entries = Readonly<Record<string, Expression>>
@@ -60,7 +66,7 @@ export function evaluate(expression: Expression, context: Context): Json {
     case 'literal':
       return expression.value
     case 'reference':
-      return lookUp(context, expression.path)
+      return lookUp(context, expression)
     case 'item':
       throw new Error(`.${expression.key} has a value only inside a range`)
     case 'call':
@@ -80,10 +86,11 @@ export function evaluate(expression: Expression, context: Context): Json {
 export const truthyIn = (condition: Expression, context: Context): boolean =>
   truthy(evaluate(condition, context))
 
-function lookUp(context: Context, path: readonly string[]): Json {
+function lookUp(context: Context, { path, isOptional }: Reference): Json {
   let found: Json = context
   for (const key of path) {
     const next: Json | undefined = isJsonObject(found) ? found[key] : undefined
+    if (next === undefined && isOptional) return null
     if (next === undefined) throw new Error(`there is no value ${path.join('.')}`)
     found = next
   }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isMore } from './quantity.ts'
 import { goJson, isObject } from './json.ts'
 import type { Json } from './json.ts'
 
@@ -44,6 +45,7 @@ export const FUNCTIONS = {
   /** Truth of any value as a condition; Go templates test it themselves, so it prints as its argument. */
   isSet: define((value) => truthy(value)),
   eq: define((a, b) => a === b),
+  isMore: define((amount = null, than = null) => isMore(amount, than)),
   gt: define((a, b) => Number(a) > Number(b)),
   add: define((a, b) => Number(a) + Number(b)),
   /** Sprig's order: the fallback first. */

@@ -1,5 +1,5 @@
 import { same } from './expression.ts'
-import type { Expression, Val } from './expression.ts'
+import type { Expression, Reference, Val } from './expression.ts'
 import type { FunctionName } from './functions.ts'
 import { isPlain, literalBlock } from './scalar.ts'
 
@@ -33,7 +33,7 @@ function print(expression: Expression, scope: Scope): Printed {
     case 'literal':
       return atom(JSON.stringify(expression.value))
     case 'reference':
-      return atom(`${scope.root}.${expression.path.join('.')}`)
+      return printReference(expression, scope)
     case 'item':
       // An element of a list of texts has no key.
       return atom(`.${expression.key}`)
@@ -41,8 +41,17 @@ function print(expression: Expression, scope: Scope): Printed {
     case 'labels':
       return compound(`include ${JSON.stringify(expression.name)} ${scope.root || '.'}`)
     case 'call':
-      return printCall(expression, scope)
+      return expression.fn === 'isMore'
+        ? printIsMore(expression, scope)
+        : printCall(expression, scope)
   }
+}
+
+function printReference({ path, isLarge }: Reference, { root }: Scope): Printed {
+  const last = path.at(-1) ?? ''
+  const text = `${root}.${path.join('.')}`
+  if (/^\w+$/.test(last)) return isLarge ? compound(`int64 ${text}`) : atom(text)
+  return compound(`index ${root}.${path.slice(0, -1).join('.')} ${JSON.stringify(last)}`)
 }
 
 type Call = Extract<Expression, { op: 'call' }>
@@ -60,11 +69,18 @@ const PIPED: ReadonlySet<FunctionName> = new Set([
 
 const COMPARING: ReadonlySet<FunctionName> = new Set(['eq', 'gt'])
 
+function printArgument(expression: Expression, scope: Scope): string {
+  const { text, compound: needsParentheses } = print(expression, scope)
+  return needsParentheses ? `(${text})` : text
+}
+
+const printIsMore = ({ args }: Call, scope: Scope): Printed =>
+  compound(
+    `include "platform.isMore" (list ${args.map((side) => printArgument(side, scope)).join(' ')})`,
+  )
+
 function printCall({ fn, args }: Call, scope: Scope): Printed {
-  const argument = (expression: Expression): string => {
-    const { text, compound: needsParentheses } = print(expression, scope)
-    return needsParentheses ? `(${text})` : text
-  }
+  const argument = (expression: Expression): string => printArgument(expression, scope)
   const last = args.at(-1)
   if (fn === 'isSet' && last) return print(last, scope)
   if (fn === 'not' && last?.op === 'call' && last.fn === 'eq') {
@@ -94,10 +110,14 @@ function asBoolean(condition: Expression, printed: string): string {
 
 /** Numbers reach templates as float64 or int64, depending on where they were set. */
 const comparable = (side: Expression, printed: string): string =>
-  side.op === 'reference' && side.kind === 'number' ? `(int64 ${printed})` : printed
+  side.op === 'reference' && side.kind === 'number' && !side.isLarge
+    ? `(int64 ${printed})`
+    : printed
 
 /** A symbolic scalar as it stands behind a key: texts quoted, numbers and booleans bare. */
 export function printScalar({ expression, kind }: Val<unknown>, scope: Scope): string {
+  // A quantity is a text or a number, and JSON writes either as YAML has it.
+  if (kind === 'quantity') return `{{ ${printGo(expression, scope)} | toJson }}`
   if (kind !== 'string') return `{{ ${printGo(expression, scope)} }}`
   const inline = printInline(expression, scope)
   if (inline !== undefined) return inline
@@ -146,7 +166,7 @@ function fill({ format, args }: Text, part: (argument: Expression) => string): s
 function isHarmless(expression: Expression): boolean {
   if (expression.op === 'reference')
     return expression.kind === 'number' || expression.path[0] === 'Release'
-  if (expression.op === 'helper') return isHarmless(expression.body)
+  if (expression.op === 'helper') return expression.isName ?? isHarmless(expression.body)
   return expression.op === 'call' && ['trunc', 'sha256sum'].includes(expression.fn)
 }
 

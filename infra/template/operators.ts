@@ -1,6 +1,7 @@
 import { Val } from './expression.ts'
 import type { Expression, Kind } from './expression.ts'
 import type { FunctionName } from './functions.ts'
+import type { JsonObject } from './json.ts'
 import type { Field, Shape, ValuesOf } from './schema.ts'
 
 /** A value that is symbolic or already known. */
@@ -96,11 +97,13 @@ export const sha256 = (...values: readonly Val<unknown>[]): Val<string> => {
   return call('sha256sum', 'string', [{ op: 'call', fn: 'toJson', args: [items] }])
 }
 
-// JSON tells 2 from "2".
-const asGiven = (expression: Expression): Expression =>
-  expression.op === 'reference' && expression.mayBeNumber
-    ? { op: 'call', fn: 'toString', args: [expression] }
-    : expression
+// JSON tells 2 from "2", and null from nothing.
+function asGiven(expression: Expression): Expression {
+  if (expression.op !== 'reference') return expression
+  if (expression.mayBeNumber) return { op: 'call', fn: 'toString', args: [expression] }
+  if (!expression.isOptional) return expression
+  return { op: 'call', fn: 'default', args: [{ op: 'literal', value: '' }, expression] }
+}
 
 /** The first characters of a text. */
 export const shorten = (length: number, value: Val<string>): Val<string> =>
@@ -138,8 +141,11 @@ function piece(value: In<string | number>): Piece {
 }
 
 /** Gives an expression a name in `_helpers.tpl`; templates then include it. */
-export const helper = <T>(name: string, value: Val<T>): Val<T> =>
-  new Val<T>({ op: 'helper', name, body: value.expression }, value.kind)
+export const helper = <T>(
+  name: string,
+  value: Val<T>,
+  options: { readonly isName?: true } = {},
+): Val<T> => new Val<T>({ op: 'helper', name, body: value.expression, ...options }, value.kind)
 
 /** A set of fixed entries that templates include by name. */
 export const labelSet = (
@@ -149,6 +155,18 @@ export const labelSet = (
   const lifted = Object.entries(entries).map(([key, value]) => [key, lift(value)] as const)
   return new Val({ op: 'labels', name, entries: Object.fromEntries(lifted) }, 'map')
 }
+
+/** Whether an amount is above another one. */
+export const isMore = (amount: Val<string>, than: Val<string>): Condition =>
+  call('isMore', 'boolean', [amount.expression, than.expression])
+
+/** A text for which a number may stand, as text. */
+export const asText = (value: Val<string>): Val<string> =>
+  call('toString', 'string', [value.expression])
+
+/** The SHA-256 of a text, in hexadecimal. */
+export const digest = (value: Val<string>): Val<string> =>
+  call('sha256sum', 'string', [value.expression])
 
 /** The values, leaf for leaf symbolic. */
 export type Symbolic<T> = T extends string
@@ -165,22 +183,45 @@ export function symbolicValues<S extends Shape>(shape: S): Symbolic<ValuesOf<S>>
 }
 
 function referTo(shape: Shape, path: readonly string[]): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    Object.entries(shape).map(([key, field]) => [
-      key,
-      field.kind === 'group' ? referTo(field.shape, [...path, key]) : leaf(field, [...path, key]),
-    ]),
-  )
+  const members = Object.entries(shape).map(([key, field]) => [
+    key,
+    field.kind === 'group' ? referTo(field.shape, [...path, key]) : leaf(field, [...path, key]),
+  ])
+  const group: Readonly<Record<string, unknown>> = Object.fromEntries(members)
+  wholes.set(group, new Val({ op: 'reference', path, kind: 'map' }, 'map'))
+  return group
 }
+
+const wholes = new WeakMap<object, Val<JsonObject>>()
+
+/** A group of values as one map. */
+export function whole(group: object): Val<JsonObject> {
+  const value = wholes.get(group)
+  if (!value) throw new Error('only a group of values can be taken as a whole')
+  return value
+}
+
+const LARGE = 1_000_000
 
 function leaf(field: Field, path: readonly string[]): Val<unknown> {
   const kind = kindOf(field)
   const isLoose = field.kind === 'string' && field.digits !== undefined
-  return new Val({ op: 'reference', path, kind, ...(isLoose ? { mayBeNumber: true } : {}) }, kind)
+  return new Val(
+    {
+      op: 'reference',
+      path,
+      kind,
+      ...(isLoose ? { mayBeNumber: true } : {}),
+      ...(field.kind === 'quantity' && field.optional ? { isOptional: true } : {}),
+      ...(field.kind === 'integer' && field.max >= LARGE ? { isLarge: true } : {}),
+    },
+    kind,
+  )
 }
 
 export function kindOf(field: Field): Kind {
   if (field.kind === 'integer') return 'number'
+  if (field.kind === 'texts') return 'list'
   return field.kind === 'group' || field.kind === 'object' ? 'map' : field.kind
 }
 

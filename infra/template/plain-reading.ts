@@ -3,7 +3,7 @@ import { evaluate, truthyIn, Val } from './expression.ts'
 import type { Context } from './expression.ts'
 import { isObject } from './json.ts'
 import { manifestOf } from './strictness.ts'
-import { definitionOf, Each, Either, existence, isSpread, When } from './structure.ts'
+import { definitionOf, Each, Either, existence, isSpread, Quantities, When } from './structure.ts'
 
 /** Maps and lists of any tree in which nothing is symbolic: they are their own reading. */
 const constants = new WeakSet()
@@ -27,6 +27,7 @@ export class PlainReading {
     if (node instanceof Val) return evaluate(node.expression, this.context)
     if (node instanceof When) return this.read(node.inner)
     if (node instanceof Either) return { value: evaluate(node.value.expression, this.context) }
+    if (node instanceof Quantities) return wrapped(evaluate(node.value.expression, this.context))
     if (Array.isArray(node)) return this.list(node)
     return isObject(node) ? this.map(node) : node
   }
@@ -69,6 +70,12 @@ export class PlainReading {
     return items.map((item) => this.read(element((key) => memberOf(item, key))))
   }
 }
+
+/** Each amount as the L1 classes read it. */
+const wrapped = (amounts: unknown): unknown =>
+  isObject(amounts)
+    ? Object.fromEntries(Object.entries(amounts).map(([key, member]) => [key, wrapped(member)]))
+    : { value: amounts }
 
 const memberOf = (item: unknown, key: string): Val<string> => {
   const value = isObject(item) ? item[key] : item

@@ -1,13 +1,27 @@
 import { evaluate, referencesOf, truthyIn } from './expression.ts'
-import type { Context, Expression, Reference } from './expression.ts'
+import type { Context, Expression, Reference, Val } from './expression.ts'
 import { printGo, TOP } from './go.ts'
+import { isObject } from './json.ts'
+import type { Json } from './json.ts'
 import type { Condition } from './operators.ts'
+import { isMoreTemplate } from './quantity.ts'
 import { showAt } from './validate.ts'
 
 /** A combination of values that must not be. */
-export interface Rule {
+export type Rule = Refusal | Distinct
+
+interface Refusal {
   readonly refuse: Condition
   /** What is asked for, beginning with the key to change. */
+  readonly message: string
+}
+
+/** One member of the elements of some lists that must never be the same twice. */
+interface Distinct {
+  readonly lists: readonly Val<readonly object[]>[]
+  readonly member: string
+  /** What is taken already. */
+  readonly taken: readonly string[]
   readonly message: string
 }
 
@@ -18,34 +32,71 @@ export function brokenRules(
   inDoubt: readonly string[],
 ): readonly string[] {
   return rules
-    .filter(({ refuse: { expression } }) => {
-      const isInDoubt = referencesOf(expression).some((value) => inDoubt.includes(nameOf(value)))
-      return !isInDoubt && truthyIn(expression, context)
+    .filter((rule) => {
+      const isInDoubt = expressionsOf(rule)
+        .flatMap(referencesOf)
+        .some((value) => inDoubt.some((path) => isAtOrBelow(path, nameOf(value))))
+      return !isInDoubt && isBroken(rule, context)
     })
-    .map(({ refuse, message }) => `${message} (${givenIn(refuse.expression, context)})`)
+    .map((rule) => `${rule.message} (${givenIn(rule, context)})`)
 }
+
+const expressionsOf = (rule: Rule): readonly Expression[] =>
+  'refuse' in rule ? [rule.refuse.expression] : rule.lists.map(({ expression }) => expression)
+
+const isAtOrBelow = (path: string, key: string): boolean =>
+  path === key || path.startsWith(`${key}.`) || path.startsWith(`${key}[`)
+
+function isBroken(rule: Rule, context: Context): boolean {
+  if ('refuse' in rule) return truthyIn(rule.refuse.expression, context)
+  const taken = [
+    ...rule.taken,
+    ...rule.lists.flatMap(({ expression }) =>
+      membersOf(evaluate(expression, context), rule.member),
+    ),
+  ]
+  return new Set(taken).size < taken.length
+}
+
+const membersOf = (list: Json, member: string): readonly (Json | undefined)[] =>
+  Array.isArray(list)
+    ? list.map((item: Json) => (isObject(item) ? asJson(item[member]) : undefined))
+    : []
+
+// What a context holds is JSON throughout.
+const asJson = (value: unknown): Json | undefined => value as Json | undefined
 
 const nameOf = ({ path }: Reference): string => path.join('.').replace(/^Values\./, '')
 
-function givenIn(refuse: Expression, context: Context): string {
-  const shown = referencesOf(refuse).map((reference) => {
-    const name = nameOf(reference)
-    return `${name}: ${showAt(name, evaluate(reference, context))}`
-  })
+function givenIn(rule: Rule, context: Context): string {
+  const shown = expressionsOf(rule)
+    .flatMap(referencesOf)
+    .map((reference) => {
+      const name = nameOf(reference)
+      return `${name}: ${showAt(name, evaluate(reference, context))}`
+    })
   return [...new Set(shown)].join(', ')
 }
 
 /** The same rules as a template that collects every broken one before it fails. */
 export function rulesTemplate(rules: readonly Rule[]): string {
-  const checks = rules.map(
-    ({ refuse, message }) =>
-      `{{- if ${printGo(refuse.expression, TOP)} }}\n{{- $mistakes = append $mistakes ${JSON.stringify(`  - ${message}`)} }}\n{{- end }}\n`,
-  )
   return [
+    isMoreTemplate,
     '{{- $mistakes := list }}\n',
-    ...checks,
+    ...rules.map(check),
     '{{- if $mistakes }}\n',
     '{{- fail (printf "The values are not valid:\\n%s" (join "\\n" $mistakes)) }}\n',
     '{{- end }}\n',
+  ].join('')
+}
+
+function check(rule: Rule): string {
+  const refusal = `{{- $mistakes = append $mistakes ${JSON.stringify(`  - ${rule.message}`)} }}\n{{- end }}\n`
+  if ('refuse' in rule) return `{{- if ${printGo(rule.refuse.expression, TOP)} }}\n${refusal}`
+  const lists = rule.lists.map(({ expression }) => printGo(expression, TOP)).join(' ')
+  return [
+    `{{- $taken := list ${rule.taken.map((text) => JSON.stringify(text)).join(' ')} }}\n`,
+    `{{- range concat ${lists} }}\n{{- $taken = append $taken .${rule.member} }}\n{{- end }}\n`,
+    `{{- if ne (len $taken) (len (uniq $taken)) }}\n${refusal}`,
   ].join('')
 }

@@ -1,4 +1,5 @@
-import type { JsonObject } from './json.ts'
+import type { ItemRule } from './item-rules.ts'
+import type { Json, JsonObject } from './json.ts'
 
 /**
  * The declaration of a chart's values. Types, defaults, validation, `values.yaml`, `values.schema.json` and the README table
@@ -6,9 +7,11 @@ import type { JsonObject } from './json.ts'
  */
 export type Field =
   | StringField
+  | QuantityField
   | IntegerField
   | BooleanField
   | MapField
+  | TextsField
   | ObjectField
   | ListField
   | GroupField
@@ -21,6 +24,8 @@ export type Shape = Readonly<Record<string, Field>>
 
 interface Described {
   readonly doc: string
+  /** Members as they are written in YAML, for a value whose default says nothing of them. */
+  readonly example?: JsonObject | readonly Json[]
 }
 
 export interface StringField<T extends string = string> extends Described {
@@ -29,6 +34,8 @@ export interface StringField<T extends string = string> extends Described {
   /** The only words that are allowed. */
   readonly words?: readonly T[]
   readonly pattern?: RegExp
+  /** What the pattern lets through and must not be all the same. */
+  readonly except?: RegExp
   /** What the pattern asks for, completing the phrase "expected …". */
   readonly expected?: string
   /** A whole number within these bounds is accepted too and read as its digits, because `--set` turns digits into numbers. */
@@ -38,6 +45,17 @@ export interface StringField<T extends string = string> extends Described {
 export interface Bounds {
   readonly min: number
   readonly max: number
+}
+
+/** An amount as Kubernetes writes it, such as `500m`, `0.5` or `1Gi`; a text or a number. */
+export interface QuantityField extends Described {
+  readonly kind: 'quantity'
+  /** Null means that there is none. */
+  readonly default: string | null
+  /** Whether null takes the default away. */
+  readonly optional: boolean
+  /** Whether it may be nothing at all. */
+  readonly mayBeZero: boolean
 }
 
 export interface IntegerField extends Described, Bounds {
@@ -66,18 +84,37 @@ export interface TextRule {
   readonly expected: string
 }
 
-/** A map of any shape, which Kubernetes gets as it is given. */
-export interface ObjectField extends Described {
+/** Texts that all look alike. */
+export interface TextsField extends Described {
+  readonly kind: 'texts'
+  readonly default: readonly []
+  readonly item: TextRule
+}
+
+/** Members without defaults, which stay as they are given. */
+interface Given<I extends Shape, R extends keyof I> extends Described {
+  readonly item: I
+  readonly required: readonly R[]
+  readonly rules: readonly ItemRule[]
+  /** Under which `values.schema.json` defines it once, where it stands at many keys. */
+  readonly name?: string
+}
+
+/** A map that Kubernetes itself defines and gets as it is given. */
+export interface ObjectField<I extends Shape = Shape, R extends keyof I = keyof I> extends Given<
+  I,
+  R
+> {
   readonly kind: 'object'
   readonly default: JsonObject
 }
 
-export interface ListField<I extends Shape = Shape, R extends keyof I = keyof I> extends Described {
+export interface ListField<I extends Shape = Shape, R extends keyof I = keyof I> extends Given<
+  I,
+  R
+> {
   readonly kind: 'list'
   readonly default: readonly []
-  /** The members of each element; they have no defaults. */
-  readonly item: I
-  readonly required: readonly R[]
 }
 
 export interface GroupField<S extends Shape = Shape> extends Described {
@@ -87,15 +124,23 @@ export interface GroupField<S extends Shape = Shape> extends Described {
   readonly open: boolean
 }
 
-type StringOptions = Pick<StringField, 'pattern' | 'expected' | 'digits'>
+type StringOptions = Pick<StringField, 'pattern' | 'except' | 'expected' | 'digits'>
 
 /** A text value. */
-export const string = (value: string, doc: string, options: StringOptions = {}): StringField => ({
-  kind: 'string',
-  default: value,
-  doc,
-  ...options,
-})
+export const string = <O extends StringOptions>(
+  value: string,
+  doc: string,
+  options?: O,
+): StringField & (O extends Loose ? Loose : unknown) =>
+  withOptions({ kind: 'string', default: value, doc }, options)
+
+/** A text for which digits may stand. */
+interface Loose {
+  readonly digits: Bounds
+}
+
+// A spread of a generic type is typed as less than it is.
+const withOptions = <F, O, T>(field: F, options: O): T => ({ ...field, ...options }) as unknown as T
 
 /** One of a closed set of words. */
 export const word = <const T extends string>(
@@ -104,15 +149,37 @@ export const word = <const T extends string>(
   doc: string,
 ): StringField<T> => ({ kind: 'string', words, default: value, doc })
 
-/** A whole number. Below a million, so that Go never prints it in scientific notation. */
+/** A whole number that JSON can hold. */
 export const integer = (value: number, doc: string, { min, max }: Bounds): IntegerField => {
-  if (max >= 1_000_000) throw new Error(`${doc}: an integer value must stay below a million`)
+  if (!Number.isSafeInteger(max)) throw new Error(`${doc}: ${max} is no bound for an integer`)
   return { kind: 'integer', default: value, doc, min, max }
 }
 
 /** A TCP port. */
 export const port = (value: number, doc: string): IntegerField =>
   integer(value, doc, { min: 1, max: 65_535 })
+
+/** A TCP port on which a program without privileges listens. */
+export const podPort = (value: number, doc: string): IntegerField =>
+  integer(value, doc, { min: 1024, max: 65_535 })
+
+/** An amount that is always there, and more than nothing. */
+export const quantity = (value: string, doc: string): QuantityField => ({
+  kind: 'quantity',
+  default: value,
+  doc,
+  optional: false,
+  mayBeZero: false,
+})
+
+/** An amount that null takes away, or that is none from the start. */
+export const optionalQuantity = (value: string | null, doc: string): QuantityField => ({
+  kind: 'quantity',
+  default: value,
+  doc,
+  optional: true,
+  mayBeZero: true,
+})
 
 export const boolean = (value: boolean, doc: string): BooleanField => ({
   kind: 'boolean',
@@ -121,23 +188,46 @@ export const boolean = (value: boolean, doc: string): BooleanField => ({
 })
 
 /** A map from text to text. */
-export const map = (doc: string, { key, value }: Pick<MapField, 'key' | 'value'>): MapField => ({
-  kind: 'map',
-  default: {},
+export const map = (
+  doc: string,
+  { key, value, example }: Pick<MapField, 'key' | 'value' | 'example'>,
+): MapField => ({ kind: 'map', default: {}, doc, key, value, example })
+
+/** A list of texts. */
+export const texts = (doc: string, item: TextRule): TextsField => ({
+  kind: 'texts',
+  default: [],
   doc,
-  key,
-  value,
+  item,
 })
 
-/** A map that Kubernetes itself defines and reads. */
-export const object = (doc: string): ObjectField => ({ kind: 'object', default: {}, doc })
+interface GivenOptions<I extends Shape = Shape> {
+  readonly required?: readonly (keyof I & string)[]
+  readonly rules?: readonly ItemRule[]
+  readonly example?: Described['example']
+  readonly name?: string
+}
 
-/** A list of objects, which stay as they are given. */
-export const list = <I extends Shape, const R extends keyof I & string = never>(
+// Asked of the options, so that what a field is used for has no say in it.
+type RequiredBy<I, O> = O extends { readonly required: readonly (infer R extends keyof I)[] }
+  ? R
+  : never
+
+/** A map that Kubernetes itself defines and reads. */
+export const object = <I extends Shape, const O extends GivenOptions<I> = GivenOptions<I>>(
   doc: string,
   item: I,
-  required: readonly R[] = [],
-): ListField<I, R> => ({ kind: 'list', default: [], doc, item, required })
+  options?: O,
+): ObjectField<I, RequiredBy<I, O>> =>
+  withOptions({ kind: 'object', default: {}, doc, item, required: [], rules: [] }, options)
+
+/** A list of objects, which stay as they are given. */
+export const list = <I extends Shape, const O extends GivenOptions<I> = GivenOptions<I>>(
+  doc: string,
+  item: I,
+  options?: O,
+): ListField<I, RequiredBy<I, O>> =>
+  withOptions({ kind: 'list', default: [], doc, item, required: [], rules: [] }, options)
 
 /** A set of fields under one key. */
 export const group = <S extends Shape>(doc: string, shape: S): GroupField<S> => ({
@@ -155,22 +245,39 @@ type ValueOf<F extends Field> =
     ? ValuesOf<S>
     : F extends StringField<infer T>
       ? T
-      : F extends IntegerField
-        ? number
-        : F extends BooleanField
-          ? boolean
-          : F extends ListField<infer I, infer R>
-            ? readonly ItemOf<I, R>[]
-            : F extends ObjectField
-              ? JsonObject
-              : Readonly<Record<string, string>>
+      : F extends QuantityField
+        ? string
+        : F extends IntegerField
+          ? number
+          : F extends BooleanField
+            ? boolean
+            : F extends TextsField
+              ? readonly string[]
+              : F extends ListField<infer I, infer R>
+                ? readonly ItemOf<I, R>[]
+                : F extends ObjectField
+                  ? JsonObject
+                  : Readonly<Record<string, string>>
 
 type ItemOf<I extends Shape, R extends keyof I> = Partial<ValuesOf<I>> & Pick<ValuesOf<I>, R>
 
-/** Values to lay over the defaults: every key optional; whole numbers stand for their digits. */
+/** Values to lay over the defaults: every key optional; numbers stand for their digits, null takes an amount away. */
 export type OverridesOf<S extends Shape> = { readonly [K in keyof S]?: OverrideOf<S[K]> | null }
 
-type OverrideOf<F extends Field> = F extends GroupField<infer S> ? OverridesOf<S> : ValueOf<F>
+type OverrideOf<F extends Field> =
+  F extends GroupField<infer S>
+    ? OverridesOf<S>
+    : F extends ListField
+      ? readonly GivenOf<F>[]
+      : F extends ObjectField
+        ? GivenOf<F>
+        : F extends Loose | QuantityField
+          ? string | number
+          : ValueOf<F>
+
+type GivenOf<F extends ListField | ObjectField> = {
+  readonly [K in keyof F['item']]?: OverrideOf<F['item'][K]>
+} & { readonly [K in F['required'][number]]: OverrideOf<F['item'][K]> }
 
 /** A leaf of the declaration, with its full path. */
 export interface Leaf {

@@ -1,5 +1,5 @@
 /** The name nearest to a misspelt one, if one is near enough to be meant. */
-export function closest(name: string, candidates: readonly string[]): string | undefined {
+function closest(name: string, candidates: readonly string[]): string | undefined {
   const reach = Math.max(1, Math.floor(name.length / 3))
   const ranked = candidates
     .map((candidate) => ({
@@ -8,7 +8,20 @@ export function closest(name: string, candidates: readonly string[]): string | u
     }))
     .sort((a, b) => a.edits - b.edits)
   const [best] = ranked
-  return best !== undefined && best.edits <= reach ? best.candidate : undefined
+  if (best !== undefined && best.edits <= reach) return best.candidate
+  const [begun, ...others] = candidates.filter((candidate) => begins(candidate, name))
+  return others.length === 0 ? begun : undefined
+}
+
+const begins = (candidate: string, name: string): boolean =>
+  name.length > 2 && candidate.toLowerCase().startsWith(name.toLowerCase())
+
+/** Which key may have been meant by one that there is not, completing a message. */
+export function hintFor(name: string, known: readonly string[], prefix = ''): string {
+  const near = closest(name, known)
+  return near === undefined
+    ? `known keys: ${known.map((key) => `${prefix}${key}`).join(', ')}`
+    : `did you mean ${prefix}${near}?`
 }
 
 /** Levenshtein's distance: single-letter edits that turn one word into the other. */

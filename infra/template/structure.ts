@@ -38,6 +38,15 @@ export class Either {
   }
 }
 
+/** A map of maps of amounts, such as the resources of a container. */
+export class Quantities {
+  readonly value: Val<JsonObject>
+
+  constructor(value: Val<JsonObject>) {
+    this.value = value
+  }
+}
+
 export const when = <T>(condition: Condition, inner: Exactly<NoInfer<T>>): When<Exactly<T>> =>
   new When(condition, inner)
 
@@ -86,8 +95,12 @@ export const intOrString = (value: Val<number>): k8s.IntOrString =>
 export const quantity = (value: Val<string>): k8s.Quantity =>
   asOpaque<k8s.Quantity>(new Either(value))
 
+/** The limits and requests of a container, as the values give them. */
+export const resources = (value: Val<JsonObject>): k8s.ResourceRequirements =>
+  asOpaque<k8s.ResourceRequirements>(new Quantities(value))
+
 // Both readings turn an `Either` into the `{ value }` that the L1 classes read from these two types.
-const asOpaque = <T>(either: Either): T => either as unknown as T
+const asOpaque = <T>(either: Either | Quantities): T => either as unknown as T
 
 type Opaque = k8s.IntOrString | k8s.Quantity | Date
 

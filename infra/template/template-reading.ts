@@ -4,7 +4,7 @@ import { Val } from './expression.ts'
 import type { Expression } from './expression.ts'
 import type { Condition } from './operators.ts'
 import { manifestOf } from './strictness.ts'
-import { Each, Either, existence, isSpread, When } from './structure.ts'
+import { Each, Either, existence, isSpread, Quantities, When } from './structure.ts'
 
 /** What the chart has to know about one place of a manifest. */
 export interface Mark {
@@ -54,6 +54,7 @@ export class TemplateReading implements IResolver {
     if (condition) this.guard(resolution, condition.expression)
     if (node instanceof When) resolution.replaceValue(node.inner)
     else if (node instanceof Val) resolution.replaceValue(this.stand(resolution, node))
+    else if (node instanceof Quantities) resolution.replaceValue(this.stand(resolution, node.value))
     else if (node instanceof Either) {
       resolution.replaceValue({ value: this.stand(resolution, node.value) })
     } else if (node instanceof Each) {

@@ -1,3 +1,4 @@
+import { isViolated } from './item-rules.ts'
 import { isObject } from './json.ts'
 import type { Json, JsonObject } from './json.ts'
 import type {
@@ -7,11 +8,15 @@ import type {
   LeafField,
   ListField,
   MapField,
+  ObjectField,
+  QuantityField,
   Shape,
   StringField,
   TextRule,
+  TextsField,
 } from './schema.ts'
-import { closest } from './spelling.ts'
+import { LEAST, MOST, QUANTITY, ZERO } from './quantity.ts'
+import { hintFor } from './spelling.ts'
 
 export interface Mistake {
   /** The full path of the key. */
@@ -28,7 +33,7 @@ export interface Checked {
 /** Fills in the defaults and checks every key; reports all mistakes, not the first. */
 export function checkValues(shape: Shape, overrides: unknown): Checked {
   const checker = new Checker()
-  const values = checker.group(shape, overrides, 'values')
+  const values = checker.group({ shape, open: false }, overrides, 'values')
   return { values, mistakes: checker.mistakes }
 }
 
@@ -44,45 +49,66 @@ export const showAt = (path: string, value: unknown): string =>
 class Checker {
   readonly mistakes: Mistake[] = []
 
-  group(shape: Shape, given: unknown, path: string): JsonObject {
+  group(
+    { shape, open }: Pick<GroupField, 'shape' | 'open'>,
+    given: unknown,
+    path: string,
+  ): JsonObject {
     if (!isObject(given)) this.expected('a map', given, path)
     const members = isObject(given) ? given : {}
     const prefix = path === 'values' ? '' : `${path}.`
-    this.unknownKeys(shape, members, prefix)
-    return Object.fromEntries(
-      Object.entries(shape).map(([key, field]) => [
-        key,
-        key in members
-          ? this.field(field, members[key], `${prefix}${key}`)
-          : this.absent(field, `${prefix}${key}`),
-      ]),
-    )
+    if (!open) this.unknownKeys(shape, members, prefix)
+    const values = Object.entries(shape).map(([key, field]): readonly [string, Json] => [
+      key,
+      Object.hasOwn(members, key)
+        ? this.field(field, members[key], `${prefix}${key}`)
+        : this.absent(field, `${prefix}${key}`),
+    ])
+    return Object.fromEntries(values.filter(([, value]) => value !== null))
   }
 
   private absent(field: Field, path: string): Json {
-    return field.kind === 'group' ? this.group(field.shape, {}, path) : field.default
+    return field.kind === 'group' ? this.group(field, {}, path) : field.default
   }
 
   private field(field: Field, given: unknown, path: string): Json {
-    if (given === null) {
-      this.mistake(path, 'null removes the default, and the chart needs a value here')
-      return this.absent(field, path)
-    }
+    if (given === null) return this.nothing(field, path)
     switch (field.kind) {
       case 'group':
-        return this.group(field.shape, given, path)
+        return this.group(field, given, path)
       case 'map':
         return this.map(field, given, path)
       case 'list':
         return this.list(field, given, path)
+      case 'texts':
+        return this.texts(field, given, path)
       case 'object':
+        return this.item(field, given, path)
       case 'string':
+      case 'quantity':
       case 'integer':
       case 'boolean':
-        return (
-          accept(field, given) ?? this.expected(expectation(field), given, path) ?? field.default
-        )
+        return this.whole(field, given, path)
     }
+  }
+
+  private whole(field: WholeField, given: unknown, path: string): Json {
+    return accept(field, given) ?? this.refused(field, given, path) ?? field.default
+  }
+
+  private nothing(field: Field, path: string): Json {
+    if (field.kind !== 'quantity' || !field.optional) {
+      this.mistake(path, 'null removes the default, and the chart needs a value here')
+      return this.absent(field, path)
+    }
+    if (field.default === null) this.mistake(path, 'null is no value here; leave the key out')
+    return null
+  }
+
+  private refused(field: WholeField, given: unknown, path: string): undefined {
+    const what = expectation(field)
+    if (field.kind === 'string') return this.expectedText(what, given, path)
+    return this.expected(what, given, path)
   }
 
   private map(field: MapField, given: unknown, path: string): Json {
@@ -93,7 +119,7 @@ class Checker {
         const isText = typeof value === 'string' && fits(field.value, value)
         return [
           key,
-          isText ? value : (this.expected(field.value.expected, value, `${path}.${key}`) ?? ''),
+          isText ? value : (this.expectedText(field.value.expected, value, `${path}.${key}`) ?? ''),
         ]
       }),
     )
@@ -105,30 +131,52 @@ class Checker {
     return given.map((item: unknown, index) => this.item(field, item, `${path}[${index}]`))
   }
 
-  private item({ item: shape, required }: ListField, given: unknown, path: string): JsonObject {
+  private texts({ item }: TextsField, given: unknown, path: string): Json {
+    if (!Array.isArray(given)) return this.expected('a list of strings', given, path) ?? []
+    return given.map((text: unknown, index) => {
+      if (typeof text === 'string' && fits(item, text)) return text
+      return this.expected(item.expected, text, `${path}[${index}]`) ?? ''
+    })
+  }
+
+  private item(field: ListField | ObjectField, given: unknown, path: string): JsonObject {
+    const { item: shape, required, rules } = field
     if (!isObject(given)) return this.expected('a map', given, path) ?? {}
     this.unknownKeys(shape, given, `${path}.`)
-    for (const key of required.filter((name) => !(name in given))) {
+    for (const key of required.filter((name) => !Object.hasOwn(given, name))) {
       this.mistake(`${path}.${key}`, 'is required')
     }
-    const present = Object.entries(shape).filter(([key]) => key in given)
+    for (const { needs, message } of rules.filter((rule) => isViolated(rule, given))) {
+      this.mistake(`${path}.${needs.member}`, message)
+    }
+    const present = Object.entries(shape).filter(([key]) => Object.hasOwn(given, key))
     return Object.fromEntries(
-      present.map(([key, field]) => [key, this.field(field, given[key], `${path}.${key}`)]),
+      present.map(([key, member]) => [key, this.member(member, given[key], `${path}.${key}`)]),
     )
+  }
+
+  private member(field: Field, given: unknown, path: string): Json {
+    if (given !== null) return this.field(field, given, path)
+    this.mistake(path, 'null is no value here; leave the key out')
+    return this.absent(field, path)
   }
 
   private unknownKeys(shape: Shape, given: object, prefix: string): void {
     const known = Object.keys(shape)
     for (const key of Object.keys(given).filter((one) => !known.includes(one))) {
-      const near = closest(key, known)
-      const hint =
-        near === undefined ? `known keys: ${known.join(', ')}` : `did you mean "${near}"?`
-      this.mistake(`${prefix}${key}`, `unknown key; ${hint}`)
+      this.mistake(`${prefix}${key}`, `unknown key; ${hintFor(key, known)}`)
     }
   }
 
   private expected(what: string, given: unknown, path: string): undefined {
     this.mistake(path, `expected ${what}, got ${showAt(path, given)}`)
+  }
+
+  /** For a text, where YAML and `--set` make something else of what has no quotes. */
+  private expectedText(what: string, given: unknown, path: string): undefined {
+    const isBare = typeof given === 'number' || typeof given === 'boolean'
+    const hint = isBare ? '; write it in quotes, or use --set-string' : ''
+    this.mistake(path, `expected ${what}, got ${showAt(path, given)}${hint}`)
   }
 
   private mistake(path: string, problem: string): void {
@@ -139,20 +187,17 @@ class Checker {
 const fits = ({ pattern, except }: TextRule, text: string): boolean =>
   pattern.test(text) && !except?.test(text)
 
-// Values come from YAML, JSON or a module of plain data; Kubernetes answers for what is inside this one.
-const isJsonObject = (value: unknown): value is JsonObject => isObject(value)
-
-type WholeField = Exclude<LeafField, MapField | ListField>
+type WholeField = Exclude<LeafField, MapField | ListField | TextsField | ObjectField>
 
 /** The value that a field without members makes of what was given, or undefined when it allows no such thing. */
 function accept(field: WholeField, given: unknown): Json | undefined {
   switch (field.kind) {
-    case 'object':
-      return isJsonObject(given) ? given : undefined
     case 'boolean':
       return typeof given === 'boolean' ? given : undefined
     case 'integer':
       return isWithin(given, field) ? given : undefined
+    case 'quantity':
+      return isQuantity(given) && (field.mayBeZero || !ZERO.test(`${given}`)) ? given : undefined
     case 'string':
       return field.digits && isWithin(given, field.digits)
         ? String(given)
@@ -160,11 +205,17 @@ function accept(field: WholeField, given: unknown): Json | undefined {
   }
 }
 
-function acceptText({ words, pattern }: StringField, given: unknown): string | undefined {
-  if (typeof given !== 'string') return undefined
+function acceptText(field: StringField, given: unknown): string | undefined {
+  const { words, pattern, except } = field
+  if (typeof given !== 'string' || except?.test(given)) return undefined
   const isAllowed = words?.includes(given) ?? pattern?.test(given) ?? true
   return isAllowed ? given : undefined
 }
+
+const isQuantity = (value: unknown): value is string | number =>
+  typeof value === 'number'
+    ? value >= LEAST && value <= MOST
+    : typeof value === 'string' && QUANTITY.test(value)
 
 const isWithin = (value: unknown, { min, max }: Bounds): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
@@ -172,22 +223,36 @@ const isWithin = (value: unknown, { min, max }: Bounds): value is number =>
 /** What a field allows, completing the phrase "expected …". */
 export function expectation(field: Exclude<Field, GroupField>): string {
   switch (field.kind) {
-    case 'boolean':
-      return 'true or false'
     case 'integer':
       return `a whole number between ${field.min} and ${field.max}`
+    case 'quantity':
+      return expectedAmount(field)
+    case 'string':
+      return expectedText(field)
+    case 'boolean':
     case 'map':
-      return 'a map of strings'
+    case 'texts':
     case 'object':
-      return 'a map'
     case 'list':
-      return 'a list'
-    case 'string': {
-      const [only, ...others] = field.words ?? []
-      if (only === undefined) return field.expected ?? 'a string'
-      return others.length === 0
-        ? `${show(only)}, the only value that is supported`
-        : `one of ${[only, ...others].map(show).join(', ')}`
-    }
+      return ALLOWED[field.kind]
   }
+}
+
+const ALLOWED = {
+  boolean: 'true or false',
+  map: 'a map of strings',
+  texts: 'a list of strings',
+  object: 'a map',
+  list: 'a list',
+}
+
+const expectedAmount = (field: QuantityField): string =>
+  `a quantity such as "500m", 0.5 or "1Gi"${field.optional && field.default !== null ? ', or null for none' : ''}`
+
+function expectedText({ words = [], expected = 'a string' }: StringField): string {
+  const [only, ...others] = words
+  if (only === undefined) return expected
+  return others.length === 0
+    ? `${show(only)}, the only value that is supported`
+    : `one of ${[only, ...others].map(show).join(', ')}`
 }

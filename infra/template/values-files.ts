@@ -1,8 +1,20 @@
 import type { JsonObject } from './json.ts'
+import type { ItemRule, MemberTest } from './item-rules.ts'
+import { LEAST, MOST, QUANTITY, ZERO } from './quantity.ts'
 import { yamlScalar } from './scalar.ts'
 import { leavesOf } from './schema.ts'
-import type { Field, LeafField, Shape, TextRule } from './schema.ts'
+import type {
+  Field,
+  LeafField,
+  ListField,
+  ObjectField,
+  Shape,
+  StringField,
+  TextRule,
+} from './schema.ts'
+import { treeOf } from './tree.ts'
 import { expectation } from './validate.ts'
+import { writeManifest } from './writer.ts'
 
 /** `values.yaml`: every default, with its documentation above it. */
 export function valuesYaml(shape: Shape): string {
@@ -16,12 +28,24 @@ function yamlLines(key: string, field: Field, indent: string): readonly string[]
   const comment = wrap(`${field.doc}${note(field)}`, 98 - indent.length).map(
     (text) => `${indent}# ${text}`,
   )
-  if (field.kind !== 'group') return [...comment, `${indent}${key}: ${defaultText(field)}`]
+  if (field.kind !== 'group') return [...comment, ...leafLines(key, field, indent)]
   const members = Object.entries(field.shape).flatMap(([name, member]) =>
     yamlLines(name, member, `${indent}  `),
   )
   return [...comment, `${indent}${key}:`, ...members]
 }
+
+function leafLines(key: string, field: LeafField, indent: string): readonly string[] {
+  if (field.default === null) return [`${indent}# ${key}:`]
+  const example = field.example === undefined ? [] : ['Example:', ...exampleLines(field.example)]
+  return [...example.map((text) => `${indent}# ${text}`), `${indent}${key}: ${defaultText(field)}`]
+}
+
+const exampleLines = (example: unknown): readonly string[] =>
+  writeManifest(treeOf(example, new Map()))
+    .trimEnd()
+    .split('\n')
+    .map((text) => `  ${text}`)
 
 function note(field: Field): string {
   if (field.kind === 'string' && field.words) return ` One of: ${field.words.join(', ')}.`
@@ -39,14 +63,58 @@ function wrap(text: string, width: number): readonly string[] {
   return lines
 }
 
-const defaultText = (field: LeafField): string =>
-  typeof field.default === 'object' ? JSON.stringify(field.default) : yamlScalar(field.default)
+function defaultText({ default: value }: LeafField): string {
+  if (value === null) return 'none'
+  return typeof value === 'object' ? JSON.stringify(value) : yamlScalar(value)
+}
 
 /** `values.schema.json`, in the draft that Helm 3 reads. */
 export const valuesSchema = (shape: Shape): JsonObject => ({
   $schema: 'http://json-schema.org/draft-07/schema#',
-  ...members(shape, { required: Object.keys(shape), open: false }),
+  ...members(shape, { required: requiredIn(shape), open: false }),
+  definitions: Object.fromEntries(
+    leavesOf(shape).flatMap(({ field }) =>
+      isGiven(field) && field.name !== undefined ? [[field.name, givenSchema(field)]] : [],
+    ),
+  ),
 })
+
+const requiredIn = (shape: Shape): readonly string[] =>
+  Object.entries(shape).flatMap(([key, field]) =>
+    field.kind === 'quantity' && field.optional ? [] : [key],
+  )
+
+const isGiven = (field: Field): field is ObjectField | ListField =>
+  field.kind === 'object' || field.kind === 'list'
+
+/** Maps whose members are as they are given. */
+function givenSchema({ kind, item, required, rules }: ObjectField | ListField): JsonObject {
+  const schema = {
+    ...members(item, { required, open: false }),
+    ...(rules.length > 0 ? { allOf: rules.map(implication) } : {}),
+  }
+  return kind === 'list' ? { type: 'array', items: schema } : schema
+}
+
+const implication = ({ where, needs }: ItemRule): JsonObject => ({
+  if: memberSchema(where),
+  // oxlint-disable-next-line unicorn/no-thenable -- JSON Schema calls it so
+  then: memberSchema(needs),
+})
+
+function memberSchema(test: MemberTest): JsonObject {
+  const { member } = test
+  if ('among' in test) {
+    const properties = { [member]: { enum: test.among } }
+    return test.orAbsent ? { properties } : { properties, required: [member] }
+  }
+  if (test.is === 'there') return { required: [member] }
+  if (test.is === 'one')
+    return { properties: { [member]: { minItems: 1, maxItems: 1 } }, required: [member] }
+  return test.is === 'absent or empty'
+    ? { properties: { [member]: { maxLength: 0, maxItems: 0 } } }
+    : { properties: { [member]: { minLength: 1, minItems: 1 } }, required: [member] }
+}
 
 function members(
   shape: Shape,
@@ -67,33 +135,57 @@ function members(
 function fieldSchema(field: Field): JsonObject {
   switch (field.kind) {
     case 'group':
-      return members(field.shape, { required: Object.keys(field.shape), open: field.open })
-    case 'string':
-      return {
-        type: field.digits ? ['string', 'integer'] : 'string',
-        ...(field.words ? { enum: field.words } : {}),
-        ...(field.pattern ? { pattern: field.pattern.source } : {}),
-        ...(field.digits ? { minimum: field.digits.min, maximum: field.digits.max } : {}),
-      }
-    case 'integer':
-      return { type: 'integer', minimum: field.min, maximum: field.max }
-    case 'boolean':
-      return { type: 'boolean' }
+      return members(field.shape, { required: requiredIn(field.shape), open: field.open })
     case 'map':
       return {
         type: 'object',
         propertyNames: textSchema(field.key),
         additionalProperties: { type: 'string', ...textSchema(field.value) },
       }
+    case 'texts':
+      return { type: 'array', items: { type: 'string', ...textSchema(field.item) } }
     case 'object':
-      return { type: 'object' }
     case 'list':
+      // Beside a reference draft 7 reads nothing else.
+      return field.name === undefined
+        ? givenSchema(field)
+        : { allOf: [{ $ref: `#/definitions/${field.name}` }] }
+    case 'string':
+    case 'quantity':
+    case 'integer':
+    case 'boolean':
+      return scalarSchema(field)
+  }
+}
+
+type Scalar = Extract<Field, { kind: 'string' | 'quantity' | 'integer' | 'boolean' }>
+
+function scalarSchema(field: Scalar): JsonObject {
+  switch (field.kind) {
+    case 'boolean':
+      return { type: 'boolean' }
+    case 'integer':
+      return { type: 'integer', minimum: field.min, maximum: field.max }
+    case 'string':
+      return stringSchema(field)
+    case 'quantity':
       return {
-        type: 'array',
-        items: members(field.item, { required: field.required, open: false }),
+        type: ['string', 'number'],
+        pattern: QUANTITY.source,
+        ...(field.mayBeZero ? {} : { not: { type: 'string', pattern: ZERO.source } }),
+        minimum: LEAST,
+        maximum: MOST,
       }
   }
 }
+
+const stringSchema = ({ words, pattern, except, digits }: StringField): JsonObject => ({
+  type: digits ? ['string', 'integer'] : 'string',
+  ...(words ? { enum: words } : {}),
+  ...(pattern ? { pattern: pattern.source } : {}),
+  ...(except ? { not: { type: 'string', pattern: except.source } } : {}),
+  ...(digits ? { minimum: digits.min, maximum: digits.max } : {}),
+})
 
 const textSchema = ({ pattern, except }: TextRule): JsonObject => ({
   pattern: pattern.source,

@@ -1,4 +1,5 @@
 import { boolean, group, integer, string, word } from '../template/schema.ts'
+import { LABEL_KEY } from '../kubernetes-names.ts'
 import * as type from '../value-types.ts'
 
 /** How the platform fits into its cluster: access, network, addresses, metrics. */
@@ -28,15 +29,12 @@ export const cluster = {
   serviceAccount: group('The service accounts of everything but the secret bootstrap.', {
     annotations: type.annotations(
       'Annotations, such as a workload identity for the database proxy.',
+      { 'iam.gke.io/gcp-service-account': 'platform@project.iam.gserviceaccount.com' },
     ),
   }),
 
   topologySpread: group('How the pods of a component spread over the cluster.', {
-    topologyKey: string(
-      'kubernetes.io/hostname',
-      'Node label that tells places apart.',
-      type.LABEL_KEY,
-    ),
+    topologyKey: string('kubernetes.io/hostname', 'Node label that tells places apart.', LABEL_KEY),
     maxSkew: integer(1, 'By how many pods places may differ.', { min: 1, max: 100 }),
     whenUnsatisfiable: word(
       ['ScheduleAnyway', 'DoNotSchedule'],
@@ -61,8 +59,10 @@ export const cluster = {
   ingress: group('An Ingress for web, and for oauth.', {
     enabled: boolean(false, 'Create it.'),
     className: type.objectName("Class. Empty means the cluster's default."),
-    annotations: type.annotations('Annotations for the ingress controller.'),
-    host: type.hostname('Host name of web. Empty means every host.'),
+    annotations: type.annotations('Annotations for the ingress controller.', {
+      'cert-manager.io/cluster-issuer': 'letsencrypt',
+    }),
+    host: type.hostname('Host name of web; `*.` stands for one label. Empty means every host.'),
     oauthHost: type.hostname('Host name of oauth. Empty means that it is not exposed.'),
     tlsSecret: type.objectName('Secret with the certificate for both. Empty means no TLS here.'),
   }),
@@ -77,7 +77,7 @@ export const cluster = {
 
   podMonitor: group('PodMonitors for clusters that run the Prometheus operator.', {
     enabled: boolean(false, 'Create them.'),
-    labels: type.labels('Labels by which the operator finds them.'),
+    labels: type.labels('Labels by which the operator finds them.', { release: 'prometheus' }),
     interval: type.duration('30s', 'Time between two scrapes.'),
   }),
 } as const

@@ -1,4 +1,4 @@
-import { boolean, group, integer, port, string } from '../template/schema.ts'
+import { boolean, group, integer, podPort, string } from '../template/schema.ts'
 import * as type from '../value-types.ts'
 
 /** The programs of others that the platform runs on. */
@@ -34,7 +34,7 @@ export const thirdParty = {
         pattern: /^([a-z0-9][a-z0-9.:-]*:[a-z0-9-]+:[a-z0-9-]+)?$/,
         expected: 'project:region:instance, or ""',
       }),
-      healthPort: port(9801, 'Port for the health checks of the sidecar.'),
+      healthPort: podPort(9801, 'Port for the health checks of the sidecar.'),
       image: type.image('cloud-sql-connectors/cloud-sql-proxy', '2.25.3', 'the database proxy'),
       resources: type.resources({ cpu: '200m', memory: '128Mi' }, { cpu: '50m', memory: '64Mi' }),
     },
@@ -45,7 +45,7 @@ export const thirdParty = {
     {
       enabled: boolean(true, 'Run it. `false` where a namespace enforces Pod Security.'),
       image: type.image('moby/buildkit', 'v0.32.2-rootless', 'BuildKit'),
-      port: port(1234, 'Port of the pods and of the Service.'),
+      port: podPort(1234, 'Port of the pods and of the Service.'),
       tlsSecret: type.objectName(
         'Secret with `ca.pem`, `cert.pem` and `key.pem`: callers must then show a certificate of that authority. Empty leaves the network policy as the only guard.',
       ),
@@ -61,7 +61,7 @@ export const thirdParty = {
   internalRegistry: group('Registry for the images of crews, inside the cluster.', {
     enabled: boolean(true, 'Run it.'),
     image: type.image('registry', '3.1.1', 'the registry'),
-    port: port(5000, 'Port of the pods and of the Service.'),
+    port: podPort(5000, 'Port of the pods and of the Service.'),
     htpasswdSecret: type.objectName(
       'Secret whose key `htpasswd` lists users and bcrypt hashes. Empty means no sign-in.',
     ),

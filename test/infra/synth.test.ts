@@ -101,6 +101,38 @@ describe('npm run synth', () => {
     )
     expect(await readdir(directory)).toEqual([])
   })
+
+  it('explains a group by its members, and members of a list', async () => {
+    const explained = await synth('--explain', 'collector.config')
+    expect(explained).toContain('collector.config: How traces are kept.')
+    expect(explained).toMatch(/collector\.config\.retentionWeeks +Weeks after which/)
+    expect(await synth('--explain', 'web.tolerations')).toContain('member   effect: Taint effect.')
+    expect(await synth('--explain', 'web.tolerations.effect')).toContain('NoExecute')
+    const amount = await synth('--explain', 'web.resources.limits.ephemeral-storage')
+    expect(amount).toContain('default  none')
+    expect(amount).toContain('templates/web/deployment.yaml')
+  })
+
+  it.each([
+    ['web.replica', 'there is no value web.replica; did you mean web.replicaCount?'],
+    ['webb', 'there is no value webb; did you mean web?'],
+    ['rbac.x', 'there is no value rbac.x; known keys: rbac.create'],
+    ['web.port.x', 'there is no value below web.port: it is a whole number'],
+  ])('names the nearest key for --explain %s', async (key, message) => {
+    await expect(synth('--explain', key)).rejects.toThrow(message)
+  })
+
+  it('names the file of each mistake', async () => {
+    const first = await file('a.yaml', 'web: { port: x }\noauth: { port: 3002 }')
+    const second = await file(
+      'b.yaml',
+      'web: { resources: { limits: { memory: 1Mi } }, affinity: { nodeAffinity: null } }',
+    )
+    const mistakes = await synth('--values', first, '--values', second).catch(String)
+    expect(mistakes).toMatch(/web\.port: expected a whole number.* \[.*a\.yaml\]/)
+    expect(mistakes).toMatch(/web\.resources\.requests\.memory must not exceed.* \[.*b\.yaml\]/)
+    expect(mistakes).toMatch(/web\.affinity\.nodeAffinity: null is no value here.* \[.*b\.yaml\]/)
+  })
 })
 
 describe('--diff', () => {
@@ -160,6 +192,7 @@ describe('a synth that fails', () => {
       'export const a = {}; export const b = {}',
       'exactly one object',
     ],
+    ['a module that throws', 'v.ts', "throw new Error('boom')\nexport const a = {}", 'v.ts: boom'],
     [
       'a value that is wrong',
       'v.yaml',

@@ -7,6 +7,7 @@ import type { LeafField } from '../../infra/template/schema.ts'
 import { ValuesError } from '../../infra/template/values-error.ts'
 import { valuesSchema } from '../../infra/template/values-files.ts'
 import { schema } from '../../infra/values.ts'
+import type { ValuesOverrides } from '../../infra/values.ts'
 import { arbitraryValues } from './support/arbitrary-values.ts'
 import { chart, parseYaml, RELEASE } from './support/platform.ts'
 
@@ -22,10 +23,10 @@ const mistakesOf = (...overrides: readonly unknown[]): readonly string[] => {
 
 describe('a mistake in the values is answered with the path, what is allowed, and what was given', () => {
   it.each([
-    [{ colector: {} }, 'colector: unknown key; did you mean "collector"?'],
+    [{ colector: {} }, 'colector: unknown key; did you mean collector?'],
     [
       { collector: { config: { retentonWeeks: '4' } } },
-      'collector.config.retentonWeeks: unknown key; did you mean "retentionWeeks"?',
+      'collector.config.retentonWeeks: unknown key; did you mean retentionWeeks?',
     ],
     [{ rbac: { zzz: 1 } }, 'rbac.zzz: unknown key; known keys: create'],
     [
@@ -42,7 +43,7 @@ describe('a mistake in the values is answered with the path, what is allowed, an
     ],
     [
       { collector: { port: 70_000 } },
-      'collector.port: expected a whole number between 1 and 65535, got 70000',
+      'collector.port: expected a whole number between 1024 and 65535, got 70000',
     ],
     [{ collector: { enabled: 'yes' } }, 'collector.enabled: expected true or false, got "yes"'],
     [
@@ -52,15 +53,15 @@ describe('a mistake in the values is answered with the path, what is allowed, an
     [{ collector: [] }, 'collector: expected a map, got []'],
     [
       { collector: { nodeSelector: { disk: 1 } } },
-      'collector.nodeSelector.disk: expected a label value: up to 63 letters, digits, dots, dashes and underscores, got 1',
+      'collector.nodeSelector.disk: expected a label value: up to 63 letters, digits, dots, dashes and underscores, got 1; write it in quotes, or use --set-string',
     ],
     [
-      { collector: { tolerations: [{ ky: 'a' }] } },
-      'collector.tolerations[0].ky: unknown key; did you mean "key"?',
+      { collector: { tolerations: [{ ky: 'a', operator: 'Exists' }] } },
+      'collector.tolerations[0].ky: unknown key; did you mean key?',
     ],
     [
       { collector: { resources: { limits: { cpu: '0.5 cores' } } } },
-      'collector.resources.limits.cpu: expected a quantity such as "500m" or "512Mi", got "0.5 cores"',
+      'collector.resources.limits.cpu: expected a quantity such as "500m", 0.5 or "1Gi", or null for none, got "0.5 cores"',
     ],
     [
       { collector: { metricsPort: 8080 } },
@@ -75,6 +76,19 @@ describe('a mistake in the values is answered with the path, what is allowed, an
       'dbProxy.autoIamAuthn needs dbProxy.enabled: true: it is the proxy that injects the token (dbProxy.autoIamAuthn: true, dbProxy.enabled: false)',
     ],
     ['a text', 'values: expected a map, got "a text"'],
+    [
+      { image: { tag: 2 } },
+      'image.tag: expected an image tag in quotes, such as "1.2.3", got 2; write it in quotes, or use --set-string',
+    ],
+    [
+      { extraEnvVars: { A: true } },
+      'extraEnvVars.A: expected a string, got true; write it in quotes, or use --set-string',
+    ],
+    [{ web: { replica: 2 } }, 'web.replica: unknown key; did you mean replicaCount?'],
+    [
+      { web: { resources: { limits: { 'ephemeral-storage': null } } } },
+      'web.resources.limits.ephemeral-storage: null is no value here; leave the key out',
+    ],
   ])('%j', (overrides, message) => {
     expect(mistakesOf(overrides)).toEqual([message])
   })
@@ -106,6 +120,25 @@ describe('the debug token', () => {
   it('may have any length: it overrides the generated one (5.1)', () => {
     expect(mistakesOf({ secrets: { PLATFORM_DEBUG_TOKEN: 'mine' } })).toEqual([])
     expect(mistakesOf({ secrets: { PLATFORM_DEBUG_TOKEN: 'two words' } })).toHaveLength(1)
+  })
+})
+
+describe('overrides in TypeScript', () => {
+  it('take what the reader takes: numbers for digits and amounts, null for no amount', () => {
+    const overrides = {
+      collector: { config: { retentionWeeks: 4 } },
+      web: { trustedProxies: 2, resources: { limits: { cpu: null }, requests: { cpu: 0.5 } } },
+      postgres: { storage: { size: 21_474_836_480 } },
+    } satisfies ValuesOverrides
+    expect(mistakesOf(overrides)).toEqual([])
+  })
+
+  it('are refused by the compiler where the reader refuses them', () => {
+    // @ts-expect-error a text is no list
+    expect(mistakesOf({ web: { tolerations: 'all' } } satisfies ValuesOverrides)).toHaveLength(1)
+    // @ts-expect-error no such field
+    const misspelt = { web: { affinity: { nodeAfinity: {} } } } satisfies ValuesOverrides
+    expect(mistakesOf(misspelt)).toHaveLength(1)
   })
 })
 
@@ -221,8 +254,14 @@ describe('every value matters', () => {
     if (field.kind === 'integer') return [field.default + 1]
     if (field.kind === 'map') return [{ flipped: 'yes' }]
     if (field.kind === 'object') return [{ nodeAffinity: {} }]
+    if (field.kind === 'quantity') return ['7Gi', '7m']
+    if (field.kind === 'texts') return [['flipped']]
     if (field.kind === 'list') {
-      return [[{ key: 'flipped' }], [{ name: 'flipped' }], [{ name: 'flipped', mountPath: '/f' }]]
+      return [
+        [{ key: 'flipped', operator: 'Exists' }],
+        [{ name: 'flipped' }],
+        [{ name: 'flipped', mountPath: '/f' }],
+      ]
     }
     if (field.words) return field.words.filter((word) => word !== field.default)
     if (path.startsWith('secrets.')) return ['flipped-flipped-flipped-flipped-flipped']
@@ -254,6 +293,7 @@ describe('the chart documents and guards the same values', () => {
       if (typeof node !== 'object' || node === null) return
       if (
         'properties' in node &&
+        'type' in node &&
         !('additionalProperties' in node && node.additionalProperties === false)
       ) {
         open.push(path)

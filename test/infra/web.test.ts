@@ -199,3 +199,16 @@ describe('PostgreSQL in the cluster (appendix 1)', () => {
     expect(objects.filter(({ metadata }) => metadata.name.includes('postgres'))).toEqual([])
   })
 })
+
+describe('the proxies that web trusts', () => {
+  it.each([
+    ['none by default', {}, '0'],
+    ['the controller of an ingress', { ingress: { enabled: true } }, '1'],
+    ['a gateway', { httpRoute: { enabled: true, gateway: 'public' } }, '1'],
+    ['none when told so', { ingress: { enabled: true }, web: { trustedProxies: 0 } }, '0'],
+    ['as many as told', { web: { trustedProxies: '2' } }, '2'],
+  ])('are %s', (_, overrides: ValuesOverrides, count) => {
+    const { env } = find(manifests(overrides), 'Deployment', 'web').spec.template.spec.containers[0]
+    expect(env).toContainEqual({ name: 'TRUSTED_PROXIES', value: count })
+  })
+})

@@ -288,11 +288,11 @@ describe("the operator's own additions", () => {
     for (const name of ['web', 'worker', 'oauth']) {
       const { spec } = deployment(name, overrides).spec.template
       expect(spec.volumes).toContainEqual({
-        name: 'secret-own-ca',
+        name: expect.stringMatching(/^secret-[0-9a-f]{8}$/),
         secret: { secretName: 'own-ca' },
       })
       expect(spec.containers[0].volumeMounts).toContainEqual({
-        name: 'secret-own-ca',
+        name: expect.stringMatching(/^secret-[0-9a-f]{8}$/),
         mountPath: '/etc/own-ca',
         readOnly: true,
       })
@@ -307,7 +307,10 @@ describe("the operator's own additions", () => {
   })
 
   it('are refused where Kubernetes knows no such field', () => {
-    expect(() => manifests({ web: { affinity: { nodeAfinity: {} } } })).toThrow('nodeAfinity')
+    const affinity = { nodeAfinity: {} } as object
+    expect(() => manifests({ web: { affinity } })).toThrow(
+      'web.affinity.nodeAfinity: unknown key; did you mean nodeAffinity?',
+    )
   })
 })
 

@@ -1,5 +1,5 @@
 {{- define "platform.bootstrap.content" -}}
-{{- list "97ae8807" .Chart.AppVersion .Release.Name .Values.collector.enabled .Values.dbProxy.autoIamAuthn .Values.envVars.LOG_LEVEL .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.oauth.enabled .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "ec34c69b" .Chart.AppVersion .Release.Name .Values.collector.enabled .Values.dbProxy.autoIamAuthn .Values.envVars.LOG_LEVEL .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.oauth.enabled .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.bootstrap.selectorLabels" -}}
@@ -81,7 +81,7 @@ app.kubernetes.io/component: collector
 {{- end }}
 
 {{- define "platform.crews.content" -}}
-{{- list "262543b5" .Chart.AppVersion .Release.Name .Release.Namespace .Values.crews.namespace .Values.crews.namespaceIsolation .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp (toString .Values.dbProxy.resources.limits.cpu) (toString .Values.dbProxy.resources.limits.memory) (toString .Values.dbProxy.resources.requests.cpu) (toString .Values.dbProxy.resources.requests.memory) .Values.envFromSecrets .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.extraEnvVars .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.networkPolicy.enabled .Values.networkPolicy.modelNamespace .Values.outgoing.llmPrivateOrigins .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "b72cc0a9" .Chart.AppVersion .Release.Name .Release.Namespace .Values.crews.namespace .Values.crews.namespaceIsolation .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp .Values.dbProxy.resources .Values.envFromSecrets .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.extraEnvVars .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.networkPolicy.enabled .Values.networkPolicy.modelNamespace .Values.outgoing.llmPrivateOrigins .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.crews.selectorLabels" -}}
@@ -94,7 +94,7 @@ app.kubernetes.io/component: crews
 {{- if .Values.dbProxy.enabled }}
 {{- "127.0.0.1" }}
 {{- else if .Values.postgres.enabled }}
-{{- printf "%s-postgres" .Release.Name }}
+{{- printf "%s-postgres" (include "platform.fullname" .) }}
 {{- else }}
 {{- .Values.envVars.DB_HOST }}
 {{- end }}
@@ -150,6 +150,16 @@ app.kubernetes.io/component: crews
 app.kubernetes.io/name: platform
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: extra-env
+{{- end }}
+
+{{- define "platform.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride }}
+{{- else if regexMatch "^.{41}" .Release.Name }}
+{{- printf "%s-%s" (.Release.Name | trunc 31 | trimSuffix "-") (.Release.Name | sha256sum | trunc 8) }}
+{{- else }}
+{{- .Release.Name }}
+{{- end }}
 {{- end }}
 
 {{- define "platform.internal-registry.selectorLabels" -}}
@@ -272,81 +282,81 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{- define "platform.secretName.COLLECTOR_JWT_SECRET" -}}
 {{- if .Values.secrets.COLLECTOR_JWT_SECRET }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
 {{- define "platform.secretName.COLLECTOR_JWT_SECRET_PREVIOUS" -}}
 {{- if .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
 {{- define "platform.secretName.DB_PASSWORD" -}}
 {{- if .Values.secrets.DB_PASSWORD }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
 {{- define "platform.secretName.OAUTH_ENCRYPTION_KEY" -}}
 {{- if .Values.secrets.OAUTH_ENCRYPTION_KEY }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
 {{- define "platform.secretName.OAUTH_ENCRYPTION_KEY_PREVIOUS" -}}
 {{- if .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
 {{- define "platform.secretName.OIDC_CLIENT_SECRET" -}}
 {{- if .Values.secrets.OIDC_CLIENT_SECRET }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
 {{- define "platform.secretName.PLATFORM_DEBUG_TOKEN" -}}
 {{- if .Values.secrets.PLATFORM_DEBUG_TOKEN }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
 {{- define "platform.secretName.PLATFORM_OAUTH_API_KEY" -}}
 {{- if .Values.secrets.PLATFORM_OAUTH_API_KEY }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
 {{- define "platform.secretName.SECRET_KEY_BASE" -}}
 {{- if .Values.secrets.SECRET_KEY_BASE }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
 {{- define "platform.secretName.SECRET_KEY_BASE_PREVIOUS" -}}
 {{- if .Values.secrets.SECRET_KEY_BASE_PREVIOUS }}
-{{- printf "%s-secrets-overrides" .Release.Name }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" .Release.Name) }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
 {{- end }}
 {{- end }}
 
@@ -357,7 +367,7 @@ app.kubernetes.io/component: secrets
 {{- end }}
 
 {{- define "platform.setup.content" -}}
-{{- list "38919a75" .Chart.AppVersion .Release.Name .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp (toString .Values.dbProxy.resources.limits.cpu) (toString .Values.dbProxy.resources.limits.memory) (toString .Values.dbProxy.resources.requests.cpu) (toString .Values.dbProxy.resources.requests.memory) .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "0d9cecbd" .Chart.AppVersion .Release.Name .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp .Values.dbProxy.resources .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.setup.selectorLabels" -}}

@@ -1,5 +1,13 @@
 import fc from 'fast-check'
-import type { LeafField, ListField, Shape, StringField } from '../../../infra/template/schema.ts'
+import type {
+  LeafField,
+  ListField,
+  ObjectField,
+  Shape,
+  StringField,
+} from '../../../infra/template/schema.ts'
+import { isViolated } from '../../../infra/template/item-rules.ts'
+import type { ItemRule } from '../../../infra/template/item-rules.ts'
 
 /** Texts that YAML, Go templates, shells or quoting could read as something else, one on each line. */
 const LINES = String.raw`
@@ -92,12 +100,18 @@ export function arbitraryLeaf(field: LeafField): fc.Arbitrary<unknown> {
       return fc.oneof(fc.constant(field.default), fc.integer({ min: field.min, max: field.max }))
     case 'map':
       return fc.dictionary(
-        matching(field.key.pattern).filter((key) => !field.key.except?.test(key)),
+        matching(field.key.pattern).filter(isAllowedBy(field.key)),
         textLike(field.value.pattern),
         { maxKeys: 3 },
       )
+    case 'quantity':
+      return fc.oneof(fc.constant(field.default ?? '1Gi'), AMOUNTS)
+    case 'texts':
+      return fc.array(textLike(field.item.pattern).filter(isAllowedBy(field.item)), {
+        maxLength: 3,
+      })
     case 'object':
-      return fc.constantFrom({}, ...AFFINITIES)
+      return arbitraryObject(field)
     case 'list':
       return fc.array(arbitraryItem(field), { maxLength: 3 })
     case 'string':
@@ -108,41 +122,68 @@ export function arbitraryLeaf(field: LeafField): fc.Arbitrary<unknown> {
 function arbitraryText(field: StringField): fc.Arbitrary<unknown> {
   if (field.words) return fc.constantFrom(...field.words)
   const digits = field.digits ? [fc.integer(field.digits)] : []
-  const text = field.pattern ? textLike(field.pattern) : hostileText
+  const text = field.pattern ? textLike(field.pattern).filter(isAllowedBy(field)) : hostileText
   const isDefaultAllowed = field.pattern?.test(field.default) ?? true
   return fc.oneof(isDefaultAllowed ? fc.constant(field.default) : text, text, ...digits)
 }
 
-/** What Kubernetes itself defines, from which its own validation takes over. */
-const AFFINITIES = [
-  {
-    podAntiAffinity: {
-      requiredDuringSchedulingIgnoredDuringExecution: [
-        { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { app: 'x' } } },
-      ],
-    },
-  },
-  {
-    nodeAffinity: {
-      preferredDuringSchedulingIgnoredDuringExecution: [
-        {
-          weight: 100,
-          preference: {
-            matchExpressions: [{ key: 'disk', operator: 'In', values: ['ssd', 'no'] }],
-          },
-        },
-      ],
-    },
-  },
-]
+const TEXT_AMOUNTS = ['1', '250m', '0.5', '1.125Gi', '64Mi', '2Gi', '3G', '1Ti', '1500k']
+const AMOUNTS = fc.oneof(
+  fc.constantFrom(...TEXT_AMOUNTS),
+  fc.constantFrom(1, 0.5, 0.001, 1_073_741_824),
+)
 
-function arbitraryItem({ item, required }: ListField): fc.Arbitrary<unknown> {
+const objects = new WeakMap<ObjectField, fc.Arbitrary<unknown>>()
+
+/** Fifty of each, made once: they are deep, and making them costs more than using them. */
+function arbitraryObject(field: ObjectField): fc.Arbitrary<unknown> {
+  const known = objects.get(field) ?? objectsFor(field)
+  objects.set(field, known)
+  return known
+}
+
+function objectsFor(field: ObjectField): fc.Arbitrary<unknown> {
+  const samples = fc.sample(arbitraryItem(field), { numRuns: 50, seed: 1 })
+  return fc.constantFrom(...(field.required.length > 0 ? samples : [{}, ...samples]))
+}
+
+function arbitraryItem({ item, required, rules }: ListField | ObjectField): fc.Arbitrary<unknown> {
   const members = Object.entries(item).map(([key, field]) => {
     if (field.kind === 'group') throw new Error('a list holds no groups')
-    return [key, arbitraryLeaf(field)] as const
+    // Never a label of the selector beside it, which Kubernetes refuses and no schema can tell.
+    const isLabelKeys = key.endsWith('LabelKeys')
+    const value = isLabelKeys ? fc.constantFrom([], ['pod-template-hash']) : arbitraryLeaf(field)
+    return [key, value] as const
   })
-  return fc.record(Object.fromEntries(members), { requiredKeys: [...required] })
+  return fc
+    .record(Object.fromEntries(members), { requiredKeys: [...required] })
+    .map((random) => obeying(rules, random))
 }
+
+/** Bends the members of a map so far that they keep its rules. */
+function obeying(rules: readonly ItemRule[], random: object): object {
+  const item: Record<string, unknown> = { ...random }
+  for (const rule of rules) {
+    const { needs } = rule
+    const { member } = needs
+    if (!isViolated(rule, item)) continue
+    if ('among' in needs) item[member] = needs.among[0]
+    else if (needs.is === 'absent or empty') delete item[member]
+    else item[member] = EXAMPLES[member]
+  }
+  return item
+}
+
+const EXAMPLES: Readonly<Record<string, unknown>> = {
+  values: ['1'],
+  labelSelector: { matchLabels: { app: 'x' } },
+  nodeSelectorTerms: [{}],
+}
+
+const isAllowedBy =
+  ({ except }: { readonly except?: RegExp }) =>
+  (text: string): boolean =>
+    !except?.test(text)
 
 const known = new Map<string, fc.Arbitrary<string>>()
 

@@ -7,11 +7,12 @@ export function isTrue(value: unknown): boolean {
   return Boolean(value)
 }
 
-/** As `fmt.Print`. A number from a 1e6 on would come out as 1e+06, which no template may risk. */
+/** As `fmt.Print`. Numbers of values are floats, which come out as 1e+06 from there on; a bigint is an integer. */
 export function print(value: unknown): string {
-  if (typeof value === 'string' || typeof value === 'boolean') return String(value)
-  if (typeof value === 'number' && Math.abs(value) < 1e6) return String(value)
-  throw new Error(`${JSON.stringify(value)} does not print as text`)
+  if (['string', 'boolean', 'bigint'].includes(typeof value)) return String(value)
+  if (typeof value !== 'number') throw new Error(`${JSON.stringify(value)} does not print as text`)
+  if (value === 0 || (Math.abs(value) < 1e6 && Math.abs(value) >= 1e-4)) return String(value)
+  return value.toExponential().replace(/e([-+])(\d)$/, 'e$10$2')
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -74,7 +75,8 @@ function yamlLines(value: unknown): readonly string[] {
   })
 }
 
-function equal(a: unknown, b: unknown): boolean {
+function equal(left: unknown, right: unknown): boolean {
+  const [a, b] = [left, right].map((side) => (typeof side === 'bigint' ? Number(side) : side))
   if (typeof a !== typeof b) throw new Error('incompatible types for comparison')
   return a === b
 }
@@ -85,6 +87,7 @@ const text = (value: unknown): string => {
 }
 
 const number = (value: unknown): number => {
+  if (typeof value === 'bigint') return Number(value)
   if (typeof value !== 'number') throw new Error(`expected a number, got ${JSON.stringify(value)}`)
   return value
 }
@@ -93,6 +96,9 @@ const asList = (value: unknown): readonly unknown[] => {
   if (!Array.isArray(value)) throw new Error('expected a list')
   return value
 }
+
+const member = (map: unknown, key: string): unknown =>
+  typeof map === 'object' && map !== null ? (map as Record<string, unknown>)[key] : undefined
 
 const indent = (by: unknown, value: unknown): string =>
   text(value).replaceAll(/^/gm, ' '.repeat(Number(by)))
@@ -111,17 +117,28 @@ export const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   append: (_, list, item) => [...asList(list), item],
   base: (_, path) => text(path).replace(/\/+$/, '').split('/').at(-1) || (path === '' ? '.' : '/'),
   compact: (_, list) => asList(list).filter(isTrue),
+  concat: (_, ...lists) => lists.flatMap(asList),
+  dict: (_, ...entries) =>
+    Object.fromEntries(
+      entries.flatMap((key, index) => (index % 2 === 0 ? [[text(key), entries[index + 1]]] : [])),
+    ),
   default: (_, fallback, value) => (isTrue(value) ? value : fallback),
   empty: (_, value) => !isTrue(value),
   eq: (_, a, b) => equal(a, b),
   fail: (_, message) => {
     throw new Error(text(message))
   },
+  float64: (_, value) => Number(value),
+  get: (_, map, key) => member(map, text(key)) ?? '',
   gt: (_, a, b) => number(a) > number(b),
   include: ({ include }, name, dot) => include(text(name), dot),
-  int64: (_, value) => Math.trunc(Number(value)),
+  index: (_, from, key) => (Array.isArray(from) ? from[number(key)] : member(from, text(key))),
+  int64: (_, value) => BigInt(Math.trunc(Number(value))),
   join: (_, separator, list) => asList(list).join(text(separator)),
+  kindIs: (_, kind, value) => typeof value === kind,
+  len: (_, list) => asList(list).length,
   list: (_, ...items) => items,
+  mulf: (_, a, b) => number(a) * number(b),
   ne: (_, a, b) => !equal(a, b),
   nindent: (_, by, value) => `\n${indent(by, value)}`,
   not: (_, value) => !isTrue(value),
@@ -134,6 +151,7 @@ export const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
     })
   },
   quote: (_, value) => quote(print(value)),
+  regexFind: (_, pattern, value) => new RegExp(text(pattern)).exec(text(value))?.[0] ?? '',
   regexMatch: (_, pattern, value) => new RegExp(text(pattern)).test(text(value)),
   sha256sum: (_, value) => createHash('sha256').update(text(value)).digest('hex'),
   ternary: (_, ...[yes, no, condition]) => {

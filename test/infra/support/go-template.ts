@@ -190,6 +190,25 @@ function executeBranch(statement: Extract<Statement, { yes: Block }>, frame: Fra
   else if (Array.isArray(value)) for (const dot of value) execute(statement.yes, { ...frame, dot })
 }
 
+/** `and` and `or` look at no argument behind the one that decides. */
+const STOPS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
+  ['and', (value: unknown) => !isTrue(value)],
+  ['or', isTrue],
+])
+
+function firstOf(
+  args: readonly Evaluate[],
+  frame: Frame,
+  stops: (value: unknown) => boolean,
+): unknown {
+  let value: unknown
+  for (const argument of args) {
+    value = argument(frame)
+    if (stops(value)) return value
+  }
+  return value
+}
+
 /** Compiles the pipeline inside an action. */
 function compile(source: string): Evaluate {
   const words = source.match(/"(?:[^"\\]|\\.)*"|[()|]|[^\s()|]+/g) ?? []
@@ -216,6 +235,8 @@ function compile(source: string): Evaluate {
     while (position < words.length && words[position] !== '|' && words[position] !== ')')
       args.push(operand())
     if (piped) args.push(piped)
+    const stops = STOPS.get(word)
+    if (stops) return (frame) => firstOf(args, frame, stops)
     return (frame) => fn(frame, ...args.map((argument) => argument(frame)))
   }
 
@@ -235,7 +256,7 @@ function compile(source: string): Evaluate {
 }
 
 function atom(word: string): Evaluate {
-  if (word.startsWith('"') || /^(-?\d+|true|false)$/.test(word)) {
+  if (word.startsWith('"') || /^(-?\d+(\.\d+)?(e\d+)?|true|false)$/.test(word)) {
     const value: unknown = JSON.parse(word)
     return () => value
   }

@@ -13,7 +13,7 @@ const FOREIGN = new Set([
 ])
 
 /** Fields that came after 1.28, on purpose. */
-const NEWER = new Set(['appArmorProfile'])
+const NEWER = new Set(['appArmorProfile', 'matchLabelKeys', 'mismatchLabelKeys'])
 
 /** Fields that the API knows in a claim template, and the assembly only in a claim of its own. */
 const OF_WHOLE_CLAIMS = new Set(['apiVersion', 'kind', 'status'])
@@ -135,7 +135,7 @@ const isPrimitive = (primitive: string, value: unknown): boolean =>
 
 const require = createRequire(import.meta.url)
 
-/** The version whose types the chart is written with, and a current one. */
+/** An old version, and the one whose types the chart is written with. */
 export const CHECKS: Readonly<Record<string, Check>> = {
   '1.28': createCheck(require.resolve('cdk8s-plus-28/package.json'), NEWER),
   '1.34': createCheck(require.resolve('cdk8s-plus-34/package.json')),

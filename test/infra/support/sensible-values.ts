@@ -1,15 +1,17 @@
+import { isMore } from '../../../infra/template/quantity.ts'
 import type { Values } from '../../../infra/values.ts'
 
 /** Bends random values so far that they break no rule between values. */
 export function sensible(
   random: Record<string, unknown>,
-  chosen: { readonly postgres?: boolean } = {},
+  chosen: { readonly postgres?: boolean; readonly anyName?: boolean } = {},
 ): Record<string, unknown> {
   const values = structuredClone(random) as unknown as Mutable<Values>
   values.postgres.enabled = chosen.postgres ?? values.postgres.enabled
-  separatePorts(values)
   if (values.global.caBundle.secret) values.global.caBundle.configMap = ''
+  if (!chosen.anyName) values.fullnameOverride = ''
   completeDatabase(values)
+  separatePorts(values)
   completeWays(values)
   completeSignIn(values)
   for (const { autoscaling } of [values.web, values.worker, values.oauth, values.collector]) {
@@ -17,6 +19,17 @@ export function sensible(
   }
   // Versions below 1.12 send no traces.
   if (/^v?[01][.]/.test(values.image.tag)) values.image.tag = `at-${values.image.tag}`
+  for (const { resources } of RESOURCEFUL.map((component) => values[component])) {
+    boundRequests(resources)
+  }
+  for (const { autoscaling, resources } of [
+    values.web,
+    values.worker,
+    values.oauth,
+    values.collector,
+  ]) {
+    if (autoscaling.enabled) resources.requests.cpu = '1m'
+  }
   values.extraSecretMounts = distinctMounts(values.extraSecretMounts)
   values.extraConfigMapMounts = distinctMounts(values.extraConfigMapMounts, '/config')
   return values as unknown as Record<string, unknown>
@@ -34,8 +47,8 @@ function separatePorts({ collector, dbProxy, envVars, oauth, web, worker }: Muta
     [worker, 'port'],
     [oauth, 'port'],
   ] as readonly (readonly [Record<string, unknown>, string])[]) {
-    let port = Number(holder[key])
-    while (ports.has(port)) port = (port % 65_535) + 1
+    let port = Math.max(dbProxy.enabled ? 1024 : 1, Number(holder[key]))
+    while (ports.has(port)) port = Math.max(1024, (port % 65_535) + 1)
     ports.add(port)
     holder[key] = port
   }
@@ -75,14 +88,35 @@ function completeSignIn({ auth, secrets }: Mutable<Values>): void {
   if (!secrets.existingSecret) secrets.OIDC_CLIENT_SECRET ||= 'a-secret'
 }
 
-/** Each Secret once, and in a place of its own. */
+const RESOURCEFUL = [
+  'web',
+  'worker',
+  'oauth',
+  'collector',
+  'postgres',
+  'dbProxy',
+  'buildkit',
+  'internalRegistry',
+] as const
+
+type Amounts = Record<string, string | null>
+
+/** No request above its limit; now and then one of them is taken away. */
+function boundRequests({ limits, requests }: { limits: Amounts; requests: Amounts }): void {
+  for (const name of Object.keys(limits)) {
+    const [limit = null, request = null] = [limits[name], requests[name]]
+    if (isMore(request, limit)) [limits[name], requests[name]] = [request, limit]
+    if (name === 'ephemeral-storage') continue
+    if (limit === '0.5') limits[name] = null
+    if (request === '250m') requests[name] = null
+  }
+}
+
+/** Each in a place of its own. */
 const distinctMounts = <T extends { name: string; mountPath: string }>(
   mounts: readonly T[],
   below = '/secret',
-) =>
-  mounts
-    .filter(({ name }, index) => mounts.findIndex((other) => other.name === name) === index)
-    .map((mount) => ({ ...mount, mountPath: `${below}${mount.mountPath}/${mount.name}` }))
+) => mounts.map((mount, index) => ({ ...mount, mountPath: `${below}/${index}${mount.mountPath}` }))
 
 type Mutable<T> = T extends string | number | boolean
   ? T

@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import fc from 'fast-check'
+import { contextOf, platformFiles } from '../../../infra/render.ts'
+import { schema } from '../../../infra/values.ts'
+import { arbitraryValues } from './arbitrary-values.ts'
+import { RELEASE } from './platform.ts'
+import { sensible } from './sensible-values.ts'
+
+const SOURCE = resolve('test/infra/api-validation')
+const PROGRAM = resolve('node_modules/.cache/api-validation/api-validation')
+
+/** What Kubernetes makes of one stream of YAML. */
+interface Verdict {
+  readonly objects: readonly unknown[]
+  readonly problems: readonly string[]
+}
+
+/** Whether the validation of Kubernetes' API server has been built here. */
+export const isBuilt = (): boolean => existsSync(PROGRAM)
+
+/** Builds it, from its Go modules; says why not where it cannot. */
+export function buildApiValidation(): string | undefined {
+  if (spawnSync('go', ['version']).status !== 0) return 'there is no Go toolchain'
+  mkdirSync(join(PROGRAM, '..'), { recursive: true })
+  const { status, stderr } = spawnSync('go', ['build', '-o', PROGRAM, '.'], {
+    cwd: SOURCE,
+    encoding: 'utf8',
+  })
+  return status === 0 ? undefined : stderr
+}
+
+/** Reads, decodes, defaults and validates streams of YAML as an API server of Kubernetes does. */
+export function judge(streams: readonly string[]): readonly Verdict[] {
+  const { stdout, stderr, status } = spawnSync(PROGRAM, [], {
+    input: streams.map((yaml) => `${JSON.stringify({ yaml })}\n`).join(''),
+    encoding: 'utf8',
+    maxBuffer: 1 << 30,
+  })
+  if (status !== 0) throw new Error(stderr)
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}
+
+/** The manifests of some values, in one stream. */
+export const streamOf = (values: unknown): string =>
+  [...platformFiles(contextOf([values], RELEASE)).values()].join('---\n')
+
+/** What Kubernetes has against the manifests of random values that synth accepts. */
+export function problemsOfRandomValues(numRuns: number): readonly string[] {
+  const random = arbitraryValues(schema).map((values) => sensible(values, { anyName: true }))
+  const problems: string[] = []
+  // In portions, so that their bytes fit into memory.
+  for (let done = 0; done < numRuns; done += PORTION) {
+    const samples = fc.sample(random, { numRuns: Math.min(PORTION, numRuns - done) })
+    const verdicts = judge(samples.map(streamOf))
+    problems.push(...verdicts.flatMap((verdict) => verdict.problems))
+  }
+  return problems
+}
+
+const PORTION = 100
