@@ -10,7 +10,7 @@ import { databaseEnv } from './kit/database.ts'
 import { env, podField, setWhen } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, platformVersion, runs } from './kit/image.ts'
-import { fullName } from './kit/names.ts'
+import { fullName, release } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { reachableProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
@@ -128,7 +128,8 @@ const server = () => ({
       isSet(outgoing.oauthPrivateOrigins),
       outgoing.oauthPrivateOrigins,
     ),
-    RELEASE_NAME: fullName,
+    RELEASE_NAME: release,
+    RELEASE_FULLNAME: fullName,
     PLATFORM_DEPLOYMENTS: deployed,
     POD_NAME: podField('metadata.name'),
     POD_NAMESPACE: podField('metadata.namespace'),

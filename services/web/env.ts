@@ -42,6 +42,8 @@ const variables = v.object({
   /** The namespace of the crews. */
   K8S_NAMESPACE: optional(text()),
   RELEASE_NAME: optional(text()),
+  /** The beginning of the names of the release's objects. @default RELEASE_NAME */
+  RELEASE_FULLNAME: optional(text()),
   POD_NAME: optional(text()),
   POD_NAMESPACE: optional(text()),
   /** The components that the chart deployed, such as `web,worker,collector`: what the diagnostic report expects. */

@@ -1,14 +1,14 @@
 import type { WebConfig } from '../env.ts'
 
-/** Commands for a terminal. In each, `{release}` and `{namespace}` stand for those of the installation. */
+/** Commands for a terminal. In each, `{release}`, `{fullname}` and `{namespace}` stand for those of the installation. */
 
 /** A task that a pod of web may run. */
 export const runInWeb = (task: string): string =>
-  `Run \`kubectl -n {namespace} exec deploy/{release}-web -- node build/tasks/main.js ${task}\` (\`npm run task -- ${task}\` from a clone)`
+  `Run \`kubectl -n {namespace} exec deploy/{fullname}-web -- node build/tasks/main.js ${task}\` (\`npm run task -- ${task}\` from a clone)`
 
 /** The chart's Job for the crews has the rights to deploy them; a pod of web has not. */
 export const INSTALL_CREWS =
-  'Run `helm upgrade {release} dist/chart -n {namespace} --reuse-values`, which installs the crews again; with plain manifests, `kubectl -n {namespace} delete job -l app.kubernetes.io/component=crews` and then `kubectl -n {namespace} apply -f dist/12-crews.yaml`'
+  'Run `helm upgrade {release} dist/chart -n {namespace} --reuse-values`, which installs the crews again; with plain manifests, `kubectl -n {namespace} delete job -l app.kubernetes.io/component=crews` and then `kubectl apply -f dist/12-crews.yaml`'
 
 export const installCrew = (task: string): string =>
   `${INSTALL_CREWS}. \`kubectl -n {namespace} logs -l app.kubernetes.io/component=crews --all-containers\` says why a crew does not come online. Outside a cluster, run \`npm run task -- ${task}\`.`
@@ -35,13 +35,19 @@ export const ISOLATION_RIGHTS =
 
 const DEFAULT_NAME = 'platform'
 
+type Installation = Pick<WebConfig, 'RELEASE_NAME' | 'RELEASE_FULLNAME' | 'POD_NAMESPACE'>
+
 /** Fills the names of the installation into the remedies of a result, and changes nothing else. */
 export function createNaming({
   RELEASE_NAME: release = DEFAULT_NAME,
+  RELEASE_FULLNAME: fullName = release,
   POD_NAMESPACE: namespace = DEFAULT_NAME,
-}: Pick<WebConfig, 'RELEASE_NAME' | 'POD_NAMESPACE'>): <Value>(value: Value) => Value {
+}: Installation): <Value>(value: Value) => Value {
   const fill = (text: string): string =>
-    text.replaceAll('{release}', release).replaceAll('{namespace}', namespace)
+    text
+      .replaceAll('{release}', release)
+      .replaceAll('{fullname}', fullName)
+      .replaceAll('{namespace}', namespace)
   const visit = (value: unknown, key: string): unknown => {
     if (typeof value === 'string') return key === 'remediation' ? fill(value) : value
     if (typeof value !== 'object' || value === null) return value

@@ -8,18 +8,22 @@ import { repository } from '../bed/places.ts'
 import { helm, kubectl, rolledOut, tryKubectl, valuesFile } from './cluster.ts'
 import { freshNamespace, podsAreReady, runLeavesSpans } from './installation.ts'
 import { isWell } from './platform.ts'
-import { NAMESPACE } from './step.ts'
+import { crewsOf, NAMESPACE } from './step.ts'
 import type { Step } from './step.ts'
 
 const MANIFESTS = 'platform-manifests'
 
-/** The names of what is left in a namespace, without what every namespace has. */
+const KINDS =
+  'deployments,statefulsets,jobs,pods,services,secrets,configmaps,persistentvolumeclaims,' +
+  'networkpolicies,roles,rolebindings,serviceaccounts'
+/** What every namespace has, and what the walk itself put there. */
+const GIVEN = ['configmap/kube-root-ca.crt', 'serviceaccount/default', 'secret/model-key']
+
+/** The names of what is left in a namespace, and of the namespace of its crews. */
 async function leftIn(namespace: string): Promise<readonly string[]> {
-  const kinds =
-    'deployments,statefulsets,jobs,pods,services,secrets,configmaps,persistentvolumeclaims'
-  const names = await kubectl(words`get ${kinds} -n ${namespace} -o name`)
-  const ours = ['configmap/kube-root-ca.crt', 'secret/model-key']
-  return names.split('\n').filter((name) => name !== '' && !ours.includes(name))
+  const names = await kubectl(words`get ${KINDS} -n ${namespace} -o name`)
+  const crews = await kubectl(words`get namespace ${crewsOf(namespace)} --ignore-not-found -o name`)
+  return [...names.split('\n'), crews.trim()].filter((name) => name && !GIVEN.includes(name))
 }
 
 /** What the README's section on uninstalling has after the release itself is gone. */
@@ -28,7 +32,9 @@ async function removeTheRest(namespace: string): Promise<void> {
   await kubectl(
     words`delete pods,persistentvolumeclaims -n ${namespace} -l app.kubernetes.io/instance=platform`,
   )
-  await kubectl(words`delete secrets platform-secrets platform-keys -n ${namespace}`)
+  await kubectl(
+    words`delete secrets platform-secrets platform-keys -n ${namespace} --ignore-not-found`,
+  )
   await kubectl(words`wait --for=delete pods --all -n ${namespace} --timeout=5m`)
 }
 
@@ -47,44 +53,54 @@ export const removal: readonly Step[] = [
   },
   {
     name: 'manifests',
-    sentence:
-      'kubectl apply of the plain manifests installs the same platform, and again changes nothing',
+    sentence: 'kubectl apply of the plain manifests installs the same platform',
     async run() {
-      const out = mkdtempSync(join(tmpdir(), 'manifests-'))
-      await command(
-        words`npm run --silent synth -- --values ${valuesFile}
-        --namespace ${MANIFESTS} --out ${out}`,
-        {
-          cwd: repository,
-        },
-      )
       await freshNamespace(MANIFESTS)
-      try {
-        await kubectl(words`apply -f ${out}`)
-        await rolledOut(MANIFESTS)
-        await isWell(MANIFESTS)
-        await podsAreReady(MANIFESTS)
-        await runLeavesSpans(MANIFESTS)
-        const again = await kubectl(words`apply -f ${out}`)
-        const lines = again.trim().split('\n')
-        assert.deepEqual(
-          lines.filter((line) => !line.endsWith(' unchanged')),
-          [],
-        )
-        assert.equal((await tryKubectl(words`diff -f ${out}`)).code, 0)
-        await kubectl(words`apply --server-side -f ${out}`)
-        return `${lines.length} objects`
-      } finally {
-        rmSync(out, { recursive: true })
-      }
+      await withManifests((directory) => kubectl(words`apply -f ${directory}`))
+      await rolledOut(MANIFESTS)
+      await isWell(MANIFESTS)
+      await podsAreReady(MANIFESTS)
+      return runLeavesSpans(MANIFESTS)
     },
   },
   {
-    name: 'delete-manifests',
-    sentence: 'the namespace of the plain manifests goes with everything in it',
+    name: 'manifests-again',
+    sentence: 'a second kubectl apply changes nothing, and a server-side one has no conflict',
     async run() {
+      return withManifests(async (directory) => {
+        const lines = (await kubectl(words`apply -f ${directory}`)).trim().split('\n')
+        const changed = lines.filter((line) => !line.endsWith(' unchanged'))
+        assert.deepEqual(changed, [])
+        assert.equal((await tryKubectl(words`diff -f ${directory}`)).code, 0)
+        await kubectl(words`apply --server-side -f ${directory}`)
+        return `${lines.length} objects`
+      })
+    },
+  },
+  {
+    name: 'manifests-deleted',
+    sentence:
+      'kubectl delete of the plain manifests and the commands of the README leave nothing behind',
+    async run() {
+      await withManifests((directory) =>
+        kubectl(words`delete -f ${directory} --ignore-not-found --wait`),
+      )
+      await removeTheRest(MANIFESTS)
+      assert.deepEqual(await leftIn(MANIFESTS), [])
       await kubectl(words`delete namespace ${MANIFESTS} --wait`)
-      return 'gone'
+      return 'nothing is left'
     },
   },
 ]
+
+/** The manifests that `npm run synth` writes for the values of the bed, in a directory for as long as they are used. */
+async function withManifests<T>(use: (directory: string) => Promise<T>): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), 'manifests-'))
+  const synth = words`npm run --silent synth -- --values ${valuesFile} --namespace ${MANIFESTS}`
+  try {
+    await command([...synth, '--out', directory], { cwd: repository })
+    return await use(directory)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}

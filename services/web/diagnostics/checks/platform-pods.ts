@@ -24,7 +24,7 @@ export function platformPodsCheck(
     timeoutCode: 'k8s_api_unreachable',
     async run({ signal }) {
       if (!kubernetes) return skipped()
-      const { RELEASE_NAME: release } = config
+      const { RELEASE_NAME: release, RELEASE_FULLNAME: fullName = release } = config
       const namespace = config.POD_NAMESPACE ?? (await readNamespace(kubernetes))
       const labelSelector = release
         ? `app.kubernetes.io/instance=${release}`
@@ -32,8 +32,8 @@ export function platformPodsCheck(
       const read = await openDeployments(kubernetes, signal).list(namespace, labelSelector)
       if ('refusal' in read) return read.refusal.toFinding()
       const expected = expectedDeployments(config).map((component) => ({
-        name: release ? `${release}-${component}` : component,
-        found: findComponent(read.found, { component, release }),
+        name: fullName ? `${fullName}-${component}` : component,
+        found: findComponent(read.found, { component, fullName }),
       }))
       const isQuiet = expected.every(({ found }) => found && isSettled(found))
       const pods = isQuiet ? [] : await listPods(kubernetes, { namespace, labelSelector, signal })
@@ -73,10 +73,10 @@ function describeRow({ name, condition, ready_replicas, desired_replicas }: Depl
 
 function findComponent(
   all: readonly KubernetesDeployment[],
-  { component, release }: { component: string; release: string | undefined },
+  { component, fullName }: { component: string; fullName: string | undefined },
 ): KubernetesDeployment | undefined {
-  return release
-    ? all.find(({ metadata }) => metadata.name === `${release}-${component}`)
+  return fullName
+    ? all.find(({ metadata }) => metadata.name === `${fullName}-${component}`)
     : all.find(({ metadata }) => metadata.labels?.[COMPONENT_LABEL] === component)
 }
 
