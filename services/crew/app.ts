@@ -3,8 +3,9 @@ import { Hono } from 'hono'
 import type { Context, MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import * as v from 'valibot'
-import { requiredInputs } from '../platform/crew-definition.ts'
+import { placesOf } from '../platform/crew-definition.ts'
 import type { CrewDefinition } from '../platform/crew-definition.ts'
+import { inputNames } from '../platform/crew-inputs.ts'
 import { HEARTBEAT_MS, kickoffRequest } from '../platform/crew-protocol.ts'
 import type { KickoffRequest, ModelEndpoint } from '../platform/crew-protocol.ts'
 import { AppError } from '../shared/errors.ts'
@@ -45,7 +46,7 @@ export function createApp(deps: CrewDeps): Hono<Env> {
     c.header('cache-control', 'no-store')
     return draining?.aborted ? c.json({ status: 'fail' }, 503) : c.json({ status: 'ok' })
   })
-  app.get('/inputs', (c) => c.json({ inputs: requiredInputs(definition) }))
+  app.get('/inputs', (c) => c.json({ inputs: inputNames(definition) }))
   app.post('/kickoff', requireToken(deps.token), requireJson, limitBody, kickoffHandler(deps))
   app.notFound((c) =>
     problemResponse(new AppError('not_found', 'There is nothing here.'), c.get('requestId')),
@@ -99,7 +100,7 @@ async function readKickoff(
 ): Promise<KickoffRequest & { definition: CrewDefinition }> {
   const request = parseKickoff(await c.req.text())
   const { definition = deployed } = request
-  const missing = requiredInputs(definition).filter((name) => !Object.hasOwn(request.inputs, name))
+  const missing = placesOf(definition).filter((name) => !Object.hasOwn(request.inputs, name))
   if (missing.length > 0) {
     throw new AppError('unprocessable', `Inputs are missing: ${missing.join(', ')}.`, {
       details: { missing_inputs: missing },

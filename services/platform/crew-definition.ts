@@ -1,22 +1,47 @@
 import * as v from 'valibot'
+import { closedObject, describeIssue } from '../shared/describe-issue.ts'
 import { AppError } from '../shared/errors.ts'
+import { inputDeclarations } from './input-declarations.ts'
 
+const text = v.string('must be a text')
 const name = v.pipe(
-  v.string(),
+  text,
   v.regex(
     /^[A-Za-z][\w-]{0,63}$/,
-    'must start with a letter and hold letters, digits, _ and - only',
+    'must start with a letter and hold at most 64 letters, digits, _ and -',
   ),
 )
-const prose = v.pipe(v.string(), v.minLength(1, 'must not be empty'), v.maxLength(20_000))
+const prose = v.pipe(
+  text,
+  v.minLength(1, 'must not be empty'),
+  v.maxLength(20_000, 'must have at most 20000 characters'),
+)
+const few = <Item extends v.GenericSchema>(item: Item) =>
+  v.pipe(
+    v.array(item, 'must be a list'),
+    v.minLength(1, 'must not be empty'),
+    v.maxLength(100, 'must have at most 100 entries'),
+  )
 
-const llm = v.strictObject({
-  model: v.pipe(v.string(), v.minLength(1)),
-  temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
-  max_tokens: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+const llm = closedObject({
+  model: v.pipe(text, v.minLength(1, 'must not be empty')),
+  temperature: v.optional(
+    v.pipe(
+      v.number('must be a number'),
+      v.minValue(0, 'must be at least 0'),
+      v.maxValue(2, 'must be at most 2'),
+    ),
+  ),
+  max_tokens: v.optional(
+    v.pipe(
+      v.number('must be a number'),
+      v.integer('must be a whole number'),
+      v.minValue(1, 'must be at least 1'),
+    ),
+  ),
 })
 
-const agent = v.strictObject({
+const agent = closedObject({
   key: name,
   role: prose,
   goal: prose,
@@ -25,7 +50,7 @@ const agent = v.strictObject({
   llm: v.optional(llm),
 })
 
-const task = v.strictObject({
+const task = closedObject({
   key: name,
   description: prose,
   expected_output: prose,
@@ -33,11 +58,13 @@ const task = v.strictObject({
   agent: name,
 })
 
-const crew = v.strictObject({
+const crew = closedObject({
   name: prose,
   llm,
-  agents: v.pipe(v.array(agent), v.minLength(1), v.maxLength(100)),
-  tasks: v.pipe(v.array(task), v.minLength(1), v.maxLength(100)),
+  /** What a run is started with, beyond what the places in the texts tell of it. */
+  inputs: v.optional(inputDeclarations),
+  agents: few(agent),
+  tasks: few(task),
 })
 
 /** What a project version holds: agents, and tasks that run one after the other. Texts may hold `{input}` places. */
@@ -55,9 +82,7 @@ export const crewDefinition = v.pipe(
 export function parseCrewDefinition(input: unknown): CrewDefinition {
   const result = v.safeParse(crewDefinition, input)
   if (result.success) return result.output
-  const problems = result.issues.map(
-    (issue) => `${v.getDotPath(issue) ?? 'definition'}: ${issue.message}`,
-  )
+  const problems = result.issues.map((issue) => describeIssue(issue, 'definition'))
   throw new AppError('unprocessable', `The crew definition is not valid: ${problems.join('; ')}`, {
     details: { problems },
   })
@@ -74,8 +99,8 @@ function namesKnownAgents({ agents, tasks }: CrewDefinition): boolean {
 
 const PLACE = /\{([A-Za-z_]\w{0,63})\}/g
 
-/** The inputs that the texts of a crew ask for, in order of first use. */
-export function requiredInputs({ agents, tasks }: CrewDefinition): string[] {
+/** The names of the places in the texts of a crew, in order of first use. */
+export function placesOf({ agents, tasks }: CrewDefinition): string[] {
   const texts = [
     ...agents.flatMap(({ role, goal, backstory = '' }) => [role, goal, backstory]),
     ...tasks.flatMap(({ description, expected_output }) => [description, expected_output]),

@@ -36,7 +36,7 @@ export async function createVersion(
       where id = ${projectId} and organization_id = ${organizationId}
       returning id, organization_id, last_version)
     insert into project_versions (project_id, organization_id, number, definition)
-    select id, organization_id, last_version, ${sql.json(definition)} from project
+    select id, organization_id, last_version, ${JSON.stringify(definition)}::text::jsonb from project
     returning ${columns(sql)}`
   return version ?? notFound('Your organization has no such project.')
 }
@@ -66,7 +66,7 @@ export async function updateDraft(
   definition: CrewDefinition,
 ): Promise<Version> {
   const [updated] = await sql<Version[]>`
-    update project_versions set definition = ${sql.json(definition)}
+    update project_versions set definition = ${JSON.stringify(definition)}::text::jsonb
     where ${isVersion(sql, key)} and published_at is null returning ${columns(sql)}`
   return updated ?? refuse(sql, key)
 }

@@ -99,7 +99,7 @@ export async function publishVersion(
       update projects set last_version = last_version + 1 where id = ${projectId}
       returning id, organization_id, last_version)
     insert into project_versions (project_id, organization_id, number, definition, published_at)
-    select id, organization_id, last_version, ${sql.json(parsed)}, now() from project
+    select id, organization_id, last_version, ${JSON.stringify(parsed)}::text::jsonb, now() from project
     returning id, organization_id, number, definition`
   if (!version) throw new AppError('not_found', `There is no project ${projectId}.`)
   return version

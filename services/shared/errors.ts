@@ -21,6 +21,7 @@ const STATUS = {
 } as const
 
 export type ErrorCode = keyof typeof STATUS
+export const ERROR_CODES: readonly string[] = Object.keys(STATUS)
 
 export interface AppErrorOptions {
   /** Machine-readable facts for the caller; never a secret. */

@@ -1,15 +1,36 @@
 import { createHash } from 'node:crypto'
+import type { CrewDefinition } from '../platform/crew-definition.ts'
+import { inputFields, readInputTexts, resolveInputs } from '../platform/crew-inputs.ts'
 import { isUuid } from '../platform/deployments.ts'
 import type { Inputs } from '../platform/executions.ts'
+import { AppError } from '../shared/errors.ts'
 
 const INPUT_PREFIX = 'input.'
 
-/** The inputs that a form carries, for the names that the automation asks for. */
-export const readInputs = (
-  form: URLSearchParams,
-  names: readonly string[],
-): Record<string, string> =>
-  Object.fromEntries(names.map((name) => [name, form.get(INPUT_PREFIX + name) ?? '']))
+export interface SentRun {
+  /** What was typed, by the name of the input. */
+  readonly texts: Readonly<Record<string, string>>
+  readonly inputs: Inputs
+  /** What is wrong with it, in words for whoever filled it in. */
+  readonly problem?: string
+}
+
+/** The run that a form asks for. */
+export function readRun(form: URLSearchParams, definition: CrewDefinition): SentRun {
+  const fields = inputFields(definition)
+  const texts = Object.fromEntries(
+    fields.map(({ name }) => [name, form.get(INPUT_PREFIX + name) ?? '']),
+  )
+  const problem = unknownProblem(form, texts)
+  if (problem !== undefined) return { texts, inputs: {}, problem }
+  try {
+    const given = readInputTexts(fields, (name) => texts[name] ?? '')
+    return { texts, inputs: resolveInputs(definition, given) }
+  } catch (thrown) {
+    if (thrown instanceof AppError) return { texts, inputs: {}, problem: thrown.message }
+    throw thrown
+  }
+}
 
 /** The inputs of a run as the texts of its form: what a model reads of them is the same. */
 export const toTexts = (inputs: Inputs): Record<string, string> =>
@@ -20,22 +41,16 @@ export const toTexts = (inputs: Inputs): Record<string, string> =>
     ]),
   )
 
-/** The first thing that is wrong with the inputs of a form, in words for whoever filled it in. */
-export function inputsProblem(
+function unknownProblem(
   form: URLSearchParams,
-  inputs: Readonly<Record<string, string>>,
+  texts: Readonly<Record<string, string>>,
 ): string | undefined {
   const unknown = [...form.keys()]
     .filter((field) => field.startsWith(INPUT_PREFIX))
     .map((field) => field.slice(INPUT_PREFIX.length))
-    .filter((name) => !Object.hasOwn(inputs, name))
-  if (unknown.length > 0) {
-    return `This automation has no input ${unknown.join(', ')}. It may have changed since this page was loaded: check the fields below and start again.`
-  }
-  const empty = Object.keys(inputs).filter((name) => !inputs[name]?.trim())
-  if (empty.length > 0) return `Fill in ${empty.join(', ')}.`
-  const bad = Object.keys(inputs).filter((name) => inputs[name]?.includes('\0'))
-  return bad.length > 0 ? `${bad.join(', ')}: remove the NUL character.` : undefined
+    .filter((name) => !Object.hasOwn(texts, name))
+  if (unknown.length === 0) return undefined
+  return `This automation has no input ${unknown.join(', ')}. It may have changed since this page was loaded: check the fields below and start again.`
 }
 
 /** A form that is sent twice, by a double click, starts one run; one that is filled in anew starts another. */

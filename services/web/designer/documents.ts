@@ -1,4 +1,4 @@
-import { requiredInputs } from '../../platform/crew-definition.ts'
+import { inputNames } from '../../platform/crew-inputs.ts'
 import type { ExecutionRecord } from '../../platform/execution-history.ts'
 import type { Version } from '../../platform/project-versions.ts'
 import type { Project } from '../../platform/projects.ts'
@@ -21,7 +21,7 @@ export function versionSummary({ projectId, number, definition, ...version }: Ve
     project_id: projectId,
     number,
     status: version.publishedAt === null ? 'draft' : 'published',
-    inputs: requiredInputs(definition),
+    inputs: inputNames(definition),
     created_at: version.createdAt,
     published_at: version.publishedAt,
   }

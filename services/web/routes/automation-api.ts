@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { requiredInputs } from '../../platform/crew-definition.ts'
+import { inputFields, resolveInputs } from '../../platform/crew-inputs.ts'
 import { getDefinition } from '../../platform/deployments.ts'
 import type { Deployment } from '../../platform/deployments.ts'
 import { findExecution, kickoff, stopExecution } from '../../platform/executions.ts'
@@ -15,7 +15,7 @@ import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { readJson } from '../../shared/json-body.ts'
 import { refuseMethod } from '../refuse-method.ts'
 import { isOver, STATES, statusDocument } from './execution-status.ts'
-import { readIdempotencyKey, readKickoff, requireInputs } from './kickoff-request.ts'
+import { readIdempotencyKey, readKickoff } from './kickoff-request.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
 /** Enough to find the last task events among the calls of models. */
@@ -36,8 +36,8 @@ export function automationApiRoutes(deps: WebDeps, judge: Gate): Hono<Authorized
   routes.post(`${path}/kickoff`, async (c) => {
     const { automation, wide } = c.var
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
-    const inputs = readKickoff(await readJson(c.req.raw, BODY_BYTES_MAX))
-    requireInputs(await getDefinition(sql, automation), inputs)
+    const given = readKickoff(await readJson(c.req.raw, BODY_BYTES_MAX))
+    const inputs = resolveInputs(await getDefinition(sql, automation), given)
     const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
     wide['kickoff_id'] = id
     const statusUrl = `${automationUrl(config, automation.automationId)}/status/${id}`
@@ -70,7 +70,8 @@ export function automationApiRoutes(deps: WebDeps, judge: Gate): Hono<Authorized
 
   routes.use(`${path}/inputs`, authenticate)
   routes.get(`${path}/inputs`, async (c) => {
-    return c.json({ inputs: requiredInputs(await getDefinition(sql, c.var.automation)) })
+    const fields = inputFields(await getDefinition(sql, c.var.automation))
+    return c.json({ inputs: fields.map(({ name }) => name), fields })
   })
   routes.all(`${path}/inputs`, refuseMethod('GET, HEAD'))
 

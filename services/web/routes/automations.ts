@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { listAutomationActivity } from '../../platform/activity.ts'
 import { findAutomationOauth } from '../../platform/automation-oauth.ts'
-import { requiredInputs } from '../../platform/crew-definition.ts'
+import { inputFields } from '../../platform/crew-inputs.ts'
 import { getDefinition, limitConcurrency } from '../../platform/deployments.ts'
 import type { Deployment } from '../../platform/deployments.ts'
 import { countExecutions, listNewestExecutions, sumOf } from '../../platform/execution-list.ts'
@@ -83,11 +83,13 @@ export async function readAutomationPage(
     listStaticTokens(sql, automation, { limit: TOKENS_SHOWN }),
     findAutomationOauth(sql, organizationId),
   ])
+  const fields = inputFields(definition)
   return {
     session: c.var.session,
     automation,
     definition,
-    inputs: requiredInputs(definition),
+    inputs: fields.map(({ name }) => name),
+    fields,
     executions,
     executionsTotal: sumOf(counts),
     tokens,

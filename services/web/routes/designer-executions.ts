@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
+import { resolveInputs } from '../../platform/crew-inputs.ts'
 import { getDefinition } from '../../platform/deployments.ts'
 import { findExecutionRecord, listExecutionRecords } from '../../platform/execution-history.ts'
 import type { ExecutionRecord } from '../../platform/execution-history.ts'
@@ -14,7 +15,7 @@ import type { OrganizationCall, WebDeps } from '../context.ts'
 import { executionDocument, executionSummary } from '../designer/documents.ts'
 import { readNumber, readRunBody, readUuidPage, toPage } from '../designer/requests.ts'
 import { refuseMethod } from '../refuse-method.ts'
-import { readIdempotencyKey, readKickoff, requireInputs } from './kickoff-request.ts'
+import { readIdempotencyKey, readKickoff } from './kickoff-request.ts'
 
 /** The runs of an organization, and of one project, which is run here. */
 export function designerExecutionRoutes(deps: WebDeps): Hono<OrganizationCall> {
@@ -39,9 +40,9 @@ export function designerExecutionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.post(ofProject, authenticate, async (c) => {
     const project = await getProject(c, sql)
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
-    const inputs = readKickoff(await readRunBody(c))
+    const given = readKickoff(await readRunBody(c))
     const automation = await getAutomation(c, sql, project)
-    requireInputs(await getDefinition(sql, automation), inputs)
+    const inputs = resolveInputs(await getDefinition(sql, automation), given)
     const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
     c.var.wide['kickoff_id'] = id
     const location = `/designer/v2/executions/${id}`

@@ -1,17 +1,16 @@
 import { Hono } from 'hono'
-import { requiredInputs } from '../../platform/crew-definition.ts'
+import { resolveInputs } from '../../platform/crew-inputs.ts'
 import { getDefinition } from '../../platform/deployments.ts'
 import { kickoff, stopExecution } from '../../platform/executions.ts'
 import { requireForm } from '../auth/forms.ts'
 import { requireSession } from '../auth/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { getOwnAutomation, getOwnExecution } from '../own-automation.ts'
-import { inputsProblem, readInputs, startOnceKey } from '../run-form.ts'
+import { readRun, startOnceKey } from '../run-form.ts'
 import { automationPage } from '../views/automation-page.ts'
 import { executionPath } from '../views/execution-page.ts'
 import { stopPage } from '../views/stop-page.ts'
 import { readAutomationPage } from './automations.ts'
-import { requireInputs } from './kickoff-request.ts'
 
 /** Starting, repeating and stopping runs from the browser. */
 export function executionRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -23,14 +22,13 @@ export function executionRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.post(path, session, form, async (c) => {
     const automation = await getOwnAutomation(c, sql)
-    const names = requiredInputs(await getDefinition(sql, automation))
-    const inputs = readInputs(c.var.form, names)
-    const problem = inputsProblem(c.var.form, inputs)
-    if (problem) {
+    const { texts, inputs, problem } = readRun(c.var.form, await getDefinition(sql, automation))
+    if (problem !== undefined) {
       const page = await readAutomationPage(c, deps, automation)
-      return c.html(automationPage({ ...page, runForm: { inputs, problem } }), 422)
+      const runForm = { inputs: texts, problem }
+      return c.html(automationPage({ ...page, runForm }), 422)
     }
-    const idempotencyKey = startOnceKey(c.var.form.get('start_once'), inputs)
+    const idempotencyKey = startOnceKey(c.var.form.get('start_once'), texts)
     const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
     c.var.wide['kickoff_id'] = id
     return c.redirect(executionPath(automation, { id }), 303)
@@ -38,8 +36,7 @@ export function executionRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.post(`${path}/:kickoffId/again`, session, form, async (c) => {
     const { automation, execution } = await getOwnExecution(c, sql)
-    const { inputs } = execution
-    requireInputs(await getDefinition(sql, automation), inputs)
+    const inputs = resolveInputs(await getDefinition(sql, automation), execution.inputs)
     const idempotencyKey = startOnceKey(c.var.form.get('start_once'), inputs)
     const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
     Object.assign(c.var.wide, { kickoff_id: id, again: execution.id })

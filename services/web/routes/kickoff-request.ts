@@ -1,5 +1,3 @@
-import { requiredInputs } from '../../platform/crew-definition.ts'
-import type { CrewDefinition } from '../../platform/crew-definition.ts'
 import type { Inputs } from '../../platform/executions.ts'
 import { AppError } from '../../shared/errors.ts'
 
@@ -19,16 +17,6 @@ export function readKickoff(body: unknown): Inputs {
     throw new AppError('unprocessable', '"inputs" is an object with the inputs by name.')
   }
   return body['inputs']
-}
-
-/** Raises `unprocessable` with `details.missing_inputs` unless every input that the crew asks for is given. */
-export function requireInputs(definition: CrewDefinition, inputs: Inputs): void {
-  const missing = requiredInputs(definition).filter((name) => !Object.hasOwn(inputs, name))
-  if (missing.length > 0) {
-    throw new AppError('unprocessable', `These inputs are missing: ${missing.join(', ')}.`, {
-      details: { missing_inputs: missing },
-    })
-  }
 }
 
 /** An `Idempotency-Key` of 1 to 255 visible ASCII characters, if one is sent. Raises `invalid_request`. */

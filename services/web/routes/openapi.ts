@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
 import type { WebApp, WebDeps } from '../context.ts'
-import { describeApi } from '../openapi.ts'
+import { describeApi } from '../openapi/describe-api.ts'
 
-/** `GET /openapi.json`: the automation API for those who generate clients. Tells nothing of what is deployed. */
+/** `GET /openapi.json`: every API, for those who generate clients. Tells nothing of what is deployed. */
 export function openApiRoutes({ config }: WebDeps): Hono<WebApp> {
   const routes = new Hono<WebApp>()
   const document = describeApi(config)

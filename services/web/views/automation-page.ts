@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import type { AutomationOauth } from '../../platform/automation-oauth.ts'
 import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import type { InputField } from '../../platform/crew-inputs.ts'
 import type { Deployment } from '../../platform/deployments.ts'
 import type { ListedExecution } from '../../platform/execution-list.ts'
 import type { Page } from '../../platform/paging.ts'
@@ -22,6 +23,7 @@ export interface AutomationPage {
   readonly automation: Deployment
   readonly definition: CrewDefinition
   readonly inputs: readonly string[]
+  readonly fields: readonly InputField[]
   /** The newest ones. */
   readonly executions: readonly ListedExecution[]
   readonly executionsTotal: number

@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest'
 import {
   fillIn,
   parseCrewDefinition,
-  requiredInputs,
+  placesOf,
 } from '../../../services/platform/crew-definition.ts'
+import { toError } from '../../../services/shared/errors.ts'
 import { definition } from '../../support/crew.ts'
 
 const [agent] = definition.agents
@@ -13,7 +14,7 @@ const [task] = definition.tasks
 describe('a crew definition', () => {
   it('asks for the inputs that its texts name, once each, in order of first use', () => {
     const tasks = [{ ...definition.tasks[0], description: '{b} {topic} {b} {not valid} {0} {}' }]
-    expect(requiredInputs(parseCrewDefinition({ ...definition, tasks }))).toEqual(['topic', 'b'])
+    expect(placesOf(parseCrewDefinition({ ...definition, tasks }))).toEqual(['topic', 'b'])
   })
 
   it.each([
@@ -28,10 +29,64 @@ describe('a crew definition', () => {
       { ...definition, agents: [agent, agent], tasks: [task] },
       'unique keys',
     ],
-    ['a stray key', { ...definition, extra: 1 }, 'extra: '],
-    ['no object', null, 'definition: '],
+    [
+      'a stray key',
+      { ...definition, extra: 1 },
+      'definition: extra is not known; allowed: name, llm, inputs, agents, tasks',
+    ],
+    [
+      'a misspelt key',
+      { ...definition, agents: [{ ...agent, gol: 'x' }] },
+      'agents[0]: gol is not known. Did you mean goal?; allowed: key, role, goal, backstory, llm',
+    ],
+    ['no object', null, 'definition: must be an object'],
+    ['a missing key', { ...definition, llm: {} }, 'llm: model is required'],
+    ['nothing in it', {}, 'definition: name is required'],
+    ['an agent that is a text', { ...definition, agents: ['x'] }, 'agents[0]: must be an object'],
+    ['a number', { ...definition, name: 7 }, 'name: must be a text'],
+    [
+      'too high a temperature',
+      { ...definition, llm: { model: 'x', temperature: 3 } },
+      'llm.temperature: must be at most 2',
+    ],
+    ['an input without a name', { ...definition, inputs: [{}] }, 'inputs[0]: name is required'],
+    [
+      'an input of no type',
+      { ...definition, inputs: [{ name: 'n', type: 'int' }] },
+      'inputs[0].type: must be one of string, number, integer, boolean, object, array',
+    ],
+    [
+      'a default of another type',
+      { ...definition, inputs: [{ name: 'n', type: 'number', default: 'x' }] },
+      'inputs[0]: default must be of the type of its input',
+    ],
+    ['one input twice', { ...definition, inputs: ['n', { name: 'n' }] }, 'must have unique names'],
   ])('is refused with %s', (_, given, message) => {
     expect(() => parseCrewDefinition(given)).toThrow(message)
+  })
+
+  it('is never refused in the words of a library', () => {
+    const anything = fc.jsonValue()
+    const broken = fc.oneof(
+      anything,
+      fc.record({ name: anything, llm: anything, inputs: anything, agents: anything }),
+      fc.record({
+        ...Object.fromEntries(
+          Object.entries(definition).map(([key, of]) => [key, fc.constant(of)]),
+        ),
+        inputs: fc.array(fc.record({ name: anything, type: anything }, { requiredKeys: [] })),
+        tasks: fc.array(fc.record({ key: anything, agent: anything }, { requiredKeys: [] })),
+      }),
+    )
+    fc.assert(
+      fc.property(broken, (given) => {
+        try {
+          parseCrewDefinition(given)
+        } catch (thrown) {
+          expect(toError(thrown).message).not.toMatch(/Invalid|Expected|received|undefined/)
+        }
+      }),
+    )
   })
 })
 

@@ -300,7 +300,7 @@ describe('the designer: running a project', () => {
     const api = `${BASE_URL}/platform/api/v1/crew/${String(automation_id)}/inputs`
     const inputs = (as: string) =>
       world.app.request(api, { headers: { authorization: `Bearer ${as}` } })
-    expect(await readObject(await inputs(token))).toEqual({ inputs: ['topic'] })
+    expect(await readObject(await inputs(token))).toMatchObject({ inputs: ['topic'] })
     expect((await inputs(rivalToken)).status).toBe(401)
     // Published before there was a Runner: deployed when it is first run.
     const body = { inputs: { topic: 'x' } }

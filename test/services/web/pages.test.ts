@@ -152,7 +152,7 @@ describe('starting and stopping from the browser', () => {
   it('shows the form again with what was typed when an input is missing', async () => {
     const response = await post(`${pageOf()}/executions`, { 'input.topic': '  ' })
     expect(response.status).toBe(422)
-    expect(await response.text()).toContain('Fill in topic.')
+    expect(await response.text()).toContain('topic must not be empty.')
     const bad = await post(`${pageOf()}/executions`, { 'input.topic': `${HOSTILE}\0` })
     expect(bad.status).toBe(422)
     expect(await bad.text()).not.toContain('<script>')

@@ -1,0 +1,138 @@
+import { didYouMean } from '../shared/closest.ts'
+import { AppError } from '../shared/errors.ts'
+import { placesOf } from './crew-definition.ts'
+import type { CrewDefinition } from './crew-definition.ts'
+import type { Inputs } from './executions.ts'
+import { hasType, nameOf } from './input-declarations.ts'
+import type { InputDeclaration, InputType } from './input-declarations.ts'
+
+/** An input as callers and forms see it. */
+export interface InputField {
+  readonly name: string
+  /** Absent: whatever JSON has but null. */
+  readonly type?: InputType
+  readonly label?: string
+  readonly description?: string
+  readonly default?: unknown
+  readonly required: boolean
+}
+
+/** The inputs of a crew: those it declares, then those that only its texts have a place for. */
+export function inputFields(definition: CrewDefinition): InputField[] {
+  const declared = definition.inputs ?? []
+  const names = new Set(declared.map(nameOf))
+  const others = placesOf(definition).filter((name) => !names.has(name))
+  return [...declared, ...others].map(toField)
+}
+
+function toField(declared: string | InputDeclaration): InputField {
+  if (typeof declared === 'string') return { name: declared, required: true }
+  const { name, type, label, description, default: value, required } = declared
+  return {
+    name,
+    ...(type === undefined ? {} : { type }),
+    ...(label === undefined ? {} : { label }),
+    ...(description === undefined ? {} : { description }),
+    ...(value === undefined ? {} : { default: value }),
+    required: required ?? value === undefined,
+  }
+}
+
+/** The names of the inputs of a crew. */
+export const inputNames = (definition: CrewDefinition): string[] =>
+  inputFields(definition).map(({ name }) => name)
+
+/**
+ * The inputs of a run: those given, checked, with defaults for those that are not; one that is neither given, nor required,
+ * nor has a default is the empty text. Raises `unprocessable` with `details.missing_inputs`, `unknown_inputs` and
+ * `invalid_inputs`.
+ */
+export function resolveInputs(definition: CrewDefinition, given: Inputs): Inputs {
+  const fields = inputFields(definition)
+  refuseWrongInputs(fields, given)
+  return Object.fromEntries(
+    fields.map(({ name, default: value = '' }) => [
+      name,
+      Object.hasOwn(given, name) ? given[name] : value,
+    ]),
+  )
+}
+
+function refuseWrongInputs(fields: readonly InputField[], given: Inputs): void {
+  const names = fields.map(({ name }) => name)
+  const isGiven = (name: string): boolean => Object.hasOwn(given, name)
+  const missing = fields
+    .filter(
+      ({ name, required, default: value }) => required && value === undefined && !isGiven(name),
+    )
+    .map(({ name }) => name)
+  const unknown = Object.keys(given).filter((name) => !names.includes(name))
+  const invalid = fields.flatMap((field) => {
+    const problem = isGiven(field.name) ? problemOf(field, given[field.name]) : undefined
+    return problem === undefined ? [] : [{ name: field.name, problem }]
+  })
+  const problems = [
+    ...(missing.length > 0 ? [`These inputs are missing: ${missing.join(', ')}.`] : []),
+    ...unknown.slice(0, 20).map((name) => describeUnknown(name, names)),
+    ...invalid.map(({ name, problem }) => `${name} ${problem}.`),
+  ]
+  if (problems.length === 0) return
+  throw new AppError('unprocessable', problems.join(' '), {
+    details: {
+      ...(missing.length > 0 ? { missing_inputs: missing } : {}),
+      ...(unknown.length > 0 ? { unknown_inputs: unknown } : {}),
+      ...(invalid.length > 0 ? { invalid_inputs: invalid } : {}),
+    },
+  })
+}
+
+function describeUnknown(name: string, names: readonly string[]): string {
+  const known =
+    names.length === 0 ? 'This automation has no inputs.' : `Known: ${names.join(', ')}.`
+  return `The input ${JSON.stringify(name.slice(0, 64))} is not known.${didYouMean(name, names)} ${known}`
+}
+
+/** What is wrong with a value, ready to follow the name of its input. */
+function problemOf({ type, required }: InputField, value: unknown): string | undefined {
+  if (value === null) return 'must not be null; leave it out instead'
+  if (!hasType(value, type)) return `must be ${WORDS[type ?? 'string']}`
+  if (typeof value !== 'string') return undefined
+  if (value.includes('\0')) return 'holds a character that cannot be stored'
+  return required && value.trim() === '' ? 'must not be empty' : undefined
+}
+
+const WORDS: Readonly<Record<InputType, string>> = {
+  string: 'a text',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+}
+
+/**
+ * The inputs that a form has sent, as text, each read as the type of its field. An empty text counts as not given, unless
+ * it is required; what cannot be read stays text, so that `resolveInputs` refuses it.
+ */
+export function readInputTexts(
+  fields: readonly InputField[],
+  textOf: (name: string) => string,
+): Inputs {
+  const entries = fields.flatMap((field) => {
+    const text = textOf(field.name)
+    return text.trim() === '' && !field.required
+      ? []
+      : [[field.name, readText(text, field)] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+function readText(text: string, { type }: InputField): unknown {
+  if (type === undefined || type === 'string') return text
+  try {
+    const value: unknown = JSON.parse(text)
+    return value
+  } catch {
+    return text
+  }
+}

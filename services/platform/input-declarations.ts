@@ -1,0 +1,67 @@
+import * as v from 'valibot'
+import { closedObject } from '../shared/describe-issue.ts'
+
+export const INPUT_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array'] as const
+export type InputType = (typeof INPUT_TYPES)[number]
+
+const text = (max: number) =>
+  v.pipe(v.string('must be a text'), v.maxLength(max, `must have at most ${max} characters`))
+
+const name = v.pipe(
+  v.string('must be a name, or an object with a name'),
+  v.regex(
+    /^[A-Za-z_]\w{0,63}$/,
+    'must start with a letter or _ and hold at most 64 letters, digits and _',
+  ),
+)
+
+const declaration = v.pipe(
+  closedObject({
+    name,
+    /** @default whatever JSON has but null */
+    type: v.optional(v.picklist(INPUT_TYPES, `must be one of ${INPUT_TYPES.join(', ')}`)),
+    label: v.optional(text(200)),
+    description: v.optional(text(2000)),
+    /** What a run gets that is started without it. */
+    default: v.optional(v.unknown()),
+    /** @default true, unless there is a `default` */
+    required: v.optional(v.boolean('must be true or false')),
+  }),
+  v.check(
+    ({ default: value, type }) => value === undefined || hasType(value, type),
+    'default must be of the type of its input',
+  ),
+)
+export type InputDeclaration = v.InferOutput<typeof declaration>
+
+/** A list of names, of declarations, or of both. */
+export const inputDeclarations = v.pipe(
+  v.array(
+    v.lazy((input) => (typeof input === 'object' && input !== null ? declaration : name)),
+    'must be a list',
+  ),
+  v.maxLength(100, 'must have at most 100 entries'),
+  v.check((list) => new Set(list.map(nameOf)).size === list.length, 'must have unique names'),
+)
+
+export const nameOf = (declared: string | InputDeclaration): string =>
+  typeof declared === 'string' ? declared : declared.name
+
+/** Whether a JSON value is of a type; without one, whether it is anything but null. */
+export function hasType(value: unknown, type: InputType | undefined): boolean {
+  if (value === null || value === undefined) return false
+  switch (type) {
+    case undefined:
+      return true
+    case 'integer':
+      return Number.isSafeInteger(value)
+    case 'array':
+      return Array.isArray(value)
+    case 'object':
+      return typeof value === 'object' && !Array.isArray(value)
+    case 'string':
+    case 'number':
+    case 'boolean':
+      return typeof value === type
+  }
+}

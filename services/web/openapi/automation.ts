@@ -1,0 +1,92 @@
+import { automationPath } from '../automation-urls.ts'
+import type { WebConfig } from '../env.ts'
+import {
+  body,
+  challenge,
+  header,
+  idempotencyKey,
+  json,
+  parameter,
+  problem,
+  retryAfter,
+} from './parts.ts'
+
+/** What any call may answer. */
+const COMMON = {
+  '401': problem('No token, or one that does not open this automation.', challenge),
+  '403': problem('The token lacks the scope.', challenge),
+  '429': problem('Too many calls from this address with tokens that are nobody’s.', retryAfter),
+  '503': problem('The database or the identity provider is away. Try again.', retryAfter),
+}
+const NO_KICKOFF = { '404': problem('This automation has no such kickoff.') }
+
+const automationId = parameter('automation_id', 'path')
+const kickoffId = parameter('kickoff_id', 'path')
+const kickoff = {
+  operationId: 'kickoff',
+  tags: ['Automations'],
+  description: 'Queues a run and answers at once; ask `status_url` for its progress.',
+  summary: 'Start a run',
+  parameters: [idempotencyKey],
+  requestBody: body('KickoffRequest', { inputs: { topic: 'tidal power' } }),
+  responses: {
+    '202': json('The run is queued, durably.', 'Kickoff', {
+      Location: header('Where its status is.'),
+      ...retryAfter,
+    }),
+    '400': problem('The body is not JSON, or the Idempotency-Key is malformed.'),
+    ...COMMON,
+    '413': problem('The body is larger than 256 KiB.'),
+    '415': problem('Not application/json.'),
+    '422': problem(
+      'An input is missing, unknown or of another type (details.missing_inputs, unknown_inputs, invalid_inputs), a key is unknown, or the Idempotency-Key was used with other inputs.',
+    ),
+  },
+}
+
+const status = {
+  operationId: 'status',
+  tags: ['Automations'],
+  description:
+    'Poll it as `Retry-After` says, until `status` is `completed`, `error` or `stopped`.',
+  summary: 'Ask how a run is doing',
+  parameters: [kickoffId],
+  responses: { '200': json('The run.', 'Status'), ...COMMON, ...NO_KICKOFF },
+}
+
+const inputs = {
+  operationId: 'inputs',
+  tags: ['Automations'],
+  description: 'The names, and for forms what is declared of each.',
+  summary: 'Ask which inputs the automation needs',
+  responses: { '200': json('The names.', 'Inputs'), ...COMMON },
+}
+
+const stop = {
+  operationId: 'stop',
+  tags: ['Automations'],
+  description: 'A run that is over stays as it is.',
+  summary: 'Stop a run that is not over; stopping it again is no error',
+  parameters: [kickoffId],
+  responses: {
+    '200': json('The run is stopped.', 'Stopped'),
+    ...COMMON,
+    ...NO_KICKOFF,
+    '409': problem('The run is over.'),
+  },
+}
+
+/** The paths of the automation API (SPEC 4.4). */
+export function automationPaths(config: Pick<WebConfig, 'PLATFORM_API_PREFIX'>) {
+  const path = automationPath(config, '{automation_id}')
+  const at = (method: string, operation: Record<string, unknown>) => ({
+    parameters: [automationId],
+    [method]: operation,
+  })
+  return {
+    [`${path}/kickoff`]: at('post', kickoff),
+    [`${path}/status/{kickoff_id}`]: at('get', status),
+    [`${path}/inputs`]: at('get', inputs),
+    [`${path}/stop/{kickoff_id}`]: at('post', stop),
+  }
+}

@@ -1,0 +1,145 @@
+import {
+  body,
+  challenge,
+  header,
+  idempotencyKey,
+  json,
+  parameter,
+  problem,
+  retryAfter,
+} from './parts.ts'
+
+const COMMON = {
+  '401': problem('No token of the whole organization, and no session.', challenge),
+  '503': problem('The database is unavailable. Try again.', retryAfter),
+}
+const NONE = { '404': problem('The organization has no such project, version or run.') }
+const BAD_BODY = {
+  '400': problem('The body is not JSON.'),
+  '413': problem('The body is larger than 256 KiB.'),
+  '415': problem('Not application/json.'),
+  '422': problem('The body is not valid; details.problems has each place.'),
+}
+const BAD_PAGE = { '400': problem('limit or cursor is not valid.') }
+const location = { Location: header('Where it is.') }
+
+const number = (name: string) =>
+  parameter(name, 'path', { schema: { type: 'integer', minimum: 1, maximum: 2_147_483_647 } })
+const project = number('project_id')
+const version = number('number')
+const paging = [
+  parameter('limit', 'query', {
+    schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+  }),
+  parameter('cursor', 'query', { description: 'The next_cursor of the page before.' }),
+]
+
+const operation = (operationId: string, summary: string, rest: Record<string, unknown>) => ({
+  operationId,
+  tags: ['Designer'],
+  summary,
+  ...rest,
+})
+const lists = (operationId: string, summary: string, name: string) =>
+  operation(operationId, summary, {
+    parameters: paging,
+    responses: { '200': json('A page.', name), ...BAD_PAGE, ...COMMON, ...NONE },
+  })
+const reads = (operationId: string, summary: string, name: string) =>
+  operation(operationId, summary, {
+    responses: { '200': json('It.', name), ...COMMON, ...NONE },
+  })
+
+const DEFINITION = {
+  name: 'Newsletter',
+  llm: { model: 'gpt-4o-mini' },
+  agents: [{ key: 'editor', role: 'Editor', goal: 'Write about {topic}' }],
+  tasks: [
+    {
+      key: 'write',
+      agent: 'editor',
+      description: 'Write a newsletter about {topic}.',
+      expected_output: '200 words',
+    },
+  ],
+}
+
+/** The paths of the designer (SPEC 9). */
+export const DESIGNER_PATHS = {
+  '/designer/v2/projects': {
+    get: lists('listProjects', 'The projects of the organization', 'ProjectList'),
+    post: operation('createProject', 'Create a project', {
+      requestBody: body('ProjectRequest', { name: 'Newsletter' }),
+      responses: {
+        '201': json('It is created.', 'Project', location),
+        ...COMMON,
+        ...BAD_BODY,
+        '409': problem('There is a project of that name.'),
+      },
+    }),
+  },
+  '/designer/v2/projects/{project_id}': {
+    parameters: [project],
+    get: reads('getProject', 'A project', 'Project'),
+  },
+  '/designer/v2/projects/{project_id}/versions': {
+    parameters: [project],
+    get: lists('listVersions', 'The versions of a project, newest first', 'VersionList'),
+    post: operation('createVersion', 'Add a draft', {
+      requestBody: body('VersionRequest', { definition: DEFINITION }),
+      responses: {
+        '201': json('It is added.', 'Version', location),
+        ...COMMON,
+        ...NONE,
+        ...BAD_BODY,
+      },
+    }),
+  },
+  '/designer/v2/projects/{project_id}/versions/{number}': {
+    parameters: [project, version],
+    get: reads('getVersion', 'A version with its definition', 'Version'),
+    put: operation('changeVersion', 'Change a draft', {
+      requestBody: body('VersionRequest', { definition: DEFINITION }),
+      responses: {
+        '200': json('It is changed.', 'Version'),
+        ...COMMON,
+        ...NONE,
+        ...BAD_BODY,
+        '409': problem('It is published and cannot change.'),
+      },
+    }),
+  },
+  '/designer/v2/projects/{project_id}/versions/{number}/publish': {
+    parameters: [project, version],
+    post: operation('publishVersion', 'Publish a draft: its automations run it from then on', {
+      responses: {
+        '200': json('It is published.', 'Version'),
+        ...COMMON,
+        ...NONE,
+        '409': problem('It is published already.'),
+      },
+    }),
+  },
+  '/designer/v2/projects/{project_id}/executions': {
+    parameters: [project],
+    get: lists('listProjectRuns', 'The runs of a project, newest first', 'RunList'),
+    post: operation('runProject', 'Run the published version of a project', {
+      parameters: [idempotencyKey],
+      requestBody: body('KickoffRequest', { inputs: { topic: 'tides' } }),
+      responses: {
+        '202': json('The run is queued, durably.', 'Run', location),
+        ...COMMON,
+        ...NONE,
+        ...BAD_BODY,
+        '409': problem('Nothing is published, or there is no Runner.'),
+      },
+    }),
+  },
+  '/designer/v2/executions': {
+    get: lists('listRuns', 'The runs of the organization, newest first', 'RunList'),
+  },
+  '/designer/v2/executions/{kickoff_id}': {
+    parameters: [parameter('kickoff_id', 'path')],
+    get: reads('getRun', 'A run with its inputs and its output', 'Run'),
+  },
+}

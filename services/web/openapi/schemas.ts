@@ -1,0 +1,211 @@
+import { EXECUTION_STATUSES } from '../../platform/executions.ts'
+import { INPUT_TYPES } from '../../platform/input-declarations.ts'
+import { ERROR_CODES } from '../../shared/errors.ts'
+import { STATES } from '../routes/execution-status.ts'
+import {
+  closed,
+  integer,
+  list,
+  moment,
+  nullable,
+  perhapsMoment,
+  schema,
+  text,
+  uuid,
+} from './parts.ts'
+
+const inputs = {
+  type: 'object',
+  additionalProperties: true,
+  description: 'By name: texts, numbers, booleans, objects or lists; never null.',
+  examples: [{ topic: 'tidal power' }],
+}
+const failure = nullable('object', {
+  description: 'Why the run failed; null unless status is error.',
+  required: ['code', 'message'],
+  properties: {
+    code: {
+      ...text,
+      description: 'A word for programs; crews may bring their own.',
+      examples: [
+        'crew_unreachable',
+        'crew_lost',
+        'llm_rejected',
+        'execution_timeout',
+        'worker_lost',
+      ],
+    },
+    message: text,
+  },
+})
+const usage = nullable('object', {
+  description: 'Tokens of all model calls; null until the run is completed.',
+  required: ['input_tokens', 'output_tokens'],
+  properties: { input_tokens: integer, output_tokens: integer },
+})
+const output = nullable('string', {
+  description: 'What the last task put out; null until completed.',
+})
+const status = {
+  enum: EXECUTION_STATUSES,
+  description:
+    'queued: waits for a worker. running: a crew works on it. completed, error and stopped: over, nothing changes any more.',
+  examples: ['running'],
+}
+
+export const AUTOMATION_SCHEMAS = {
+  KickoffRequest: closed({ inputs }),
+  Kickoff: closed({
+    kickoff_id: uuid,
+    status: { const: 'queued' },
+    status_url: { ...text, format: 'uri' },
+  }),
+  InputField: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['name', 'required'],
+    properties: {
+      name: text,
+      type: { enum: INPUT_TYPES, description: 'Absent: any but null.' },
+      label: text,
+      description: text,
+      default: { description: 'What a run gets that is started without it.' },
+      required: { type: 'boolean' },
+    },
+  },
+  Inputs: closed({
+    inputs: { ...list(text), description: 'The names.', examples: [['topic']] },
+    fields: list(schema('InputField')),
+  }),
+  Stopped: closed({
+    kickoff_id: uuid,
+    status: { const: 'stopped' },
+    state: { const: STATES.stopped },
+  }),
+  ProgressItem: {
+    type: 'object',
+    required: ['at', 'attempt', 'type', 'task', 'agent'],
+    properties: {
+      at: moment,
+      attempt: {
+        ...integer,
+        description: 'A run that was handed over or tried again has several.',
+      },
+      type: { ...text, examples: ['task_started', 'task_completed'] },
+      task: { ...text, description: 'The key of the task.' },
+      agent: { ...text, description: 'The key of its agent.' },
+      agent_role: text,
+      description: text,
+      output: { ...text, description: 'Of task_completed.' },
+    },
+  },
+  Status: closed({
+    kickoff_id: uuid,
+    status,
+    state: {
+      enum: Object.values(STATES),
+      description: `The same as status, in capitals: ${Object.entries(STATES)
+        .map(([from, to]) => `${from} is ${to}`)
+        .join(', ')}.`,
+      examples: ['STARTED'],
+    },
+    output,
+    result: nullable('string', { description: 'The same as output.' }),
+    error: failure,
+    usage,
+    progress: {
+      ...list(schema('ProgressItem')),
+      maxItems: 20,
+      description: 'The last 20 steps of tasks, the oldest first.',
+    },
+    queued_at: moment,
+    started_at: perhapsMoment,
+    finished_at: perhapsMoment,
+  }),
+  Problem: {
+    type: 'object',
+    description: 'RFC 9457; error and message repeat the code and the text.',
+    required: ['type', 'title', 'status', 'detail', 'error', 'message'],
+    properties: {
+      type: text,
+      title: text,
+      status: integer,
+      detail: text,
+      error: {
+        enum: ERROR_CODES,
+        description: 'A word for programs.',
+        examples: ['invalid_token'],
+      },
+      message: text,
+      details: { type: 'object', description: 'Facts for programs, such as missing_inputs.' },
+      request_id: { ...text, description: 'Finds the request in the log.' },
+    },
+  },
+  Health: closed({ status: { enum: ['ok', 'fail'] } }),
+}
+
+const runSummary = {
+  kickoff_id: uuid,
+  project_id: integer,
+  version: integer,
+  automation_id: uuid,
+  status,
+  queued_at: moment,
+  started_at: perhapsMoment,
+  finished_at: perhapsMoment,
+}
+const versionSummary = {
+  project_id: integer,
+  number: integer,
+  status: { enum: ['draft', 'published'], description: 'A published version never changes.' },
+  inputs: list(text),
+  created_at: moment,
+  published_at: perhapsMoment,
+}
+const page = (name: string, items: string) =>
+  closed({
+    [name]: list(schema(items)),
+    next_cursor: nullable('string', { description: 'Null on the last page.' }),
+  })
+const definition = {
+  type: 'object',
+  required: ['name', 'llm', 'agents', 'tasks'],
+  properties: {
+    name: text,
+    llm: { type: 'object' },
+    inputs: list({}),
+    agents: list({ type: 'object' }),
+    tasks: list({ type: 'object' }),
+  },
+}
+
+export const DESIGNER_SCHEMAS = {
+  ProjectRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
+  Project: closed({
+    id: integer,
+    name: text,
+    latest_version: nullable('integer'),
+    published_version: nullable('integer'),
+    automation_id: nullable('string', { format: 'uuid' }),
+    created_at: moment,
+  }),
+  ProjectList: page('projects', 'Project'),
+  VersionRequest: closed({ definition }),
+  VersionSummary: closed(versionSummary),
+  Version: closed({ ...versionSummary, definition }),
+  VersionList: page('versions', 'VersionSummary'),
+  RunSummary: closed(runSummary),
+  Run: closed({ ...runSummary, inputs, output, usage, error: failure }),
+  RunList: page('executions', 'RunSummary'),
+}
+
+export const TOOL_SCHEMAS = {
+  Upload: closed({
+    status: { ...text, description: 'Whether the file is new or was there already.' },
+  }),
+  YankRequest: {
+    type: 'object',
+    additionalProperties: false,
+    properties: { reason: { ...text, maxLength: 200 } },
+  },
+}

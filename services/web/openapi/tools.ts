@@ -1,0 +1,99 @@
+import { body, challenge, json, parameter, problem } from './parts.ts'
+
+const name = parameter('name', 'path', { schema: { type: 'string' } })
+const filename = parameter('filename', 'path', { schema: { type: 'string' } })
+const COMMON = { '401': problem('No token of the whole organization.', challenge) }
+const NONE = { '404': problem('There is no such tool or file.') }
+const INDEX = {
+  description: 'PEP 503 or, if it is asked for, PEP 691.',
+  content: {
+    'text/html': { schema: { type: 'string' } },
+    'application/vnd.pypi.simple.v1+json': { schema: { type: 'object' } },
+  },
+}
+const MOVED = { '301': { description: 'At the address with a slash at its end.' } }
+
+const FILE = {
+  description: 'Its bytes.',
+  content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+}
+const UPLOAD = {
+  requestBody: {
+    required: true,
+    content: { 'multipart/form-data': { schema: { type: 'object' } } },
+  },
+  responses: {
+    '200': json('It is there.', 'Upload'),
+    ...COMMON,
+    '403': problem('The public tools are uploaded by the internal organization.'),
+    '409': problem('There is another file of that name.'),
+    '413': problem('The file is larger than 64 MiB.'),
+    '422': problem('The package is not valid.'),
+  },
+}
+
+type ScopeName = 'public' | 'organization'
+
+const idOf = (verb: string, scope: ScopeName): string =>
+  `${verb}${scope === 'public' ? 'Public' : 'Organization'}`
+
+/** The paths of an index that are read: by everybody, or by whoever has a token of the organization. */
+function readPaths(scope: ScopeName) {
+  const path = `/tools/${scope}`
+  const isPublic = scope === 'public'
+  const get = (verb: string, summary: string, responses: Record<string, unknown>) => ({
+    operationId: idOf(verb, scope),
+    tags: ['Tools'],
+    summary,
+    ...(isPublic ? { security: [] } : {}),
+    responses: isPublic ? responses : { ...responses, ...COMMON },
+  })
+  return {
+    [`${path}/simple`]: { get: get('findTools', 'The names of all tools', MOVED) },
+    [`${path}/simple/`]: { get: get('listTools', 'The names of all tools', { '200': INDEX }) },
+    [`${path}/simple/{name}`]: {
+      parameters: [name],
+      get: get('findTool', 'The files of a tool', MOVED),
+    },
+    [`${path}/simple/{name}/`]: {
+      parameters: [name],
+      get: get('listFiles', 'The files of a tool', { '200': INDEX, ...NONE }),
+    },
+    [`${path}/files/{filename}`]: {
+      parameters: [filename],
+      get: get('download', 'A file', { '200': FILE, ...NONE }),
+    },
+  }
+}
+
+/** The paths of an index that are written, with a token of the organization that owns it. */
+function writePaths(scope: ScopeName) {
+  const path = `/tools/${scope}`
+  const write = (verb: string, summary: string, rest: Record<string, unknown>) => ({
+    operationId: idOf(verb, scope),
+    tags: ['Tools'],
+    summary,
+    ...rest,
+  })
+  const done = { '204': { description: 'It is done.' }, ...COMMON, ...NONE }
+  return {
+    [path]: { post: write('upload', 'Upload a package, as twine does', UPLOAD) },
+    [`${path}/`]: { post: write('uploadTo', 'Upload a package, as twine does', UPLOAD) },
+    [`${path}/files/{filename}/yanked`]: {
+      parameters: [filename],
+      put: write('yank', 'Yank a file (PEP 592)', {
+        requestBody: body('YankRequest', { reason: 'broken on Python 3.13' }),
+        responses: done,
+      }),
+      delete: write('unyank', 'Take a yank back', { responses: done }),
+    },
+  }
+}
+
+/** The paths of both tools indexes (SPEC 2.3). */
+export const TOOL_PATHS = {
+  ...readPaths('public'),
+  ...writePaths('public'),
+  ...readPaths('organization'),
+  ...writePaths('organization'),
+}
