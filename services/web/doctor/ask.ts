@@ -71,7 +71,7 @@ async function get(
 function problemOf(status: number): string | undefined {
   if (status === 200 || status === 503) return undefined
   if (status === 404) {
-    return 'HTTP 404: the token is not that of this platform, PLATFORM_SELF_HOSTED is not "true", the provider has no diagnostics, or the chart is older than 0.6.11.'
+    return 'HTTP 404: the token is not that of this platform, PLATFORM_SELF_HOSTED is not "true", the provider has no diagnostics, or the deployment is a release from before the report (chart 0.6.11).'
   }
   if (status >= 300 && status < 400) {
     return `HTTP ${status}: a redirect, which is not followed with a token. Give the address that it leads to.`

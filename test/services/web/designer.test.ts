@@ -289,6 +289,18 @@ describe('the designer: running a project', () => {
     expect(await answer('POST', `${path}/executions`, { body })).toMatchObject({ version: 3 })
   })
 
+  it.each([
+    ['نشرة الأخبار', /^project-\d+$/],
+    ['Émile & Söhne!', /^mile-s-hne-\d+$/],
+  ])('names the automation of %s so that a host name can hold it', async (name, slug) => {
+    await installRunner()
+    const { id } = await answer('POST', '/projects', { body: { name } })
+    await call('POST', `${await newDraft(`/projects/${String(id)}`)}/publish`)
+    const [made] = await world.sql<{ slug: string }[]>`
+      select slug from deployments where name = ${name}`
+    expect(made?.slug).toMatch(slug)
+  })
+
   it('gives a project without a crew an automation on the Runner', async () => {
     const late = await newProject()
     await call('POST', `${await newDraft(late)}/publish`)
