@@ -13,7 +13,7 @@ import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { all, digits, isSet, not, pick, text } from './template/operators.ts'
+import { amountText, all, digits, isSet, not, pick, text } from './template/operators.ts'
 import { values } from './values.ts'
 
 const { collector, postgres, envVars } = values
@@ -100,7 +100,7 @@ const receiver = () => ({
       isSet(collector.config.maxStorageBytes),
       collector.config.maxStorageBytes,
     ),
-    COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, postgres.storage.size),
+    COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
   }),
   ...healthProbes,

@@ -38,6 +38,14 @@ function base(path: string): string {
   return path.split('/').filter(Boolean).at(-1) ?? '/'
 }
 
+/** A text without some characters at both of its ends. */
+function trimAll(cut: string, text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && cut.includes(text.charAt(start))) start += 1
+  while (end > start && cut.includes(text.charAt(end - 1))) end -= 1
+  return text.slice(start, end)
+}
+
 export const FUNCTIONS = {
   and: define((...args) => args.every(truthy)),
   or: define((...args) => args.some(truthy)),
@@ -58,6 +66,7 @@ export const FUNCTIONS = {
     const [end, whole] = [print(suffix), print(text)]
     return whole.endsWith(end) ? whole.slice(0, whole.length - end.length) : whole
   }),
+  trimAll: define((cut, text) => trimAll(print(cut), print(text))),
   regexMatch: define((pattern, text) => new RegExp(print(pattern), 'u').test(print(text))),
   list: define((...items) => items),
   uniq: define((items) => asList(items).filter((item, index, all) => all.indexOf(item) === index)),

@@ -62,6 +62,7 @@ const PIPED: ReadonlySet<FunctionName> = new Set([
   'toJson',
   'sha256sum',
   'trunc',
+  'trimAll',
   'trimSuffix',
   'uniq',
   'compact',

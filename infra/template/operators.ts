@@ -164,6 +164,10 @@ export const isMore = (amount: Val<string>, than: Val<string>): Condition =>
 export const asText = (value: Val<string>): Val<string> =>
   call('toString', 'string', [value.expression])
 
+/** An amount as text: JSON has a number in full where Go would write 1e+09, and a text in quotes. */
+export const amountText = (amount: Val<string>): Val<string> =>
+  call('trimAll', 'string', [lift('"'), { op: 'call', fn: 'toJson', args: [amount.expression] }])
+
 /** The SHA-256 of a text, in hexadecimal. */
 export const digest = (value: Val<string>): Val<string> =>
   call('sha256sum', 'string', [value.expression])

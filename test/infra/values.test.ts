@@ -209,8 +209,12 @@ const SIGN_IN = {
   },
   secrets: { OIDC_CLIENT_SECRET: 'secret' },
 }
+const TRACES = {
+  collector: { database: { host: 'traces.example.com', passwordSecret: 'traces' } },
+}
 const BASES = [
   {},
+  TRACES,
   SIGN_IN,
   EVERYTHING,
   { ...EXTERNAL, postgres: { enabled: false } },
@@ -251,7 +255,7 @@ describe('every value matters', () => {
 
   function alternatives(path: string, field: LeafField): readonly unknown[] {
     if (field.kind === 'boolean') return [!field.default]
-    if (field.kind === 'integer') return [field.default + 1]
+    if (field.kind === 'integer') return [field.default < field.max ? field.default + 1 : field.min]
     if (field.kind === 'map') return [{ flipped: 'yes' }]
     if (field.kind === 'object') return [{ nodeAffinity: {} }]
     if (field.kind === 'quantity') return ['7Gi', '7m']
@@ -266,7 +270,15 @@ describe('every value matters', () => {
     if (field.words) return field.words.filter((word) => word !== field.default)
     if (path.startsWith('secrets.')) return ['flipped-flipped-flipped-flipped-flipped']
     if (path.endsWith('.digest')) return [`sha256:${'f'.repeat(64)}`]
-    return ['flipped', 'openid flipped', '7', '7s', 'https://flipped.example.com', 'x:y:flipped']
+    return [
+      'flipped',
+      'openid flipped',
+      '7',
+      '7000000',
+      '7s',
+      'https://flipped.example.com',
+      'x:y:flipped',
+    ]
   }
 })
 

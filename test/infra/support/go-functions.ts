@@ -161,6 +161,8 @@ export const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   toJson: (_, value) => toJson(value),
   toString: (_: Caller, value: unknown) => print(value),
   toYaml: (_, value) => yamlLines(value).join('\n'),
+  trimAll: (_, cut, value) =>
+    text(value).replace(new RegExp(`^[${text(cut)}]+|[${text(cut)}]+$`, 'g'), ''),
   trimSuffix: (_, suffix, value) => {
     const [end, whole] = [text(suffix), text(value)]
     return whole.endsWith(end) ? whole.slice(0, whole.length - end.length) : whole

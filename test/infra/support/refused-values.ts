@@ -154,6 +154,7 @@ export const REFUSED_BY_KUBERNETES: readonly (readonly [string, object, string])
 
 /** Values that look unusual and that Kubernetes takes. */
 export const TAKEN_BY_KUBERNETES: readonly (readonly [string, object])[] = [
+  ['a volume in bytes', { postgres: { storage: { size: 21_474_836_480 } } }],
   ['CPU as a bare number', { web: { resources: { limits: { cpu: 0.5 } } } }],
   ['memory in bytes', { web: { resources: { limits: { memory: 1073741824 } } } }],
   ['no CPU limit', { web: { resources: { limits: { cpu: null } } } }],

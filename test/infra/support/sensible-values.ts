@@ -74,7 +74,8 @@ function completeDatabase({
 
 function completeWays({ ingress, httpRoute }: Mutable<Values>): void {
   for (const way of [ingress, httpRoute]) {
-    if (way.oauthHost !== '' && way.oauthHost === way.host) way.oauthHost = `oauth.${way.host}`
+    if (way.oauthHost !== '' && way.oauthHost === way.host)
+      way.oauthHost = `oauth.${way.host.replace('*.', '')}`
   }
   httpRoute.gateway ||= 'gateway'
 }
