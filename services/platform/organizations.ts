@@ -57,7 +57,7 @@ export async function getOrganizationByName(sql: Queryable, name: string): Promi
   const names = rows.map((row) => row.name)
   const shown = names.slice(0, NAMES_SHOWN).map((each) => JSON.stringify(each))
   const more = names.length > NAMES_SHOWN ? ', …' : ''
-  const list = names.length === 0 ? 'There is none yet.' : `There is: ${shown.join(', ')}${more}.`
+  const list = names.length === 0 ? 'There is none yet.' : `There are: ${shown.join(', ')}${more}.`
   throw new AppError(
     'not_found',
     `There is no organization "${name}".${didYouMean(name, names)} ${list} \`organizations:create NAME\` makes one.`,

@@ -77,8 +77,8 @@ describe('npm run task', () => {
     expect(await findOrganizationToken(sql, token)).toMatchObject({ internal: true })
     const before = await sql`select 1 from static_tokens`
     for (const [args, problem] of [
-      [['Nobody', 'x'], 'There is no organization "Nobody". There are: "Platform"'],
-      [['Nobody', 'x'], 'users:create EMAIL ORGANIZATION'],
+      [['Nobody', 'x'], 'There is no organization "Nobody". There are: "Default", "Platform".'],
+      [['Nobody', 'x'], '`organizations:create NAME` makes one.'],
       [['Platform'], 'Name the token'],
       [['Platform', 'a\u001bb'], 'Name the token'],
     ] as const) {
@@ -138,7 +138,7 @@ describe('npm run task', () => {
     const typo = await task('users:create', 'bob@example.com', 'Defalt')
     expect(typo.code).toBe(1)
     expect(typo.output).toContain(
-      'There is no organization "Defalt". Did you mean Default? There is: "Default", "Platform". ' +
+      'There is no organization "Defalt". Did you mean Default? There are: "Default", "Platform". ' +
         '`organizations:create NAME` makes one.',
     )
     expect(await organizationOf('bob@example.com')).toBeUndefined()
