@@ -21,6 +21,17 @@ async function statuses(count: number, call: (index: number) => Promise<Response
   return all
 }
 
+/** The answers before the first 429: the budget grows meanwhile, so their number is the machine's. */
+async function untilLimited(call: () => Promise<Response>): Promise<number[]> {
+  const all: number[] = []
+  while (all.length < 2000) {
+    const { status } = await call()
+    if (status === 429) return all
+    all.push(status)
+  }
+  throw new Error('none of 2,000 calls was answered 429')
+}
+
 const from = (caller: Record<string, string>, token: string) => ({
   headers: { ...caller, authorization: `Bearer ${token}` },
 })
@@ -28,14 +39,14 @@ const from = (caller: Record<string, string>, token: string) => ({
 describe('tokens that are nobody’s', () => {
   it('are answered 401 and then 429, also when each asks for another automation', async () => {
     const caller = newCaller()
-    const at240 = await statuses(300, () =>
+    const answers = await untilLimited(() =>
       fetch(
         at.api('inputs', { ...at.acme.research, automationId: randomUUID() }),
         from(caller, garbage()),
       ),
     )
-    expect(new Set(at240.slice(0, 240))).toEqual(new Set([401]))
-    expect(at240.filter((status) => status === 429).length).toBeGreaterThan(10)
+    expect(answers.length).toBeGreaterThanOrEqual(240)
+    expect(new Set(answers)).toEqual(new Set([401]))
     const good = await fetch(at.api('inputs'), from(caller, at.token()))
     expect(good.status).toBe(200)
     const { status } = await fetch(at.api('inputs'), from(newCaller(), garbage()))
@@ -49,9 +60,9 @@ describe('tokens that are nobody’s', () => {
       const url = at.service.url + path
       const without = await statuses(70, () => fetch(url, { headers: caller }))
       expect(new Set(without)).toEqual(new Set([401]))
-      const bad = await statuses(70, () => fetch(url, from(caller, garbage())))
-      expect(new Set(bad.slice(0, 60))).toEqual(new Set([401]))
-      expect(bad.at(-1)).toBe(429)
+      const bad = await untilLimited(() => fetch(url, from(caller, garbage())))
+      expect(bad.length).toBeGreaterThanOrEqual(60)
+      expect(new Set(bad)).toEqual(new Set([401]))
       const good = from(caller, await at.issueToken(at.acme))
       expect((await fetch(url, good)).status).toBe(200)
     },
