@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   completeExecution,
@@ -6,40 +6,21 @@ import {
   takeExecutions,
 } from '../../../services/platform/execution-queue.ts'
 import { kickoff } from '../../../services/platform/executions.ts'
-import { createLog } from '../../../services/shared/log.ts'
-import type { Service } from '../../../services/shared/serve.ts'
-import { start } from '../../../services/web/start.ts'
-import { chromiumPath, launchBrowser } from '../../support/browser.ts'
-import { freePort } from '../../support/free-port.ts'
-import { createWorld, environment } from './world.ts'
-import type { World } from './world.ts'
+import { hasNoBrowser, openConsole } from './support/console.ts'
+import type { Console } from './support/console.ts'
 
-const chromium = chromiumPath()
-if (!chromium) console.warn('browser tests skipped: no Chromium found; set CHROMIUM_PATH')
-
-describe.skipIf(!chromium)('a run in a browser', () => {
-  let world: World
-  let service: Service
-  let browser: Browser
+describe.skipIf(hasNoBrowser)('a run in a browser', () => {
+  let site: Console
 
   beforeAll(async () => {
-    world = await createWorld()
-    const port = String(await freePort())
-    const log = createLog({ name: 'web', level: 'silent' })
-    const env = { ...environment(world.url, `http://127.0.0.1:${port}`), PORT: port }
-    service = await start(env, { log, lingerMs: 0 })
-    browser = await launchBrowser(chromium ?? '')
+    site = await openConsole()
   })
 
-  afterAll(async () => {
-    await browser.close()
-    await service.stop()
-    await world.close()
-  })
+  afterAll(() => site.close())
 
   /** A run that goes on, with one step, and its page. */
   async function openRun({ javaScriptEnabled = true } = {}) {
-    const { sql, acme } = world
+    const { sql, acme } = site.world
     const inputs = { topic: 'whales' }
     const id = await kickoff(sql, { deploymentId: acme.research.id, inputs })
     const [lease] = await takeExecutions(sql, 1)
@@ -47,16 +28,13 @@ describe.skipIf(!chromium)('a run in a browser', () => {
     const tell = (position: number, event: { type: string }) =>
       recordEvent(sql, lease, { position, event })
     await tell(0, { type: 'task_completed', output: `# Found\n\n${'words '.repeat(40)}` } as never)
-    const context = await browser.newContext({
-      javaScriptEnabled,
-      permissions: ['clipboard-read', 'clipboard-write'],
-    })
-    const { token } = await world.signIn(acme)
-    await context.addCookies([{ name: 'platform_session', value: token, url: service.url }])
-    const page = await context.newPage()
+    const permissions = ['clipboard-read', 'clipboard-write']
+    const page = await site.open(acme, { javaScriptEnabled, permissions })
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
-    await page.goto(`${service.url}/automations/${acme.research.automationId}/executions/${id}`)
+    await page.goto(
+      `${site.service.url}/automations/${acme.research.automationId}/executions/${id}`,
+    )
     return { page, lease, tell, complaints }
   }
 
@@ -79,7 +57,7 @@ describe.skipIf(!chromium)('a run in a browser', () => {
 
     await page.getByRole('link', { name: 'Stop' }).focus()
     const usage = { inputTokens: 7, outputTokens: 5 }
-    await completeExecution(world.sql, lease, { output: '**Whales** sing.', usage })
+    await completeExecution(site.world.sql, lease, { output: '**Whales** sing.', usage })
     await page.getByRole('button', { name: 'Run again' }).waitFor()
     expect(await page.locator('strong', { hasText: 'Whales' }).isVisible()).toBe(true)
     expect(await announced(page).textContent()).toBe('Execution completed')
@@ -92,7 +70,7 @@ describe.skipIf(!chromium)('a run in a browser', () => {
   it('copies the output as it was written', async () => {
     const { page, lease } = await openRun()
     const usage = { inputTokens: 7, outputTokens: 5 }
-    await completeExecution(world.sql, lease, { output: '**Whales** sing.', usage })
+    await completeExecution(site.world.sql, lease, { output: '**Whales** sing.', usage })
     const output = page.getByRole('region', { name: 'Output' })
     await output.getByRole('button', { name: 'Copy' }).click()
     await output.getByRole('button', { name: 'Copied' }).waitFor()
@@ -106,7 +84,7 @@ describe.skipIf(!chromium)('a run in a browser', () => {
 
   it('offers to refresh when the session is over', async () => {
     const { page, complaints } = await openRun()
-    await world.sql`delete from sessions`
+    await site.world.sql`delete from sessions`
     await page.getByRole('link', { name: 'Refresh' }).waitFor()
     expect(await announced(page).textContent()).toContain('Refresh the page')
     expect(complaints).toEqual([])

@@ -1,49 +1,26 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLog } from '../../../services/shared/log.ts'
-import type { Service } from '../../../services/shared/serve.ts'
-import { start } from '../../../services/web/start.ts'
-import { chromiumPath, launchBrowser } from '../../support/browser.ts'
-import { freePort } from '../../support/free-port.ts'
-import { createWorld, environment } from './world.ts'
-import type { World } from './world.ts'
+import { hasNoBrowser, openConsole } from './support/console.ts'
+import type { Console } from './support/console.ts'
 
 const KEY = 'sk-canary-0123456789abcdef'
-const chromium = chromiumPath()
-if (!chromium) console.warn('browser tests skipped: no Chromium found; set CHROMIUM_PATH')
-
-describe.skipIf(!chromium)('LLM connections in a browser without JavaScript', () => {
-  let world: World
-  let service: Service
-  let browser: Browser
+describe.skipIf(hasNoBrowser)('LLM connections in a browser without JavaScript', () => {
+  let site: Console
 
   beforeAll(async () => {
-    world = await createWorld()
-    const port = String(await freePort())
-    const log = createLog({ name: 'web', level: 'silent' })
-    const env = { ...environment(world.url, `http://127.0.0.1:${port}`), PORT: port }
-    service = await start(env, { log, lingerMs: 0 })
-    browser = await launchBrowser(chromium ?? '')
+    site = await openConsole()
   })
 
-  afterAll(async () => {
-    await browser.close()
-    await service.stop()
-    await world.close()
-  })
+  afterAll(() => site.close())
 
-  async function open(viewport = { width: 1280, height: 900 }): Promise<Page> {
-    const context = await browser.newContext({ javaScriptEnabled: false, viewport })
-    const { token } = await world.signIn(world.acme)
-    await context.addCookies([{ name: 'platform_session', value: token, url: service.url }])
-    return context.newPage()
-  }
+  const open = (viewport = { width: 1280, height: 900 }): Promise<Page> =>
+    site.open(site.world.acme, { javaScriptEnabled: false, viewport })
 
   it('one creates a connection, tests it, changes it, and deletes it', async () => {
     const page = await open()
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
-    await page.goto(`${service.url}/`)
+    await page.goto(`${site.service.url}/`)
     await page.getByRole('link', { name: 'LLM connections' }).click()
     await page.getByRole('link', { name: 'New connection' }).click()
     await page.getByLabel('Name').fill('Vault of models')
@@ -73,17 +50,17 @@ describe.skipIf(!chromium)('LLM connections in a browser without JavaScript', ()
   })
 
   it('nothing is wider than a small screen', async () => {
-    const row = { organization_id: world.acme.organizationId, name: 'n'.repeat(100) }
+    const row = { organization_id: site.world.acme.organizationId, name: 'n'.repeat(100) }
     const long = {
       provider: 'openai',
       model: 'm'.repeat(200),
       base_url: `https://${'x'.repeat(200)}.test`,
     }
-    const [{ id }] = await world.sql<[{ id: number }]>`
-      insert into llm_connections ${world.sql({ ...row, ...long })} returning id`
+    const [{ id }] = await site.world.sql<[{ id: number }]>`
+      insert into llm_connections ${site.world.sql({ ...row, ...long })} returning id`
     const page = await open({ width: 360, height: 740 })
     for (const path of ['', '/new', `/${id}`]) {
-      await page.goto(`${service.url}/llm-connections${path}`)
+      await page.goto(`${site.service.url}/llm-connections${path}`)
       const root = await page.locator('html').boundingBox()
       const widest = await page.locator('main').boundingBox()
       expect(widest?.width).toBeLessThanOrEqual(root?.width ?? 0)

@@ -1,65 +1,44 @@
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '../../../services/platform/passwords.ts'
-import { createLog } from '../../../services/shared/log.ts'
-import type { Service } from '../../../services/shared/serve.ts'
-import { start } from '../../../services/web/start.ts'
 import { expectCopyAccessible } from '../../support/axe.ts'
-import { chromiumPath, launchBrowser } from '../../support/browser.ts'
-import { freePort } from '../../support/free-port.ts'
 import { createSigningKey, startKeyServer } from '../../support/key-server.ts'
 import type { KeyServer } from '../../support/key-server.ts'
-import { createWorld, environment } from './world.ts'
-import type { World } from './world.ts'
 import { mint } from './oauth-world.ts'
+import { hasNoBrowser, openConsole } from './support/console.ts'
+import type { Console } from './support/console.ts'
 
 const PASSWORD = 'correct horse battery staple'
-const chromium = chromiumPath()
-if (!chromium) console.warn('browser tests skipped: no Chromium found; set CHROMIUM_PATH')
-
-describe.skipIf(!chromium)('OAuth 2.0 for Automations in a browser without JavaScript', () => {
+describe.skipIf(hasNoBrowser)('OAuth 2.0 for Automations in a browser without JavaScript', () => {
   const key = createSigningKey('2026-11')
-  let world: World
-  let service: Service
+  let site: Console
   let idp: KeyServer
-  let browser: Browser
 
   beforeAll(async () => {
-    world = await createWorld(await hashPassword(PASSWORD))
     idp = await startKeyServer([key])
-    const port = String(await freePort())
-    const log = createLog({ name: 'web', level: 'silent' })
-    const env = {
-      ...environment(world.url, `http://127.0.0.1:${port}`),
-      PORT: port,
-      AUTOMATION_OAUTH_PRIVATE_ORIGINS: idp.issuer,
-    }
-    service = await start(env, { log, lingerMs: 0 })
-    browser = await launchBrowser(chromium ?? '')
+    const variables = { AUTOMATION_OAUTH_PRIVATE_ORIGINS: idp.issuer }
+    site = await openConsole({ passwordHash: await hashPassword(PASSWORD), variables })
   })
 
   afterAll(async () => {
-    await browser.close()
-    await service.stop()
+    await site.close()
     await idp.stop()
-    await world.close()
   })
 
   async function signIn(page: Page): Promise<void> {
-    await page.goto(`${service.url}/settings`)
-    await page.getByLabel('Email address').fill(world.acme.email)
+    await page.goto(`${site.service.url}/settings`)
+    await page.getByLabel('Email address').fill(site.world.acme.email)
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
   }
 
   it('one tests a configuration, saves it, binds an automation, calls it, and has tokens explained', async () => {
-    const context = await browser.newContext({ javaScriptEnabled: false })
-    const page = await context.newPage()
+    const page = await site.open(undefined, { javaScriptEnabled: false })
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
     await signIn(page)
     await page.getByRole('link', { name: 'Settings' }).first().click()
-    expect(await page.getByLabel('Audiences').inputValue()).toBe(service.url)
+    expect(await page.getByLabel('Audiences').inputValue()).toBe(site.service.url)
 
     const accept = page.getByLabel('Accept access tokens from this authorization server')
     expect(await accept.isChecked()).toBe(false)
@@ -81,10 +60,10 @@ describe.skipIf(!chromium)('OAuth 2.0 for Automations in a browser without JavaS
     const row = page.getByRole('row', { name: 'acme research' })
     expect(await row.innerText()).toContain('None yet')
 
-    const { automationId } = world.acme.research
+    const { automationId } = site.world.acme.research
     const call = async (client: string) => {
-      const token = mint({ key, idp }, { aud: service.url, cid: client })
-      const url = `${service.url}/platform/api/v1/crew/${automationId}/inputs`
+      const token = mint({ key, idp }, { aud: site.service.url, cid: client })
+      const url = `${site.service.url}/platform/api/v1/crew/${automationId}/inputs`
       return (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
     }
     expect(await call('0oa9other')).toBe(401)
@@ -103,7 +82,7 @@ describe.skipIf(!chromium)('OAuth 2.0 for Automations in a browser without JavaS
       await explain.getByRole('button', { name: 'Explain' }).click()
       return explain.innerText()
     }
-    expect(await paste({ aud: service.url, cid: '0oa9other' })).toContain('Accepted')
+    expect(await paste({ aud: site.service.url, cid: '0oa9other' })).toContain('Accepted')
     const refused = await paste({
       iss: `${idp.issuer}/`,
       aud: 'account',
@@ -121,29 +100,26 @@ describe.skipIf(!chromium)('OAuth 2.0 for Automations in a browser without JavaS
     await expectCopyAccessible(page)
     expect(await explain.getByLabel('Access token').inputValue()).toBe('')
 
-    await page.goto(`${service.url}/automations/${automationId}`)
+    await page.goto(`${site.service.url}/automations/${automationId}`)
     await page.getByText('OAuth with a private key, Node').click()
     expect(await page.getByLabel('OAuth with a private key, Node').innerText()).toContain(
       '0oa9other',
     )
     expect(complaints).toEqual([])
-    await context.close()
+    await page.context().close()
   }, 60_000)
 
   it('no page is wider than a phone', async () => {
-    const context = await browser.newContext({
-      javaScriptEnabled: false,
-      viewport: { width: 360, height: 760 },
-    })
-    const page = await context.newPage()
+    const viewport = { width: 360, height: 760 }
+    const page = await site.open(undefined, { javaScriptEnabled: false, viewport })
     await signIn(page)
     const paths = ['', '/clients'].map((path) => `/settings/organization/oauth${path}`)
-    for (const path of [...paths, `/automations/${world.acme.research.automationId}`]) {
-      await page.goto(service.url + path)
+    for (const path of [...paths, `/automations/${site.world.acme.research.automationId}`]) {
+      await page.goto(site.service.url + path)
       const { width } = (await page.locator('html').boundingBox()) ?? { width: 0 }
       const content = await page.locator('main').evaluate((main) => main.scrollWidth)
       expect(Math.max(width, content)).toBeLessThanOrEqual(360)
     }
-    await context.close()
+    await page.context().close()
   })
 })

@@ -1,0 +1,53 @@
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { createLog } from '../../../../services/shared/log.ts'
+import type { Service } from '../../../../services/shared/serve.ts'
+import { start } from '../../../../services/web/start.ts'
+import { chromiumPath, launchBrowser } from '../../../support/browser.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { createWorld, environment } from '../world.ts'
+import type { Tenant, World } from '../world.ts'
+
+/** A web service with its world, seen through a browser. */
+export interface Console {
+  readonly world: World
+  readonly service: Service
+  /** A page of somebody who is signed in, or of nobody. */
+  open(who: Tenant | undefined, options?: BrowserContextOptions): Promise<Page>
+  close(): Promise<void>
+}
+
+const chromium = chromiumPath()
+if (!chromium) console.warn('browser tests skipped: no Chromium found; set CHROMIUM_PATH')
+
+/** Whether this machine has no browser; a notice has said so. */
+export const hasNoBrowser = chromium === undefined
+
+/** Opens a console for the tests of a file. `passwordHash` is that of every user. */
+export async function openConsole(
+  options: { passwordHash?: string; variables?: Record<string, string> } = {},
+): Promise<Console> {
+  const world = await createWorld(options.passwordHash)
+  const port = String(await freePort())
+  const log = createLog({ name: 'web', level: 'silent' })
+  const variables = { PORT: port, ...options.variables }
+  const env = { ...environment(world.url, `http://127.0.0.1:${port}`), ...variables }
+  const service = await start(env, { log, lingerMs: 0 })
+  const browser = await launchBrowser(chromium ?? '')
+  return {
+    world,
+    service,
+    async open(who, context) {
+      const opened = await browser.newContext(context)
+      if (who) {
+        const { token } = await world.signIn(who)
+        await opened.addCookies([{ name: 'platform_session', value: token, url: service.url }])
+      }
+      return opened.newPage()
+    },
+    async close() {
+      await browser.close()
+      await service.stop()
+      await world.close()
+    },
+  }
+}
