@@ -72,10 +72,17 @@ export async function disableUser(sql: Database, userId: number): Promise<Disabl
   })
 }
 
-/** Lets a user in again. Answers false when nothing kept the user out. */
+/**
+ * Lets a user in again, by a new sign-in: a session that one made while the user was being disabled
+ * ends too. Answers false when nothing kept the user out.
+ */
 export async function enableUser(sql: Queryable, userId: number): Promise<boolean> {
   const enabled = await sql`
-    update users set disabled_at = null where id = ${userId} and disabled_at is not null returning id`
+    with enabled as (
+      update users set disabled_at = null
+      where id = ${userId} and disabled_at is not null returning id),
+    ended as (delete from sessions s using enabled where s.user_id = enabled.id)
+    select id from enabled`
   return enabled.length > 0
 }
 

@@ -1,5 +1,6 @@
 import { didYouMean } from '../shared/closest.ts'
 import { AppError } from '../shared/errors.ts'
+import { parseStrictJson } from '../shared/strict-json.ts'
 import { placesOf } from './crew-definition.ts'
 import type { CrewDefinition } from './crew-definition.ts'
 import type { Inputs } from './executions.ts'
@@ -130,8 +131,7 @@ export function readInputTexts(
 function readText(text: string, { type }: InputField): unknown {
   if (type === undefined || type === 'string') return text
   try {
-    const value: unknown = JSON.parse(text)
-    return value
+    return parseStrictJson(Buffer.from(text), 'The input')
   } catch {
     return text
   }

@@ -1,4 +1,6 @@
 const INDENT = '  '
+/** Deeper levels are indented no further: each line of deeply nested JSON would be as long as it is deep. */
+const LEVELS_MAX = 20
 /** Longer texts are shown as they are: rendering takes time that others wait for. */
 const RENDERED_LENGTH_MAX = 200_000
 
@@ -39,7 +41,9 @@ export function indentJson(text: string): string {
 
 function gap(previous: string, token: string, depth: number): string {
   if (isOpener(previous) && isCloser(token)) return ''
-  if (isOpener(previous) || previous === ',' || isCloser(token)) return `\n${INDENT.repeat(depth)}`
+  if (isOpener(previous) || previous === ',' || isCloser(token)) {
+    return `\n${INDENT.repeat(Math.min(depth, LEVELS_MAX))}`
+  }
   return previous === ':' ? ' ' : ''
 }
 

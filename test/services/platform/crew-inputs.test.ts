@@ -113,6 +113,10 @@ describe('the inputs of a crew', () => {
     )
     expect(read('string', '7')).toBe('7')
     expect(read('number', 'seven')).toBe('seven')
+    // What the body of a call is refused for is no JSON here either.
+    for (const text of ['{"a":"\\u0000"}', '{"a":1,"a":2}', '[1e999]', '['.repeat(40)]) {
+      expect(read('object', text)).toBe(text)
+    }
     const optional = crewWith({ name: 'words', type: 'integer', default: 200 })
     expect(readInputTexts(inputFields(optional), () => '')).toEqual({ topic: '' })
   })

@@ -93,8 +93,11 @@ describe('users:disable and users:enable', () => {
       { level: 'warn', msg: expect.stringContaining('still work') },
     ])
     await enable(sql, EMAIL, log)
-    expect(await findSession(sql, late)).toBeDefined()
+    expect(await findSession(sql, late)).toBeUndefined()
+    const next = await createSession(sql, userId)
+    expect(await findSession(sql, next)).toBeDefined()
     await enable(sql, EMAIL, log)
+    expect(await findSession(sql, next)).toBeDefined()
     expect(lines.filter(({ audit }) => audit === 'user_enabled')).toHaveLength(1)
   })
 

@@ -113,4 +113,11 @@ describe('the format of a text', () => {
       expect((await renderText(text)).length).toBeGreaterThan(0)
     }
   })
+
+  it('is indented so far only that JSON of any depth stays small', () => {
+    const deepest = 100_000
+    const text = '['.repeat(deepest) + ']'.repeat(deepest)
+    expect(formatOf(text)).toBe('json')
+    expect(indentJson(text).length).toBeLessThan(50 * text.length)
+  })
 })
