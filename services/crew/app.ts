@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { Hono } from 'hono'
 import type { Context, MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
@@ -61,6 +62,8 @@ export function createApp(deps: CrewDeps): Hono<Env> {
 function kickoffHandler(deps: CrewDeps) {
   const { log, draining, heartbeatMs = HEARTBEAT_MS } = deps
   let runs = 0
+  // Each run listens; Node would take more than ten for a leak.
+  if (draining) setMaxListeners(RUNS_MAX, draining)
   return async function kickoff(c: Context<Env>): Promise<Response> {
     const request = await readKickoff(c, deps.definition)
     if (draining?.aborted || runs >= RUNS_MAX) {

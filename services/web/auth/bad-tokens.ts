@@ -27,7 +27,8 @@ export interface BadTokens {
  * Slows down whoever presents one bad token after the other. Only what may be a guess, or noise, is counted: a token
  * that an identity provider signed is refused with 401 however often it comes (SPEC 7), and a good one passes always.
  */
-export function createBadTokens(proxies: number, now: () => number = Date.now): BadTokens {
+export function createBadTokens(proxies: number): BadTokens {
+  const now = (): number => performance.now()
   const each = createFailureThrottle({ ...EACH, now })
   const address = createFailureThrottle({ ...ADDRESS, now })
   return {

@@ -4,7 +4,7 @@ export interface FailureThrottleOptions {
   /** How fast it gets them back. */
   readonly perSecond: number
   readonly subjectsMax: number
-  /** In milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly now: () => number
 }
 

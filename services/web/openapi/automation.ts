@@ -9,14 +9,15 @@ import {
   parameter,
   problem,
   retryAfter,
+  tooManyBadTokens,
 } from './parts.ts'
 
 /** What any call may answer. */
 const COMMON = {
   '401': problem('No token, or one that does not open this automation.', challenge),
   '403': problem('The token lacks the scope.', challenge),
-  '429': problem('Too many calls from this address with tokens that are nobody’s.', retryAfter),
-  '503': problem('The database or the identity provider is away. Try again.', retryAfter),
+  ...tooManyBadTokens,
+  '503': problem('The database or the identity provider is unavailable. Try again.', retryAfter),
 }
 const NO_KICKOFF = { '404': problem('This automation has no such kickoff.') }
 

@@ -7,10 +7,12 @@ import {
   parameter,
   problem,
   retryAfter,
+  tooManyBadTokens,
 } from './parts.ts'
 
 const COMMON = {
   '401': problem('No token of the whole organization, and no session.', challenge),
+  ...tooManyBadTokens,
   '503': problem('The database is unavailable. Try again.', retryAfter),
 }
 const NONE = { '404': problem('The organization has no such project, version or run.') }

@@ -27,6 +27,11 @@ export const challenge = {
 }
 export const retryAfter = { 'Retry-After': header('Seconds to wait.') }
 
+/** What any call that takes a token may answer, beside 401. */
+export const tooManyBadTokens = {
+  '429': problem('Too many calls from this address with tokens that are nobody’s.', retryAfter),
+}
+
 export const parameter = (name: string, where: string, rest: Record<string, unknown> = {}) => ({
   name,
   in: where,

@@ -1,8 +1,11 @@
-import { body, challenge, json, parameter, problem } from './parts.ts'
+import { body, challenge, json, parameter, problem, tooManyBadTokens } from './parts.ts'
 
 const name = parameter('name', 'path', { schema: { type: 'string' } })
 const filename = parameter('filename', 'path', { schema: { type: 'string' } })
-const COMMON = { '401': problem('No token of the whole organization.', challenge) }
+const COMMON = {
+  '401': problem('No token of the whole organization.', challenge),
+  ...tooManyBadTokens,
+}
 const NONE = { '404': problem('There is no such tool or file.') }
 const INDEX = {
   description: 'PEP 503 or, if it is asked for, PEP 691.',

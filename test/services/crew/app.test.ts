@@ -13,6 +13,8 @@ import type { Service } from '../../../services/shared/serve.ts'
 import type { ModelEndpoint } from '../../../services/platform/crew-protocol.ts'
 import { definition } from '../../support/crew.ts'
 import { freePort } from '../../support/free-port.ts'
+import { createOutgoingGuard } from '../../../services/shared/outgoing/guard.ts'
+import type { OutgoingGuard } from '../../../services/shared/outgoing/guard.ts'
 import { guardFor } from '../../support/outgoing.ts'
 import { isSilent, refuses, says, startFakeModel } from './fake-model.ts'
 import type { Answer, FakeModel } from './fake-model.ts'
@@ -46,9 +48,8 @@ function startCrew(options: CrewOptions = {}): Promise<Service> {
 }
 
 /** A crew that guards the addresses which kickoffs bring. */
-function startGuarded(...privateOrigins: string[]): Promise<Service> {
+function startGuarded(guard: OutgoingGuard): Promise<Service> {
   const llm = createLlm({ baseUrl: model.baseUrl, timeoutMs: 5000 })
-  const guard = guardFor(...privateOrigins)
   const llmAt = ({ base_url }: ModelEndpoint) =>
     createLlm({ baseUrl: base_url, timeoutMs: 5000, backoffMs: 2, guard })
   const app = createApp({ definition, llm, llmAt, token: TOKEN, log })
@@ -145,7 +146,7 @@ describe('a crew’s run (SPEC 1)', () => {
 
   it('calls no private address that a kickoff brings, unless the operator lists it', async () => {
     const inside = await startFakeModel()
-    const strict = await startGuarded()
+    const strict = await startGuarded(guardFor())
     const { error } = await failedAt(strict, inside.baseUrl)
     expect(error).toMatchObject({ code: 'llm_address_refused' })
     const { origin } = new URL(inside.baseUrl)
@@ -163,13 +164,40 @@ describe('a crew’s run (SPEC 1)', () => {
 
   it('says nothing of what a private address answers, and follows it nowhere', async () => {
     const inside = await startFakeModel()
-    const allowed = await startGuarded(new URL(inside.baseUrl).origin)
+    const allowed = await startGuarded(guardFor(new URL(inside.baseUrl).origin))
     inside.play(refuses(403, 'INTERNAL ANSWER: the password is hunter2'))
     const { error } = await failedAt(allowed, inside.baseUrl)
     expect(error).toMatchObject({ code: 'llm_rejected' })
     expect(error.message).toMatch(/refused the call with HTTP 403\.$/)
     await allowed.stop()
     await inside.stop()
+  })
+
+  it('tells what the name servers say of an address that a kickoff brings', async () => {
+    const resolveName = () =>
+      Promise.reject(Object.assign(new Error('queryA ESERVFAIL'), { code: 'ESERVFAIL' }))
+    const guard = createOutgoingGuard({ privateOrigins: [], setting: 'A_SETTING', resolveName })
+    const blind = await startGuarded(guard)
+    const { error } = await failedAt(blind, 'https://llm.test/v1')
+    expect(error.code).toBe('llm_unreachable')
+    expect(error.message).toMatch(
+      /^The model at llm\.test cannot be reached: .*\(ESERVFAIL\)\. Check OPENAI_BASE_URL/,
+    )
+    await blind.stop()
+  })
+
+  it('is one of many at a time without a warning in the log', async () => {
+    const warnings: string[] = []
+    const note = ({ name }: Error) => void warnings.push(name)
+    process.on('warning', note)
+    const own = await startCrew({ draining: new AbortController().signal })
+    model.play(isSilent)
+    const runs = Array.from({ length: 12 }, () => kickoff({}, own.url))
+    const responses = await Promise.all(runs)
+    await Promise.all(responses.map((response) => response.body?.cancel()))
+    await own.stop()
+    process.off('warning', note)
+    expect(warnings).toEqual([])
   })
 
   it('does its tasks in order, fills in the inputs, and hands each output to the next task', async () => {

@@ -224,8 +224,12 @@ const toSnake = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 describe('GET /openapi.json', () => {
+  interface Operation {
+    readonly operationId?: string
+    readonly responses?: Record<string, unknown>
+  }
   interface Document {
-    readonly paths: Record<string, Record<string, { responses: Record<string, unknown> }>>
+    readonly paths: Record<string, Record<string, Operation>>
     readonly components: { readonly schemas: Record<string, object> }
   }
   const read = async (): Promise<Document> => {
@@ -250,6 +254,15 @@ describe('GET /openapi.json', () => {
     )
     expect(described.sort()).toEqual(mounted.sort())
     expect(described.length).toBeGreaterThan(30)
+  })
+
+  it('says of each call that takes a token that too many bad ones are answered 429', async () => {
+    const operations = Object.values((await read()).paths)
+      .flatMap((methods) => Object.values(methods))
+      .filter((operation) => operation.responses?.['401'] !== undefined)
+    expect(operations.length).toBeGreaterThan(20)
+    for (const { operationId, responses } of operations)
+      expect(Object.keys(responses ?? {}), operationId).toContain('429')
   })
 
   const createCheck = async () => {

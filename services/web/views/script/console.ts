@@ -5,6 +5,7 @@
 export const consoleScript = `
 const POLL_MS = 1500
 const POLL_MS_MAX = 30000
+const ANSWER_MS = 15000
 const announcer = document.getElementById('announcer')
 
 function announce(text) {
@@ -107,7 +108,11 @@ async function follow(live) {
     await whenVisible()
     try {
       const headers = etag ? { 'if-none-match': etag } : {}
-      const response = await fetch(live.dataset.live, { headers, cache: 'no-store' })
+      const response = await fetch(live.dataset.live, {
+        headers,
+        cache: 'no-store',
+        signal: AbortSignal.timeout(ANSWER_MS),
+      })
       if (response.redirected || response.status === 404) return showRefresh(live)
       if (response.status !== 304 && !response.ok) throw new Error(String(response.status))
       if (response.status === 200) swap(live, await response.text())
