@@ -16,8 +16,16 @@ import { MAX_ITEMS } from './otlp/events-and-links.ts'
 import { jsonRequestToProtobuf } from './otlp/json-request.ts'
 import { MAX_STRING_BYTES } from './otlp/json-string.ts'
 import type { Transcript } from './otlp/transcode.ts'
-import { clockSkew, mediaType, overBudget, starting, storageFull } from './refusals.ts'
-import { tooLarge, unauthorized, unavailable } from './refusals.ts'
+import {
+  clockSkew,
+  mediaType,
+  overBudget,
+  starting,
+  storageFull,
+  tooLarge,
+  unauthorized,
+  unavailable,
+} from './refusals.ts'
 import { declaredLength, FIRST_BYTES, readBody } from './request-body.ts'
 import type { GroupCommit, Submission } from './storage/group-commit.ts'
 

@@ -23,8 +23,14 @@ import type { CollectorConfig } from './env.ts'
 import { createHealth } from './health.ts'
 import type { Health } from './health.ts'
 import { createInflate } from './inflate.ts'
-import { guardSpace, maintain, maintainHourly, pause } from './maintenance.ts'
-import { watchClock, watchDatabase } from './maintenance.ts'
+import {
+  guardSpace,
+  maintain,
+  maintainHourly,
+  pause,
+  watchClock,
+  watchDatabase,
+} from './maintenance.ts'
 import { createMemory } from './memory.ts'
 import type { Memory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'

@@ -2,7 +2,7 @@ import type { ModelEndpoint } from '../platform/crew-protocol.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
-import { createOutgoingGuard } from '../shared/outgoing/guard.ts'
+import { createLlmGuard } from '../shared/outgoing/llm-guard.ts'
 import type { Log } from '../shared/log.ts'
 import { serve } from '../shared/serve.ts'
 import type { Service } from '../shared/serve.ts'
@@ -25,10 +25,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const timeoutMs = env.LLM_TIMEOUT_SECONDS * 1000
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = env
   const llm = createLlm({ baseUrl, apiKey, timeoutMs })
-  const guard = createOutgoingGuard({
-    privateOrigins: [...env.LLM_PRIVATE_ORIGINS, new URL(baseUrl).origin],
-    setting: 'LLM_PRIVATE_ORIGINS (chart: outgoing.llmPrivateOrigins)',
-  })
+  const guard = createLlmGuard([...env.LLM_PRIVATE_ORIGINS, new URL(baseUrl).origin])
   const llmAt = ({ base_url, api_key }: ModelEndpoint) =>
     createLlm({ baseUrl: base_url, apiKey: api_key, timeoutMs, guard })
   const drainMs = env.CREW_DRAIN_SECONDS * 1000

@@ -36,7 +36,7 @@ export async function keepPostgres(
       try {
         return await startEmbeddedPostgres(options)
       } catch (thrown) {
-        say(`${toError(thrown).message}`)
+        say(toError(thrown).message)
       }
     }
     return undefined

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { PROVIDER_VARIABLES } from '../platform/llm-providers.ts'
-import { originsOf } from '../platform/llm-usage.ts'
+import { originsOf, readerOf } from '../platform/llm-usage.ts'
 import { connectDatabase, parseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
 import type { EnvSource } from '../shared/env.ts'
@@ -111,6 +111,6 @@ export function providerVariables(source: EnvSource): EnvSource {
 /** Where LLM connections may lead on this machine and its network, by commas: what the user lists or names, and `ownModel`. */
 export function llmPrivateOrigins(source: EnvSource, ownModel: string): string {
   const listed = (source['LLM_PRIVATE_ORIGINS'] ?? '').split(',').filter(Boolean)
-  const named = originsOf((name) => source[name]?.trim() || undefined)
+  const named = originsOf(readerOf(source))
   return [...new Set([...listed, ...named, ownModel])].join(',')
 }

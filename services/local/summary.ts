@@ -1,3 +1,5 @@
+import { shellWord } from '../shared/shell-word.ts'
+
 /** Everything a person or a script needs to use a platform that runs on this machine. */
 export interface Summary {
   readonly web_url: string
@@ -46,7 +48,7 @@ export function describeSummary(
 ): string {
   const api = automationUrl(summary)
   const authorization = `-H 'Authorization: Bearer ${summary.static_token}'`
-  const body = JSON.stringify({ inputs }).replaceAll("'", `'\\''`)
+  const body = shellWord(JSON.stringify({ inputs }))
   return `
 The platform runs.
 
@@ -61,7 +63,7 @@ The platform runs.
 
 Start a run:
 
-  RUN=$(curl -sS -X POST ${api}/kickoff ${authorization} -H 'Content-Type: application/json' -d '${body}' | sed 's/.*"status_url":"\\([^"]*\\)".*/\\1/')
+  RUN=$(curl -sS -X POST ${api}/kickoff ${authorization} -H 'Content-Type: application/json' -d ${body} | sed 's/.*"status_url":"\\([^"]*\\)".*/\\1/')
 
 See how it goes; again until its status is completed:
 

@@ -12,6 +12,12 @@ export interface FlagState {
   readonly enabled: boolean
 }
 
+const STATES: Readonly<Record<string, boolean>> = { on: true, off: false }
+
+/** Whether `on` or `off` is on; undefined for any other word. */
+export const readFlagState = (word: string): boolean | undefined =>
+  Object.hasOwn(STATES, word) ? STATES[word] : undefined
+
 /** Whether a flag is on for an organization, or for the platform where the organization says nothing. */
 export async function isEnabled(
   sql: Queryable,

@@ -1,7 +1,14 @@
+import type { EnvSource } from '../shared/env.ts'
 import { providerOf, PROVIDER_VARIABLES } from './llm-providers.ts'
 
 /** The value of a variable on this pod; undefined when it is not set, or to white space. */
 export type ReadVariable = (name: string) => string | undefined
+
+/** Reads these variables. */
+export const readerOf =
+  (source: EnvSource): ReadVariable =>
+  (name) =>
+    source[name]?.trim() || undefined
 
 interface Connection {
   readonly provider: string

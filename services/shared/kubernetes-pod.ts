@@ -39,6 +39,24 @@ const pod = v.object({
 /** The fields that are read of a list of pods. */
 export const podList = v.object({ items: v.array(pod) })
 
+export interface PodQuery {
+  readonly namespace: string
+  readonly labelSelector: string
+  readonly limit: number
+}
+
+/** Selects what has all of these labels. */
+export const toSelector = (labels: Readonly<Record<string, string>>): string =>
+  Object.entries(labels)
+    .map((pair) => pair.join('='))
+    .join(',')
+
+/** The path of a list of pods. */
+export function podsPath({ namespace, labelSelector, limit }: PodQuery): string {
+  const query = new URLSearchParams({ labelSelector, limit: String(limit) })
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${query.toString()}`
+}
+
 export type KubernetesPod = v.InferOutput<typeof pod>
 
 /** The reason that something in the cluster does not come up. */

@@ -1,10 +1,8 @@
-import { FEATURE_FLAGS, listFlags, setFlag } from '../platform/feature-flags.ts'
+import { FEATURE_FLAGS, listFlags, readFlagState, setFlag } from '../platform/feature-flags.ts'
 import { getOrganizationByName } from '../platform/organizations.ts'
 import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
-
-const STATES: Readonly<Record<string, boolean>> = { on: true, off: false }
 
 interface Switch {
   readonly name: string | undefined
@@ -32,7 +30,7 @@ export async function printFlags(sql: Database): Promise<void> {
 /** Switches a flag. Raises `invalid_request` and `not_found` with what is allowed. */
 export async function switchFlag(sql: Database, wanted: Switch, log: Log): Promise<void> {
   const name = FEATURE_FLAGS.find((each) => each === wanted.name)
-  const enabled = STATES[wanted.state ?? '']
+  const enabled = readFlagState(wanted.state ?? '')
   if (name === undefined || enabled === undefined) {
     const given = [wanted.name, wanted.state].join(' ').trim()
     throw new AppError(

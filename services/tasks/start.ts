@@ -1,4 +1,4 @@
-import { originsOf } from '../platform/llm-usage.ts'
+import { originsOf, readerOf } from '../platform/llm-usage.ts'
 import { databaseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
 import { readEnv } from '../shared/env.ts'
@@ -176,7 +176,7 @@ function readPlace(source: EnvSource, [url = source['CREW_URL']]: readonly strin
   }
   if (!address) return { url: readEnv(localCrewEnv, { CREW_URL: url }).CREW_URL }
   const given = readEnv(clusterCrewEnv, source)
-  const named = originsOf((name) => source[name]?.trim() || undefined)
+  const named = originsOf(readerOf(source))
   const origins = [...new Set([...given.LLM_PRIVATE_ORIGINS, ...named])]
   const config = { ...given, LLM_PRIVATE_ORIGINS: origins }
   const timeoutMs = config.CREW_TIMEOUT_SECONDS * 1000

@@ -7,6 +7,7 @@ import {
 } from '../platform/execution-queue.ts'
 import { deleteExpiredExecutions } from '../platform/execution-retention.ts'
 import { forgetKickoffKeys } from '../platform/executions.ts'
+import { readerOf } from '../platform/llm-usage.ts'
 import { connectDatabase, databaseAddress } from '../shared/database.ts'
 import type { Database } from '../shared/database.ts'
 import { openDatabasePing } from '../shared/database-ping.ts'
@@ -118,7 +119,7 @@ function startWork({ config, source, log, sql, tracing, metrics, stops }: Work):
     tracing,
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
-    readVariable: (name: string) => source[name]?.trim() || undefined,
+    readVariable: readerOf(source),
     crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
     executionTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
     onCrewAway: metrics.crewAway,

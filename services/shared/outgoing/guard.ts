@@ -2,12 +2,16 @@ import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
 import type { LookupFunction } from 'node:net'
 import { AppError, toError } from '../errors.ts'
-import { isPrivateAddress } from './private-addresses.ts'
+import { isLocalhost, isPrivateAddress, withoutBrackets } from './private-addresses.ts'
 import { createResolveName } from './resolve-name.ts'
 import type { ResolveName } from './resolve-name.ts'
 import { createTurns } from './turns.ts'
 
-const TURNS = { concurrent: 8, waitingMax: 64 }
+const TURNS = {
+  concurrent: 8,
+  waitingMax: 64,
+  busy: 'Too many names are being looked up. Try again.',
+}
 
 /** Why an address is not called. */
 export type GuardProblem = 'private_address' | 'unreachable'
@@ -63,22 +67,20 @@ export function createOutgoingGuard(options: GuardOptions): OutgoingGuard {
   return {
     isListed,
     problemOf(url) {
-      const isInside = isLocal(url) || isPrivateNumber(url)
+      const isInside = isLocalhost(url.hostname) || isPrivateNumber(url)
       return isInside && !isListed(url) ? notPublic(url, setting).message : undefined
     },
     async pin(url, asker) {
       const found = await resolve(url, asker)
-      const isPublic = found.length > 0 && !found.some(({ address }) => isPrivateAddress(address))
-      if (!isPublic && !(found.length > 0 && isListed(url))) throw notPublic(url, setting)
+      const isAllowed = isListed(url) || !found.some(({ address }) => isPrivateAddress(address))
+      if (found.length === 0 || !isAllowed) throw notPublic(url, setting)
       return { lookup: pinTo(found), agent: false }
     },
   }
 }
 
-const isLocal = ({ hostname }: URL): boolean => /(^|\.)localhost\.?$/.test(hostname)
-
 function isPrivateNumber({ hostname }: URL): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '')
+  const host = withoutBrackets(hostname)
   return isIP(host) !== 0 && isPrivateAddress(host)
 }
 

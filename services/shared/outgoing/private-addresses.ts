@@ -38,9 +38,15 @@ for (const [network, prefix] of SPECIAL) {
 
 /** Whether an IP address is loopback, private, link-local or otherwise not public. What is no address counts as private. */
 export function isPrivateAddress(address: string): boolean {
-  const plain = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
+  const plain = withoutBrackets(address).replace(/%.*$/, '')
   const family = isIP(plain)
   if (family === 0) return true
   // BlockList reads IPv4 in IPv6 (::ffff:0:0/96) as IPv4.
   return special.check(plain, family === 6 ? 'ipv6' : 'ipv4')
 }
+
+/** The host of a URL without the brackets that stand around an IPv6 address there. */
+export const withoutBrackets = (host: string): string => host.replace(/^\[|\]$/g, '')
+
+/** Whether a name in lower case is of this machine, whatever name servers say of it. */
+export const isLocalhost = (name: string): boolean => /(^|\.)localhost\.?$/.test(name)

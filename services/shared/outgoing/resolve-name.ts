@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { createNameFiles, fullNames } from './name-files.ts'
 import type { NameFiles } from './name-files.ts'
+import { isLocalhost, withoutBrackets } from './private-addresses.ts'
 
 /** For each try of each name server; the caller's signal bounds the whole. */
 const TRY_MS = 1000
@@ -23,13 +24,13 @@ export type ResolveName = (name: string, signal: AbortSignal) => Promise<readonl
  */
 export function createResolveName(nameFiles: () => NameFiles = createNameFiles()): ResolveName {
   return async function resolveName(name, signal) {
-    const host = name.replace(/^\[|\]$/g, '').toLowerCase()
+    const host = withoutBrackets(name).toLowerCase()
     if (isIP(host) !== 0) return toAddresses([host])
     const { hosts, settings } = nameFiles()
     const known = hosts.get(host.replace(/\.$/, ''))
     if (known) return toAddresses(known)
     // RFC 6761 §6.3: never asked for.
-    if (/(^|\.)localhost\.?$/.test(host)) return toAddresses(LOOPBACK)
+    if (isLocalhost(host)) return toAddresses(LOOPBACK)
     return askServers(fullNames(host, settings), signal)
   }
 }

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import type { Kubernetes } from '../../shared/kubernetes.ts'
 import { kubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
 import type { KubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
-import { describeTrouble, podList } from '../../shared/kubernetes-pod.ts'
+import { describeTrouble, podList, podsPath, toSelector } from '../../shared/kubernetes-pod.ts'
 import type { Trouble } from '../../shared/kubernetes-pod.ts'
 import { isPassing, pathOf, refusal } from './apply.ts'
 import { crewSelector } from './crew-objects.ts'
@@ -105,11 +105,8 @@ const tell = (trouble: Trouble | undefined): string =>
   trouble === undefined ? 'its pod is not ready yet' : describeTrouble(trouble)
 
 async function listPods({ kubernetes, appId, namespace }: Followed) {
-  const labelSelector = Object.entries(crewSelector(appId))
-    .map((pair) => pair.join('='))
-    .join(',')
-  const query = new URLSearchParams({ labelSelector, limit: String(PODS_MAX) })
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${query.toString()}`
+  const labelSelector = toSelector(crewSelector(appId))
+  const path = podsPath({ namespace, labelSelector, limit: PODS_MAX })
   const result = await kubernetes({ method: 'GET', path })
   if ('object' in result) return v.parse(podList, result.object).items
   if (isPassing(result.failure)) return []

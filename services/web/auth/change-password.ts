@@ -23,7 +23,7 @@ export type PasswordResult =
   | { readonly outcome: 'refused'; readonly problem: string }
 
 /**
- * Changes the password of whoever is signed in and knows the present one; the other sessions end. Attempts count as
+ * Changes the password of whoever is signed in and knows the current one; the other sessions end. Attempts count as
  * those at a sign-in do, so that a session that was taken over gives no more guesses. Raises `unavailable` when too
  * many passwords are looked at.
  */
@@ -35,13 +35,13 @@ export async function changePassword(
   const { session, token, current, next, again } = change
   const { id: userId, email } = session.user
   if (next !== again) return refused('The two new passwords differ.')
-  if (next === current) return refused('The new password is the present one.')
+  if (next === current) return refused('The new password is the same as the current one.')
   const origin = addressThrottle(change.address)
   const retryAfterSeconds = await throttledFor(sql, accountThrottle(email ?? ''), origin)
   if (retryAfterSeconds > 0) return { outcome: 'throttled', retryAfterSeconds }
   if (!(await passwords.verify(current, await findPasswordHash(sql, userId)))) {
     await countFailure(sql, origin)
-    return refused('The present password is not right.')
+    return refused('The current password is incorrect.')
   }
   const passwordHash = await hashOrProblem(passwords, next)
   if (typeof passwordHash !== 'string') return refused(passwordHash.message)
@@ -51,7 +51,7 @@ export async function changePassword(
 
 const refused = (problem: string): PasswordResult => ({ outcome: 'refused', problem })
 
-/** A password that is too short or too long is the person's to mend. */
+/** A password that is too short or too long is for the person to correct. */
 async function hashOrProblem({ hash }: PasswordChecks, password: string) {
   try {
     return await hash(password)

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import type { Hono } from 'hono'
+import { readerOf } from '../../platform/llm-usage.ts'
 import { databaseAddress } from '../../shared/database.ts'
 import { openDisposable } from '../../shared/disposable-database.ts'
 import type { EnvSource } from '../../shared/env.ts'
@@ -100,7 +101,6 @@ interface Surroundings {
 }
 
 function createChecks({ config, env, kubernetes, pod, ...rest }: Surroundings): Checks {
-  const readVariable = (name: string): string | undefined => env[name]?.trim() || undefined
   return {
     database: databaseCheck,
     designer: designerCheck({
@@ -112,7 +112,7 @@ function createChecks({ config, env, kubernetes, pod, ...rest }: Surroundings): 
     tools: toolsCheck(rest.isMounted),
     collector: collectorCheck(config.COLLECTOR_URL),
     oauth: oauthCheck(config, pod),
-    llm_connections: llmConnectionsCheck(readVariable, rest.providerUrls),
+    llm_connections: llmConnectionsCheck(readerOf(env), rest.providerUrls),
     platform_pods: platformPodsCheck(config, kubernetes),
   }
 }

@@ -2,15 +2,13 @@ import * as v from 'valibot'
 import { createKubernetes } from '../../shared/kubernetes.ts'
 import type { KubernetesAddress } from '../../shared/kubernetes.ts'
 import type { KubernetesDeployment } from '../../shared/kubernetes-deployment.ts'
-import { describeTrouble, podList, troubleOfPod } from '../../shared/kubernetes-pod.ts'
-import type { KubernetesPod } from '../../shared/kubernetes-pod.ts'
+import { describeTrouble, podList, podsPath, troubleOfPod } from '../../shared/kubernetes-pod.ts'
+import type { KubernetesPod, PodQuery } from '../../shared/kubernetes-pod.ts'
 
 const PODS_MAX = 500
 const TROUBLES_MAX = 3
 
-export interface PodQuery {
-  readonly namespace: string
-  readonly labelSelector: string
+export interface PodsOf extends Omit<PodQuery, 'limit'> {
   readonly signal: AbortSignal
 }
 
@@ -20,20 +18,13 @@ export interface PodQuery {
  */
 export async function listPods(
   address: KubernetesAddress,
-  { namespace, labelSelector, signal }: PodQuery,
+  { signal, ...query }: PodsOf,
 ): Promise<readonly KubernetesPod[]> {
-  const query = new URLSearchParams({ labelSelector, limit: String(PODS_MAX) })
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${query.toString()}`
+  const path = podsPath({ ...query, limit: PODS_MAX })
   const result = await createKubernetes(address)({ method: 'GET', path, signal })
   const parsed = v.safeParse(podList, 'object' in result ? result.object : undefined)
   return parsed.success ? parsed.output.items : []
 }
-
-/** The label selector of the pods of a Deployment. */
-export const selectorOf = ({ spec }: KubernetesDeployment): string =>
-  Object.entries(spec.selector.matchLabels)
-    .map((pair) => pair.join('='))
-    .join(',')
 
 /** Reasons that pods of a Deployment do not become ready, each once: images that cannot be pulled, crashes, no node. */
 export function troublesOf(

@@ -2,9 +2,9 @@ import type { Context } from 'hono'
 import { setSealedKey } from '../../platform/llm-connections.ts'
 import type { LlmConnection } from '../../platform/llm-connections.ts'
 import { createLlmKeys } from '../../platform/llm-keys.ts'
-import { originsOf } from '../../platform/llm-usage.ts'
+import { originsOf, readerOf } from '../../platform/llm-usage.ts'
 import { AppError } from '../../shared/errors.ts'
-import { createOutgoingGuard } from '../../shared/outgoing/guard.ts'
+import { createLlmGuard } from '../../shared/outgoing/llm-guard.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import type { ReadConnection } from './connection-form.ts'
 import type { LlmSurroundings } from './test-connection.ts'
@@ -12,12 +12,8 @@ import type { LlmSurroundings } from './test-connection.ts'
 /** The variables of this pod, where providers are, and which addresses of its own an organization may name. */
 export function surroundingsOf({ diagnostics, config }: WebDeps): LlmSurroundings {
   const { env = {}, providerUrls = {} } = diagnostics ?? {}
-  const named = originsOf((name) => env[name]?.trim() || undefined)
-  const guard = createOutgoingGuard({
-    privateOrigins: [...config.LLM_PRIVATE_ORIGINS, ...named],
-    setting: 'LLM_PRIVATE_ORIGINS (chart: outgoing.llmPrivateOrigins)',
-  })
-  return { env, providerUrls, guard }
+  const origins = [...config.LLM_PRIVATE_ORIGINS, ...originsOf(readerOf(env))]
+  return { env, providerUrls, guard: createLlmGuard(origins) }
 }
 
 /** Stores a connection and then its key. Answers what is wrong with the form, and undefined when there is no connection. */

@@ -1,6 +1,6 @@
 import type { LlmConnection } from '../../platform/llm-connections.ts'
 import { providerOf } from '../../platform/llm-providers.ts'
-import { usageOf } from '../../platform/llm-usage.ts'
+import { readerOf, usageOf } from '../../platform/llm-usage.ts'
 import { deadline } from '../../shared/deadline.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { toAppError } from '../../shared/errors.ts'
@@ -48,17 +48,12 @@ export interface ConnectionTest {
   readonly chatUrl: string | undefined
 }
 
-const readerOf =
-  ({ env }: LlmSurroundings) =>
-  (name: string): string | undefined =>
-    env[name]?.trim() || undefined
-
 /** Whether a connection has its credentials. Nothing of a key is in the answer. */
 export function findCredentials(
   connection: LlmConnection,
   surroundings: LlmSurroundings,
 ): Credentials {
-  const { platformKey, missing } = usageOf(connection, readerOf(surroundings))
+  const { platformKey, missing } = usageOf(connection, readerOf(surroundings.env))
   if (connection.hasKey) return { source: 'connection', missing }
   return { source: platformKey === undefined ? 'none' : 'platform', missing }
 }
@@ -71,7 +66,7 @@ export async function testConnection(
   return {
     credentials: findCredentials(connection, surroundings),
     reach: await reachOf(connection, surroundings),
-    chatUrl: usageOf(connection, readerOf(surroundings)).chatUrl,
+    chatUrl: usageOf(connection, readerOf(surroundings.env)).chatUrl,
   }
 }
 
@@ -79,7 +74,7 @@ async function reachOf(connection: LlmConnection, surroundings: LlmSurroundings)
   const { baseUrl } = connection
   if (baseUrl) return reachOwn(connection, baseUrl, surroundings)
   const { name, url } = providerOf(connection.provider)
-  const { publicUrl } = usageOf(connection, readerOf(surroundings))
+  const { publicUrl } = usageOf(connection, readerOf(surroundings.env))
   if (publicUrl === undefined) {
     return { kind: 'not_asked', why: url === undefined ? 'unknown' : 'platform_address' }
   }

@@ -12,20 +12,22 @@ import { requireForm } from '../auth/forms.ts'
 import { requireSession } from '../auth/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
 import { readConnectionForm, toFields } from '../llm/connection-form.ts'
-import { audit, createSaver, surroundingsOf } from '../llm/save-connection.ts'
+import { audit, createSaver } from '../llm/save-connection.ts'
 import { findCredentials, testConnection } from '../llm/test-connection.ts'
+import type { LlmSurroundings } from '../llm/test-connection.ts'
+import { isIdCursor } from '../page-request.ts'
 import { llmConnectionPage } from '../views/llm-connection-page.ts'
 import { noticeOf } from '../views/notices.ts'
 
-const ID_MAX = 2 ** 31 - 1
-
 /** The page of one connection: change it, test it, delete it. */
-export function llmConnectionPageRoutes(deps: WebDeps): Hono<SignedIn> {
+export function llmConnectionPageRoutes(
+  deps: WebDeps,
+  surroundings: LlmSurroundings,
+): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
-  const surroundings = surroundingsOf(deps)
   const save = createSaver(deps)
   const path = '/llm-connections/:id'
 
@@ -82,10 +84,9 @@ async function frameOf(c: Context<SignedIn>, { sql }: WebDeps) {
 
 async function getConnection(c: Context<SignedIn>, { sql }: WebDeps): Promise<LlmConnection> {
   const text = c.req.param('id') ?? ''
-  const id = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Infinity
   const { organizationId } = c.var.session.user
-  const found = id <= ID_MAX && (await findLlmConnection(sql, { id, organizationId }))
-  return found || notFound()
+  if (!isIdCursor(text)) return notFound()
+  return (await findLlmConnection(sql, { id: Number(text), organizationId })) ?? notFound()
 }
 
 function notFound(): never {

@@ -57,6 +57,6 @@ export function llmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`${path}/${saved.id}?notice=llm-connection-created`, 303)
   })
 
-  routes.route('/', llmConnectionPageRoutes(deps))
+  routes.route('/', llmConnectionPageRoutes(deps, surroundings))
   return routes
 }

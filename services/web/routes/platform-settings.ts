@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Context, MiddlewareHandler } from 'hono'
-import { FEATURE_FLAGS, listFlags, setFlag } from '../../platform/feature-flags.ts'
+import { FEATURE_FLAGS, listFlags, readFlagState, setFlag } from '../../platform/feature-flags.ts'
 import { findOrganizationByName } from '../../platform/organizations.ts'
 import { AppError } from '../../shared/errors.ts'
 import { requireForm } from '../auth/forms.ts'
@@ -10,8 +10,6 @@ import { identify } from '../diagnostics/access.ts'
 import { noticeOf } from '../views/notices.ts'
 import { PLATFORM_SETTINGS_PATH, platformSettingsPage } from '../views/platform-settings-page.ts'
 import { answerNotFound } from './errors.ts'
-
-const STATES: Readonly<Record<string, boolean>> = { on: true, off: false }
 
 /** The settings of the whole platform. For anybody but an administrator there is nothing at this address. */
 export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -31,7 +29,7 @@ export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.post(`${PLATFORM_SETTINGS_PATH}/flags/:name`, administrator, form, async (c) => {
     const name = FEATURE_FLAGS.find((each) => each === c.req.param('name'))
-    const enabled = STATES[c.var.form.get('state') ?? '']
+    const enabled = readFlagState(c.var.form.get('state') ?? '')
     if (name === undefined) throw new AppError('not_found', 'The platform has no such flag.')
     if (enabled === undefined) return show(c, 'The state of a flag is on or off.')
     const wanted = (c.var.form.get('organization') ?? '').trim().replaceAll('\0', '')

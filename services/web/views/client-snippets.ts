@@ -1,3 +1,4 @@
+import { shellWord } from '../../shared/shell-word.ts'
 import { kickoffCommand, placeholders } from './commands.ts'
 
 /** What the examples are made for. */
@@ -29,13 +30,10 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 /** SPEC 5.2.4: an assertion lives for 300 seconds. */
 const ASSERTION_SECONDS = 300
 
-const bodyOf = ({ inputs }: SnippetTarget): Record<string, Record<string, string>> => ({
-  inputs: Object.fromEntries(inputs.map((name) => [name, '…'])),
-})
+const bodyOf = ({ inputs }: SnippetTarget) => ({ inputs: placeholders(inputs) })
 const tokenUrlOf = ({ oauth }: OauthTarget): string => oauth.tokenUrl ?? TOKEN_URL
 /** A JSON text is a text of JavaScript and of Python as well. */
 const quoted = (value: unknown): string => JSON.stringify(value)
-const shell = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /** Programs that start a run, in the mode that is the default and in both of OAuth (SPEC 4.4, 4.5). */
 export function snippetsFor(target: SnippetTarget): readonly Snippet[] {
@@ -90,10 +88,10 @@ const FROM_JSON = `sed -n 's/.*"access_token" *: *"\\([^"]*\\)".*/\\1/p'`
 
 function curlSecret(target: OauthTarget): string {
   const { clientId, scope } = target.oauth
-  return `TOKEN=$(curl -sS ${shell(tokenUrlOf(target))} \\
-  -u ${shell(encodeURIComponent(clientId))}":$CLIENT_SECRET" \\
+  return `TOKEN=$(curl -sS ${shellWord(tokenUrlOf(target))} \\
+  -u ${shellWord(encodeURIComponent(clientId))}":$CLIENT_SECRET" \\
   -d grant_type=client_credentials \\
-  --data-urlencode ${shell(`scope=${scope}`)} | ${FROM_JSON})
+  --data-urlencode ${shellWord(`scope=${scope}`)} | ${FROM_JSON})
 
 ${kickoffCommand(target.apiUrl, placeholders(target.inputs))}`
 }
@@ -136,8 +134,8 @@ function curlKey(target: OauthTarget): string {
   const { clientId, scope } = target.oauth
   const header = '{"alg":"RS256","typ":"JWT","kid":"%s"}'
   const claims = '{"iss":"%s","sub":"%s","aud":"%s","iat":%d,"exp":%d,"jti":"%s"}'
-  return `TOKEN_URL=${shell(tokenUrlOf(target))}
-CLIENT_ID=${shell(clientId)}
+  return `TOKEN_URL=${shellWord(tokenUrlOf(target))}
+CLIENT_ID=${shellWord(clientId)}
 base64url() { openssl base64 -A | tr '+/' '-_' | tr -d '='; }
 NOW=$(date +%s)
 HEADER=$(printf '${header}' "$KEY_ID" | base64url)
@@ -147,7 +145,7 @@ SIGNATURE=$(printf '%s' "$HEADER.$CLAIMS" | openssl dgst -sha256 -sign "$PRIVATE
 TOKEN=$(curl -sS "$TOKEN_URL" \\
   -d grant_type=client_credentials \\
   --data-urlencode "client_id=$CLIENT_ID" \\
-  --data-urlencode ${shell(`scope=${scope}`)} \\
+  --data-urlencode ${shellWord(`scope=${scope}`)} \\
   -d client_assertion_type=${ASSERTION_TYPE} \\
   -d "client_assertion=$HEADER.$CLAIMS.$SIGNATURE" | ${FROM_JSON})
 

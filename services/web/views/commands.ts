@@ -1,4 +1,5 @@
 import type { Inputs } from '../../platform/executions.ts'
+import { shellWord } from '../../shared/shell-word.ts'
 
 /** Inputs that a reader fills in. */
 export const placeholders = (names: readonly string[]): Inputs =>
@@ -8,20 +9,17 @@ export const placeholders = (names: readonly string[]): Inputs =>
 export function kickoffCommand(apiUrl: string, inputs: Inputs): string {
   const body = { inputs }
   return [
-    `curl ${quote(`${apiUrl}/kickoff`)} \\`,
+    `curl ${shellWord(`${apiUrl}/kickoff`)} \\`,
     '  -H "Authorization: Bearer $TOKEN" \\',
     "  -H 'Content-Type: application/json' \\",
-    `  -d ${quote(JSON.stringify(body))}`,
+    `  -d ${shellWord(JSON.stringify(body))}`,
   ].join('\n')
 }
 
 /** A curl command that asks how a run is doing. */
 export const statusCommand = (apiUrl: string): string =>
-  `curl ${quote(`${apiUrl}/status/KICKOFF_ID`)} \\\n  -H "Authorization: Bearer $TOKEN"`
+  `curl ${shellWord(`${apiUrl}/status/KICKOFF_ID`)} \\\n  -H "Authorization: Bearer $TOKEN"`
 
 /** A curl command that asks which inputs an automation needs, with the token in it. */
 export const inputsCommand = (apiUrl: string, token: string): string =>
-  `curl ${quote(`${apiUrl}/inputs`)} \\\n  -H ${quote(`Authorization: Bearer ${token}`)}`
-
-/** One word of a POSIX shell, whatever the text. */
-export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+  `curl ${shellWord(`${apiUrl}/inputs`)} \\\n  -H ${shellWord(`Authorization: Bearer ${token}`)}`

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { quote } from './commands.ts'
+import { shellWord } from '../../shared/shell-word.ts'
 import { copyable, emptyState } from './parts.ts'
 import type { Html } from './parts.ts'
 
@@ -25,7 +25,7 @@ export const noAutomations = (baseUrl: string): Html =>
 
 const createProject = (baseUrl: string): string =>
   [
-    `curl ${quote(`${baseUrl.replace(/\/$/, '')}/designer/v2/projects`)} \\`,
+    `curl ${shellWord(`${baseUrl.replace(/\/$/, '')}/designer/v2/projects`)} \\`,
     '  -H "Authorization: Bearer $TOKEN" \\',
     "  -H 'Content-Type: application/json' \\",
     `  -d '{"name":"Newsletter"}'`,

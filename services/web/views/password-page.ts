@@ -32,7 +32,7 @@ export function passwordPage({ session, problem }: PasswordPage): Html {
             value="${session.user.email}"
             autocomplete="username"
           />
-          ${field('Present password', 'current', 'current-password')}
+          ${field('Current password', 'current', 'current-password')}
           ${field('New password', 'next', 'new-password')}
           <p class="field-hint">At least ${PASSWORD_MIN_LENGTH} characters.</p>
           ${field('New password again', 'again', 'new-password')}

@@ -194,7 +194,7 @@ describe('a crew’s run (SPEC 1)', () => {
     model.play(isSilent)
     const runs = Array.from({ length: 12 }, () => kickoff({}, own.url))
     const responses = await Promise.all(runs)
-    await Promise.all(responses.map((response) => response.body?.cancel()))
+    await Promise.all(responses.map(async ({ body }) => body?.cancel()))
     await own.stop()
     process.off('warning', note)
     expect(warnings).toEqual([])

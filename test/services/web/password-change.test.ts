@@ -73,10 +73,14 @@ describe('changing the own password', () => {
   })
 
   it.each([
-    ['a wrong present password', { current: 'wrong' }, 'The present password is not right.'],
+    ['a wrong current password', { current: 'wrong' }, 'The current password is incorrect.'],
     ['two that differ', { again: `${NEXT}!` }, 'The two new passwords differ.'],
     ['one that is too short', { next: 'short', again: 'short' }, 'between 12 and 1024 characters'],
-    ['no change', { next: PASSWORD, again: PASSWORD }, 'The new password is the present one.'],
+    [
+      'no change',
+      { next: PASSWORD, again: PASSWORD },
+      'The new password is the same as the current one.',
+    ],
   ])('is refused with %s', async (_, fields, problem) => {
     const response = await change(fields)
     expect(response.status).toBe(422)

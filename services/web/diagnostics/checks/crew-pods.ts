@@ -4,8 +4,9 @@ import type { KubernetesAddress } from '../../../shared/kubernetes.ts'
 import { ISOLATION_RIGHTS, remedyForCrews } from '../cluster-commands.ts'
 import { isSettled, readyReplicas, toRow } from '../deployment-rows.ts'
 import { openDeployments } from '../kubernetes-deployments.ts'
-import { listPods, selectorOf, troublesOf } from '../kubernetes-pods.ts'
+import { listPods, troublesOf } from '../kubernetes-pods.ts'
 import type { KubernetesDeployment } from '../../../shared/kubernetes-deployment.ts'
+import { toSelector } from '../../../shared/kubernetes-pod.ts'
 import type { Read } from '../kubernetes-deployments.ts'
 import type { Layer } from '../layer.ts'
 
@@ -55,7 +56,7 @@ async function explain(
   kubernetes: KubernetesAddress,
   { found, ...where }: { namespace: string; signal: AbortSignal; found: KubernetesDeployment },
 ): Promise<string> {
-  const labelSelector = selectorOf(found)
+  const labelSelector = toSelector(found.spec.selector.matchLabels)
   if (isSettled(found) || labelSelector === '') return ''
   const pods = await listPods(kubernetes, { ...where, labelSelector })
   return toRow('', found, troublesOf(found, pods)).message
@@ -78,14 +79,16 @@ function unready(crews: readonly Crew[], namespace: string): Layer['failures'] {
     return `${slug} (Deployment ${appId}: ${[state, message].filter(Boolean).join(', ')})`
   })
   const error = `crew(s) without Ready pods: ${names.join(', ')}; expected in namespace ${namespace}`
-  const [missing, notReady] = [false, true].map((isThere) =>
-    known
-      .filter(({ read }) => ('found' in read && read.found !== undefined) === isThere)
-      .map(({ appId }) => appId),
-  )
-  const remediation = remedyForCrews({ namespace, missing: missing ?? [], unready: notReady ?? [] })
+  const namesOf = (crews: readonly Crew[]) => crews.map(({ appId }) => appId)
+  const remediation = remedyForCrews({
+    namespace,
+    missing: namesOf(known.filter((crew) => !isThere(crew))),
+    unready: namesOf(known.filter(isThere)),
+  })
   return [{ code: 'crew_pods_unready', error, remediation }]
 }
+
+const isThere = ({ read }: Crew): boolean => 'found' in read && read.found !== undefined
 
 const isHealthy = (read: Crew['read']): boolean =>
   'found' in read && read.found !== undefined && readyReplicas(read.found) > 0

@@ -50,15 +50,20 @@ function judge(namespace: string, rows: readonly DeploymentRow[]): Finding {
   const details = withWarnings({ namespace, deployments: rows }, stuck.map(warnOfRollout))
   const down = rows.filter((row) => !isWell(row))
   if (down.length === 0) return passed({ details })
-  const [more, fewer] = [true, false].map((isSurge) =>
-    down.filter(({ condition }) => (condition === 'surging') === isSurge).map(describeRow),
-  )
   const errors = [
-    ...(fewer?.length ? [`fewer Ready replicas than desired: ${fewer.join(', ')}`] : []),
-    ...(more?.length ? [`more Ready replicas than desired: ${more.join(', ')}`] : []),
+    countError('fewer', down.filter(isNotSurging)),
+    countError(
+      'more',
+      down.filter((row) => !isNotSurging(row)),
+    ),
   ]
-  return failed('deployments_unready', errors.join('; '), { details })
+  return failed('deployments_unready', errors.filter(Boolean).join('; '), { details })
 }
+
+const isNotSurging = ({ condition }: DeploymentRow): boolean => condition !== 'surging'
+
+const countError = (word: 'fewer' | 'more', rows: readonly DeploymentRow[]): string =>
+  rows.length > 0 ? `${word} Ready replicas than desired: ${rows.map(describeRow).join(', ')}` : ''
 
 const warnOfRollout = ({ name, message }: DeploymentRow): Warning =>
   warning('rollout_stuck', `the rollout of ${name} is stuck: ${message.replace(/\.$/, '')}`)
