@@ -1,5 +1,6 @@
-// Runs a program of this repository from its TypeScript sources: `node services/run.mjs FILE [arguments]`.
-// Plain JavaScript of some years ago, so that an older Node can still say what it needs.
+// Runs a program of this repository from its TypeScript sources: `node services/run.mjs FILE
+// [arguments]`. Plain JavaScript of some years ago, so that an older Node can still say what it
+// needs.
 import { readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 

@@ -3,9 +3,15 @@ import type { Log } from '../shared/log.ts'
 
 /** PostgreSQL's time, which all replicas share and which the days are dropped by. */
 export interface Clock {
-  /** Milliseconds since 1970 by PostgreSQL; by the pod until PostgreSQL was first asked. Costs no query. */
+  /**
+   * Milliseconds since 1970 by PostgreSQL; by the pod until PostgreSQL was first asked. Costs no
+   * query.
+   */
   readonly now: () => number
-  /** Milliseconds by which the pod's clock is ahead of PostgreSQL's; 0 until PostgreSQL was first asked. */
+  /**
+   * Milliseconds by which the pod's clock is ahead of PostgreSQL's; 0 until PostgreSQL was first
+   * asked.
+   */
   readonly skewMs: () => number
   /** Whether the two clocks differ so much that one of them must be wrong. */
   readonly isSkewed: () => boolean
@@ -17,8 +23,8 @@ export interface Clock {
 export const MAX_SKEW_MS = 3_600_000
 
 /**
- * Follows PostgreSQL's clock. Between two answers the time that has passed is counted by a clock that nobody sets, so
- * that a correction of the pod's clock changes nothing.
+ * Follows PostgreSQL's clock. Between two answers the time that has passed is counted by a clock
+ * that nobody sets, so that a correction of the pod's clock changes nothing.
  */
 export function createClock({ podNow, log }: { podNow: () => number; log: Log }): Clock {
   let answer: { serverMs: number; at: number } | undefined

@@ -2,8 +2,9 @@ import type { Database, DatabaseAddress } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 
 /**
- * Raises `invalid_configuration` for the main database of the platform, recognised by its tables: the collector never
- * uses it (SPEC appendix 3). Reads only, so that nothing has changed there when it refuses.
+ * Raises `invalid_configuration` for the main database of the platform, recognised by its tables:
+ * the collector never uses it (SPEC appendix 3). Reads only, so that nothing has changed there when
+ * it refuses.
  */
 export async function refuseMainDatabase(
   sql: Database,

@@ -22,8 +22,9 @@ const ANSWERS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Tells exporters that speak gRPC what to set, in the words of HTTP/2, so that it shows in their own log; and tells the
- * operator, once a minute. Everything else that is not HTTP/1.1 is answered as Node would.
+ * Tells exporters that speak gRPC what to set, in the words of HTTP/2, so that it shows in their
+ * own log; and tells the operator, once a minute. Everything else that is not HTTP/1.1 is answered
+ * as Node would.
  */
 export function answerWrongProtocols(server: Server, { metrics, log }: WrongProtocolOptions): void {
   let quietUntil = 0

@@ -1,7 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { shellWord } from '../shared/shell-word.ts'
 
-/** Writes variables as a file that a shell sources, readable by its owner only. Returns the file. */
+/**
+ * Writes variables as a file that a shell sources, readable by its owner only. Returns the file.
+ */
 export async function writeEnvFile(
   file: string,
   variables: Readonly<Record<string, string>>,

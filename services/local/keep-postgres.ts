@@ -18,8 +18,8 @@ export interface KeptPostgres extends Stoppable {
 }
 
 /**
- * Runs PostgreSQL on a data directory and starts it again when it ends by itself, telling people what happens. Raises
- * `invalid_configuration` when the first start fails.
+ * Runs PostgreSQL on a data directory and starts it again when it ends by itself, telling people
+ * what happens. Raises `invalid_configuration` when the first start fails.
  */
 export async function keepPostgres(
   options: EmbeddedPostgresOptions,

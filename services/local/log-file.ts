@@ -22,8 +22,9 @@ export interface LogFileOptions {
 }
 
 /**
- * Opens `platform.log` and appends to it. A file that has grown beyond its limit becomes `platform.log.1`, in place of
- * the one before. Only the program that owns the data directory may open it.
+ * Opens `platform.log` and appends to it. A file that has grown beyond its limit becomes
+ * `platform.log.1`, in place of the one before. Only the program that owns the data directory may
+ * open it.
  */
 export function openLogFile(options: LogFileOptions): LogFile {
   const { directory, onError, bytesMax = BYTES_MAX, everyMs = LOOK_EVERY_MS } = options

@@ -16,9 +16,10 @@ export interface Access {
 }
 
 /**
- * Lets nobody into the server without the password: whoever gets in may run programs as its user. To be called before
- * the server starts. Does nothing when it was done before with this password; data of earlier versions, which let every
- * local user in, are brought to it. Raises `invalid_configuration`.
+ * Lets nobody into the server without the password: whoever gets in may run programs as its user.
+ * To be called before the server starts. Does nothing when it was done before with this password;
+ * data of earlier versions, which let every local user in, are brought to it. Raises
+ * `invalid_configuration`.
  */
 export async function requirePassword(access: Access): Promise<void> {
   const rules = await readFile(rulesFile(access), 'utf8')
@@ -31,7 +32,10 @@ export async function requirePassword(access: Access): Promise<void> {
 export const writeRules = (access: Access): Promise<void> =>
   writeOwned(rulesFile(access), rulesFor(access.password))
 
-/** Calls with the name of a file that holds the password, for as long as the call takes; only the server's user reads it. */
+/**
+ * Calls with the name of a file that holds the password, for as long as the call takes; only the
+ * server's user reads it.
+ */
 export async function withPasswordFile(
   { directory, password }: Access,
   call: (file: string) => Promise<void>,

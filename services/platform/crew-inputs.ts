@@ -44,9 +44,9 @@ export const inputNames = (definition: CrewDefinition): string[] =>
   inputFields(definition).map(({ name }) => name)
 
 /**
- * The inputs of a run: those given, checked, with defaults for those that are not; one that is neither given, nor required,
- * nor has a default is the empty text. Raises `unprocessable` with `details.missing_inputs`, `unknown_inputs` and
- * `invalid_inputs`.
+ * The inputs of a run: those given, checked, with defaults for those that are not; one that is
+ * neither given, nor required, nor has a default is the empty text. Raises `unprocessable` with
+ * `details.missing_inputs`, `unknown_inputs` and `invalid_inputs`.
  */
 export function resolveInputs(definition: CrewDefinition, given: Inputs): Inputs {
   const fields = inputFields(definition)
@@ -112,8 +112,9 @@ const WORDS: Readonly<Record<InputType, string>> = {
 }
 
 /**
- * The inputs that a form has sent, as text, each read as the type of its field. An empty text counts as not given, unless
- * it is required; what cannot be read stays text, so that `resolveInputs` refuses it.
+ * The inputs that a form has sent, as text, each read as the type of its field. An empty text
+ * counts as not given, unless it is required; what cannot be read stays text, so that
+ * `resolveInputs` refuses it.
  */
 export function readInputTexts(
   fields: readonly InputField[],

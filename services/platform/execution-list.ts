@@ -88,7 +88,10 @@ function isListed(
   return sql`e.organization_id = ${organizationId} ${ofAutomation} ${begins}`
 }
 
-/** The range of ids that begin with the hexadecimal digits of a text; nothing begins with any other text. */
+/**
+ * The range of ids that begin with the hexadecimal digits of a text; nothing begins with any other
+ * text.
+ */
 function beginsWith(sql: Queryable, text: string) {
   const digits = text.toLowerCase().replaceAll('-', '')
   if (!/^[0-9a-f]{1,32}$/.test(digits)) return sql`and false`

@@ -13,8 +13,9 @@ export interface Retention {
 }
 
 /**
- * Deletes one batch of runs that ended before the retention, the oldest first, with their progress and their
- * idempotency keys. Returns how many; 0 also while another worker is at it. A run that is not over is never deleted.
+ * Deletes one batch of runs that ended before the retention, the oldest first, with their progress
+ * and their idempotency keys. Returns how many; 0 also while another worker is at it. A run that is
+ * not over is never deleted.
  */
 export async function deleteExpiredExecutions(
   sql: Database,

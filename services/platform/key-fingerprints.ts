@@ -28,9 +28,10 @@ interface Recorded {
 }
 
 /**
- * Makes sure that a key is the one that this database is sealed with, and records the first one. The key before may be given
- * to rotate it. A key with which nothing is sealed yet may simply be another one. Raises `invalid_configuration`, with what to
- * do, before anything is sealed with a wrong key.
+ * Makes sure that a key is the one that this database is sealed with, and records the first one.
+ * The key before may be given to rotate it. A key with which nothing is sealed yet may simply be
+ * another one. Raises `invalid_configuration`, with what to do, before anything is sealed with a
+ * wrong key.
  */
 export async function checkSealingKey(sql: Queryable, key: SealingKey): Promise<void> {
   const fresh = takeFingerprint(key.current)
@@ -49,7 +50,10 @@ export async function checkSealingKey(sql: Queryable, key: SealingKey): Promise<
     where purpose = ${key.name} and fingerprint = ${recorded.fingerprint}`
 }
 
-/** Lets the next program record the key that it has; what the former one sealed can no longer be read. */
+/**
+ * Lets the next program record the key that it has; what the former one sealed can no longer be
+ * read.
+ */
 export async function forgetSealingKey(sql: Queryable, name: SealingKeyName): Promise<void> {
   await sql`delete from key_fingerprints where purpose = ${name}`
 }

@@ -24,9 +24,15 @@ export interface LlmUsage {
   readonly chatUrl: string | undefined
   /** The platform's own key, where they send it. */
   readonly platformKey: string | undefined
-  /** Groups of variables that they cannot do without, and of which none is set; any one of a group would do. */
+  /**
+   * Groups of variables that they cannot do without, and of which none is set; any one of a group
+   * would do.
+   */
   readonly missing: readonly (readonly string[])[]
-  /** Where everybody reaches the provider; undefined where the address is specific to this tenant (SPEC 2.3). */
+  /**
+   * Where everybody reaches the provider; undefined where the address is specific to this tenant
+   * (SPEC 2.3).
+   */
   readonly publicUrl: string | undefined
 }
 
@@ -40,7 +46,10 @@ export function usageOf(connection: Connection, read: ReadVariable): LlmUsage {
   }
 }
 
-/** Variables belong to the provider's own address: an address of the connection's own gets its own key or none. */
+/**
+ * Variables belong to the provider's own address: an address of the connection's own gets its own
+ * key or none.
+ */
 function missingOf(
   { provider, baseUrl, hasKey }: Connection,
   read: ReadVariable,
@@ -62,8 +71,8 @@ function chatUrlOf({ provider, baseUrl }: Connection, read: ReadVariable): strin
 }
 
 /**
- * The platform's own key goes to the provider and where the platform's variables lead, and never to an address that an
- * organization chose: whoever can choose that could read the key.
+ * The platform's own key goes to the provider and where the platform's variables lead, and never to
+ * an address that an organization chose: whoever can choose that could read the key.
  */
 function platformKeyOf({ provider, baseUrl }: Connection, read: ReadVariable): string | undefined {
   if (baseUrl) return undefined
@@ -76,7 +85,9 @@ function publicUrlOf({ provider, baseUrl }: Connection, read: ReadVariable): str
   return baseUrl || overrides.some(read) ? undefined : url
 }
 
-/** The origins that the platform's own variables lead to: their operator allows them by naming them. */
+/**
+ * The origins that the platform's own variables lead to: their operator allows them by naming them.
+ */
 export function originsOf(read: ReadVariable): readonly string[] {
   const addresses = [...PROVIDER_VARIABLES].filter(isAddress).map((name) => read(name) ?? '')
   return addresses

@@ -12,7 +12,10 @@ export interface PageRequest {
   readonly search?: string | undefined
 }
 
-/** One page of a list. Cursors name rows, so pages neither repeat nor skip rows while others come and go. */
+/**
+ * One page of a list. Cursors name rows, so pages neither repeat nor skip rows while others come
+ * and go.
+ */
 export interface Page<Item> {
   readonly items: readonly Item[]
   /** The rows on all pages. */
@@ -35,7 +38,10 @@ export interface KeyOrder {
 const isBackwards = ({ after, before }: PageRequest): boolean =>
   after === undefined && before !== undefined
 
-/** The condition, the order and the limit that read a page. They follow a `where` and a first condition. */
+/**
+ * The condition, the order and the limit that read a page. They follow a `where` and a first
+ * condition.
+ */
 export function keyset(sql: Queryable, { columns, at, descending }: KeyOrder, page: PageRequest) {
   const cursor = page.after ?? page.before
   const isDescending = (descending ?? false) !== isBackwards(page)
@@ -48,7 +54,10 @@ export function keyset(sql: Queryable, { columns, at, descending }: KeyOrder, pa
   return sql`${condition} order by ${order} limit ${page.limit + 1}`
 }
 
-/** The rows that `keyset` read, one more than the page has when there are others behind them, as a page. */
+/**
+ * The rows that `keyset` read, one more than the page has when there are others behind them, as a
+ * page.
+ */
 export function toPage<Item>(
   rows: readonly Item[],
   request: PageRequest,

@@ -35,11 +35,12 @@ const GONE = '42P01'
 const DEADLOCK = '40P01'
 
 /**
- * Builds these indexes on each partition that their tables have, concurrently: rows are written all the while. The
- * migration itself then finds them and attaches them at once (PostgreSQL's `create index` on a partitioned table takes
- * indexes of the same definition that are there). What a killed run has left is completed. One replica builds at a time;
- * the others wait outside of any transaction, or the builder would wait for them. Raises `unavailable` after an hour, and
- * an error for a pool of more than one connection.
+ * Builds these indexes on each partition that their tables have, concurrently: rows are written all
+ * the while. The migration itself then finds them and attaches them at once (PostgreSQL's `create
+ * index` on a partitioned table takes indexes of the same definition that are there). What a killed
+ * run has left is completed. One replica builds at a time; the others wait outside of any
+ * transaction, or the builder would wait for them. Raises `unavailable` after an hour, and an error
+ * for a pool of more than one connection.
  */
 export async function buildIndexes(
   sql: Database,
@@ -71,7 +72,9 @@ async function waitForTurn(sql: Database, log: Log): Promise<void> {
   throw new AppError('unavailable', 'Another replica has been building indexes for an hour.')
 }
 
-/** The indexes as each partition has them; a partition that is made later gets them from its table. */
+/**
+ * The indexes as each partition has them; a partition that is made later gets them from its table.
+ */
 async function listParts(
   sql: Database,
   indexes: readonly IndexDefinition[],

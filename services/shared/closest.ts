@@ -8,7 +8,10 @@ export function closest(name: string, candidates: readonly string[]): string | u
   return best !== undefined && best.edits <= reach ? best.candidate : undefined
 }
 
-/** Single-letter edits that turn one word into the other (Levenshtein). Long names are compared by their beginnings. */
+/**
+ * Single-letter edits that turn one word into the other (Levenshtein). Long names are compared by
+ * their beginnings.
+ */
 function edits(from: string, to: string): number {
   const [rows, columns] = [Array.from(from.slice(0, 64)), Array.from(to.slice(0, 64))]
   let above = Array.from({ length: columns.length + 1 }, (_, column) => column)

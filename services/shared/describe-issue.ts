@@ -15,7 +15,10 @@ export function closedObject<Entries extends v.ObjectEntries>(entries: Entries) 
   })
 }
 
-/** Where a value is wrong, and what is: `agents[0]: role is required`, `agents[0].role: must be a text`. */
+/**
+ * Where a value is wrong, and what is: `agents[0]: role is required`, `agents[0].role: must be a
+ * text`.
+ */
 export function describeIssue(issue: v.BaseIssue<unknown>, root: string): string {
   const path = issue.path ?? []
   // What is wrong with a key is said of the object that has it.

@@ -12,8 +12,9 @@ interface Progress {
 }
 
 /**
- * Ends requests whose body stops arriving: after `idleMs` without a byte the sender is answered 408 and cut off, and
- * whoever reads the body sees it close. A body that this process is slow to read is not stalled.
+ * Ends requests whose body stops arriving: after `idleMs` without a byte the sender is answered 408
+ * and cut off, and whoever reads the body sees it close. A body that this process is slow to read
+ * is not stalled.
  */
 export function endStalledBodies(server: Server, idleMs: number): void {
   const open = new Map<IncomingMessage, Progress>()
@@ -47,7 +48,9 @@ export function endStalledBodies(server: Server, idleMs: number): void {
   server.once('close', () => clearInterval(timer))
 }
 
-/** Bytes that nobody has read yet fill the buffer, so that no more are taken from the connection. */
+/**
+ * Bytes that nobody has read yet fill the buffer, so that no more are taken from the connection.
+ */
 const isHeldUpHere = (incoming: IncomingMessage): boolean =>
   incoming.readableLength >= incoming.readableHighWaterMark
 

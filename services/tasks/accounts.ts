@@ -13,8 +13,8 @@ const PAGE_ROWS = 500
 export const newPassword = (): string => randomBytes(15).toString('base64url')
 
 /**
- * Gives a local account a new random password and ends its sessions. Returns the password, which is stored as a hash
- * only. Raises `not_found`, and `conflict` for a user of an identity provider.
+ * Gives a local account a new random password and ends its sessions. Returns the password, which is
+ * stored as a hash only. Raises `not_found`, and `conflict` for a user of an identity provider.
  */
 export async function resetPassword(sql: Database, who: string, log: Log): Promise<string> {
   const userId = await findUser(sql, who, 'Use: users:password EMAIL|ID')
@@ -31,7 +31,10 @@ export async function resetPassword(sql: Database, who: string, log: Log): Promi
   return password
 }
 
-/** Keeps a user out, at once and whatever the identity provider says. Raises `not_found` and `conflict`. */
+/**
+ * Keeps a user out, at once and whatever the identity provider says. Raises `not_found` and
+ * `conflict`.
+ */
 export async function disable(sql: Database, who: string, log: Log): Promise<void> {
   const userId = await findUser(sql, who, 'Use: users:disable EMAIL|ID')
   const { changed, sessionsEnded, liveTokens } = await disableUser(sql, userId)

@@ -3,8 +3,9 @@ import type { Database } from '../shared/database.ts'
 import { AppError } from '../shared/errors.ts'
 
 /**
- * The id of the user that an operator names by e-mail address or by id. An address that only the identity provider
- * vouches for is no proof of who somebody is, so that such a user is named by id. Raises `not_found` and `conflict`.
+ * The id of the user that an operator names by e-mail address or by id. An address that only the
+ * identity provider vouches for is no proof of who somebody is, so that such a user is named by id.
+ * Raises `not_found` and `conflict`.
  */
 export async function findUser(sql: Database, who: string, usage: string): Promise<number> {
   if (/^[1-9]\d{0,8}$/.test(who)) {

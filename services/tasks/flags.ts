@@ -11,7 +11,10 @@ interface Switch {
   readonly organization: string | undefined
 }
 
-/** Prints each flag with its state: for the platform, and for the organizations that have one of their own. */
+/**
+ * Prints each flag with its state: for the platform, and for the organizations that have one of
+ * their own.
+ */
 export async function printFlags(sql: Database): Promise<void> {
   const rows = await listFlags(sql)
   const lines = FEATURE_FLAGS.flatMap((name) => {

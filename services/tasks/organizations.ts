@@ -19,8 +19,8 @@ export interface Move {
 }
 
 /**
- * Moves a user to another organization and ends the user's sessions: what they see changes. Raises `invalid_request`,
- * `not_found` and `conflict`.
+ * Moves a user to another organization and ends the user's sessions: what they see changes. Raises
+ * `invalid_request`, `not_found` and `conflict`.
  */
 export async function moveToOrganization(
   sql: Database,

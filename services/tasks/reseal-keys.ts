@@ -12,8 +12,9 @@ export interface SecretKeyPair {
 }
 
 /**
- * Seals the keys of LLM connections with the current SECRET_KEY_BASE, so that the previous one is no longer needed.
- * Safe to run again. Raises `invalid_configuration` without a key, and `conflict` when some open with neither.
+ * Seals the keys of LLM connections with the current SECRET_KEY_BASE, so that the previous one is
+ * no longer needed. Safe to run again. Raises `invalid_configuration` without a key, and `conflict`
+ * when some open with neither.
  */
 export async function resealKeys(
   sql: Database,

@@ -10,7 +10,10 @@ import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import { sealingKeysEnv } from './env.ts'
 
-/** Refuses a key that is not the one that the database was sealed with; keys that are not given are not looked at. */
+/**
+ * Refuses a key that is not the one that the database was sealed with; keys that are not given are
+ * not looked at.
+ */
 export async function checkSealingKeys(sql: Database, source: EnvSource): Promise<void> {
   const given = readEnv(sealingKeysEnv, source)
   for (const name of SEALING_KEY_NAMES) {

@@ -13,7 +13,10 @@ export const isIdCursor: IsCursor = (text) => /^[1-9]\d{0,9}$/.test(text) && Num
 export const isNameCursor: IsCursor = (text) => text.length <= 200 && !/\p{Cc}/u.test(text)
 export const isUuidCursor: IsCursor = isUuid
 
-/** The page that `?after=`, `?before=` and `?q=` ask for. An address that was cut or mistyped leads to the first one. */
+/**
+ * The page that `?after=`, `?before=` and `?q=` ask for. An address that was cut or mistyped leads
+ * to the first one.
+ */
 export function readPageRequest(c: Context, isCursor: IsCursor): PageRequest {
   const cursor = (name: string): string | undefined => {
     const text = c.req.query(name) ?? ''

@@ -53,7 +53,10 @@ function unknownProblem(
   return `This automation has no input ${unknown.join(', ')}. It may have changed since this page was loaded: check the fields below and start again.`
 }
 
-/** A form that is sent twice, by a double click, starts one run; one that is filled in anew starts another. */
+/**
+ * A form that is sent twice, by a double click, starts one run; one that is filled in anew starts
+ * another.
+ */
 export function startOnceKey(formId: string | null, inputs: Inputs): string | undefined {
   if (!formId || !isUuid(formId)) return undefined
   const hash = createHash('sha256').update(JSON.stringify(inputs)).digest('hex')

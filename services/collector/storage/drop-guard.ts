@@ -2,7 +2,10 @@ import type { Log } from '../../shared/log.ts'
 import type { Clock } from '../clock.ts'
 import type { Day } from './partitions.ts'
 
-/** More than a week of days falls due only after a long stop, a shorter retention, or by a wrong clock. */
+/**
+ * More than a week of days falls due only after a long stop, a shorter retention, or by a wrong
+ * clock.
+ */
 const MAX_AT_ONCE = 7
 /** Somewhat less than the hour between two runs. */
 const NOTICE_MS = 3_000_000
@@ -23,9 +26,9 @@ export interface DropGuardOptions {
 }
 
 /**
- * Stands between a clock and the data: nothing is dropped while the clocks of the pod and of PostgreSQL disagree, and
- * many days at once only after they have been announced in the log for one run, which gives people, or a clock that is
- * set right soon after the start of a node, an hour.
+ * Stands between a clock and the data: nothing is dropped while the clocks of the pod and of
+ * PostgreSQL disagree, and many days at once only after they have been announced in the log for one
+ * run, which gives people, or a clock that is set right soon after the start of a node, an hour.
  */
 export function createDropGuard(options: DropGuardOptions): DropGuard {
   const { clock, log, elapsedMs = () => performance.now() } = options

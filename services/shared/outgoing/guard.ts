@@ -33,18 +33,25 @@ export interface Asker {
 /** How a request is sent to the addresses that were looked at, and no others. */
 export interface Pinned {
   readonly lookup: LookupFunction
-  /** A connection of its own: one that was kept open would be to an address that was vetted for another name. */
+  /**
+   * A connection of its own: one that was kept open would be to an address that was vetted for
+   * another name.
+   */
   readonly agent: false
 }
 
 /**
- * Stands before every call to an address that an organization chose. Such a call goes to public addresses, and to
- * private ones only where the operator lists the origin; a name is resolved once, and the connection goes there.
+ * Stands before every call to an address that an organization chose. Such a call goes to public
+ * addresses, and to private ones only where the operator lists the origin; a name is resolved once,
+ * and the connection goes there.
  */
 export interface OutgoingGuard {
   /** Whether the operator lists the origin of an address. */
   isListed(url: URL): boolean
-  /** What is wrong with an address that is written as numbers or as localhost, before anybody resolves a name. */
+  /**
+   * What is wrong with an address that is written as numbers or as localhost, before anybody
+   * resolves a name.
+   */
   problemOf(url: URL): string | undefined
   /** Raises `bad_gateway` with a `GuardProblem` as `details.problem`. */
   pin(url: URL, asker: Asker): Promise<Pinned>
@@ -84,7 +91,10 @@ function isPrivateNumber({ hostname }: URL): boolean {
   return isIP(host) !== 0 && isPrivateAddress(host)
 }
 
-/** The same words for a name that nobody has and for one of the inside: else names of the inside could be tried out. */
+/**
+ * The same words for a name that nobody has and for one of the inside: else names of the inside
+ * could be tried out.
+ */
 function notPublic({ host, origin }: URL, setting: string): AppError {
   return problem(
     'private_address',

@@ -29,7 +29,10 @@ export function parseHosts(text: string): ReadonlyMap<string, readonly string[]>
   return hosts
 }
 
-/** What decides which full names a short one may stand for (resolv.conf(5)). The last `search` or `domain` counts. */
+/**
+ * What decides which full names a short one may stand for (resolv.conf(5)). The last `search` or
+ * `domain` counts.
+ */
 export function parseResolverSettings(text: string): ResolverSettings {
   let search: readonly string[] = []
   let ndots = NDOTS_DEFAULT
@@ -59,8 +62,8 @@ export interface NameFiles {
 }
 
 /**
- * Reads the two files of this machine, at most every 5 s. At once rather than by the thread pool: they are small, and
- * threads may be held up by look-ups of others.
+ * Reads the two files of this machine, at most every 5 s. At once rather than by the thread pool:
+ * they are small, and threads may be held up by look-ups of others.
  */
 export function createNameFiles(hostsFile = '/etc/hosts', resolverFile = '/etc/resolv.conf') {
   let read: NameFiles | undefined

@@ -18,9 +18,10 @@ const LOOPBACK = ['127.0.0.1', '::1']
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>
 
 /**
- * Resolves names as the system does (hosts file, search domains, name servers), but without the threads that all of the
- * process shares: a name server that does not answer holds up nobody but who asked for its name. Returns IPv4 before
- * IPv6, and nothing for a name that does not exist. Raises what the name server or the signal says.
+ * Resolves names as the system does (hosts file, search domains, name servers), but without the
+ * threads that all of the process shares: a name server that does not answer holds up nobody but
+ * who asked for its name. Returns IPv4 before IPv6, and nothing for a name that does not exist.
+ * Raises what the name server or the signal says.
  */
 export function createResolveName(nameFiles: () => NameFiles = createNameFiles()): ResolveName {
   return async function resolveName(name, signal) {
@@ -42,8 +43,8 @@ async function askServers(
   signal.throwIfAborted()
   // Of its own: to cancel it cancels nobody else's.
   const resolver = new dns.promises.Resolver({ timeout: TRY_MS, tries: TRIES })
-  // Those of the process, where it was told others than the system's. Asked of the module: `dns.setServers` puts
-  // another function there.
+  // Those of the process, where it was told others than the system's. Asked of the module:
+  // `dns.setServers` puts another function there.
   const servers = dns.getServers()
   if (!isDeepStrictEqual(servers, resolver.getServers())) resolver.setServers(servers)
   const cancel = (): void => resolver.cancel()
@@ -55,7 +56,8 @@ async function askServers(
         const found = await askFor(resolver, name)
         if (found.length > 0) return found
       } catch (thrown) {
-        // Another name may be in the hands of a server that works; one that is silent would be so again.
+        // Another name may be in the hands of a server that works; one that is silent would be so
+        // again.
         if (!SERVER_FAILURES.has(codeOf(thrown))) throw thrown
         failure ??= thrown
       }

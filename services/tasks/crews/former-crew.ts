@@ -11,7 +11,10 @@ interface Former {
   readonly log: Log
 }
 
-/** Takes a crew away from a namespace that it left; where that is not allowed, tells who may do it and how. */
+/**
+ * Takes a crew away from a namespace that it left; where that is not allowed, tells who may do it
+ * and how.
+ */
 export async function removeFormerCrew({
   kubernetes,
   appId,

@@ -4,7 +4,10 @@ import { AppError, toError } from '../../shared/errors.ts'
 /** A Secret holds 1 MiB at the most. */
 const BYTES_MAX = 512 * 1024
 
-/** A file that Kubernetes mounts into this pod. Raises `invalid_configuration` when it cannot be read or is too large. */
+/**
+ * A file that Kubernetes mounts into this pod. Raises `invalid_configuration` when it cannot be
+ * read or is too large.
+ */
 export async function readMountedFile(variable: string, path: string): Promise<string> {
   const content = await findMountedFile(variable, path)
   if (content !== undefined) return content

@@ -39,8 +39,8 @@ export async function describePlace(
 }
 
 /**
- * Workers and web reach the crews, and nobody else does. Crews reach names, the tools index and models, wherever those are,
- * but no metadata service of a cloud.
+ * Workers and web reach the crews, and nobody else does. Crews reach names, the tools index and
+ * models, wherever those are, but no metadata service of a cloud.
  */
 function networkPolicy(
   metadata: { readonly namespace: string; readonly labels: Readonly<Record<string, string>> },

@@ -17,15 +17,16 @@ interface HasBindings {
 /** Counts tokens that are nobody's, over all of the APIs. */
 export interface BadTokens {
   /**
-   * The answer to a bad token that was presented for `target`: `error` itself, or `rate_limited` when too many came
-   * from this address.
+   * The answer to a bad token that was presented for `target`: `error` itself, or `rate_limited`
+   * when too many came from this address.
    */
   answer<Env extends HasBindings>(c: Context<Env>, error: AppError, target: string): AppError
 }
 
 /**
- * Slows down whoever presents one bad token after the other. Only what may be a guess, or noise, is counted: a token
- * that an identity provider signed is refused with 401 however often it comes (SPEC 7), and a good one passes always.
+ * Slows down whoever presents one bad token after the other. Only what may be a guess, or noise, is
+ * counted: a token that an identity provider signed is refused with 401 however often it comes
+ * (SPEC 7), and a good one passes always.
  */
 export function createBadTokens(proxies: number): BadTokens {
   const now = (): number => performance.now()

@@ -23,9 +23,9 @@ export type PasswordResult =
   | { readonly outcome: 'refused'; readonly problem: string }
 
 /**
- * Changes the password of whoever is signed in and knows the current one; the other sessions end. Attempts count as
- * those at a sign-in do, so that a session that was taken over gives no more guesses. Raises `unavailable` when too
- * many passwords are looked at.
+ * Changes the password of whoever is signed in and knows the current one; the other sessions end.
+ * Attempts count as those at a sign-in do, so that a session that was taken over gives no more
+ * guesses. Raises `unavailable` when too many passwords are looked at.
  */
 export async function changePassword(
   sql: Database,

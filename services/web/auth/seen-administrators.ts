@@ -5,8 +5,9 @@ const KEPT_MS = 10 * 60 * 1000
 const SESSIONS_MAX = 100
 
 /**
- * The sessions of administrators that this pod read from the database in the last ten minutes. They open the diagnostic
- * report, and nothing else, while the database is unavailable: just then it cannot say who an administrator is.
+ * The sessions of administrators that this pod read from the database in the last ten minutes. They
+ * open the diagnostic report, and nothing else, while the database is unavailable: just then it
+ * cannot say who an administrator is.
  */
 export interface SeenAdministrators {
   /** Keeps a session that the database has just confirmed, if it is an administrator's. */
@@ -23,7 +24,8 @@ interface Sighting {
 
 /** `now` is a monotonic clock, in milliseconds. */
 export function createSeenAdministrators(now = () => performance.now()): SeenAdministrators {
-  // By hash, as in the database: what is kept here opens no session. The oldest sighting comes first.
+  // By hash, as in the database: what is kept here opens no session. The oldest sighting comes
+  // first.
   const seen = new Map<string, Sighting>()
   const keyOf = (token: string): string => createHash('sha256').update(token).digest('base64')
   return {

@@ -1,6 +1,9 @@
 import type { WebConfig } from '../env.ts'
 
-/** Commands for a terminal. In each, `{release}`, `{fullname}` and `{namespace}` stand for those of the installation. */
+/**
+ * Commands for a terminal. In each, `{release}`, `{fullname}` and `{namespace}` stand for those of
+ * the installation.
+ */
 
 /** A task that a pod of web may run. */
 export const runInWeb = (task: string): string =>

@@ -13,8 +13,8 @@ export interface PodsOf extends Omit<PodQuery, 'limit'> {
 }
 
 /**
- * The pods in a namespace. They only explain what Deployments tell, so that none are returned where they cannot be read:
- * `list` on pods is a right that the platform can do without (SPEC 7).
+ * The pods in a namespace. They only explain what Deployments tell, so that none are returned where
+ * they cannot be read: `list` on pods is a right that the platform can do without (SPEC 7).
  */
 export async function listPods(
   address: KubernetesAddress,
@@ -26,7 +26,10 @@ export async function listPods(
   return parsed.success ? parsed.output.items : []
 }
 
-/** Reasons that pods of a Deployment do not become ready, each once: images that cannot be pulled, crashes, no node. */
+/**
+ * Reasons that pods of a Deployment do not become ready, each once: images that cannot be pulled,
+ * crashes, no node.
+ */
 export function troublesOf(
   { spec }: KubernetesDeployment,
   pods: readonly KubernetesPod[],

@@ -40,7 +40,9 @@ type ScopeName = 'public' | 'organization'
 const idOf = (verb: string, scope: ScopeName): string =>
   `${verb}${scope === 'public' ? 'Public' : 'Organization'}`
 
-/** The paths of an index that are read: by everybody, or by whoever has a token of the organization. */
+/**
+ * The paths of an index that are read: by everybody, or by whoever has a token of the organization.
+ */
 function readPaths(scope: ScopeName) {
   const path = `/tools/${scope}`
   const isPublic = scope === 'public'

@@ -13,7 +13,9 @@ import { isJson } from '../views/text-format.ts'
 
 const STEPS_SHOWN = 500
 
-/** The page of a run, the part of it that changes while the run goes on, and its output as a file. */
+/**
+ * The page of a run, the part of it that changes while the run goes on, and its output as a file.
+ */
 export function executionPageRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql } = deps
   const routes = new Hono<SignedIn>()

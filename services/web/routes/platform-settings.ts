@@ -11,7 +11,10 @@ import { noticeOf } from '../views/notices.ts'
 import { PLATFORM_SETTINGS_PATH, platformSettingsPage } from '../views/platform-settings-page.ts'
 import { answerNotFound } from './errors.ts'
 
-/** The settings of the whole platform. For anybody but an administrator there is nothing at this address. */
+/**
+ * The settings of the whole platform. For anybody but an administrator there is nothing at this
+ * address.
+ */
 export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
@@ -45,7 +48,10 @@ export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
   return routes
 }
 
-/** Lets administrators pass whom the database knows as such now; others get what an address without anything answers. */
+/**
+ * Lets administrators pass whom the database knows as such now; others get what an address without
+ * anything answers.
+ */
 function requireAdministrator(deps: WebDeps): MiddlewareHandler<SignedIn> {
   return async function checkRole(c, next) {
     const session = (await identify(c, deps)) ? await readSession(c, deps) : undefined

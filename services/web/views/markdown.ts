@@ -26,8 +26,8 @@ markdown.core.ruler.push('console', ({ tokens }) => {
 })
 
 /**
- * Markdown that a model wrote, as HTML that is safe to show: tags are text, links lead to http, https and mailto only,
- * nothing is loaded, and no style is inline.
+ * Markdown that a model wrote, as HTML that is safe to show: tags are text, links lead to http,
+ * https and mailto only, nothing is loaded, and no style is inline.
  */
 export const markdownToHtml = (text: string): string => markdown.render(text)
 

@@ -71,7 +71,9 @@ export function pager(list: PagedList): Html | string {
   </nav>`
 }
 
-/** What stands where rows would be when a search finds none, or the page lies behind the last one. */
+/**
+ * What stands where rows would be when a search finds none, or the page lies behind the last one.
+ */
 export function nothingHere({ path, noun, page, request }: PagedList): Html {
   const isPast = page.total > 0
   const title = isPast ? `No more ${noun}s` : `No ${noun}s found`
@@ -83,7 +85,9 @@ export function nothingHere({ path, noun, page, request }: PagedList): Html {
   return emptyState('search', title, html`${why}<a href="${path}">Show all ${noun}s</a>`)
 }
 
-/** Whether the list is empty because there is nothing yet, and not because of what was asked for. */
+/**
+ * Whether the list is empty because there is nothing yet, and not because of what was asked for.
+ */
 export const isEmpty = ({ page, request, filter = {} }: PagedList): boolean =>
   page.total === 0 && request.search === undefined && Object.keys(filter).length === 0
 

@@ -1,5 +1,8 @@
 const INDENT = '  '
-/** Deeper levels are indented no further: each line of deeply nested JSON would be as long as it is deep. */
+/**
+ * Deeper levels are indented no further: each line of deeply nested JSON would be as long as it is
+ * deep.
+ */
 const LEVELS_MAX = 20
 /** Longer texts are shown as they are: rendering takes time that others wait for. */
 const RENDERED_LENGTH_MAX = 200_000
@@ -25,7 +28,10 @@ export function isJson(text: string): boolean {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/g
 
-/** Valid JSON with line breaks and indentation. Numbers, repeated keys and escapes stay exactly as they were written. */
+/**
+ * Valid JSON with line breaks and indentation. Numbers, repeated keys and escapes stay exactly as
+ * they were written.
+ */
 export function indentJson(text: string): string {
   let depth = 0
   let previous = ''

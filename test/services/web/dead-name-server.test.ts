@@ -5,7 +5,10 @@ import type { NameServer } from '../../support/name-server.ts'
 import { bind, CLIENT, configure, createOauthWorld, newCaller, settingsFor } from './oauth-world.ts'
 import type { OauthWorld } from './oauth-world.ts'
 
-/** More than libuv has threads for names, and more than one organization may have look-ups at a time. */
+/**
+ * More than libuv has threads for names, and more than one organization may have look-ups at a
+ * time.
+ */
 const TESTS = 40
 const usual = dns.getServers()
 let at: OauthWorld

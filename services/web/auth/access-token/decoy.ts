@@ -20,7 +20,10 @@ function modulus(): string {
   return bytes.toString('base64url')
 }
 
-/** Of the elliptic ones, the base points of their curves (SEC 2, RFC 8032). What they sign opens nothing. */
+/**
+ * Of the elliptic ones, the base points of their curves (SEC 2, RFC 8032). What they sign opens
+ * nothing.
+ */
 const KEYS: readonly JWK[] = [
   { kty: 'RSA', n: modulus(), e: 'AQAB' },
   {
@@ -47,15 +50,19 @@ const policy: TokenPolicy = {
   lifetimeSecondsMax: 0,
 }
 
-/** Checks a signature that cannot be good, so that a refusal without a key costs what one with a key does. */
+/**
+ * Checks a signature that cannot be good, so that a refusal without a key costs what one with a key
+ * does.
+ */
 export async function spendOnSignature(token: string, algorithm: Algorithm): Promise<void> {
   const key = KEYS.find((each) => fits(each, algorithm))
   if (key) await isSignedBy(token, key, algorithm)
 }
 
 /**
- * Refuses a token for which there is no automation, with the work that a refusal by an automation takes: the time tells
- * nobody which automations there are. Returns what was wrong, as far as anybody can tell without keys.
+ * Refuses a token for which there is no automation, with the work that a refusal by an automation
+ * takes: the time tells nobody which automations there are. Returns what was wrong, as far as
+ * anybody can tell without keys.
  */
 export async function refuseAsDecoy(token: string): Promise<Reason> {
   const read = parseToken(token)

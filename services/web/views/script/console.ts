@@ -1,6 +1,7 @@
 /**
- * The script of the console. Every page works without it; it adds buttons that copy, and shows the progress of a run as
- * it goes on. It is a module of its own because our policy takes no inline script.
+ * The script of the console. Every page works without it; it adds buttons that copy, and shows the
+ * progress of a run as it goes on. It is a module of its own because our policy takes no inline
+ * script.
  */
 export const consoleScript = `
 const POLL_MS = 1500
