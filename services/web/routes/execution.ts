@@ -1,6 +1,8 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { readProgressPage } from '../../platform/progress.ts'
+import type { Execution } from '../../platform/executions.ts'
+import { listProgress, readProgressPage } from '../../platform/progress.ts'
+import type { Progress } from '../../platform/progress.ts'
 import { AppError } from '../../shared/errors.ts'
 import { requireSession } from '../auth/session.ts'
 import { automationUrl } from '../automation-urls.ts'
@@ -25,10 +27,11 @@ export function executionPageRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.get(path, session, async (c) => c.html(executionPage(await readPage(c, deps))))
 
   routes.get(`${path}/live`, session, async (c) => {
-    const view = await readPage(c, deps)
-    const etag = etagOf(view)
+    const { execution } = await getOwnExecution(c, sql)
+    // Before the steps are read: most who ask are told that nothing is new.
+    const etag = etagOf(execution, await listProgress(sql, execution.id, 1))
     if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
-    return c.html(executionParts(view), 200, { etag })
+    return c.html(executionParts(await readPage(c, deps)), 200, { etag })
   })
 
   routes.get(`${path}/output`, session, async (c) => {
@@ -55,8 +58,7 @@ async function readPage(c: Context<SignedIn>, { sql, config }: WebDeps): Promise
 }
 
 /** Changes with the status, with each attempt and with each step. */
-function etagOf({ execution: { status, attempt }, progress }: ExecutionPage): string {
-  const last = progress.steps.at(-1)
+function etagOf({ status, attempt }: Execution, [last]: readonly Progress[]): string {
   return `W/"${[status, attempt, last?.attempt, last?.position].join('.')}"`
 }
 
