@@ -38,7 +38,8 @@ interface Task {
 const TASKS: Readonly<Record<string, Task>> = {
   migrate: {
     summary: 'bring the main database to the schema of this version, and check the keys against it',
-    run: (source, args) => onDatabase('', (sql) => checkSealingKeys(sql, source)).run(source, args),
+    run: (source, args) =>
+      useDatabase({ source, args, use: (sql) => checkSealingKeys(sql, source) }),
   },
   setup: onDatabase('everything that an installation needs once', async (sql, log) => {
     await installInternalOrganization(sql, log)
@@ -121,7 +122,9 @@ const TASKS: Readonly<Record<string, Task>> = {
     async run(source, args) {
       const given = readEnv(sealingKeysEnv, source)
       const pair = { current: given.SECRET_KEY_BASE, previous: given.SECRET_KEY_BASE_PREVIOUS }
-      await onDatabase('', (sql, log) => resealKeys(sql, pair, log)).run(source, args)
+      const waitSeconds = PERSON_WAIT_SECONDS
+      const use: Use = (sql, log) => resealKeys(sql, pair, log)
+      await useDatabase({ source, args, waitSeconds, use })
     },
   },
   'secrets:bootstrap': {
@@ -132,23 +135,32 @@ const TASKS: Readonly<Record<string, Task>> = {
 
 type Use = (sql: Database, log: Log, args: readonly string[]) => Promise<void>
 
-/** A task on the main database, which is waited for and migrated first. */
-function onDatabase(summary: string, use: Use, waitSeconds = JOB_WAIT_SECONDS): Task {
-  return {
-    summary,
-    async run(source, args) {
-      const env = readEnv(tasksEnv, source)
-      const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
-      const waitMs = (env.DATABASE_WAIT_SECONDS ?? waitSeconds) * 1000
-      const database = { address: databaseAddress(env), waitMs, log }
-      await withMigratedDatabase(database, (sql) => use(sql, log, args))
-    },
-  }
+interface DatabaseUse {
+  readonly source: EnvSource
+  readonly args: readonly string[]
+  /** @default 300 */
+  readonly waitSeconds?: number
+  readonly use: Use
 }
 
-/** One that somebody runs at a shell. */
+/** Uses the main database, which is waited for and migrated first. */
+async function useDatabase({ source, args, waitSeconds, use }: DatabaseUse): Promise<void> {
+  const env = readEnv(tasksEnv, source)
+  const log = createLog({ name: 'tasks', level: env.LOG_LEVEL })
+  const waitMs = (env.DATABASE_WAIT_SECONDS ?? waitSeconds ?? JOB_WAIT_SECONDS) * 1000
+  const database = { address: databaseAddress(env), waitMs, log }
+  await withMigratedDatabase(database, (sql) => use(sql, log, args))
+}
+
+/** A task of a Job. */
+function onDatabase(summary: string, use: Use): Task {
+  return { summary, run: (source, args) => useDatabase({ source, args, use }) }
+}
+
+/** A task that somebody runs at a shell. */
 function forPeople(summary: string, use: Use): Task {
-  return onDatabase(summary, use, PERSON_WAIT_SECONDS)
+  const waitSeconds = PERSON_WAIT_SECONDS
+  return { summary, run: (source, args) => useDatabase({ source, args, waitSeconds, use }) }
 }
 
 /** In a cluster it deploys; elsewhere it starts nothing and records where somebody runs the crew. */
@@ -157,11 +169,11 @@ function installTask(part: Part, what: string): Task {
     summary: `[URL]: install ${what}, in the cluster or as it runs at URL`,
     async run(source, args) {
       const place = readPlace(source, args)
-      const install = onDatabase('', async (sql, log) => {
+      const use: Use = async (sql, log) => {
         await checkSealingKeys(sql, source)
         await installCrews(sql, part, { place, log })
-      })
-      await install.run(source, args)
+      }
+      await useDatabase({ source, args, use })
     },
   }
 }
