@@ -13,7 +13,7 @@ export interface Clock {
    * asked.
    */
   readonly skewMs: () => number
-  /** Whether the two clocks differ so much that one of them must be wrong. */
+  /** True while the two clocks differ so much that one of them must be wrong. */
   readonly isSkewed: () => boolean
   /** Asks PostgreSQL for its time. */
   readonly ask: (sql: Database) => Promise<void>

@@ -14,7 +14,7 @@ const ADVICE = 'OTLP over HTTP only: set OTEL_EXPORTER_OTLP_PROTOCOL=http/protob
 const WARN_EVERY_MS = 60_000
 const CLOSE_AFTER_MS = 1000
 
-/** What Node itself answers to what it cannot read, by the parser's code. */
+/** The answers of Node itself to what it cannot read, by the parser's code. */
 const ANSWERS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',

@@ -4,7 +4,7 @@ import { AppError, toError } from '../shared/errors.ts'
 /** SQLSTATE `disk_full`. */
 const DISK_FULL = '53100'
 
-/** Whether what a program has written tells of a full disk. */
+/** Tells whether the output of a program reports a full disk. */
 export const isDiskFull = (text: string): boolean => /No space left on device|ENOSPC/.test(text)
 
 export const diskFullMessage = (directory: string): string =>

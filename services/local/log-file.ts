@@ -17,7 +17,7 @@ export interface LogFileOptions {
   readonly onError: (error: Error) => void
   /** @default 16 MiB */
   readonly bytesMax?: number
-  /** How often its size is looked at. @default one minute */
+  /** The time between two looks at its size. @default one minute */
   readonly everyMs?: number
 }
 

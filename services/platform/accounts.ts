@@ -3,7 +3,7 @@ import { deleteOtherSessions, deleteSessionsOf } from './sessions.ts'
 import { clearFailures } from './sign-in-failures.ts'
 import type { Role } from './users.ts'
 
-/** What an operator sees of a user. */
+/** A user as operators see it. */
 export interface AccountRow {
   readonly id: number
   readonly organization: string
@@ -49,7 +49,7 @@ export async function setPassword(sql: Database, change: NewPassword): Promise<n
   })
 }
 
-/** What failures of a local account are counted under. */
+/** The subject under which failures of a local account are counted. */
 export const accountSubject = (email: string): string => `account:${email}`
 
 export interface Disabled {

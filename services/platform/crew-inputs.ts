@@ -93,7 +93,7 @@ function describeUnknown(name: string, names: readonly string[]): string {
   return `The input ${JSON.stringify(name.slice(0, 64))} is not known.${didYouMean(name, names)} ${known}`
 }
 
-/** What is wrong with a value, ready to follow the name of its input. */
+/** The problem with a value, ready to follow the name of its input. */
 function problemOf({ type, required }: InputField, value: unknown): string | undefined {
   if (value === null) return 'must not be null; leave it out instead'
   if (!hasType(value, type)) return `must be ${WORDS[type ?? 'string']}`

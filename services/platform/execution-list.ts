@@ -60,7 +60,7 @@ function readRows(sql: Queryable, filter: ExecutionFilter, request: PageRequest)
     where ${isListed(sql, filter, request.search)} ${hasStatus} ${keyset(sql, newestFirst, request)}`
 }
 
-/** How many runs are in each status, whatever status the filter asks for. */
+/** Counts the runs in each status, whatever status the filter asks for. */
 export async function countExecutions(
   sql: Queryable,
   filter: ExecutionFilter,

@@ -22,7 +22,7 @@ const declaration = v.pipe(
     type: v.optional(v.picklist(INPUT_TYPES, `must be one of ${INPUT_TYPES.join(', ')}`)),
     label: v.optional(text(200)),
     description: v.optional(text(2000)),
-    /** What a run gets that is started without it. */
+    /** The value for a run that is started without it. */
     default: v.optional(v.unknown()),
     /** @default true, unless there is a `default` */
     required: v.optional(v.boolean('must be true or false')),
@@ -47,7 +47,7 @@ export const inputDeclarations = v.pipe(
 export const nameOf = (declared: string | InputDeclaration): string =>
   typeof declared === 'string' ? declared : declared.name
 
-/** Whether a JSON value is of a type; without one, whether it is anything but null. */
+/** Tells whether a JSON value is of a type; without one, whether it is anything but null. */
 export function hasType(value: unknown, type: InputType | undefined): boolean {
   if (value === null || value === undefined) return false
   switch (type) {

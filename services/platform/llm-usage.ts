@@ -18,9 +18,9 @@ interface Connection {
   readonly hasKey: boolean
 }
 
-/** How runs use an LLM connection. */
+/** The use of an LLM connection by runs. */
 export interface LlmUsage {
-  /** Where they call `chat/completions`; undefined: the provider does not answer as OpenAI does. */
+  /** The address of `chat/completions`; undefined: the provider does not answer as OpenAI does. */
   readonly chatUrl: string | undefined
   /** The platform's own key, where they send it. */
   readonly platformKey: string | undefined
@@ -30,7 +30,7 @@ export interface LlmUsage {
    */
   readonly missing: readonly (readonly string[])[]
   /**
-   * Where everybody reaches the provider; undefined where the address is specific to this tenant
+   * The public address of the provider; undefined where the address is specific to this tenant
    * (SPEC 2.3).
    */
   readonly publicUrl: string | undefined

@@ -78,7 +78,7 @@ export function toPage<Item>(
   }
 }
 
-/** Whether a column contains the text that is searched for; always true without one. */
+/** The condition that a column contains the text searched for; always true without one. */
 export function contains(sql: Queryable, columns: readonly Fragment[], search?: string): Fragment {
   if (!search) return sql`true`
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`

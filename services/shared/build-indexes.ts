@@ -8,7 +8,7 @@ import type { Log } from './log.ts'
 export interface IndexDefinition {
   readonly name: string
   readonly table: string
-  /** What follows the name of the table: columns, and a condition. */
+  /** The rest of the statement after the name of the table: columns, and a condition. */
   readonly definition: string
 }
 

@@ -16,8 +16,8 @@ export function closedObject<Entries extends v.ObjectEntries>(entries: Entries) 
 }
 
 /**
- * Where a value is wrong, and what is: `agents[0]: role is required`, `agents[0].role: must be a
- * text`.
+ * Names the place of a mistake and the mistake: `agents[0]: role is required`, `agents[0].role:
+ * must be a text`.
  */
 export function describeIssue(issue: v.BaseIssue<unknown>, root: string): string {
   const path = issue.path ?? []

@@ -1,9 +1,9 @@
 import { AppError } from './errors.ts'
 
 export interface LineLimits {
-  /** How many are in at a time. */
+  /** The most that are in at a time. */
   readonly concurrent: number
-  /** How many wait. */
+  /** The most that wait. */
   readonly waitingMax: number
   /** The message for those for whom the line is too long. */
   readonly busy: string
@@ -14,7 +14,7 @@ export interface WaitingLine {
   enter(): Promise<void>
   /** Gives up a place that `enter` gave. */
   leave(): void
-  /** Whether nobody is in, and so nobody waits. */
+  /** Tells whether nobody is in, and so nobody waits. */
   isIdle(): boolean
 }
 

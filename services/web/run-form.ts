@@ -8,10 +8,10 @@ import { AppError } from '../shared/errors.ts'
 const INPUT_PREFIX = 'input.'
 
 export interface SentRun {
-  /** What was typed, by the name of the input. */
+  /** The texts that were typed, by the name of the input. */
   readonly texts: Readonly<Record<string, string>>
   readonly inputs: Inputs
-  /** What is wrong with it, in words for whoever filled it in. */
+  /** The problem with it, in words for whoever filled it in. */
   readonly problem?: string
 }
 

@@ -13,24 +13,24 @@ const TURNS = {
   busy: 'Too many names are being looked up. Try again.',
 }
 
-/** Why an address is not called. */
+/** The reason that an address is not called. */
 export type GuardProblem = 'private_address' | 'unreachable'
 
 export interface GuardOptions {
   /** Origins on private networks that the operator allows. */
   readonly privateOrigins: readonly string[]
-  /** What an operator sets to allow one, for the message: `LLM_PRIVATE_ORIGINS (…)`. */
+  /** The setting by which an operator allows one, for the message: `LLM_PRIVATE_ORIGINS (…)`. */
   readonly setting: string
   readonly resolveName?: ResolveName
 }
 
 export interface Asker {
-  /** Who aims the call, such as an organization: nobody else waits for its look-ups. */
+  /** The one who aims the call, such as an organization: nobody else waits for its look-ups. */
   readonly subject: string
   readonly signal: AbortSignal
 }
 
-/** How a request is sent to the addresses that were looked at, and no others. */
+/** Options that send a request to the addresses that were vetted, and no others. */
 export interface Pinned {
   readonly lookup: LookupFunction
   /**
@@ -46,10 +46,10 @@ export interface Pinned {
  * and the connection goes there.
  */
 export interface OutgoingGuard {
-  /** Whether the operator lists the origin of an address. */
+  /** Tells whether the operator lists the origin of an address. */
   isListed(url: URL): boolean
   /**
-   * What is wrong with an address that is written as numbers or as localhost, before anybody
+   * Returns the problem with an address that is written as numbers or as localhost, before anybody
    * resolves a name.
    */
   problemOf(url: URL): string | undefined

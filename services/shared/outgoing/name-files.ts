@@ -30,8 +30,8 @@ export function parseHosts(text: string): ReadonlyMap<string, readonly string[]>
 }
 
 /**
- * What decides which full names a short one may stand for (resolv.conf(5)). The last `search` or
- * `domain` counts.
+ * Reads the settings that decide which full names a short one may stand for (resolv.conf(5)). The
+ * last `search` or `domain` counts.
  */
 export function parseResolverSettings(text: string): ResolverSettings {
   let search: readonly string[] = []

@@ -8,10 +8,10 @@ const PULL_SECRET = 'crew-image-pull'
 const PULL_KEY = '.dockerconfigjson'
 /** The NetworkPolicy of all crews in a namespace. */
 export const NETWORK_POLICY = 'crew-network'
-/** Where clouds hand out the identity of a node. */
+/** The addresses at which clouds hand out the identity of a node. */
 const LINK_LOCAL = { '0.0.0.0/0': ['169.254.0.0/16'], '::/0': ['fe80::/10', 'fd00:ec2::254/128'] }
 
-/** What the crews of a namespace have in common. */
+/** The objects and settings that the crews of a namespace have in common. */
 export interface CrewPlace {
   readonly objects: readonly KubernetesObject[]
   /** The pull secret of the crews, which is among the objects or was there before. */

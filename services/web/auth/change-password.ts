@@ -10,7 +10,7 @@ export interface PasswordChange {
   readonly session: Session
   /** The token of that session, which goes on. */
   readonly token: string
-  /** Where it comes from; see `clientAddress`. */
+  /** The address that it comes from; see `clientAddress`. */
   readonly address: string
   readonly current: string
   readonly next: string

@@ -12,7 +12,7 @@ import {
   tooManyBadTokens,
 } from './parts.ts'
 
-/** What any call may answer. */
+/** The errors that any call may answer. */
 const COMMON = {
   '401': problem('No token, or one that does not open this automation.', challenge),
   '403': problem('The token lacks the scope.', challenge),

@@ -1,4 +1,4 @@
-/** What the descriptions of all APIs are made of. */
+/** Refers to a schema of the document. */
 export const schema = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 
 export const json = (description: string, name: string, headers?: Record<string, unknown>) => ({
@@ -27,7 +27,7 @@ export const challenge = {
 }
 export const retryAfter = { 'Retry-After': header('Seconds to wait.') }
 
-/** What any call that takes a token may answer, beside 401. */
+/** The second refusal, beside 401, of any call that takes a token. */
 export const tooManyBadTokens = {
   '429': problem('Too many calls from this address with tokens that are nobody’s.', retryAfter),
 }

@@ -8,9 +8,9 @@ export interface ConfirmPage {
   readonly session: Session
   readonly crumbs: readonly { readonly path: string; readonly name: string }[]
   readonly question: string
-  /** What follows from it. */
+  /** The consequence, in words. */
   readonly consequence: Html | string
-  /** Where the form goes, and what its button says. */
+  /** The address of the form, and the text of its button. */
   readonly action: string
   readonly verb: string
   readonly back: string

@@ -5,7 +5,7 @@ import type { Html } from './parts.ts'
 import { formatOf } from './text-format.ts'
 import { plainText, renderText } from './text-view.ts'
 
-/** How an output is shown: as what it means, or as it was written. */
+/** The view of an output: as what it means, or as it was written. */
 export type TextView = 'rendered' | 'raw'
 
 export interface OutcomeSection {
@@ -15,7 +15,7 @@ export interface OutcomeSection {
   readonly path: string
 }
 
-/** What a run came to: its output, or its error. */
+/** The result of a run: its output, or its error. */
 export function outcomeSection(section: OutcomeSection): Html | string {
   const { output, error } = section.execution
   if (error) {

@@ -13,7 +13,7 @@ export interface PagedList {
   readonly noun: string
   readonly page: Page<unknown>
   readonly request: PageRequest
-  /** What else the address says, such as a filter. */
+  /** Other parameters of the address, such as a filter. */
   readonly filter?: Readonly<Record<string, string>>
 }
 
@@ -41,7 +41,7 @@ export function searchBox({ path, noun, page, request, filter = {} }: PagedList)
   </form>`
 }
 
-/** How many rows there are: `503 automations`, or `12 automations match “mail”`. */
+/** The number of rows in words: `503 automations`, or `12 automations match “mail”`. */
 export function countLine({ noun, page, request }: PagedList, of = ''): string {
   const rows = plural(page.total, noun)
   if (request.search === undefined) return `${rows}${of}`
@@ -72,7 +72,8 @@ export function pager(list: PagedList): Html | string {
 }
 
 /**
- * What stands where rows would be when a search finds none, or the page lies behind the last one.
+ * The content of a list without rows, when a search finds none or the page lies behind the last
+ * one.
  */
 export function nothingHere({ path, noun, page, request }: PagedList): Html {
   const isPast = page.total > 0
@@ -86,7 +87,8 @@ export function nothingHere({ path, noun, page, request }: PagedList): Html {
 }
 
 /**
- * Whether the list is empty because there is nothing yet, and not because of what was asked for.
+ * Tells whether the list is empty because there is nothing yet, and not because of what was asked
+ * for.
  */
 export const isEmpty = ({ page, request, filter = {} }: PagedList): boolean =>
   page.total === 0 && request.search === undefined && Object.keys(filter).length === 0

@@ -12,7 +12,7 @@ export interface PasswordPage {
   readonly problem?: string | undefined
 }
 
-/** Where people change their own password. */
+/** The page on which people change their own password. */
 export function passwordPage({ session, problem }: PasswordPage): Html {
   return page(
     { title: 'Password', session },

@@ -9,13 +9,13 @@ const RENDERED_LENGTH_MAX = 200_000
 
 export type TextFormat = 'json' | 'markdown' | 'plain'
 
-/** How a text that a crew wrote is best shown. */
+/** The format in which a text that a crew wrote is best shown. */
 export function formatOf(text: string): TextFormat {
   if (text.length > RENDERED_LENGTH_MAX) return 'plain'
   return isJson(text) ? 'json' : 'markdown'
 }
 
-/** Whether a text is a JSON object or array; a lone number or word is just a text. */
+/** Tells whether a text is a JSON object or array; a lone number or word is just a text. */
 export function isJson(text: string): boolean {
   if (!/^\s*[[{]/.test(text)) return false
   try {

@@ -1,6 +1,6 @@
 /**
- * What the flawed library makes its primes with: p = k · M + (65537^a mod M), M the product of the
- * first primes.
+ * The form of the primes that the flawed library makes: p = k · M + (65537^a mod M), M the product
+ * of the first primes.
  */
 const GENERATOR = 65_537
 /** For keys of 2048 bits and more, M holds all primes up to this one at least. */
@@ -12,8 +12,9 @@ const REMAINDERS: readonly (readonly [prime: number, ReadonlySet<number>])[] = o
 ).map((prime) => [prime, powersOf(GENERATOR % prime, prime)])
 
 /**
- * Whether an RSA modulus was made by the flawed library of Infineon's chips (ROCA, CVE-2017-15361):
- * its factors can be computed. Of moduli that were not, fewer than one in 2^100 looks so.
+ * Tells whether an RSA modulus was made by the flawed library of Infineon's chips (ROCA,
+ * CVE-2017-15361): its factors can be computed. Of moduli that were not, fewer than one in 2^100
+ * looks so.
  */
 export function hasWeakPrimes(modulus: bigint): boolean {
   return REMAINDERS.every(([prime, possible]) => possible.has(Number(modulus % BigInt(prime))))

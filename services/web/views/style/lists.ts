@@ -1,4 +1,4 @@
-/** What surrounds long lists: the search, the filter, the ways to other pages. */
+/** The surroundings of long lists: the search, the filter, the ways to other pages. */
 export const lists = `
 .search { display: flex; gap: 8px; margin-left: auto; }
 .search input[type="search"] { width: min(260px, 100%); min-height: 36px; margin: 0; padding-block: 6px; }
