@@ -83,13 +83,11 @@ export async function readAutomationPage(
     listStaticTokens(sql, automation, { limit: TOKENS_SHOWN }),
     findAutomationOauth(sql, organizationId),
   ])
-  const fields = inputFields(definition)
   return {
     session: c.var.session,
     automation,
     definition,
-    inputs: fields.map(({ name }) => name),
-    fields,
+    fields: inputFields(definition),
     executions,
     executionsTotal: sumOf(counts),
     tokens,

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import type { AutomationOauth } from '../../platform/automation-oauth.ts'
+import type { InputField } from '../../platform/crew-inputs.ts'
 import type { Deployment } from '../../platform/deployments.ts'
 import { snippetsFor } from './client-snippets.ts'
 import type { Snippet } from './client-snippets.ts'
@@ -10,13 +11,14 @@ import type { Html } from './parts.ts'
 
 export interface ApiSection {
   readonly automation: Deployment
-  readonly inputs: readonly string[]
+  readonly fields: readonly InputField[]
   readonly oauth: AutomationOauth | undefined
   readonly apiUrl: string
 }
 
 /** How systems call an automation: curl first, then programs for each mode (SPEC 4.4, 4.5, 5.2). */
-export function apiSection({ automation, inputs, oauth, apiUrl }: ApiSection): Html {
+export function apiSection({ automation, fields, oauth, apiUrl }: ApiSection): Html {
+  const inputs = fields.map(({ name }) => name)
   const { oauthClientId } = automation
   const isOn = oauth?.enabled === true
   const target = {

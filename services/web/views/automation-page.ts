@@ -22,7 +22,6 @@ export interface AutomationPage {
   readonly session: Session
   readonly automation: Deployment
   readonly definition: CrewDefinition
-  readonly inputs: readonly string[]
   readonly fields: readonly InputField[]
   /** The newest ones. */
   readonly executions: readonly ListedExecution[]
@@ -82,7 +81,7 @@ function executionsSection({ automation, executions, executionsTotal }: Automati
 }
 
 function detailsSection(view: AutomationPage): Html {
-  const { automation, definition, inputs } = view
+  const { automation, definition, fields } = view
   const { agents, tasks, llm } = definition
   return html`<section class="card" aria-labelledby="details">
     <div class="card-head"><h2 id="details">Details</h2></div>
@@ -94,9 +93,9 @@ function detailsSection(view: AutomationPage): Html {
       <dt>Inputs</dt>
       <dd>
         ${
-          inputs.length > 0
+          fields.length > 0
             ? html`<ul class="chips">
-                ${inputs.map((name) => html`<li class="mono">${name}</li>`)}
+                ${fields.map(({ name }) => html`<li class="mono">${name}</li>`)}
               </ul>`
             : 'None'
         }

@@ -9,7 +9,7 @@ export interface ConfirmPage {
   readonly crumbs: readonly { readonly path: string; readonly name: string }[]
   readonly question: string
   /** The consequence, in words. */
-  readonly consequence: Html | string
+  readonly consequence: string
   /** The address of the form, and the text of its button. */
   readonly action: string
   readonly verb: string

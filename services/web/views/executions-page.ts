@@ -66,7 +66,8 @@ const pathOf = ({ automation }: ExecutionsPage): string =>
 
 function listOf(view: ExecutionsPage): PagedList {
   const { page, request, status } = view
-  const list = { path: pathOf(view), noun: 'execution', page, request }
+  const names = { noun: 'execution', searched: 'Kickoff ID' }
+  const list = { path: pathOf(view), ...names, page, request }
   return status === undefined ? list : { ...list, filter: { status } }
 }
 

@@ -9,7 +9,7 @@ const NOTICES = {
     'The automation no longer has an OAuth client. Calls with an access token are refused from now on.',
   'password-changed': 'Your password is changed, and your other sessions are over.',
   stopped: 'The execution is stopped.',
-  'flag-saved': 'The flag is saved. It holds from now on.',
+  'flag-saved': 'The flag is saved. It applies from now on.',
   'llm-connection-created': 'The connection is created. You can test it here.',
   'llm-connection-saved': 'The connection is saved.',
   'llm-key-forgotten':

@@ -11,6 +11,8 @@ export interface PagedList {
   readonly path: string
   /** The rows in the singular: `automation`. */
   readonly noun: string
+  /** The hint in the field of the search. @default `Search automations`, by the noun */
+  readonly searched?: string
   readonly page: Page<unknown>
   readonly request: PageRequest
   /** Other parameters of the address, such as a filter. */
@@ -21,8 +23,10 @@ export interface PagedList {
 const SEARCH_FROM = 10
 
 /** The form that searches a list; every page of it without JavaScript. */
-export function searchBox({ path, noun, page, request, filter = {} }: PagedList): Html | string {
+export function searchBox(list: PagedList): Html | string {
+  const { path, noun, page, request, filter = {} } = list
   const { search } = request
+  const { searched = `Search ${noun}s` } = list
   if (search === undefined && page.total <= SEARCH_FROM) return ''
   return html`<form class="search" role="search" action="${path}">
     ${Object.entries(filter).map(
@@ -34,7 +38,7 @@ export function searchBox({ path, noun, page, request, filter = {} }: PagedList)
       value="${search ?? ''}"
       maxlength="100"
       aria-label="Search ${noun}s"
-      placeholder="${noun === 'execution' ? 'Kickoff ID' : `Search ${noun}s`}"
+      placeholder="${searched}"
       autocomplete="off"
     />
     <button class="button">Search</button>

@@ -34,7 +34,7 @@ export function platformSettingsPage({
     html`<div class="page-head">
         <div>
           <h1>Platform settings</h1>
-          <p class="hint">They hold for every organization of this installation.</p>
+          <p class="hint">They apply to every organization of this installation.</p>
         </div>
       </div>
       ${noticeBox(notice)} ${problemBox(problem)}
@@ -87,8 +87,8 @@ const flagForm = (session: Session, name: FeatureFlag, isOn: boolean): Html =>
       <input
         name="organization"
         autocomplete="off"
-        maxlength="100"
-        placeholder="the whole platform"
+        maxlength="200"
+        placeholder="The whole platform"
         aria-describedby="${name}-hint"
       />
     </label>
