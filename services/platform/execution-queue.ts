@@ -4,7 +4,9 @@ import type { Failure, Inputs, Usage } from './executions.ts'
 
 /** How long a worker owns a run without a heartbeat. */
 export const LEASE_SECONDS = 30
-/** A run whose worker died or whose crew broke this often is given up: it may be what kills them. */
+/**
+ * A run whose worker died or whose crew broke this often is given up: it may be what kills them.
+ */
 export const LOST_ATTEMPTS_MAX = 3
 
 /** A run that a worker owns for as long as it renews the lease. */
@@ -38,8 +40,9 @@ const LOCK = 7_310_452_118
 const CHOICE_TIMEOUT_MS = 5000
 
 /**
- * Takes up to `limit` runs: queued ones, and those whose worker stopped renewing the lease. Two workers never take the
- * same one. Automations take turns, those with the fewest runs going on first, and none goes beyond its own limit.
+ * Takes up to `limit` runs: queued ones, and those whose worker stopped renewing the lease. Two
+ * workers never take the same one. Automations take turns, those with the fewest runs going on
+ * first, and none goes beyond its own limit.
  */
 export async function takeExecutions(sql: Database, limit: number): Promise<LeasedExecution[]> {
   return sql.begin(async (tx) => {
@@ -109,7 +112,10 @@ export async function giveUpLostExecutions(sql: Queryable): Promise<number> {
   return lost.length
 }
 
-/** Renews a lease. Answers false when the run is no longer this worker's: it was stopped, or another took it up. */
+/**
+ * Renews a lease. Answers false when the run is no longer this worker's: it was stopped, or another
+ * took it up.
+ */
 export async function renewLease(sql: Queryable, { id, leaseId }: Lease): Promise<boolean> {
   const renewed = await sql`
     update executions set lease_expires_at = now() + make_interval(secs => ${LEASE_SECONDS})
@@ -118,8 +124,9 @@ export async function renewLease(sql: Queryable, { id, leaseId }: Lease): Promis
 }
 
 /**
- * Hands a run over to the next worker, due after `delaySeconds`, or at once and in its old place in line. What it told
- * of its progress stays, and the attempt does not count as lost. For a worker or a crew that is being replaced.
+ * Hands a run over to the next worker, due after `delaySeconds`, or at once and in its old place in
+ * line. What it told of its progress stays, and the attempt does not count as lost. For a worker or
+ * a crew that is being replaced.
  */
 export async function releaseExecution(
   sql: Queryable,
@@ -135,7 +142,24 @@ export async function releaseExecution(
   return released.length > 0
 }
 
-/** Gives a run back to the queue for its next attempt, due after `delaySeconds`. For a run that broke in the middle. */
+/**
+ * Gives a run back that was taken and not begun, as if nobody had taken it: the attempt does not
+ * count.
+ */
+export async function putBackExecution(sql: Queryable, { id, leaseId }: Lease): Promise<boolean> {
+  const back = await sql`
+    with back as (
+      update executions set status = 'queued', lease_id = null, lease_expires_at = null,
+        attempt = attempt - 1, started_at = case when attempt > 1 then started_at end
+      where id = ${id} and lease_id = ${leaseId} returning id)
+    select pg_notify('execution_queued', '') from back`
+  return back.length > 0
+}
+
+/**
+ * Gives a run back to the queue for its next attempt, due after `delaySeconds`. For a run that
+ * broke in the middle.
+ */
 export async function retryExecution(
   sql: Queryable,
   { id, leaseId }: Lease,
@@ -178,7 +202,10 @@ export interface ProgressEvent {
   readonly [field: string]: unknown
 }
 
-/** Appends one progress event of a run, if the worker still owns it; the same position twice is one event. */
+/**
+ * Appends one progress event of a run, if the worker still owns it; the same position twice is one
+ * event.
+ */
 export async function recordEvent(
   sql: Queryable,
   lease: Lease,

@@ -2,7 +2,7 @@ import type * as v from 'valibot'
 import {
   giveUpLostExecutions,
   measureQueue,
-  releaseExecution,
+  putBackExecution,
   takeExecutions,
 } from '../platform/execution-queue.ts'
 import { deleteExpiredExecutions } from '../platform/execution-retention.ts'
@@ -138,7 +138,7 @@ function startWork({ config, source, log, sql, tracing, metrics, stops }: Work):
       if (stops.get(execution.id) === stop) stops.delete(execution.id)
       metrics.ended(outcome, (performance.now() - started) / 1000)
     },
-    putBack: (execution) => releaseExecution(sql, execution),
+    putBack: (execution) => putBackExecution(sql, execution),
     concurrency: config.WORKER_CONCURRENCY,
     pollMs: POLL_MS,
     log,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Deployment } from '../../../services/platform/deployments.ts'
 import {
   measureQueue,
+  putBackExecution,
   recordEvent,
   releaseExecution,
   retryExecution,
@@ -62,6 +63,20 @@ describe('a run that goes back to the queue', () => {
       [1, 'of_the_first'],
       [2, 'of_the_second'],
     ])
+  })
+
+  it('counts no attempt that was never begun', async () => {
+    const id = await enqueue()
+    const first = await takeOne()
+    expect(await putBackExecution(sql, first)).toBe(true)
+    expect(await putBackExecution(sql, first)).toBe(false)
+    const [row] = await sql`select status, attempt, started_at from executions where id = ${id}`
+    expect(row).toEqual({ status: 'queued', attempt: 0, startedAt: null })
+    expect(await takeOne()).toMatchObject({ id, attempt: 1, lostAttempts: 0 })
+    await sql`update executions set lease_expires_at = now() - interval '1 second'`
+    const second = await takeOne()
+    expect(await putBackExecution(sql, second)).toBe(true)
+    expect(await takeOne()).toMatchObject({ id, attempt: 2, lostAttempts: 1 })
   })
 
   it('counts the attempt that broke, waits, and keeps what it told', async () => {
