@@ -120,11 +120,11 @@ function unanswered({ host }: URL, error: Error): Attempt {
     return { ok: false, retry: 'never', failure: { code: 'llm_timeout', message } }
   }
   if (error instanceof AppError && error.details['problem'] === 'private_address') {
-    const message = `The model can not be called: ${error.message}`
+    const message = `The model cannot be called: ${error.message}`
     return { ok: false, retry: 'never', failure: { code: 'llm_address_refused', message } }
   }
   const reason = 'code' in error ? String(error.code) : error.message
-  const message = `The model at ${host} can not be reached: ${reason}. Check OPENAI_BASE_URL, or the LLM connection, and the network.`
+  const message = `The model at ${host} cannot be reached: ${reason}. Check OPENAI_BASE_URL, or the LLM connection, and the network.`
   return { ok: false, retry: 'backoff', failure: { code: 'llm_unreachable', message } }
 }
 

@@ -5,7 +5,7 @@ export interface AuthMetrics {
   /** `result` is `accepted` or the reason of the refusal. */
   readonly decided: (scheme: string, result: string) => void
   readonly keysFetched: (result: 'ok' | 'error') => void
-  /** Keys that are no longer fresh served a call, because new ones can not be had. */
+  /** Keys that are no longer fresh served a call, because new ones cannot be had. */
   readonly staleKeysServed: () => void
 }
 

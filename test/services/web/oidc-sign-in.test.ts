@@ -274,17 +274,17 @@ describe('hostile callbacks', () => {
     const asked = new URL(await visitor.begin())
     asked.searchParams.set('nonce', 'of-another-sign-in')
     const callback = await world.idp.authorize(asked.href)
-    await refusedAs(await visitor.go(callback), 'bad_answer', 'can not be used')
+    await refusedAs(await visitor.go(callback), 'bad_answer', 'cannot be used')
   })
 
   it('with another issuer, or none from a provider that names itself, are refused (RFC 9207)', async () => {
     const visitor = world.browse()
     const wrong = new URL(await visitor.answer())
     wrong.searchParams.set('iss', 'https://evil.test')
-    await refusedAs(await visitor.go(wrong.href), 'bad_answer', 'can not be used')
+    await refusedAs(await visitor.go(wrong.href), 'bad_answer', 'cannot be used')
     const silent = new URL(await visitor.answer())
     silent.searchParams.delete('iss')
-    await refusedAs(await visitor.go(silent.href), 'bad_answer', 'can not be used')
+    await refusedAs(await visitor.go(silent.href), 'bad_answer', 'cannot be used')
   })
 
   it('with an error say so, escaped and cut, and only to whom they are meant for', async () => {
@@ -377,7 +377,7 @@ describe('signing out', () => {
     expect(page).toContain('http-equiv="refresh"')
   })
 
-  it('keeps the ID token where the database alone can not read it', async () => {
+  it('keeps the ID token where the database alone cannot read it', async () => {
     const visitor = world.browse()
     await visitor.signIn()
     const [row] = await world.sql<{ sealedIdToken: string }[]>`select sealed_id_token from sessions`

@@ -51,7 +51,7 @@ export function toSignInError(name: string, thrown: unknown): AppError {
   if (thrown instanceof client.AuthorizationResponseError) return notLetIn(name, thrown)
   if (thrown instanceof client.WWWAuthenticateChallengeError) return clientRefused(name)
   if (thrown instanceof client.ResponseBodyError) return refused(name, thrown)
-  if (!(thrown instanceof client.ClientError)) return badAnswer(name, 'it can not be read')
+  if (!(thrown instanceof client.ClientError)) return badAnswer(name, 'it cannot be read')
   if (thrown.cause instanceof AppError) return toSignInError(name, thrown.cause)
   return NO_ANSWER.test(thrown.code ?? '')
     ? away(`${name} gave no usable answer: ${thrown.message}.`)
@@ -71,7 +71,7 @@ function away(message: string): AppError {
 function badAnswer(name: string, reason: string): AppError {
   return signInError(
     ['invalid_request', 'bad_answer'],
-    `The answer of ${name} can not be used: ${reason}. Begin again.`,
+    `The answer of ${name} cannot be used: ${reason}. Begin again.`,
   )
 }
 
