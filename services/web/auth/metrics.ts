@@ -26,7 +26,7 @@ export function createAuthMetrics(registry: Registry): AuthMetrics {
   })
   const stale = new Counter({
     name: 'web_idp_stale_keys_total',
-    help: 'Calls that were checked with keys older than ten minutes, because the provider was away.',
+    help: 'Calls that were checked with keys older than ten minutes, because the provider was unavailable.',
     registers,
   })
   for (const result of ['ok', 'error']) fetches.inc({ result }, 0)

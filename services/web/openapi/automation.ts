@@ -16,7 +16,7 @@ const COMMON = {
   '401': problem('No token, or one that does not open this automation.', challenge),
   '403': problem('The token lacks the scope.', challenge),
   '429': problem('Too many calls from this address with tokens that are nobody’s.', retryAfter),
-  '503': problem('The database or the identity provider is away. Try again.', retryAfter),
+  '503': problem('The database or the identity provider is unavailable. Try again.', retryAfter),
 }
 const NO_KICKOFF = { '404': problem('This automation has no such kickoff.') }
 
@@ -65,14 +65,14 @@ const inputs = {
 const stop = {
   operationId: 'stop',
   tags: ['Automations'],
-  description: 'A run that is over stays as it is.',
+  description: 'A run that has ended stays as it is.',
   summary: 'Stop a run that is not over; stopping it again is no error',
   parameters: [kickoffId],
   responses: {
     '200': json('The run is stopped.', 'Stopped'),
     ...COMMON,
     ...NO_KICKOFF,
-    '409': problem('The run is over.'),
+    '409': problem('The run has ended.'),
   },
 }
 
