@@ -97,7 +97,7 @@ const daemon = () => ({
   },
   resources: resourcesOf(buildkit.resources),
   volumeMounts: [
-    // On some nodes the image's own file system is mounted nosuid, which rootless mounts can not live on.
+    // On some nodes the image's own file system is mounted nosuid, which rootless mounts cannot live on.
     { name: 'cache', mountPath: '/home/user/.local/share/buildkit' },
     { name: 'config', mountPath: '/etc/buildkit', readOnly: true },
     when<k8s.VolumeMount>(isSet(buildkit.tlsSecret), {

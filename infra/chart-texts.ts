@@ -19,7 +19,7 @@ export const notes = `The platform {{ .Chart.AppVersion }} is installed as {{ .R
 Wait until every Deployment is ready:
   kubectl -n {{ .Release.Namespace }} rollout status deployment -l app.kubernetes.io/instance={{ .Release.Name }}
 
-Pods that wait in ErrImagePull or ImagePullBackOff find no image at
+If pods wait in ErrImagePull or ImagePullBackOff, there is no image at
   {{ include "platform.platform.image" . }}
 {{- if .Values.collector.enabled }}
   {{ include "platform.collector.image" . }}
@@ -32,24 +32,24 @@ Open it:
 Create the first administrator; the password is printed once:
   kubectl -n {{ .Release.Namespace }} exec deployment/{{ include "platform.fullname" . }}-web -- node build/tasks/main.js users:create EMAIL
 
-Ask from inside the cluster whether everything is well, and what is not:
+Check from inside the cluster whether everything works:
   helm test {{ .Release.Name }} --namespace {{ .Release.Namespace }} --logs
 
-Ask the same yourself, through the port above (the report explains each failure):
+Get the same report yourself, through the port above; it explains each failure:
   TOKEN=$(kubectl -n {{ .Release.Namespace }} get secret {{ include "platform.secretName.PLATFORM_DEBUG_TOKEN" . }} -o jsonpath='{.data.PLATFORM_DEBUG_TOKEN}' | base64 -d)
   curl -H "X-Platform-Debug-Token: $TOKEN" http://localhost:3000/health/debug
 {{- if eq .Values.auth.provider "local" }}
 
-People sign in with passwords. Set auth.provider, auth.issuerUrl and auth.clientId to sign them in with your identity provider.
+People sign in with passwords. To use your identity provider, set auth.provider, auth.issuerUrl and auth.clientId.
 {{- end }}
 {{- if eq .Values.envVars.PLATFORM_BASE_URL "http://localhost:3000" }}
 
-envVars.PLATFORM_BASE_URL is still http://localhost:3000. Set it to the address that users and API clients reach:
-OAuth access tokens must carry it as their audience.
+envVars.PLATFORM_BASE_URL is still http://localhost:3000. Set it to the address at which users and API clients reach the platform;
+OAuth access tokens must have it as their audience.
 {{- end }}
 {{- if and .Values.oauth.enabled (eq .Values.oauth.publicUrl "http://localhost:3002") }}
 
-oauth.publicUrl is still http://localhost:3002. Set it to the address under which browsers reach the OAuth service.
+oauth.publicUrl is still http://localhost:3002. Set it to the address at which browsers reach the OAuth service.
 {{- end }}
 {{- if .Values.buildkit.enabled }}
 
@@ -58,17 +58,17 @@ other pod passes "restricted". Set buildkit.enabled to false if you do not build
 {{- end }}
 {{- if not .Values.secrets.existingSecret }}
 
-Do not upgrade with --force or --force-replace: it empties the Secret {{ .Release.Name }}-secrets. The keys that seal stored
-data are put back from {{ .Release.Name }}-keys; everything else is generated anew. Keep a backup of both Secrets.
+Do not upgrade with --force or --force-replace: it empties the Secret {{ include "platform.fullname" . }}-secrets. The keys that seal
+stored data are restored from {{ include "platform.fullname" . }}-keys; everything else is generated again. Back up both Secrets.
 {{- end }}
 {{- if .Values.dbProxy.autoIamAuthn }}
 
-With IAM authentication the database user needs grants on the schema, its tables and its sequences in both databases;
-the chart's README has the statements, under "Databases".
+With IAM authentication the database user needs grants on the schema, its tables and its sequences in both databases.
+The chart's README has the statements, under "Databases".
 {{- end }}
 {{- if .Values.networkPolicy.enabled }}
 
-NetworkPolicies are in place: metrics are read from the namespace {{ .Values.networkPolicy.monitoringNamespace }} alone.
+NetworkPolicies are in place: metrics can be read only from the namespace {{ .Values.networkPolicy.monitoringNamespace }}.
 {{- end }}
 `
 
@@ -79,36 +79,37 @@ ${chartMetadata.description}.
 
     helm install platform ./chart --set envVars.PLATFORM_BASE_URL=https://platform.example.com
 
-The chart and the plain manifests beside it are rendered from the same source and are equal for every set of values.
-Secrets are generated in the cluster by a Job on the first install, kept over upgrades, and never part of a template. The
-Secret \`<release>-secrets\` stays when the release is uninstalled, as does the volume of PostgreSQL.
+The chart and the plain manifests beside it are rendered from the same source, and are equal for every set of values. A Job
+generates the secrets in the cluster on the first install. Upgrades keep them, and no template contains them. The Secret
+\`<release>-secrets\` and the volume of PostgreSQL stay when the release is uninstalled.
 
 ## Keys
 
-\`SECRET_KEY_BASE\` and \`OAUTH_ENCRYPTION_KEY\` seal what the database keeps: keys of LLM connections, tokens of OAuth
-connections. Whatever replaces the Secret (\`helm upgrade --force\`, \`upgrade.force\` of Flux, \`Replace=true\` of Argo CD,
-\`kubectl replace\`) empties it. So the bootstrap Job keeps these two and \`DB_PASSWORD\` a second time, in
-\`<release>-keys\`, which no manifest makes, and puts them back. Delete a key from both Secrets to have another one generated.
+\`SECRET_KEY_BASE\` and \`OAUTH_ENCRYPTION_KEY\` encrypt what the database stores: keys of LLM connections, tokens of OAuth
+connections. Anything that replaces the Secret (\`helm upgrade --force\`, \`upgrade.force\` of Flux, \`Replace=true\` of Argo
+CD, \`kubectl replace\`) empties it. The bootstrap Job therefore keeps a copy of these two and of \`DB_PASSWORD\` in
+\`<release>-keys\`, which is in no manifest, and restores them. To have a key generated again, delete it from both Secrets.
 
-The database knows a fingerprint of each sealing key. A pod whose key is another one stays in its init container \`migrate\`,
-whose log says what to do; pods of the version before go on. Put the former key back, give it as
-\`secrets.SECRET_KEY_BASE_PREVIOUS\` or \`secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS\` to rotate it, or give up what it sealed:
+The database has a fingerprint of each of these keys. A pod with a different key stays in its init container \`migrate\`, whose
+log says what to do, while pods of the previous version continue. Put the former key back; or, to rotate it, set it as
+\`secrets.SECRET_KEY_BASE_PREVIOUS\` or \`secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS\`; or give up what it encrypted:
 
     kubectl exec deployment/<release>-web -c web -- node build/tasks/main.js keys:accept SECRET_KEY_BASE
 
 ## Crews
 
-The crews run in \`<namespace>-crews\`, a namespace that comes and goes with the release and takes only pods that pass Pod
-Security "restricted": whoever may make pods in a namespace can read every Secret there, and the installer of the crews may.
-Without the right to create namespaces, make one and name it in \`crews.namespace\`; the one of the release will do. With
-\`crews.namespaceIsolation\` each organization has one of its own, and the feature flag in the database follows.
+Crews run in \`<namespace>-crews\`, a namespace that is created and deleted with the release and admits only pods that pass Pod
+Security "restricted". It is a separate one because whoever can create pods in a namespace, as the installer of the crews can,
+is able to read every Secret there. If you may not create namespaces, name an existing one in \`crews.namespace\`; that of the
+release will do. With \`crews.namespaceIsolation\` each organization has one of its own, and the feature flag in the database
+follows.
 
-Each upgrade brings deleted crews back. With plain manifests:
+Each upgrade brings back crews that were deleted. With plain manifests:
 
     kubectl -n platform delete job -l app.kubernetes.io/component=crews && kubectl apply -f dist/12-crews.yaml
 
-Everything that the Job makes is labelled \`platform/home=<namespace of the release>\`. An uninstall takes the namespace of the
-crews along; namespaces of organizations, and crews in a namespace of yours, go with:
+Everything that the Job creates is labelled \`platform/home=<namespace of the release>\`. An uninstall deletes the namespace of
+the crews. Namespaces of organizations, and crews in a namespace of yours, are deleted with:
 
     kubectl delete namespace -l platform/home=platform
     kubectl -n NAMESPACE delete deployment,service,secret,networkpolicy -l platform/home=platform
@@ -116,8 +117,8 @@ crews along; namespaces of organizations, and crews in a namespace of yours, go 
 ## Databases
 
 An external server must have both databases, with all privileges for the user, before the install. With IAM authentication
-(\`dbProxy.autoIamAuthn\`) privileges on the database alone do not reach the schema. In each of the two databases run, as its
-owner and with the name of the IAM user:
+(\`dbProxy.autoIamAuthn\`) privileges on the database do not extend to the schema. In each of the two databases run these
+statements as its owner, with the name of the IAM user:
 
     grant all on schema public to "platform@example-project.iam";
     grant all on all tables in schema public to "platform@example-project.iam";
@@ -125,20 +126,20 @@ owner and with the name of the IAM user:
     alter default privileges in schema public grant all on tables to "platform@example-project.iam";
     alter default privileges in schema public grant all on sequences to "platform@example-project.iam";
 
-Traces may have a server of their own, \`collector.database.host\`: for isolation, backups of their own, or high volume.
-In the chart's own PostgreSQL they take half of the volume at the most, unless \`collector.config.maxStorageBytes\` says more.
+Traces can have a server of their own, \`collector.database.host\`, for isolation, separate backups or high volume. In the
+chart's own PostgreSQL they take at most half of the volume, unless \`collector.config.maxStorageBytes\` allows more.
 
-Change \`secrets.revision\` after you have changed a Secret by hand, or the content of \`secrets.existingSecret\`: the pods that
+After you have changed a Secret by hand, or the content of \`secrets.existingSecret\`, change \`secrets.revision\`: the pods that
 read it restart. With plain manifests \`kubectl -n platform rollout restart deployment\` does the same.
 
 ## Network
 
-With \`networkPolicy.enabled\` everything is forbidden that a program does not do:
+With \`networkPolicy.enabled\` only the connections that the programs need are allowed:
 
 | To | From |
 |---|---|
 | web | everywhere, or \`networkPolicy.ingressNamespace\` and the crews; its metrics from \`networkPolicy.monitoringNamespace\` |
-| oauth | web; when it has a host in \`ingress\` or \`httpRoute\`, from where web is reached too |
+| oauth | web; also from where web is reached, when oauth has a host in \`ingress\` or \`httpRoute\` |
 | collector | web and worker; its metrics from \`networkPolicy.monitoringNamespace\` |
 | worker | its metrics from \`networkPolicy.monitoringNamespace\` |
 | postgres | web, worker, oauth, collector, setup, crews |
@@ -146,21 +147,21 @@ With \`networkPolicy.enabled\` everything is forbidden that a program does not d
 | internal-registry | worker, buildkit |
 | crews | worker and web, wherever the crews run |
 
-Crews reach names, web for their tools, and models: everywhere but the link-local addresses of clouds, or inside the cluster
-\`networkPolicy.modelNamespace\` alone. Their Job makes that policy, \`crew-network\`, beside them.
+Crews reach DNS, web for their tools, and models: every address but the link-local ones of clouds, or, inside the cluster, only
+\`networkPolicy.modelNamespace\`. Their Job creates that policy, \`crew-network\`, in their namespace.
 
-Outward, web, worker, oauth, buildkit, the secret bootstrap and the installer of the crews are free: they call identity providers, models, crews and the
-Kubernetes API, at addresses that no chart can know. The collector and the set-up Job reach DNS and their database alone
-(anything with the database proxy, which has to find its instance), postgres and the registry nothing. Policies add up: one of
-your own lets more through.
+Outgoing connections of web, worker, oauth, buildkit, the secret bootstrap and the installer of the crews are not restricted:
+they call identity providers, models, crews and the Kubernetes API, at addresses that no chart can know. The collector and the
+set-up Job reach only DNS and their database (any address with the database proxy, which has to find its instance); postgres
+and the registry reach nothing. Policies add up: one of your own can allow more.
 
 ## Pod Security
 
-Every pod passes "restricted" but that of BuildKit: rootless builds need \`newuidmap\`, which is setuid, and mounts, which the
-default seccomp and AppArmor profiles forbid. Run it in a namespace without enforcement, or set \`buildkit.enabled\` to false.
+Every pod but BuildKit's passes "restricted": rootless builds need \`newuidmap\`, which is setuid, and mounts, which the default
+seccomp and AppArmor profiles forbid. Run it in a namespace without enforcement, or set \`buildkit.enabled\` to false.
 
 ## Values
 
-Unknown keys are refused. Whole numbers are accepted where digits are asked for.
+Unknown keys are refused. Where a string of digits is expected, a whole number is accepted too.
 
 ${valuesTable(schema)}`

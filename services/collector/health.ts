@@ -61,7 +61,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
   const note = (what: keyof typeof works, ok: boolean, why: Why = {}): void => {
     const before = isUp()
     works[what] = ok
-    if (before && !isUp()) log.warn(why, 'the database is away; spans stay in memory')
+    if (before && !isUp()) log.warn(why, 'the database is unavailable; spans stay in memory')
     if (!before && isUp()) log.info('the database takes spans')
   }
   return {

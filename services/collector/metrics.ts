@@ -50,7 +50,7 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
     new Histogram({ name: `collector_${name}`, help, buckets, registers })
   return {
     requests: counter('http_requests_total', 'Trace submissions answered.', ['code', 'encoding']),
-    refused: counter('requests_refused_total', 'Submissions turned away as a whole.', ['reason']),
+    refused: counter('requests_refused_total', 'Submissions refused as a whole.', ['reason']),
     authFailures: counter('auth_failures_total', 'Submissions without a valid token.', ['reason']),
     received: counter('spans_received_total', 'Spans in submissions that could be read.'),
     committed: counter('spans_committed_total', 'Spans written, or replaced by a later end.'),

@@ -23,7 +23,7 @@ export async function readDefinition({ json, file }: DefinitionSource): Promise<
     return parseCrewDefinition(input)
   } catch (thrown) {
     const cause = toError(thrown)
-    throw new AppError('invalid_configuration', `${name} can not be used: ${cause.message}`, {
+    throw new AppError('invalid_configuration', `${name} cannot be used: ${cause.message}`, {
       cause,
     })
   }

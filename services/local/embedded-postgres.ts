@@ -40,7 +40,7 @@ const spawnOptions = { ...serverOwner, cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' }
 /**
  * Runs a real PostgreSQL out of an npm package, for development and tests; the data survive a stop.
  * Raises `invalid_configuration` for a platform without binaries, a port in use, a second server on the same data, or
- * data that PostgreSQL can not read.
+ * data that PostgreSQL cannot read.
  */
 export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions,
@@ -170,5 +170,5 @@ function startFailure(output: string, { directory, port }: Place): string {
     return `another server runs on ${directory}. Stop that copy of the platform, or choose another directory with --data.`
   }
   const reasons = output.split('\n').filter((line) => /FATAL|PANIC|HINT|ERROR/.test(line))
-  return `the data in ${directory} can not be used. Move the directory away to begin anew, or choose another with --data.\n${reasons.slice(-4).join('\n') || output.trim()}`
+  return `the data in ${directory} cannot be used. Move the directory away to start afresh, or choose another with --data.\n${reasons.slice(-4).join('\n') || output.trim()}`
 }

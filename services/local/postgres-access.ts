@@ -78,7 +78,7 @@ async function setPassword({ binaries, directory, password }: Access): Promise<v
   if (code === 0 && !/ERROR|FATAL|PANIC/.test(output)) return
   throw new AppError(
     'invalid_configuration',
-    `the data in ${directory} can not be used. Move the directory away to begin anew, or choose another with --data.\n${output.trim()}`,
+    `the data in ${directory} cannot be used. Move the directory away to start afresh, or choose another with --data.\n${output.trim()}`,
   )
 }
 

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isReachable, serverOwner } from './postgres-binaries.ts'
 
 /**
- * Makes the data directory, owned by the user that PostgreSQL runs as. Where that user can not reach it (root's own
+ * Makes the data directory, owned by the user that PostgreSQL runs as. Where that user cannot reach it (root's own
  * home), a directory of the same identity under /var/tmp serves instead. Returns the one to use.
  */
 export async function prepareDataDirectory(wanted: string): Promise<string> {

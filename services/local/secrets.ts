@@ -41,7 +41,7 @@ export async function readSecrets(directory: string): Promise<LocalSecrets> {
   }
   throw new AppError(
     'invalid_configuration',
-    `${file} is damaged. Move the directory ${directory} away to begin anew, or choose another with --data.`,
+    `${file} is damaged. Move the directory ${directory} away to start afresh, or choose another with --data.`,
   )
 }
 

@@ -65,7 +65,7 @@ Start a run:
 
   RUN=$(curl -sS -X POST ${api}/kickoff ${authorization} -H 'Content-Type: application/json' -d ${body} | sed 's/.*"status_url":"\\([^"]*\\)".*/\\1/')
 
-See how it goes; again until its status is completed:
+See how it is doing; repeat until its status is completed:
 
   curl -sS "$RUN" ${authorization}
 
@@ -79,7 +79,7 @@ See whether everything works:
 
   curl -sS ${summary.web_url}/health/debug -H 'X-Platform-Debug-Token: ${summary.debug_token}'
 
-${oauthLines(summary)}Ctrl-C stops everything; the data stay.
+${oauthLines(summary)}Ctrl-C stops everything; the data is kept.
 `
 }
 

@@ -28,10 +28,10 @@ export function toProviderError(provider: string, thrown: unknown): AppError {
   if (thrown instanceof client.ResponseBodyError) return refused(provider, thrown.error)
   if (thrown instanceof client.WWWAuthenticateChallengeError)
     return refused(provider, 'invalid_client')
-  const reason = thrown instanceof client.ClientError ? thrown.message : 'it can not be read'
+  const reason = thrown instanceof client.ClientError ? thrown.message : 'it cannot be read'
   return new AppError(
     'bad_gateway',
-    `Provider ${provider} gave an answer that can not be used: ${reason}.`,
+    `Provider ${provider} gave an answer that cannot be used: ${reason}.`,
     { details: { code: 'provider_bad_answer' } },
   )
 }

@@ -46,7 +46,7 @@ const scope = v.pipe(
 const extra = v.record(
   v.pipe(
     v.string(),
-    v.check((key) => !RESERVED.test(key), 'is set by this service and can not be given'),
+    v.check((key) => !RESERVED.test(key), 'is set by this service and cannot be given'),
   ),
   v.string('must be a text'),
 )

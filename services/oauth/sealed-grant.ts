@@ -35,7 +35,7 @@ export function sealTokens(
   }
 }
 
-/** Raises `internal` when a token can not be decrypted. */
+/** Raises `internal` when a token cannot be decrypted. */
 export function openTokens(vault: Vault, connectionId: string, sealed: SealedTokens): OpenTokens {
   const access = vault.open(sealed.accessToken, { connectionId, field: 'access_token' })
   const refresh =

@@ -29,7 +29,7 @@ const nameOf = ({ connectionId, field }: Place): string => `${connectionId}/${fi
 function unreadable({ connectionId, field }: Place): never {
   throw new AppError(
     'internal',
-    `The ${field} of connection ${connectionId} can not be decrypted: it was sealed with a key that is neither OAUTH_ENCRYPTION_KEY nor OAUTH_ENCRYPTION_KEY_PREVIOUS, or it was changed. Put the key back, or authorize the connection again.`,
+    `The ${field} of connection ${connectionId} cannot be decrypted: it was sealed with a key that is neither OAUTH_ENCRYPTION_KEY nor OAUTH_ENCRYPTION_KEY_PREVIOUS, or it was changed. Put the key back, or authorize the connection again.`,
     { details: { code: 'tokens_unreadable', connection_id: connectionId } },
   )
 }

@@ -70,7 +70,7 @@ export async function markOnline(sql: Queryable, id: number, url: string): Promi
     where id = ${id}`
 }
 
-/** Records that a crew can not be reached, and why. */
+/** Records that a crew cannot be reached, and why. */
 export async function markDown(
   sql: Queryable,
   id: number,

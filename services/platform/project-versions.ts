@@ -72,7 +72,7 @@ export async function updateDraft(
 }
 
 /**
- * Publishes a draft: it can not change any more, and the automations of its project run the newest published version
+ * Publishes a draft: it cannot change any more, and the automations of its project run the newest published version
  * from then on. Raises `conflict` for a version that is published, and `not_found`.
  */
 export async function publishDraft(sql: Database, key: VersionKey): Promise<Version> {
@@ -97,7 +97,7 @@ async function refuse(sql: Queryable, key: VersionKey): Promise<never> {
   if (!(await findVersion(sql, key))) notFound('This project has no such version.')
   throw new AppError(
     'conflict',
-    `Version ${key.number} is published and can not change. Add a new version.`,
+    `Version ${key.number} is published and cannot change. Add a new version.`,
   )
 }
 

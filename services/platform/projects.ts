@@ -87,7 +87,7 @@ export async function ensureProject(
   return found.id
 }
 
-/** Adds the next version of a project and publishes it: from then on it can not change. Raises `unprocessable`, `not_found`. */
+/** Adds the next version of a project and publishes it: from then on it cannot change. Raises `unprocessable`, `not_found`. */
 export async function publishVersion(
   sql: Queryable,
   projectId: number,

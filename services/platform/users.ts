@@ -16,7 +16,7 @@ export interface NewUser {
   readonly organizationId: number
   readonly email: string
   readonly name: string
-  /** From `hashPassword`; null for one who can not sign in with a password. */
+  /** From `hashPassword`; null for one who cannot sign in with a password. */
   readonly passwordHash: string | null
 }
 

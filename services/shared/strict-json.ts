@@ -6,7 +6,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Parses JSON in UTF-8 strictly: members that are there twice, which JSON.parse drops in silence, are refused, and so is
- * what PostgreSQL can not hold, what is nested deeper than 32 levels, and a byte order mark. `what` names the text in the
+ * what PostgreSQL cannot hold, what is nested deeper than 32 levels, and a byte order mark. `what` names the text in the
  * message. Raises `invalid_request`.
  */
 export function parseStrictJson(bytes: Uint8Array, what: string): unknown {
@@ -86,5 +86,5 @@ function unescape(quoted: string, what: string): string {
 }
 
 function refused(what: string, why: string, details?: Record<string, string>): AppError {
-  return new AppError('invalid_request', `${what} can not be accepted: ${why}.`, { details })
+  return new AppError('invalid_request', `${what} cannot be accepted: ${why}.`, { details })
 }

@@ -30,7 +30,7 @@ export async function changeRole(sql: Database, change: RoleChange, log: Log): P
     }
   })
   const facts = { user_id: userId, role, source: 'local' }
-  if (!changed) return log.info(facts, `nothing to ${change.kind}: it was so already`)
+  if (!changed) return log.info(facts, 'nothing to change')
   const audit = change.kind === 'grant' ? 'role_granted' : 'role_withdrawn'
   log.info({ audit, ...facts, sessions_ended: sessions }, 'audit')
 }

@@ -25,7 +25,7 @@ export function listen(sql: Database, { channel, hear, onOpen, log }: Listening)
         return
       } catch (thrown) {
         const reason = toError(thrown).message
-        log.warn({ channel, reason }, 'notifications can not be heard; polling instead')
+        log.warn({ channel, reason }, 'notifications cannot be heard; polling instead')
         await sleep(RETRY_MS, undefined, { signal })
       }
     }

@@ -59,7 +59,7 @@ export function startLoop(deps: LoopDeps): Loop {
       const room = stopping ? 0 : concurrency - running.size
       if (room > 0) for (const execution of await deps.take(room)) begin(execution)
     } catch (thrown) {
-      log.warn({ reason: toError(thrown).message }, 'the queue can not be read; trying again')
+      log.warn({ reason: toError(thrown).message }, 'the queue cannot be read; trying again')
     }
   }
 

@@ -79,7 +79,7 @@ function registerGauges(registry: Registry, { running, queue }: MetricSources): 
   const measure = shareWhilePending(() => queue().catch(() => UNKNOWN))
   new Gauge({
     name: 'worker_queue_due',
-    help: 'Executions of all automations that wait for a worker; NaN while the database is away.',
+    help: 'Executions of all automations that wait for a worker; NaN while the database is unavailable.',
     registers,
     async collect() {
       this.set((await measure()).due)
@@ -87,7 +87,7 @@ function registerGauges(registry: Registry, { running, queue }: MetricSources): 
   })
   new Gauge({
     name: 'worker_queue_oldest_seconds',
-    help: 'How long the first of them has waited; NaN while the database is away.',
+    help: 'How long the first of them has waited; NaN while the database is unavailable.',
     registers,
     async collect() {
       this.set((await measure()).oldestSeconds)
@@ -95,7 +95,7 @@ function registerGauges(registry: Registry, { running, queue }: MetricSources): 
   })
   new Gauge({
     name: 'worker_queue_held_back',
-    help: 'Those that wait because their automation is at its own limit; NaN while the database is away.',
+    help: 'Those that wait because their automation is at its own limit; NaN while the database is unavailable.',
     registers,
     async collect() {
       this.set((await measure()).heldBack)

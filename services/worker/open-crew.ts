@@ -66,7 +66,7 @@ function unreachable(
   return {
     code: 'crew_unreachable',
     message:
-      `The crew at ${hostOf(url)} can not be reached: ${away}. Tried ${tried}. ` +
+      `The crew at ${hostOf(url)} cannot be reached: ${away}. Tried ${tried}. ` +
       'Look at the status of its deployment and at the log of its pod, then start this again.',
   }
 }

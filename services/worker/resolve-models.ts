@@ -65,5 +65,5 @@ function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | st
 
 const unusable = ({ name }: Connection, why: string): Failure => ({
   code: 'llm_connection_unusable',
-  message: `The LLM connection "${name}" can not be used: ${why}`,
+  message: `The LLM connection "${name}" cannot be used: ${why}`,
 })

@@ -43,7 +43,8 @@ export function startRetention({
       const reason = toError(thrown).message
       if (!signal.aborted) log.warn({ reason }, 'old runs could not be deleted; trying again later')
     }
-    if (deleted > 0) log.info({ executions: deleted }, 'runs were deleted: their retention is over')
+    if (deleted > 0)
+      log.info({ executions: deleted }, 'runs were deleted: their retention has ended')
   }
 
   async function keepSweeping(): Promise<void> {

@@ -178,7 +178,7 @@ async function call({ deps, execution, trace }: Following, signal: AbortSignal):
     signal,
     onAway(reason) {
       deps.onCrewAway?.()
-      deps.log.warn({ kickoff_id: id, reason }, 'crew is away; trying again')
+      deps.log.warn({ kickoff_id: id, reason }, 'the crew is unavailable; trying again')
     },
     async onEvent(event) {
       trace.event(event)

@@ -69,7 +69,8 @@ function blocks(file: string, section: string, language: string): string[] {
   )
 }
 
-const options = { timeout: 30_000 }
+// Bash takes a pipe of Node for a remote login, and reads the machine's bashrc, unless it is nested.
+const options = { timeout: 30_000, env: { ...process.env, SHLVL: '1' } }
 
 /** A block as it is run in a test: on the test's own data. */
 const onOwnData = (code: string): string => code.replaceAll('. .data/', `. ${directory}/`)

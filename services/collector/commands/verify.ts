@@ -160,7 +160,7 @@ async function request(
   } catch (thrown) {
     if (thrown instanceof AppError) throw thrown
     const { cause = thrown } = toError(thrown)
-    throw new AppError('unavailable', `${url} can not be reached: ${toError(cause).message}`)
+    throw new AppError('unavailable', `${url} cannot be reached: ${toError(cause).message}`)
   }
 }
 

@@ -88,7 +88,7 @@ export function readOrganizationId(given: readonly string[] | undefined): number
   )
 }
 
-/** The id of a path. Raises `not_found` for what can not be one. */
+/** The id of a path. Raises `not_found` for what cannot be one. */
 export function readConnectionId(given: string): string {
   if (UUID.test(given)) return given.toLowerCase()
   throw new AppError('not_found', 'There is no such connection: an id is a UUID.')

@@ -23,7 +23,7 @@ export function answerError({ log, config }: OauthDeps): ErrorHandler<OauthApp> 
 }
 
 function databaseAway(cause: unknown): AppError {
-  return new AppError('unavailable', 'The database can not be reached right now. Try again.', {
+  return new AppError('unavailable', 'The database cannot be reached right now. Try again.', {
     headers: { 'retry-after': '5' },
     cause,
   })

@@ -37,7 +37,7 @@ export type Outcome =
       readonly isServing: boolean
     }
 
-/** Waits for the pods of a crew, within a bound. Raises `forbidden` when they can not be looked at. */
+/** Waits for the pods of a crew, within a bound. Raises `forbidden` when they cannot be looked at. */
 export async function followCrew(followed: Followed): Promise<Outcome> {
   const { timeoutMs, stuckMs, pollMs } = followed.patience
   const started = performance.now()

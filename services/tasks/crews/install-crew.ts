@@ -94,7 +94,7 @@ async function installInCluster(installation: Installation, place: Cluster): Pro
   const look = `kubectl -n ${namespace} describe pods -l app.kubernetes.io/instance=${appId}`
   throw new AppError(
     'unavailable',
-    `The crew ${appId} in namespace ${namespace} did not come up: ${reason}.${former} Look at \`${look}\`, mend it, and run this again.`,
+    `The crew ${appId} in namespace ${namespace} did not come up: ${reason}.${former} Look at \`${look}\`, fix the cause, and run this again.`,
   )
 }
 

@@ -71,7 +71,7 @@ export function createChallenges(baseUrl: string): Challenges {
 function idpAway(): AppError {
   return new AppError(
     'unavailable',
-    'The identity provider that issued the token can not be reached, so it can not be checked. Try again.',
+    'The identity provider that issued the token cannot be reached, so it cannot be checked. Try again.',
     { details: { reason: 'idp_unavailable' }, headers: { 'retry-after': IDP_RETRY_SECONDS } },
   )
 }

@@ -5,7 +5,7 @@ export interface AuthMetrics {
   /** `result` is `accepted` or the reason of the refusal. */
   readonly decided: (scheme: string, result: string) => void
   readonly keysFetched: (result: 'ok' | 'error') => void
-  /** Keys that are no longer fresh served a call, because new ones can not be had. */
+  /** Keys that are no longer fresh served a call, because new ones cannot be had. */
   readonly staleKeysServed: () => void
 }
 
@@ -26,7 +26,7 @@ export function createAuthMetrics(registry: Registry): AuthMetrics {
   })
   const stale = new Counter({
     name: 'web_idp_stale_keys_total',
-    help: 'Calls that were checked with keys older than ten minutes, because the provider was away.',
+    help: 'Calls that were checked with keys older than ten minutes, because the provider was unavailable.',
     registers,
   })
   for (const result of ['ok', 'error']) fetches.inc({ result }, 0)

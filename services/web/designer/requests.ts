@@ -54,7 +54,7 @@ function describe({ type, expected, received, message }: v.BaseIssue<unknown>): 
   return received === 'undefined' ? 'is required' : 'must be a JSON object'
 }
 
-/** A number of the path. Raises `not_found` for what can not be one. */
+/** A number of the path. Raises `not_found` for what cannot be one. */
 export function readNumber(c: Context, name: string): number {
   const text = c.req.param(name) ?? ''
   const number = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Infinity

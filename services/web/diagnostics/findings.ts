@@ -54,7 +54,7 @@ export function isTimeout(thrown: unknown): boolean {
   return /^(Timeout|Abort)Error$/.test(thrown.name) || TIMEOUTS.has(codeOf(thrown))
 }
 
-/** What was thrown, as a text, whatever it is: values exist that can not even be made a string. */
+/** What was thrown, as a text, whatever it is: values exist that cannot even be made a string. */
 export function textOf(thrown: unknown): string {
   try {
     const text = thrown instanceof Error ? errorText(thrown) : String(thrown)

@@ -104,7 +104,7 @@ function alarm(ms: number): { rings: Promise<undefined>; cancel: () => void } {
   return { rings, cancel: () => clearTimeout(timer) }
 }
 
-/** The outcome of a call that can not be aborted, or the signal's reason as soon as that aborts. */
+/** The outcome of a call that cannot be aborted, or the signal's reason as soon as that aborts. */
 export async function orAbort<Result>(
   signal: AbortSignal,
   call: PromiseLike<Result>,

@@ -44,7 +44,7 @@ export type Reach =
 export interface ConnectionTest {
   readonly credentials: Credentials
   readonly reach: Reach
-  /** Where crews call it; undefined: it does not answer as OpenAI does, and crews can not use it. */
+  /** Where crews call it; undefined: it does not answer as OpenAI does, and crews cannot use it. */
   readonly chatUrl: string | undefined
 }
 

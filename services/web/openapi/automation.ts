@@ -66,14 +66,14 @@ const inputs = {
 const stop = {
   operationId: 'stop',
   tags: ['Automations'],
-  description: 'A run that is over stays as it is.',
+  description: 'A run that has ended stays as it is.',
   summary: 'Stop a run that is not over; stopping it again is no error',
   parameters: [kickoffId],
   responses: {
     '200': json('The run is stopped.', 'Stopped'),
     ...COMMON,
     ...NO_KICKOFF,
-    '409': problem('The run is over.'),
+    '409': problem('The run has ended.'),
   },
 }
 

@@ -85,7 +85,7 @@ async function stopRun(sql: Database, automation: Deployment, kickoffId: string)
   if (await stopExecution(sql, execution.id)) return execution.id
   const over = await findExecution(sql, automation.id, execution.id)
   if (over?.status === 'stopped') return over.id
-  throw new AppError('conflict', 'The execution is over; nothing is left to stop.', {
+  throw new AppError('conflict', 'The execution has already ended; there is nothing to stop.', {
     details: { status: over?.status },
   })
 }

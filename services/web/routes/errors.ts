@@ -37,7 +37,7 @@ export function answerError({ log, config }: WebDeps): ErrorHandler<WebApp> {
 function databaseAway(cause: unknown): AppError {
   return new AppError(
     'unavailable',
-    'The platform can not reach its database right now. Try again.',
+    'The platform cannot reach its database right now. Try again.',
     {
       headers: { 'retry-after': '5' },
       cause,

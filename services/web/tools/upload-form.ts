@@ -112,4 +112,4 @@ function refuse(thrown: unknown): never {
 }
 
 const malformed = (why: string): AppError =>
-  new AppError('invalid_request', `The upload can not be read: ${why}.`)
+  new AppError('invalid_request', `The upload cannot be read: ${why}.`)

@@ -85,7 +85,7 @@ function reachFinding(reach: Reach): Html {
 
 const WHY_NOT_ASKED = {
   platform_address:
-    'The variables of the platform lead to an address of its own, which is not asked. The first execution shows whether it answers.',
+    'The variables of the platform name a private address, which is not tested. The first execution shows whether it answers.',
   unknown: 'The public address of this provider is not known. Enter a base URL.',
 } as const
 

@@ -19,11 +19,11 @@ export function passwordPage({ session, problem }: PasswordPage): Html {
     html`<div class="page-head">
         <div>
           <h1>Password</h1>
-          <p class="hint">Of ${session.user.email}. Your other sessions end when it changes.</p>
+          <p class="hint">For ${session.user.email}. Changing it ends your other sessions.</p>
         </div>
       </div>
       ${problemBox(problem)}
-      <section class="card" aria-label="Change the password">
+      <section class="card narrow" aria-label="Change the password">
         <form method="post" action="${PASSWORD_PATH}" class="stack">
           ${csrfField(session.csrfToken)}
           <input
@@ -34,9 +34,9 @@ export function passwordPage({ session, problem }: PasswordPage): Html {
           />
           ${field('Current password', 'current', 'current-password')}
           ${field('New password', 'next', 'new-password')}
-          <p class="field-hint">At least ${PASSWORD_MIN_LENGTH} characters.</p>
+          <p class="hint under">At least ${PASSWORD_MIN_LENGTH} characters.</p>
           ${field('New password again', 'again', 'new-password')}
-          <button class="button primary">Change the password</button>
+          <div><button class="button primary">Change password</button></div>
         </form>
       </section>`,
   )

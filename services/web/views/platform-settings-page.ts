@@ -17,8 +17,8 @@ export interface PlatformSettingsPage {
 
 const TEXTS: Readonly<Record<FeatureFlag, { readonly title: string; readonly text: string }>> = {
   k8s_namespace_isolation: {
-    title: 'Namespace for each organization',
-    text: 'Crews of an organization run in a Kubernetes namespace of their own. Install the crews again after a change: until then the health report finds them missing. The chart sets this flag for the whole platform from crews.namespaceIsolation, which also grants the rights, each time it installs the crews.',
+    title: 'A namespace for each organization',
+    text: 'The crews of each organization run in a Kubernetes namespace of their own. After a change install the crews again; until then the health report finds them missing. Each time the chart installs the crews, it sets this flag for the whole platform to the value crews.namespaceIsolation, which also grants the rights that this takes.',
   },
 }
 
@@ -93,7 +93,7 @@ const flagForm = (session: Session, name: FeatureFlag, isOn: boolean): Html =>
       />
     </label>
     <p class="hint under" id="${name}-hint">
-      The name of one organization; empty for all that have no setting of their own.
+      The name of one organization, or empty for all without a setting of their own.
     </p>
     <div><button class="button primary">Save</button></div>
   </form>`

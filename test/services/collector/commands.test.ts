@@ -69,7 +69,7 @@ describe('the commands of the collector', () => {
     it('ends with 3 when nothing answers, or the command line is wrong', async () => {
       const url = `http://127.0.0.1:${await freePort()}`
       const cases: [string[], Record<string, string>, RegExp][] = [
-        [['--url', url], withSecret, /can not be reached: .*ECONNREFUSED/],
+        [['--url', url], withSecret, /cannot be reached: .*ECONNREFUSED/],
         [['--url', 'collector:8080'], withSecret, /--url must be an absolute http/],
         [[], withSecret, /--url is required/],
         [['--url', url], {}, /COLLECTOR_JWT_SECRET is not set/],

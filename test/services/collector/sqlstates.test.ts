@@ -38,7 +38,7 @@ describe('a database that refuses to write for now (SPEC 1.5)', () => {
     ['XX000', 'it is at a loss'],
     ['42501', 'a permission is missing'],
   ])('keeps the spans and tries again: %s, %s', async (sqlstate) => {
-    // For the whole class of failures that can not be brought about here.
+    // For the whole class of failures that cannot be brought about here.
     await harness.sql.unsafe(`
       create or replace function refuse() returns trigger language plpgsql as $$
       begin raise exception 'not now' using errcode = '${sqlstate}'; end $$;

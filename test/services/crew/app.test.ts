@@ -253,7 +253,7 @@ describe('a crew’s run (SPEC 1)', () => {
     expect(model.requests[0]?.headers.authorization).toBe(`Bearer ${KEY}`)
   })
 
-  it('replaces what PostgreSQL can not store', async () => {
+  it('replaces what PostgreSQL cannot store', async () => {
     model.play(says('a\u0000b\ud800c'))
     const events = await eventsOf(await kickoff())
     expect(events.at(-1)).toMatchObject({ output: 'a\ufffdb\ufffdc' })

@@ -34,7 +34,7 @@ describe('the start of a crew', () => {
   it.each([
     ['no definition', () => ({}), 'neither set'],
     ['two definitions', () => ({ CREW_DEFINITION: json, CREW_DEFINITION_FILE: file }), 'both set'],
-    ['broken JSON', () => ({ CREW_DEFINITION: '{' }), 'CREW_DEFINITION can not be used'],
+    ['broken JSON', () => ({ CREW_DEFINITION: '{' }), 'CREW_DEFINITION cannot be used'],
     ['no crew', () => ({ CREW_DEFINITION: '{}' }), 'The crew definition is not valid'],
     ['no file', () => ({ CREW_DEFINITION_FILE: join(directory, 'no') }), 'ENOENT'],
     ['a short token', () => ({ CREW_DEFINITION: json, CREW_TOKEN: 'x' }), 'at least 32'],

@@ -89,10 +89,10 @@ describe('the embedded PostgreSQL', () => {
     await first.stop()
   })
 
-  it('says that the data can not be used', async () => {
+  it('says that the data cannot be used', async () => {
     await (await start()).stop()
     await truncate(join(directory, 'global/pg_control'), 100)
-    await expect(start()).rejects.toThrow(`the data in ${directory} can not be used`)
+    await expect(start()).rejects.toThrow(`the data in ${directory} cannot be used`)
   })
 
   it('takes over from a program that was killed and left its server behind', async () => {

@@ -176,7 +176,7 @@ describe('the callback', () => {
 
   it.each<[string, (query: URLSearchParams) => void]>([
     ['an unknown state', (query) => query.set('state', 'A'.repeat(43))],
-    ['a state that can not be one', (query) => query.set('state', "'; drop table x")],
+    ['a state that cannot be one', (query) => query.set('state', "'; drop table x")],
     ['no state', (query) => query.delete('state')],
     ['two states', (query) => query.append('state', 'x')],
     ['no code', (query) => query.delete('code')],

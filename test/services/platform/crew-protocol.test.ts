@@ -20,7 +20,7 @@ describe('the protocol between workers and crews', () => {
     },
   )
 
-  it('replaces what PostgreSQL can not store, and leaves pairs of surrogates alone', () => {
+  it('replaces what PostgreSQL cannot store, and leaves pairs of surrogates alone', () => {
     const error = { code: 'x', message: 'NUL \u0000, half \ud83d, whole 🐋' }
     expect(parseCrewEvent(JSON.stringify({ type: 'failed', at, error }))).toMatchObject({
       error: { message: 'NUL \ufffd, half \ufffd, whole 🐋' },

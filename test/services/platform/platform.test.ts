@@ -131,7 +131,7 @@ describe('deployments', () => {
     }
   })
 
-  it("can not run another organization's project", async () => {
+  it("cannot run another organization's project", async () => {
     const theirs = await seedCrew(sql, { organization: 'Theirs', slug: 'theirs' })
     const { id: organizationId } = await ensureOrganization(sql, { name: 'Ours' })
     const stolen = ensureDeployment(sql, {
@@ -219,7 +219,7 @@ describe('executions', () => {
     ])
   })
 
-  it('can not be in two states at once', async () => {
+  it('cannot be in two states at once', async () => {
     const { id: deploymentId } = await seedCrew(sql, { organization: 'States', slug: 'states' })
     const id = await kickoff(sql, { deploymentId, inputs: {} })
     for (const half of [

@@ -204,7 +204,7 @@ describe('waitForDatabase', () => {
 })
 
 describe('isDatabaseAway', () => {
-  it('tells a database that can not be reached from a statement that is wrong', async () => {
+  it('tells a database that cannot be reached from a statement that is wrong', async () => {
     const address = parseAddress(`postgres://nobody@127.0.0.1:${await freePort()}/nothing`)
     const away = connectDatabase(address, { name: 'test' })
     expect(isDatabaseAway(await away`select 1`.catch((thrown: unknown) => thrown))).toBe(true)

@@ -41,7 +41,7 @@ describe('strict JSON (SPEC 5.2)', () => {
     '{"":1,"":2}',
     '{"é":1,"\\u00e9":2}',
   ])('refuses %s: a member is there twice', (text) => {
-    expect(problemOf(text)).toBe('It can not be accepted: a member is there twice.')
+    expect(problemOf(text)).toBe('It cannot be accepted: a member is there twice.')
   })
 
   it('refuses any member that is written once more', () => {
@@ -66,7 +66,7 @@ describe('strict JSON (SPEC 5.2)', () => {
     expect(problemOf(nested(32, ARRAY, '{}'))).toContain('nested deeper')
   })
 
-  it('refuses numbers out of range, and what PostgreSQL can not hold', () => {
+  it('refuses numbers out of range, and what PostgreSQL cannot hold', () => {
     for (const text of ['1e400', '[-1e400]', '{"a":[{"b":1E999}]}'])
       expect(problemOf(text)).toContain('a number is out of range')
     expect(problemOf('{"a":"\\u0000"}')).toContain('U+0000')

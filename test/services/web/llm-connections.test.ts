@@ -245,7 +245,7 @@ describe('testing an LLM connection', () => {
     await server.stop()
   })
 
-  it('tells that the provider can not be reached, in time', async () => {
+  it('tells that the provider cannot be reached, in time', async () => {
     const path = await create({ provider: 'groq' })
     const refusing = await closed()
     providerUrls = { groq: refusing.url }
@@ -293,7 +293,7 @@ describe('testing an LLM connection', () => {
     await server.close()
   })
 
-  it('says when crews can not call a provider at all', async () => {
+  it('says when crews cannot call a provider at all', async () => {
     const path = await create({ provider: 'replicate' })
     const refusing = await closed()
     providerUrls = { replicate: refusing.url }

@@ -240,11 +240,11 @@ describe('hostile callbacks', () => {
     const visitor = world.browse()
     const url = new URL(await visitor.answer())
     url.searchParams.delete('state')
-    await refusedAs(await visitor.go(url.href), 'not_begun_here', 'Begin again.')
+    await refusedAs(await visitor.go(url.href), 'not_begun_here', 'Start again.')
     const foreign = await world.browse().answer()
     const victim = world.browse()
     await victim.begin()
-    await refusedAs(await victim.go(foreign), 'not_begun_here', 'not begun in this browser')
+    await refusedAs(await victim.go(foreign), 'not_begun_here', 'not started in this browser')
     expect(world.idp.count('/token')).toBe(before)
   })
 
@@ -256,7 +256,7 @@ describe('hostile callbacks', () => {
     await world.sql`delete from sessions`
     for (const [name, value] of kept) visitor.cookies.set(name, value)
     const before = world.idp.count('/token')
-    await refusedAs(await visitor.go(callback), 'used_before', 'was used already')
+    await refusedAs(await visitor.go(callback), 'used_before', 'was already used')
     expect(world.idp.count('/token')).toBe(before)
   })
 
@@ -274,17 +274,17 @@ describe('hostile callbacks', () => {
     const asked = new URL(await visitor.begin())
     asked.searchParams.set('nonce', 'of-another-sign-in')
     const callback = await world.idp.authorize(asked.href)
-    await refusedAs(await visitor.go(callback), 'bad_answer', 'can not be used')
+    await refusedAs(await visitor.go(callback), 'bad_answer', 'cannot be used')
   })
 
   it('with another issuer, or none from a provider that names itself, are refused (RFC 9207)', async () => {
     const visitor = world.browse()
     const wrong = new URL(await visitor.answer())
     wrong.searchParams.set('iss', 'https://evil.test')
-    await refusedAs(await visitor.go(wrong.href), 'bad_answer', 'can not be used')
+    await refusedAs(await visitor.go(wrong.href), 'bad_answer', 'cannot be used')
     const silent = new URL(await visitor.answer())
     silent.searchParams.delete('iss')
-    await refusedAs(await visitor.go(silent.href), 'bad_answer', 'can not be used')
+    await refusedAs(await visitor.go(silent.href), 'bad_answer', 'cannot be used')
   })
 
   it('with an error say so, escaped and cut, and only to whom they are meant for', async () => {
@@ -325,7 +325,7 @@ describe('hostile callbacks', () => {
       const visitor = world.browse()
       const url = new URL(await visitor.answer())
       change(url.searchParams)
-      await refusedAs(await visitor.go(url.href), 'bad_callback', 'not complete')
+      await refusedAs(await visitor.go(url.href), 'bad_callback', 'incomplete answer')
     }
   })
 
@@ -334,7 +334,7 @@ describe('hostile callbacks', () => {
     const callback = await visitor.answer()
     const [name = '', value = ''] = [...visitor.cookies][0] ?? []
     visitor.cookies.set(name, `${value.slice(0, -4)}AAAA`)
-    await refusedAs(await visitor.go(callback), 'not_begun_here', 'Begin again.')
+    await refusedAs(await visitor.go(callback), 'not_begun_here', 'Start again.')
   })
 
   it('that only look are no sign-in: HEAD begins none and uses none up', async () => {
@@ -377,7 +377,7 @@ describe('signing out', () => {
     expect(page).toContain('http-equiv="refresh"')
   })
 
-  it('keeps the ID token where the database alone can not read it', async () => {
+  it('keeps the ID token where the database alone cannot read it', async () => {
     const visitor = world.browse()
     await visitor.signIn()
     const [row] = await world.sql<{ sealedIdToken: string }[]>`select sealed_id_token from sessions`

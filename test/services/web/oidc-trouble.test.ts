@@ -105,7 +105,7 @@ describe('a provider that is away when a sign-in begins', () => {
   })
 })
 
-describe('a provider that is set up wrongly', () => {
+describe('a provider that is misconfigured', () => {
   it('with another issuer in its document is not believed', async () => {
     const document = (await (await fetch(world.idp.issuer + DISCOVERY)).json()) as object
     for (const issuer of [
@@ -115,9 +115,7 @@ describe('a provider that is set up wrongly', () => {
       world.idp.intercept(DISCOVERY, json({ ...document, issuer }))
       const response = await fresh().request('/sign-in/start')
       expect(response.status).toBe(502)
-      expect(await pageText(response)).toContain(
-        `it calls itself ${issuer}, and OIDC_ISSUER_URL is`,
-      )
+      expect(await pageText(response)).toContain(`its issuer is ${issuer}, but OIDC_ISSUER_URL is`)
     }
   })
 
@@ -134,7 +132,7 @@ describe('a provider that is set up wrongly', () => {
     world.idp.intercept('/token', json({ error: 'invalid_client' }, 401))
     const response = await visitor.go(callback)
     expect(response.status).toBe(502)
-    expect(await pageText(response)).toContain('OIDC_CLIENT_ID or OIDC_CLIENT_SECRET is not right')
+    expect(await pageText(response)).toContain('OIDC_CLIENT_ID or OIDC_CLIENT_SECRET is wrong')
   })
 })
 

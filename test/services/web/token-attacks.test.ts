@@ -407,7 +407,7 @@ describe('hostile tokens (SPEC 5.2, 5.3, 7)', () => {
     })
   })
 
-  it('J16 settings without an issuer or an audience can not be stored', async () => {
+  it('J16 settings without an issuer or an audience cannot be stored', async () => {
     for (const changes of [{ audiences: [] }, { audiences: [''] }, { issuer: '' }]) {
       const settings = settingsFor(at.idp.issuer, changes)
       await expect(configure(at.world, at.acme, settings)).rejects.toThrow(/check constraint/)

@@ -59,7 +59,7 @@ describe('the loop of a worker', () => {
     await loop.stop(1000)
   })
 
-  it('goes on when the queue can not be read, and when a run raises', async () => {
+  it('goes on when the queue cannot be read, and when a run raises', async () => {
     let looks = 0
     const loop = loopWith({
       pollMs: 1,

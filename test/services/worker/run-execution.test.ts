@@ -211,7 +211,7 @@ describe('a run whose organization has an LLM connection for its model', () => {
     expect(model.requests[2]?.headers.authorization).toBeUndefined()
   })
 
-  it('ends with what to do when the connection can not be used', async () => {
+  it('ends with what to do when the connection cannot be used', async () => {
     const { organizationId } = platform.deployment
     const connection = await connect(organizationId, { provider: 'groq', baseUrl: null })
     expect(await failureOf()).toMatchObject({

@@ -72,7 +72,7 @@ export const claimRules: readonly Rule[] = [
   },
 ]
 
-/** Dates that can not be read fail the rule before; here they fail again, never pass. */
+/** Dates that cannot be read fail the rule before; here they fail again, never pass. */
 function withDates(check: (dates: Dates, facts: Facts) => Reason | undefined): Rule['check'] {
   return (facts) => (facts.dates ? check(facts.dates, facts) : 'malformed_date')
 }

@@ -96,5 +96,5 @@ async function explainSignature(
 const WORDS: Partial<Record<Reason, string>> = {
   unknown_key: 'no such key is published',
   bad_signature: 'does not fit the key',
-  idp_unavailable: 'not checked: the keys can not be fetched',
+  idp_unavailable: 'not checked: the keys cannot be fetched',
 }

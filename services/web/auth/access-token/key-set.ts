@@ -12,7 +12,7 @@ const FAILING_MS = 30_000
 
 export interface KeySetOptions {
   readonly fetch: () => Promise<readonly JWK[]>
-  /** How long keys may serve after they are no longer fresh, while new ones can not be had. */
+  /** How long keys may serve after they are no longer fresh, while new ones cannot be had. */
   readonly staleMs: number
   /** Keys that are no longer fresh serve. */
   readonly onStale: () => void

@@ -47,7 +47,7 @@ export function createKeyStore(options: KeyStoreOptions): KeyStore {
         metrics?.keysFetched('ok')
         return keys
       } catch (thrown) {
-        log.warn({ ...facts, reason: toAppError(thrown).message }, 'keys can not be fetched')
+        log.warn({ ...facts, reason: toAppError(thrown).message }, 'keys cannot be fetched')
         metrics?.keysFetched('error')
         throw thrown
       }

@@ -6,7 +6,7 @@ import type { Asker, GuardProblem, OutgoingGuard, Pinned } from '../../../shared
 
 const DOCUMENT_BYTES_MAX = 256 * 1024
 
-/** Why a document of an identity provider can not be had. */
+/** Why a document of an identity provider cannot be had. */
 export type DocumentProblem =
   | GuardProblem
   | 'not_https'

@@ -32,7 +32,7 @@ const publicKey = v.intersect([
 
 /**
  * The keys of a JWK set (RFC 7517) that may check a signature. Private and symmetric keys, those for encryption, weak
- * ones and what can not be read are left out; undefined when it is no set, or one of more than 100 keys.
+ * ones and what cannot be read are left out; undefined when it is no set, or one of more than 100 keys.
  */
 export function vetKeys(document: Readonly<Record<string, unknown>>): readonly JWK[] | undefined {
   const { keys } = document

@@ -58,7 +58,7 @@ export async function openAttempt(
 const sessionKey = (token: string): Uint8Array =>
   createHash('sha256').update(`id token:${token}`).digest()
 
-/** Encrypts an ID token with a key that the session's cookie alone gives: the database can not read it. */
+/** Encrypts an ID token with a key that the session's cookie alone gives: the database cannot read it. */
 export function sealIdToken(idToken: string, sessionToken: string): Promise<string> {
   const plain = new TextEncoder().encode(idToken)
   return new CompactEncrypt(plain).setProtectedHeader(SEALED).encrypt(sessionKey(sessionToken))

@@ -27,7 +27,7 @@ export interface Vouched {
   readonly idToken: string
 }
 
-/** The identity provider of the platform. Every verb raises `unavailable` while it can not be reached. */
+/** The identity provider of the platform. Every verb raises `unavailable` while it cannot be reached. */
 export interface IdentityProvider {
   /** As people call it. */
   readonly name: string

@@ -13,7 +13,7 @@ type Rule = Pick<WebConfig, 'OIDC_ADMIN_CLAIM' | 'OIDC_ADMIN_VALUE'>
 /** What the platform keeps of a person. Raises `invalid_request` for a subject that is none. */
 export function readIdentity({ issuer, subject, claims }: Vouched, rule: Rule): Identity {
   if (!SUBJECT.test(subject)) {
-    const message = 'The identity provider names you in a way that can not be used (sub).'
+    const message = 'The identity provider names you in a way that cannot be used (sub).'
     throw signInError(['invalid_request', 'bad_subject'], message)
   }
   const email = readEmail(claims['email'])

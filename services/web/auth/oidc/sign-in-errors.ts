@@ -41,7 +41,7 @@ export function wrongIssuer(
 ): AppError {
   return signInError(
     ['bad_gateway', 'issuer_mismatch'],
-    `Signing in with ${name} is set up wrongly: it calls itself ${found.slice(0, 200)}, and OIDC_ISSUER_URL is ${issuer}. Tell your administrator.`,
+    `Signing in with ${name} is misconfigured: its issuer is ${found.slice(0, 200)}, but OIDC_ISSUER_URL is ${issuer}. Tell your administrator.`,
   )
 }
 
@@ -51,7 +51,7 @@ export function toSignInError(name: string, thrown: unknown): AppError {
   if (thrown instanceof client.AuthorizationResponseError) return notLetIn(name, thrown)
   if (thrown instanceof client.WWWAuthenticateChallengeError) return clientRefused(name)
   if (thrown instanceof client.ResponseBodyError) return refused(name, thrown)
-  if (!(thrown instanceof client.ClientError)) return badAnswer(name, 'it can not be read')
+  if (!(thrown instanceof client.ClientError)) return badAnswer(name, 'it cannot be read')
   if (thrown.cause instanceof AppError) return toSignInError(name, thrown.cause)
   return NO_ANSWER.test(thrown.code ?? '')
     ? away(`${name} gave no usable answer: ${thrown.message}.`)
@@ -71,7 +71,7 @@ function away(message: string): AppError {
 function badAnswer(name: string, reason: string): AppError {
   return signInError(
     ['invalid_request', 'bad_answer'],
-    `The answer of ${name} can not be used: ${reason}. Begin again.`,
+    `The answer of ${name} cannot be used: ${reason}. Start again.`,
   )
 }
 
@@ -92,7 +92,7 @@ function notLetIn(
 
 function refused(name: string, { error }: client.ResponseBodyError): AppError {
   if (error === 'invalid_grant') {
-    const message = `${name} did not accept its own answer: it is too old, or was used before. Begin again.`
+    const message = `${name} did not accept its own answer: it is too old, or was already used. Start again.`
     return signInError(['invalid_request', 'code_refused'], message)
   }
   if (/^(invalid_client|unauthorized_client)$/.test(error)) return clientRefused(name)
@@ -104,6 +104,6 @@ function refused(name: string, { error }: client.ResponseBodyError): AppError {
 function clientRefused(name: string): AppError {
   return signInError(
     ['bad_gateway', 'client_refused'],
-    `${name} refuses this platform: OIDC_CLIENT_ID or OIDC_CLIENT_SECRET is not right. Tell your administrator.`,
+    `${name} refuses this platform: OIDC_CLIENT_ID or OIDC_CLIENT_SECRET is wrong. Tell your administrator.`,
   )
 }

@@ -43,7 +43,7 @@ export async function completeSignIn(
   const attempt = requireOwnAnswer(callback)
   const { state } = attempt
   if (!(await useSignIn(sql, { state, lifetimeSeconds: ATTEMPT_SECONDS }))) {
-    const message = 'This answer of the identity provider was used already. Begin again.'
+    const message = 'This answer of the identity provider was already used. Start again.'
     throw signInError(['invalid_request', 'used_before'], message)
   }
   const answer = new URL(`${callbackUrl(config.PLATFORM_BASE_URL)}${search}`)
@@ -65,12 +65,12 @@ function requireOwnAnswer({ search, attempt }: Callback): Attempt {
   const query = new URLSearchParams(search)
   if (!attempt || !isSame(query.get('state') ?? '', attempt.state)) {
     const message =
-      'This sign-in was not begun in this browser, or more than ten minutes ago. Begin again.'
+      'This sign-in was not started in this browser, or more than ten minutes ago. Start again.'
     throw signInError(['invalid_request', 'not_begun_here'], message)
   }
   const names = [...query.keys()]
   const isOne = names.length === new Set(names).size && query.has('code') !== query.has('error')
   if (isOne && search.length <= QUERY_CHARACTERS_MAX) return attempt
-  const message = 'The identity provider sent an answer that is not complete. Begin again.'
+  const message = 'The identity provider sent an incomplete answer. Start again.'
   throw signInError(['invalid_request', 'bad_callback'], message)
 }

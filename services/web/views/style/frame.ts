@@ -70,7 +70,7 @@ main#main { padding: 32px clamp(16px, 3vw, 40px) 64px; max-width: 1240px; width:
 }
 .skip:focus { top: 12px; }
 
-.crumbs { display: flex; gap: 8px; margin-bottom: 8px; font-size: 13px; }
+.crumbs { display: flex; flex-wrap: wrap; gap: 2px 8px; margin-bottom: 8px; font-size: 13px; }
 .crumbs a { color: var(--soft); overflow-wrap: anywhere; }
 .crumbs a + a::before { content: "/"; margin-right: 8px; color: var(--line-strong); }
 

@@ -11,7 +11,7 @@ import type { Town } from './support/town.ts'
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'DELETE', 'PATCH', 'TRACE']
 const HEADER = `X-Platform-Debug-Token: ${TOKEN}`
 
-/** Served alike: a rule for one path in front of the platform can not be the protection. */
+/** Served alike: a rule for one path in front of the platform cannot be the protection. */
 const SAME_PATHS = [
   '/health/debug',
   '/health/debug?x=1',

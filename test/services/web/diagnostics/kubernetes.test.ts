@@ -243,7 +243,7 @@ describe('platform_pods', () => {
     expect(stub.calls.filter(({ path }) => path.includes('/pods'))).toEqual([])
   })
 
-  it('says what the cluster says of pods that it can not make', async () => {
+  it('says what the cluster says of pods that it cannot make', async () => {
     const conditions = [
       { type: 'Available', status: 'False', reason: 'MinimumReplicasUnavailable', message: 'none' },
       { type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated', message: 'fine' },
