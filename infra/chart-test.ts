@@ -28,7 +28,9 @@ spec:
   {{- end }}
   securityContext:
     runAsNonRoot: true
+    {{- if not .Values.global.openshift }}
     runAsUser: 1000
+    {{- end }}
     seccompProfile:
       type: RuntimeDefault
   containers:

@@ -159,6 +159,21 @@ your own lets more through.
 Every pod passes "restricted" but that of BuildKit: rootless builds need \`newuidmap\`, which is setuid, and mounts, which the
 default seccomp and AppArmor profiles forbid. Run it in a namespace without enforcement, or set \`buildkit.enabled\` to false.
 
+## OpenShift
+
+    global:
+      openshift: true
+    buildkit:
+      enabled: false
+
+No pod then names a user or a group, the crews' pods and that of \`helm test\` included, and the security context constraints
+\`restricted-v2\` assign them. Everything else stays: no root, no capabilities, a read-only image, the default seccomp profile.
+On other clusters leave it off: the image of PostgreSQL would start as root and be refused.
+
+PostgreSQL must own its data directory, which it makes at the first start, so the range of ids of the namespace must stay the
+same. An existing volume belongs to user 999: change over with a dump and a new volume. For production take a PostgreSQL outside
+the chart (\`postgres.enabled: false\`) or an operator's.
+
 ## Values
 
 Unknown keys are refused. Whole numbers are accepted where digits are asked for.

@@ -28,6 +28,10 @@ export const schema = {
           key: type.dataKey('ca.crt', 'Key in the Secret or ConfigMap.'),
         },
       ),
+      openshift: boolean(
+        false,
+        'Name no user and no group in any pod, crews included, so that the security context constraints of OpenShift (`restricted-v2`) assign them. Needs `buildkit.enabled: false`.',
+      ),
     }),
     open: true,
   },

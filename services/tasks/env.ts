@@ -67,6 +67,8 @@ export const clusterCrewEnv = v.object({
   CREW_IMAGE_PULL_SECRET: optional(text()),
   /** Certificate authorities in PEM that crews trust beside the public ones. */
   CREW_CA_FILE: optional(text()),
+  /** The cluster assigns users and groups to pods, as OpenShift does; crews have user 1000 otherwise. */
+  CREW_ARBITRARY_USER: optional(flag()),
   /** The model of the crews. */
   OPENAI_BASE_URL: optional(httpUrl()),
   OPENAI_API_KEY: optional(text()),
