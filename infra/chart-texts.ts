@@ -128,8 +128,18 @@ owner and with the name of the IAM user:
 Traces may have a server of their own, \`collector.database.host\`: for isolation, backups of their own, or high volume.
 In the chart's own PostgreSQL they take half of the volume at the most, unless \`collector.config.maxStorageBytes\` says more.
 
-Change \`secrets.revision\` after you have changed a Secret by hand, or the content of \`secrets.existingSecret\`: the pods that
-read it restart. With plain manifests \`kubectl -n platform rollout restart deployment\` does the same.
+## Changed secrets
+
+Edit \`<release>-secrets\`, or give the Secret \`secrets.existingSecret\` other content: the bootstrap Job of the next upgrade (with
+Argo CD of the next sync) sees it and restarts what reads it, PostgreSQL only for another \`DB_PASSWORD\` or \`SECRET_KEY_BASE\`.
+It notes a hash in the annotation \`platform/secrets-hash\` of each workload; what was edited before the first such note is not
+seen. The Job reads your own Secret by its name, once, and never writes it; with \`rbac.create: false\` there is no such Job.
+
+Without an upgrade, with plain manifests, and for the Secrets in \`envFromSecrets\`:
+
+    kubectl -n platform rollout restart statefulset,deployment -l app.kubernetes.io/instance=platform
+
+or change \`secrets.revision\`, which is written on the pods that read secrets.
 
 ## Network
 
