@@ -7,6 +7,7 @@ metadata:
     app.kubernetes.io/name: platform
     app.kubernetes.io/instance: {{ .Release.Name | quote }}
     app.kubernetes.io/component: test
+    {{- include "platform.labels" . | nindent 4 }}
   annotations:
     helm.sh/hook: test
     helm.sh/hook-delete-policy: before-hook-creation

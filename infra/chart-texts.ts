@@ -1,9 +1,18 @@
 import { valuesTable } from './template/values-files.ts'
 import type { ChartMetadata } from './template/chart.ts'
+import { ICON } from './icon.ts'
 import { schema } from './values.ts'
 import packageJson from '../package.json' with { type: 'json' }
 
-/** `Chart.yaml`. The chart has a version of its own; the application's is that of the package. */
+/** The changes of this version of the chart that its users have to know, for catalogues. */
+const CHANGES = [
+  'global.openshift leaves users and groups of all pods to the cluster',
+  'Each upgrade restarts what reads a Secret that was edited by hand',
+  'Crews run in a namespace of their own',
+  'Resources take any quantity; values that an API server would refuse are refused',
+]
+
+/** `Chart.yaml`, without an address: the repository has none to name. The chart has a version of its own; the application's is that of the package. */
 export const chartMetadata: ChartMetadata = {
   name: 'platform',
   description: 'Self-hosted platform for AI automations, with its trace collector',
@@ -11,6 +20,14 @@ export const chartMetadata: ChartMetadata = {
   appVersion: packageJson.version,
   // Sidecars that start before the init containers (1.29), and AppArmor profiles as a field (1.30).
   kubeVersion: '>=1.30.0-0',
+  icon: `data:image/svg+xml;base64,${Buffer.from(ICON).toString('base64')}`,
+  keywords: ['ai', 'automation', 'agents', 'crews', 'opentelemetry', 'tracing'],
+  maintainers: [{ name: 'The crew-platform authors' }],
+  annotations: {
+    'artifacthub.io/category': 'ai-machine-learning',
+    'artifacthub.io/license': packageJson.license,
+    'artifacthub.io/changes': CHANGES.map((change) => `- ${JSON.stringify(change)}\n`).join(''),
+  },
 }
 
 /** What Helm prints after an install. */
@@ -79,7 +96,8 @@ ${chartMetadata.description}.
 
     helm install platform ./chart --set envVars.PLATFORM_BASE_URL=https://platform.example.com
 
-The chart and the plain manifests beside it are rendered from the same source and are equal for every set of values.
+The chart and the plain manifests beside it are rendered from the same source and are equal for every set of values, but for
+the label \`app.kubernetes.io/managed-by\`, which is \`Helm\` here and \`kubectl\` there.
 Secrets are generated in the cluster by a Job on the first install, kept over upgrades, and never part of a template. The
 Secret \`<release>-secrets\` stays when the release is uninstalled, as does the volume of PostgreSQL.
 

@@ -142,7 +142,12 @@ describe("the crews' Job", () => {
     const context = contextOf([overrides], RELEASE)
     const next = {
       ...context,
-      Release: { Name: RELEASE.name, Namespace: RELEASE.namespace, Revision: revision },
+      Release: {
+        Name: RELEASE.name,
+        Namespace: RELEASE.namespace,
+        Service: 'Helm',
+        Revision: revision,
+      },
     }
     return chartObjects(next).find(
       ({ kind, metadata }) => kind === 'Job' && metadata.name.startsWith('demo-crews-'),

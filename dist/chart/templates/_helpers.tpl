@@ -198,7 +198,9 @@ app.kubernetes.io/component: internal-registry
 
 {{- define "platform.labels" -}}
 app.kubernetes.io/part-of: platform
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | quote }}
 {{- end }}
 
 {{- define "platform.network.selectorLabels" -}}
