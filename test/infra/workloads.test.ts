@@ -113,6 +113,18 @@ describe('the registry', () => {
   })
 })
 
+describe('the Jobs', () => {
+  it('wait for an image that comes late, and give up on a program that keeps failing', () => {
+    const jobs = manifests().filter(({ kind }) => kind === 'Job')
+    expect(jobs).toHaveLength(3)
+    for (const { spec } of jobs) {
+      expect(spec).not.toHaveProperty('activeDeadlineSeconds')
+      expect(spec.backoffLimit).toBe(10)
+      expect(spec.template.spec.restartPolicy).toBe('OnFailure')
+    }
+  })
+})
+
 describe('the set-up Job', () => {
   const nameWith = (overrides: ValuesOverrides): string =>
     manifests(overrides).find(
