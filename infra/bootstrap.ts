@@ -13,17 +13,24 @@ import { keptSecret, overridesSecret, platformSecret } from './kit/secret-keys.t
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
 import { beforeBootstrap } from './secrets.ts'
-import { any, isSet, not, revision, text } from './template/operators.ts'
+import type { Val } from './template/expression.ts'
+import { any, isSet, not, orElse, pick, revision, text } from './template/operators.ts'
 import { create, home } from './kit/create.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { collector, dbProxy, envVars, oauth, rbac } = values
-const { existingSecret: _, revision: __, ...overrides } = values.secrets
+const { collector, dbProxy, envVars, oauth, postgres, rbac } = values
+const { existingSecret, revision: _, ...overrides } = values.secrets
+
+/** Whether the operator brings the Secret; nothing then writes it. */
+const isForeign = isSet(existingSecret)
+
+/** Without the right to read the operator's Secret, there is nothing to do with it. */
+export const isBootstrapNeeded = any(not(isForeign), rbac.create)
 
 /**
- * Fills the keys that the platform's Secret lacks, once for each change of the install. Pods that come before it wait for their
- * keys.
+ * Fills the keys that the platform's Secret lacks, once for each change of the install, and restarts what reads it when it has
+ * changed; a Secret of the operator's own is only read. Pods that come before it wait for their keys.
  */
 export class Bootstrap extends Construct {
   constructor(scope: Construct, id: string) {
@@ -53,25 +60,11 @@ class SecretAccess extends Construct {
     create(this, k8s.KubeRole, {
       metadata,
       rules: [
-        {
-          apiGroups: [''],
-          resources: ['secrets'],
-          resourceNames: [platformSecret],
-          verbs: ['get', 'patch'],
-        },
-        {
-          apiGroups: [''],
-          resources: ['secrets'],
-          resourceNames: [overridesSecret],
-          verbs: ['get'],
-        },
-        {
-          apiGroups: [''],
-          resources: ['secrets'],
-          resourceNames: [keptSecret],
-          // An apply names what it creates, so that even this right ends at the name.
-          verbs: ['get', 'create', 'patch'],
-        },
+        when<k8s.PolicyRule>(isForeign, toSecret(existingSecret, ['get'])),
+        when<k8s.PolicyRule>(not(isForeign), toSecret(platformSecret, ['get', 'patch'])),
+        when<k8s.PolicyRule>(not(isForeign), toSecret(overridesSecret, ['get'])),
+        // An apply names what it creates, so that even this right ends at the name.
+        when<k8s.PolicyRule>(not(isForeign), toSecret(keptSecret, ['get', 'create', 'patch'])),
         {
           apiGroups: ['apps'],
           resources: ['deployments'],
@@ -81,8 +74,14 @@ class SecretAccess extends Construct {
             when<string>(oauth.enabled, nameOf('oauth')),
             when<string>(collector.enabled, nameOf('collector')),
           ],
-          verbs: ['patch'],
+          verbs: ['get', 'patch'],
         },
+        when<k8s.PolicyRule>(postgres.enabled, {
+          apiGroups: ['apps'],
+          resources: ['statefulsets'],
+          resourceNames: [nameOf('postgres')],
+          verbs: ['get', 'patch'],
+        }),
       ],
     })
     create(this, k8s.KubeRoleBinding, {
@@ -93,6 +92,13 @@ class SecretAccess extends Construct {
   }
 }
 
+const toSecret = (name: Val<string>, verbs: readonly string[]) => ({
+  apiGroups: [''],
+  resources: ['secrets'],
+  resourceNames: [name],
+  verbs,
+})
+
 const pod = () => ({
   automountServiceAccountToken: true,
   imagePullSecrets: pullSecretOf(platformImage),
@@ -102,11 +108,15 @@ const pod = () => ({
     {
       name: 'bootstrap',
       ...runs(platformImage),
-      command: ['node', 'build/tasks/main.js', 'secrets:bootstrap'],
+      command: [
+        'node',
+        'build/tasks/main.js',
+        pick(isForeign, 'secrets:follow', 'secrets:bootstrap'),
+      ],
       env: env<BootstrapEnv>({
         LOG_LEVEL: envVars.LOG_LEVEL,
         POD_NAMESPACE: podField('metadata.namespace'),
-        PLATFORM_SECRET: platformSecret,
+        PLATFORM_SECRET: orElse(existingSecret, platformSecret),
         PLATFORM_SECRET_KEPT: keptSecret,
         PLATFORM_SECRET_OVERRIDES: setWhen(
           any(...Object.values(overrides).map(isSet)),
@@ -123,6 +133,7 @@ const pod = () => ({
           oauth.enabled,
           nameOf('oauth'),
         )}${also(collector.enabled, nameOf('collector'))}`,
+        RESTART_POSTGRES: setWhen(postgres.enabled, nameOf('postgres')),
       }),
       resources: initResources,
       volumeMounts: [caMount],

@@ -7,6 +7,7 @@ metadata:
     app.kubernetes.io/name: platform
     app.kubernetes.io/instance: {{ .Release.Name | quote }}
     app.kubernetes.io/component: test
+    {{- include "platform.labels" . | nindent 4 }}
   annotations:
     helm.sh/hook: test
     helm.sh/hook-delete-policy: before-hook-creation
@@ -28,7 +29,9 @@ spec:
   {{- end }}
   securityContext:
     runAsNonRoot: true
+    {{- if not .Values.global.openshift }}
     runAsUser: 1000
+    {{- end }}
     seccompProfile:
       type: RuntimeDefault
   containers:

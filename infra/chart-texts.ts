@@ -1,9 +1,18 @@
 import { valuesTable } from './template/values-files.ts'
 import type { ChartMetadata } from './template/chart.ts'
+import { ICON } from './icon.ts'
 import { schema } from './values.ts'
 import packageJson from '../package.json' with { type: 'json' }
 
-/** `Chart.yaml`. The chart has a version of its own; the application's is that of the package. */
+/** The changes of this version of the chart that its users have to know, for catalogues. */
+const CHANGES = [
+  'global.openshift leaves users and groups of all pods to the cluster',
+  'Each upgrade restarts what reads a Secret that was edited by hand',
+  'Crews run in a namespace of their own',
+  'Resources take any quantity; values that an API server would refuse are refused',
+]
+
+/** `Chart.yaml`, without an address: the repository has none to name. The chart has a version of its own; the application's is that of the package. */
 export const chartMetadata: ChartMetadata = {
   name: 'platform',
   description: 'Self-hosted platform for AI automations, with its trace collector',
@@ -11,6 +20,14 @@ export const chartMetadata: ChartMetadata = {
   appVersion: packageJson.version,
   // Sidecars that start before the init containers (1.29), and AppArmor profiles as a field (1.30).
   kubeVersion: '>=1.30.0-0',
+  icon: `data:image/svg+xml;base64,${Buffer.from(ICON).toString('base64')}`,
+  keywords: ['ai', 'automation', 'agents', 'crews', 'opentelemetry', 'tracing'],
+  maintainers: [{ name: 'The crew-platform authors' }],
+  annotations: {
+    'artifacthub.io/category': 'ai-machine-learning',
+    'artifacthub.io/license': packageJson.license,
+    'artifacthub.io/changes': CHANGES.map((change) => `- ${JSON.stringify(change)}\n`).join(''),
+  },
 }
 
 /** What Helm prints after an install. */
@@ -79,8 +96,9 @@ ${chartMetadata.description}.
 
     helm install platform ./chart --set envVars.PLATFORM_BASE_URL=https://platform.example.com
 
-The chart and the plain manifests beside it are rendered from the same source, and are equal for every set of values. A Job
-generates the secrets in the cluster on the first install. Upgrades keep them, and no template contains them. The Secret
+The chart and the plain manifests beside it are rendered from the same source, and are equal for every set of values but
+for the label \`app.kubernetes.io/managed-by\`, which is \`Helm\` here and \`kubectl\` there. A Job generates the secrets in
+the cluster on the first install. Upgrades keep them, and no template contains them. The Secret
 \`<release>-secrets\` and the volume of PostgreSQL stay when the release is uninstalled.
 
 ## Keys
@@ -129,8 +147,18 @@ statements as its owner, with the name of the IAM user:
 Traces can have a server of their own, \`collector.database.host\`, for isolation, separate backups or high volume. In the
 chart's own PostgreSQL they take at most half of the volume, unless \`collector.config.maxStorageBytes\` allows more.
 
-After you have changed a Secret by hand, or the content of \`secrets.existingSecret\`, change \`secrets.revision\`: the pods that
-read it restart. With plain manifests \`kubectl -n platform rollout restart deployment\` does the same.
+## Changed secrets
+
+Edit \`<release>-secrets\`, or give the Secret \`secrets.existingSecret\` other content: the bootstrap Job of the next upgrade (with
+Argo CD of the next sync) sees it and restarts what reads it, PostgreSQL only for another \`DB_PASSWORD\` or \`SECRET_KEY_BASE\`.
+It notes a hash in the annotation \`platform/secrets-hash\` of each workload; what was edited before the first such note is not
+seen. The Job reads your own Secret by its name, once, and never writes it; with \`rbac.create: false\` there is no such Job.
+
+Without an upgrade, with plain manifests, and for the Secrets in \`envFromSecrets\`:
+
+    kubectl -n platform rollout restart statefulset,deployment -l app.kubernetes.io/instance=platform
+
+or change \`secrets.revision\`, which is written on the pods that read secrets.
 
 ## Network
 
@@ -159,6 +187,21 @@ and the registry reach nothing. Policies add up: one of your own can allow more.
 
 Every pod but BuildKit's passes "restricted": rootless builds need \`newuidmap\`, which is setuid, and mounts, which the default
 seccomp and AppArmor profiles forbid. Run it in a namespace without enforcement, or set \`buildkit.enabled\` to false.
+
+## OpenShift
+
+    global:
+      openshift: true
+    buildkit:
+      enabled: false
+
+No pod then names a user or a group, the crews' pods and that of \`helm test\` included, and the security context constraints
+\`restricted-v2\` assign them. Everything else stays: no root, no capabilities, a read-only image, the default seccomp profile.
+On other clusters leave it off: the image of PostgreSQL would start as root and be refused.
+
+PostgreSQL must own its data directory, which it makes at the first start, so the range of ids of the namespace must stay the
+same. An existing volume belongs to user 999: change over with a dump and a new volume. For production take a PostgreSQL outside
+the chart (\`postgres.enabled: false\`) or an operator's.
 
 ## Values
 

@@ -18,7 +18,7 @@ import { isSet, pick, revision, text } from './template/operators.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { crews, envVars, networkPolicy, outgoing, rbac, secrets } = values
+const { crews, envVars, global, networkPolicy, outgoing, rbac, secrets } = values
 
 /** Installs the crews that the platform itself has, the Assistant and the Runner, and follows them until they are online. */
 export class Crews extends Construct {
@@ -134,6 +134,7 @@ const installer = (name: string, task: string) => ({
       networkPolicy.modelNamespace,
     ),
     CREW_IMAGE: platformImage.reference,
+    CREW_ARBITRARY_USER: pick(global.openshift, 'true', 'false'),
     CREW_CA_FILE: setWhen(hasCaBundle, CA_FILE),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
     CREW_IMAGE_PULL_FILE: setWhen(isSet(platformImage.pullSecret), PULL_FILE),

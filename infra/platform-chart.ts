@@ -1,6 +1,6 @@
 import { Chart } from 'cdk8s'
 import type { App } from 'cdk8s'
-import { Bootstrap } from './bootstrap.ts'
+import { Bootstrap, isBootstrapNeeded } from './bootstrap.ts'
 import { Buildkit } from './buildkit.ts'
 import { Collector } from './collector.ts'
 import { Crews } from './crews.ts'
@@ -12,7 +12,6 @@ import { Postgres } from './postgres.ts'
 import { Routes } from './routes.ts'
 import { Secrets } from './secrets.ts'
 import { Setup } from './setup.ts'
-import { isSet, not } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 import { Web } from './web.ts'
@@ -22,11 +21,11 @@ import { Worker } from './worker.ts'
 export class PlatformChart extends Chart {
   constructor(app: App) {
     super(app, 'platform')
-    const { buildkit, collector, internalRegistry, oauth, postgres, secrets } = values
+    const { buildkit, collector, internalRegistry, oauth, postgres } = values
 
     onlyWhen(values.networkPolicy.enabled, new Network(this, 'network'))
     new Secrets(this, 'secrets')
-    onlyWhen(not(isSet(secrets.existingSecret)), new Bootstrap(this, 'bootstrap'))
+    onlyWhen(isBootstrapNeeded, new Bootstrap(this, 'bootstrap'))
     onlyWhen(postgres.enabled, new Postgres(this, 'postgres'))
     onlyWhen(collector.enabled, new Collector(this, 'collector'))
     onlyWhen(internalRegistry.enabled, new InternalRegistry(this, 'internal-registry'))

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { App } from 'cdk8s'
 import { chartMetadata, notes, readme } from './chart-texts.ts'
 import { chartTest } from './chart-test.ts'
@@ -20,6 +21,8 @@ import { schema } from './values.ts'
 export interface Release {
   readonly name: string
   readonly namespace: string
+  /** Who manages the objects, as a label tells; Helm says `Helm`. @default kubectl */
+  readonly service?: string
 }
 
 const build = (app: App): PlatformChart => new PlatformChart(app)
@@ -36,7 +39,12 @@ export function contextOf(
   const { values, mistakes } = checkValues(schema, mergeOverrides(overrides))
   const context = {
     Values: values,
-    Release: { Name: release.name, Namespace: release.namespace, Revision: 1 },
+    Release: {
+      Name: release.name,
+      Namespace: release.namespace,
+      Service: release.service ?? 'kubectl',
+      Revision: 1,
+    },
     Chart: {
       Name: chartMetadata.name,
       Version: chartMetadata.version,
@@ -73,7 +81,16 @@ export function platformChart(): RenderedChart {
     ['NOTES.txt', notes],
     ['tests/health.yaml', chartTest],
   ])
-  chart ??= renderChart({ metadata: chartMetadata, shape: schema, rules, build, texts, readme })
+  const license = readFileSync('LICENSE', 'utf8')
+  chart ??= renderChart({
+    metadata: chartMetadata,
+    shape: schema,
+    rules,
+    build,
+    texts,
+    readme,
+    license,
+  })
   return chart
 }
 

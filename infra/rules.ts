@@ -11,6 +11,7 @@ import { values } from './values.ts'
 
 const {
   auth,
+  buildkit,
   collector,
   crews,
   dbProxy,
@@ -153,6 +154,11 @@ export const rules: readonly Rule[] = [
   refuse(
     'postgres.collectorDatabase must differ from envVars.DB_NAME: the collector never uses the main database',
     equals(postgres.collectorDatabase, envVars.DB_NAME),
+  ),
+  refuse(
+    'global.openshift needs buildkit.enabled: false: rootless builds need user 1000 and more rights than restricted-v2 grants',
+    global.openshift,
+    buildkit.enabled,
   ),
   refuse(
     'global.caBundle.secret and global.caBundle.configMap exclude each other',

@@ -28,6 +28,10 @@ export const schema = {
           key: type.dataKey('ca.crt', 'Key in the Secret or ConfigMap.'),
         },
       ),
+      openshift: boolean(
+        false,
+        'Name no user and no group in any pod, crews included, so that the security context constraints of OpenShift (`restricted-v2`) assign them. Needs `buildkit.enabled: false`.',
+      ),
     }),
     open: true,
   },
@@ -100,11 +104,11 @@ export const schema = {
     'Secret values. What is set here wins over what was generated, and is kept when it is removed again.',
     {
       existingSecret: type.objectName(
-        'Secret of your own with all keys below; the chart then generates nothing.',
+        'Secret of your own with all keys below; the chart then generates nothing. New content takes effect with the next upgrade, which restarts what reads it.',
       ),
       revision: string(
         '',
-        'Any text. Change it after you have changed a Secret by hand: the pods that read secrets restart.',
+        'Any text. Another one restarts all pods that read secrets, for Secrets that an upgrade does not compare: those of `envFromSecrets`, and `existingSecret` while `rbac.create` is false.',
       ),
       PLATFORM_DEBUG_TOKEN: type.token(
         'Token for `GET /health/debug`; one of fewer than 32 characters may be guessed.',

@@ -21,13 +21,13 @@ interface Task {
 
 /**
  * A program that runs to its end, on the nodes of web. A Job and not a hook: `helm --wait`, `kubectl apply` and Argo CD all run
- * it. It has no time to live: whoever compares the cluster with the manifests would make it again, and again.
+ * it. It has no time to live: whoever compares the cluster with the manifests would make it again, and again. Nor has it a
+ * deadline: an image or a volume may come hours later, and each step of the program has a deadline of its own.
  */
 export function createJob(scope: Construct, task: Task): void {
   const { component, name, changesWith = [], annotations, pod } = task
   const spec = {
     backoffLimit: 10,
-    activeDeadlineSeconds: 600,
     template: {
       metadata: { labels: selectorLabels(component) },
       spec: { ...podDefaults(component, values.web), restartPolicy: 'OnFailure', ...pod },

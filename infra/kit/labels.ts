@@ -1,4 +1,5 @@
-import { builtIn, labelSet } from '../template/operators.ts'
+import type { Val } from '../template/expression.ts'
+import { builtIn, labelSet, replace, shorten, text } from '../template/operators.ts'
 import { spread } from '../template/structure.ts'
 import { release } from './names.ts'
 
@@ -20,12 +21,17 @@ export const releaseLabels = spread(
   }),
 )
 
+/** A version as a label takes it: with 63 characters at the most, and without the `+` before metadata of a build. */
+const asLabel = (version: Val<string>): Val<string> => shorten(63, replace('+', '_', version))
+
 const commonLabels = labelSet('platform.labels', {
   'app.kubernetes.io/part-of': 'platform',
-  'app.kubernetes.io/version': builtIn('Chart.AppVersion'),
+  'app.kubernetes.io/version': asLabel(builtIn('Chart.AppVersion')),
+  'app.kubernetes.io/managed-by': builtIn('Release.Service'),
+  'helm.sh/chart': asLabel(text`${builtIn('Chart.Name')}-${builtIn('Chart.Version')}`),
 })
 
-/** The labels of a component's objects. */
+/** The labels of a component's objects. Pods do not have the common ones: they would restart with each version of the chart. */
 export const labels = (component: string) => ({
   ...selectorLabels(component),
   ...spread(commonLabels),

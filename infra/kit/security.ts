@@ -1,18 +1,27 @@
 import type * as k8s from '../k8s.ts'
+import { not } from '../template/operators.ts'
+import { when } from '../template/structure.ts'
+import type { Exactly } from '../template/structure.ts'
+import { values } from '../values.ts'
+
+const { openshift } = values.global
+
+/** An id of a user or a group; OpenShift assigns its own, and refuses every pod that names another one. */
+const fixedId = (id: number) => when<number>(not(openshift), id)
 
 /** Pod Security "restricted", with the user that the image was built for. */
-export const podSecurity = (user: number): k8s.PodSecurityContext => ({
-  runAsUser: user,
-  runAsGroup: user,
-  fsGroup: user,
+export const podSecurity = (user: number): Exactly<k8s.PodSecurityContext> => ({
+  runAsUser: fixedId(user),
+  runAsGroup: fixedId(user),
+  fsGroup: fixedId(user),
   fsGroupChangePolicy: 'OnRootMismatch',
   runAsNonRoot: true,
   seccompProfile: { type: 'RuntimeDefault' },
 })
 
 /** A container that can neither change its image nor gain a privilege. */
-export const containerSecurity = (user: number): k8s.SecurityContext => ({
-  runAsUser: user,
+export const containerSecurity = (user: number): Exactly<k8s.SecurityContext> => ({
+  runAsUser: fixedId(user),
   runAsNonRoot: true,
   readOnlyRootFilesystem: true,
   allowPrivilegeEscalation: false,

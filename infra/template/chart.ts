@@ -7,13 +7,12 @@ import { buildTree } from './objects.ts'
 import type { Build, SourceObject } from './objects.ts'
 import { rulesTemplate } from './rules.ts'
 import type { Rule } from './rules.ts'
-import { yamlScalar } from './scalar.ts'
 import { leavesOf } from './schema.ts'
 import type { Shape } from './schema.ts'
 import { TemplateReading } from './template-reading.ts'
 import { treeOf } from './tree.ts'
 import { valuesSchema, valuesYaml } from './values-files.ts'
-import { writeTemplate } from './writer.ts'
+import { writeManifest, writeTemplate } from './writer.ts'
 
 /** What a chart says about itself. */
 export interface ChartMetadata {
@@ -22,6 +21,11 @@ export interface ChartMetadata {
   readonly version: string
   readonly appVersion: string
   readonly kubeVersion: string
+  readonly icon: string
+  readonly keywords: readonly string[]
+  readonly maintainers: readonly { readonly name: string }[]
+  /** What catalogues of charts read. */
+  readonly annotations: Readonly<Record<string, string>>
 }
 
 export interface ChartSource {
@@ -32,6 +36,7 @@ export interface ChartSource {
   /** Templates by hand: `NOTES.txt`, and the pod of `helm test`. They are no part of the deployment. */
   readonly texts: Files
   readonly readme: string
+  readonly license: string
 }
 
 /** A Helm chart, and which templates use each value. */
@@ -48,6 +53,7 @@ export function renderChart({
   build,
   texts,
   readme,
+  license,
 }: ChartSource): RenderedChart {
   const helpers = new Helpers()
   const usedBy = new Map<string, readonly string[]>()
@@ -65,6 +71,8 @@ export function renderChart({
   const files = new Map([
     ['Chart.yaml', chartYaml(metadata)],
     ['README.md', readme],
+    ['LICENSE', license],
+    ['.helmignore', HELMIGNORE],
     ['values.schema.json', `${JSON.stringify(valuesSchema(shape), null, 2)}\n`],
     ['values.yaml', valuesYaml(shape)],
     ['templates/_helpers.tpl', helpers.template()],
@@ -74,6 +82,20 @@ export function renderChart({
   ])
   return { files, usedBy }
 }
+
+/** What people and their tools leave in a directory is no part of a package. */
+const HELMIGNORE = `.git/
+.gitignore
+.DS_Store
+*.swp
+*.bak
+*.tmp
+*.orig
+*~
+.idea/
+.vscode/
+*.tgz
+`
 
 interface Template {
   readonly object: SourceObject
@@ -117,17 +139,5 @@ export const usersOf = (usedBy: RenderedChart['usedBy'], path: string): readonly
     path === used || path.startsWith(`${used}.`) ? templates : [],
   )
 
-function chartYaml({ name, description, version, appVersion, kubeVersion }: ChartMetadata): string {
-  const fields = {
-    apiVersion: 'v2',
-    name,
-    description,
-    type: 'application',
-    version,
-    appVersion: JSON.stringify(appVersion),
-    kubeVersion: JSON.stringify(kubeVersion),
-  }
-  return Object.entries(fields)
-    .map(([key, value]) => `${key}: ${value.startsWith('"') ? value : yamlScalar(value)}\n`)
-    .join('')
-}
+const chartYaml = (metadata: ChartMetadata): string =>
+  writeManifest(treeOf({ apiVersion: 'v2', type: 'application', ...metadata }, new Map()))

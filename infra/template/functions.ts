@@ -67,6 +67,7 @@ export const FUNCTIONS = {
     return whole.endsWith(end) ? whole.slice(0, whole.length - end.length) : whole
   }),
   trimAll: define((cut, text) => trimAll(print(cut), print(text))),
+  replace: define((old, by, text) => print(text).replaceAll(print(old), () => print(by))),
   regexMatch: define((pattern, text) => new RegExp(print(pattern), 'u').test(print(text))),
   list: define((...items) => items),
   uniq: define((items) => asList(items).filter((item, index, all) => all.indexOf(item) === index)),

@@ -64,6 +64,7 @@ const PIPED: ReadonlySet<FunctionName> = new Set([
   'trunc',
   'trimAll',
   'trimSuffix',
+  'replace',
   'uniq',
   'compact',
 ])

@@ -79,6 +79,10 @@ export const digits = (value: Val<number>): Val<string> =>
 /** The last component of a path. */
 export const base = (path: Val<string>): Val<string> => call('base', 'string', [path.expression])
 
+/** A text with one part replaced wherever it stands. */
+export const replace = (old: string, by: string, value: Val<string>): Val<string> =>
+  call('replace', 'string', [lift(old), lift(by), value.expression])
+
 /** A text without one suffix. */
 export const trimSuffix = (suffix: string, value: Val<string>): Val<string> =>
   call('trimSuffix', 'string', [lift(suffix), value.expression])
@@ -235,7 +239,9 @@ const asSymbolic = <T>(references: Readonly<Record<string, unknown>>): Symbolic<
 
 /** A value that Helm provides besides `.Values`. */
 export const builtIn = (
-  path: 'Release.Name' | 'Release.Namespace' | 'Chart.Version' | 'Chart.AppVersion',
+  path:
+    | `Release.${'Name' | 'Namespace' | 'Service'}`
+    | `Chart.${'Name' | 'Version' | 'AppVersion'}`,
 ): Val<string> => new Val({ op: 'reference', path: path.split('.'), kind: 'string' }, 'string')
 
 /** The number of this release, which counts upgrades. */

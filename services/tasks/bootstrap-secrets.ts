@@ -1,10 +1,13 @@
-import { createHash, randomBytes } from 'node:crypto'
-import * as v from 'valibot'
+import { randomBytes } from 'node:crypto'
 import { AppError } from '../shared/errors.ts'
-import type { Kubernetes, KubernetesResult } from '../shared/kubernetes.ts'
+import type { Kubernetes } from '../shared/kubernetes.ts'
 import type { Log } from '../shared/log.ts'
 import { apply } from './crews/apply.ts'
 import type { BootstrapConfig } from './env.ts'
+import { findSecret, fingerprint, getSecret, secretPath, succeed } from './platform-secret.ts'
+import type { SecretPlace, Values } from './platform-secret.ts'
+import { restartReaders } from './secret-readers.ts'
+import type { Reading } from './secret-readers.ts'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const LENGTH = 64
@@ -19,25 +22,11 @@ const KEPT_KEYS: ReadonlySet<string> = new Set([
   'OAUTH_ENCRYPTION_KEY',
   'DB_PASSWORD',
 ])
-/** On a pod template it makes a rolling restart; it stands in no manifest, so that later applies leave it alone. */
-const ANNOTATION = 'platform/secrets-hash'
-
-const secretObject = v.object({
-  metadata: v.object({ resourceVersion: v.string() }),
-  data: v.optional(v.record(v.string(), v.string()), {}),
-})
-
-type Values = ReadonlyMap<string, string>
-
-interface Secret {
-  readonly resourceVersion: string
-  readonly values: Values
-}
-
 /**
  * Gives every key of the platform Secret a value (SPEC 5.1): the operator's own where there is one, else the one that
- * is there, else the one that was kept, else 64 random alphanumeric characters. Restarts the Deployments when an installed key changed. Safe to
- * run at any time and more than once; never prints a value. Raises `unavailable` and `forbidden` with what to do.
+ * is there, else the one that was kept, else 64 random alphanumeric characters. Restarts what reads an installed key
+ * that changed, by this task or by hand. Safe to run at any time and more than once; never prints a value. Raises
+ * `unavailable` and `forbidden` with what to do.
  */
 export async function bootstrapSecrets(
   kubernetes: Kubernetes,
@@ -56,26 +45,22 @@ export async function bootstrapSecrets(
 
 /** Answers false when the Secret was changed since it was read. */
 async function fill(kubernetes: Kubernetes, config: BootstrapConfig, log: Log): Promise<boolean> {
-  const { resourceVersion, values: current } = await readSecret(
+  const { resourceVersion, values: current } = await getSecret(
     kubernetes,
-    config,
-    config.PLATFORM_SECRET,
+    placeOf(config, config.PLATFORM_SECRET),
   )
   const found = {
     current,
     overrides: await readOverrides(kubernetes, config),
-    kept: await findKept(kubernetes, config),
+    kept: await readKept(kubernetes, config),
   }
   const changes = plan(config.PLATFORM_SECRET_KEYS, found)
   // Before anything is sealed with them.
   await keep(kubernetes, config, { ...found, values: new Map([...current, ...changes]) })
-  if (changes.size === 0) {
-    log.info('every key of the platform Secret has its value')
-    return true
-  }
-  if (!(await writeSecret(kubernetes, { config, changes, resourceVersion }))) return false
+  if (changes.size === 0) log.info('every key of the platform Secret has its value')
+  else if (!(await writeSecret(kubernetes, { config, changes, resourceVersion }))) return false
   tell(changes, found, log)
-  if (makesRestart(changes, found)) await restart(kubernetes, config, { changes, log })
+  await restartReaders(kubernetes, config, { ...readingOf(changes, found), log })
   return true
 }
 
@@ -90,10 +75,18 @@ function tell(changes: Values, { current, kept }: Found, log: Log): void {
   }
 }
 
-/** Pods read the operator's values from their own Secret, whose checksum restarts them already. */
-function makesRestart(changes: Values, { current, overrides, kept }: Found): boolean {
+/**
+ * Pods read the operator's values from their own Secret, whose checksum restarts them already; and those of a first install wait
+ * for their keys.
+ */
+function readingOf(changes: Values, { current, overrides, kept }: Found): Reading {
   const isInstalled = current.size > 0 || kept.size > 0
-  return isInstalled && [...changes.keys()].some((key) => !overrides.get(key))
+  const known = [...changes].filter(([key]) => !isInstalled || overrides.get(key))
+  return {
+    found: current,
+    known: new Map([...current, ...known]),
+    current: new Map([...current, ...changes]),
+  }
 }
 
 /** What has to be written: overrides that differ, and values for keys that have none. */
@@ -117,40 +110,22 @@ function randomText(): string {
   return text.slice(0, LENGTH)
 }
 
-const secretPath = ({ POD_NAMESPACE }: BootstrapConfig, name: string): string =>
-  `/api/v1/namespaces/${POD_NAMESPACE}/secrets/${name}`
-
-async function readSecret(
-  kubernetes: Kubernetes,
-  config: BootstrapConfig,
-  name: string,
-): Promise<Secret> {
-  const object = succeed(
-    await kubernetes({ method: 'GET', path: secretPath(config, name) }),
-    `read the Secret ${name}`,
-  )
-  return toSecret(object)
-}
-
-function toSecret(object: unknown): Secret {
-  const { metadata, data } = v.parse(secretObject, object)
-  const values = Object.entries(data).map(
-    ([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')] as const,
-  )
-  return { resourceVersion: metadata.resourceVersion, values: new Map(values) }
-}
+const placeOf = ({ POD_NAMESPACE: namespace }: BootstrapConfig, name: string): SecretPlace => ({
+  namespace,
+  name,
+})
 
 async function readOverrides(kubernetes: Kubernetes, config: BootstrapConfig): Promise<Values> {
   const name = config.PLATFORM_SECRET_OVERRIDES
-  return name === undefined ? new Map() : (await readSecret(kubernetes, config, name)).values
+  return name === undefined
+    ? new Map()
+    : (await getSecret(kubernetes, placeOf(config, name))).values
 }
 
 /** The keys that were kept; none before the first install. */
-async function findKept(kubernetes: Kubernetes, config: BootstrapConfig): Promise<Values> {
-  const name = config.PLATFORM_SECRET_KEPT
-  const result = await kubernetes({ method: 'GET', path: secretPath(config, name) })
-  if ('failure' in result && result.failure.status === 404) return new Map()
-  return toSecret(succeed(result, `read the Secret ${name}`)).values
+async function readKept(kubernetes: Kubernetes, config: BootstrapConfig): Promise<Values> {
+  const secret = await findSecret(kubernetes, placeOf(config, config.PLATFORM_SECRET_KEPT))
+  return secret?.values ?? new Map()
 }
 
 /** Keeps the keys that cannot be made anew, with those that this install does not use any more. */
@@ -191,7 +166,7 @@ async function writeSecret(
   kubernetes: Kubernetes,
   { config, changes, resourceVersion }: Write,
 ): Promise<boolean> {
-  const path = secretPath(config, config.PLATFORM_SECRET)
+  const path = secretPath(placeOf(config, config.PLATFORM_SECRET))
   const result = await kubernetes({
     method: 'PATCH',
     path,
@@ -200,39 +175,4 @@ async function writeSecret(
   if ('failure' in result && result.failure.status === 409) return false
   succeed(result, `write the Secret ${config.PLATFORM_SECRET}`)
   return true
-}
-
-async function restart(
-  kubernetes: Kubernetes,
-  config: BootstrapConfig,
-  { changes, log }: { changes: Values; log: Log },
-): Promise<void> {
-  const hash = fingerprint([...changes].map((change) => change.join('=')).join('\n'))
-  const body = { spec: { template: { metadata: { annotations: { [ANNOTATION]: hash } } } } }
-  for (const name of config.RESTART_DEPLOYMENTS) {
-    const path = `/apis/apps/v1/namespaces/${config.POD_NAMESPACE}/deployments/${name}`
-    const result = await kubernetes({ method: 'PATCH', path, body })
-    if ('failure' in result && result.failure.status === 404) continue
-    succeed(result, `restart the Deployment ${name}`)
-    log.info({ deployment: name }, 'restarting with the new secrets')
-  }
-}
-
-const fingerprint = (value: string): string =>
-  createHash('sha256').update(value).digest('hex').slice(0, 12)
-
-function succeed(result: KubernetesResult, what: string): unknown {
-  if ('object' in result) return result.object
-  const { status, message } = result.failure
-  if (status === 403)
-    throw new AppError(
-      'forbidden',
-      `Not allowed to ${what}: ${message}. Apply the chart's Role and RoleBinding of the bootstrap Job again.`,
-    )
-  if (status === 404)
-    throw new AppError(
-      'not_found',
-      `Could not ${what}: ${message}. Apply the whole chart, then run this again.`,
-    )
-  throw new AppError('unavailable', `Could not ${what}: ${message || `HTTP ${status}`}`)
 }

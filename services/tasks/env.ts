@@ -25,20 +25,27 @@ const names = () =>
     v.transform((list) => list.split(',').filter((name) => name !== '')),
   )
 
-/** What `secrets:bootstrap` reads; the API server's address and the service account come from the kubelet. */
-export const bootstrapEnv = v.object({
+/** What `secrets:follow` reads; the API server's address and the service account come from the kubelet. */
+export const followEnv = v.object({
   LOG_LEVEL: logLevel,
   POD_NAMESPACE: text(),
-  /** The platform Secret, which must exist: `<release>-secrets`. */
+  /** The Secret with the platform's keys: `<release>-secrets`, or the operator's own. */
   PLATFORM_SECRET: text(),
+  /** Comma-separated Deployments that restart when a key that they run with has changed. */
+  RESTART_DEPLOYMENTS: v.optional(names(), ''),
+  /** The StatefulSet of the chart's own PostgreSQL, which restarts when the password has changed. */
+  RESTART_POSTGRES: optional(text()),
+})
+
+/** What `secrets:bootstrap` reads besides. */
+export const bootstrapEnv = v.object({
+  ...followEnv.entries,
   /** The Secret with the operator's own values, where there are any. */
   PLATFORM_SECRET_OVERRIDES: optional(text()),
   /** The Secret that this task alone writes: it keeps the keys that stored data depends on. It is made when it is missing. */
   PLATFORM_SECRET_KEPT: text(),
   /** Comma-separated keys that must have a value. */
   PLATFORM_SECRET_KEYS: names(),
-  /** Comma-separated Deployments that restart when a key that they run with has changed. */
-  RESTART_DEPLOYMENTS: v.optional(names(), ''),
 })
 
 const PATIENCE_SECONDS_MAX = 3600
@@ -67,6 +74,8 @@ export const clusterCrewEnv = v.object({
   CREW_IMAGE_PULL_SECRET: optional(text()),
   /** Certificate authorities in PEM that crews trust beside the public ones. */
   CREW_CA_FILE: optional(text()),
+  /** The cluster assigns users and groups to pods, as OpenShift does; crews have user 1000 otherwise. */
+  CREW_ARBITRARY_USER: optional(flag()),
   /** The model of the crews. */
   OPENAI_BASE_URL: optional(httpUrl()),
   OPENAI_API_KEY: optional(text()),
@@ -82,6 +91,7 @@ export const localCrewEnv = v.object({ CREW_URL: httpUrl() })
 export type TasksEnv = EnvOf<typeof tasksEnv>
 export type SealingKeysEnv = EnvOf<typeof sealingKeysEnv>
 export type BootstrapEnv = EnvOf<typeof bootstrapEnv>
+export type FollowConfig = v.InferOutput<typeof followEnv>
 export type BootstrapConfig = v.InferOutput<typeof bootstrapEnv>
 export type ClusterCrewEnv = EnvOf<typeof clusterCrewEnv>
 export type ClusterCrewConfig = v.InferOutput<typeof clusterCrewEnv>

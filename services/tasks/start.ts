@@ -5,6 +5,7 @@ import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 import { createKubernetes, inClusterAddress } from '../shared/kubernetes.ts'
+import type { Kubernetes } from '../shared/kubernetes.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { disable, enable, printUsers, resetPassword } from './accounts.ts'
@@ -13,7 +14,15 @@ import { createOrganizationToken } from './create-token.ts'
 import { createAdministrator } from './create-user.ts'
 import { installCrews } from './crews/install-crew.ts'
 import type { Part, Place } from './crews/install-crew.ts'
-import { bootstrapEnv, clusterCrewEnv, localCrewEnv, tasksEnv, sealingKeysEnv } from './env.ts'
+import {
+  bootstrapEnv,
+  clusterCrewEnv,
+  followEnv,
+  localCrewEnv,
+  sealingKeysEnv,
+  tasksEnv,
+} from './env.ts'
+import type { FollowConfig } from './env.ts'
 import { printFlags, switchFlag } from './flags.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
@@ -21,6 +30,7 @@ import { addOrganization, moveToOrganization } from './organizations.ts'
 import { resealKeys } from './reseal-keys.ts'
 import { changeRole } from './roles.ts'
 import { acceptSealingKey, checkSealingKeys } from './sealing-keys.ts'
+import { followSecret } from './secret-readers.ts'
 import { seedSamples } from './seed.ts'
 
 /** A registry that is away for a moment is no reason to give up. */
@@ -129,7 +139,11 @@ const TASKS: Readonly<Record<string, Task>> = {
   },
   'secrets:bootstrap': {
     summary: 'give every key of the platform Secret a value (as a Job in the cluster)',
-    run: bootstrapInCluster,
+    run: inCluster((source) => readEnv(bootstrapEnv, source), bootstrapSecrets),
+  },
+  'secrets:follow': {
+    summary: 'restart what reads a Secret that has changed (as a Job in the cluster)',
+    run: inCluster((source) => readEnv(followEnv, source), followSecret),
   },
 }
 
@@ -195,17 +209,23 @@ function readPlace(source: EnvSource, [url = source['CREW_URL']]: readonly strin
   return { kubernetes: createKubernetes(address), config, patience: { ...PATIENCE, timeoutMs } }
 }
 
-async function bootstrapInCluster(source: EnvSource): Promise<void> {
-  const config = readEnv(bootstrapEnv, source)
-  const address = inClusterAddress(source)
-  if (!address) {
-    throw new AppError(
-      'invalid_configuration',
-      'This task runs in a Kubernetes pod: KUBERNETES_SERVICE_HOST is not set.',
-    )
+/** A task on objects of the cluster, which runs in a pod. */
+function inCluster<Config extends FollowConfig>(
+  read: (source: EnvSource) => Config,
+  use: (kubernetes: Kubernetes, config: Config, log: Log) => Promise<void>,
+): Task['run'] {
+  return async (source) => {
+    const config = read(source)
+    const address = inClusterAddress(source)
+    if (!address) {
+      throw new AppError(
+        'invalid_configuration',
+        'This task runs in a Kubernetes pod: KUBERNETES_SERVICE_HOST is not set.',
+      )
+    }
+    const log = createLog({ name: 'tasks', level: config.LOG_LEVEL })
+    await use(createKubernetes(address), config, log)
   }
-  const log = createLog({ name: 'tasks', level: config.LOG_LEVEL })
-  await bootstrapSecrets(createKubernetes(address), config, log)
 }
 
 /** The list of tasks, for `--help`. */

@@ -17,6 +17,8 @@ const FORMER = ['/secrets', '/services', 'apps/deployments'].flatMap((resource) 
   of(resource, ['delete'], CREWS),
 )
 
+const demo = (component: string): string => `demo-${component}`
+
 /** Every call to the Kubernetes API that the programs make: what `services/**` asks of `shared/kubernetes.ts`. */
 const CALLS: Readonly<Record<string, readonly string[]>> = {
   crews: [
@@ -34,10 +36,8 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
     'get /secrets demo-keys',
     'create /secrets demo-keys',
     'patch /secrets demo-keys',
-    'patch apps/deployments demo-web',
-    'patch apps/deployments demo-worker',
-    'patch apps/deployments demo-oauth',
-    'patch apps/deployments demo-collector',
+    ...of('apps/deployments', ['get', 'patch'], ['web', 'worker', 'oauth', 'collector'].map(demo)),
+    ...of('apps/statefulsets', ['get', 'patch'], [demo('postgres')]),
   ],
 }
 

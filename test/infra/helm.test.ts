@@ -28,7 +28,7 @@ describe.each(helms)('helm $version', { timeout: 60_000 + 2000 * numRuns }, (hel
   })
 
   const expectSame = (values: unknown): void => {
-    const manifests = platformManifests(contextOf([values], RELEASE))
+    const manifests = platformManifests(contextOf([values], { ...RELEASE, service: 'Helm' }))
     expect(sorted(helmTemplate({ command, chartPath }, values, RELEASE))).toEqual(sorted(manifests))
   }
 

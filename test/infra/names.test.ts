@@ -58,6 +58,24 @@ describe('the names of objects', () => {
     expect(notes(context)).toContain('service/crew-web')
   })
 
+  it('reach web beside the name of the release, which the labels have', () => {
+    const identity = (name: string, overrides: object = {}): readonly string[] => {
+      const web = objectsOf(name, overrides).find(
+        ({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-web'),
+      )
+      const { env } = web.spec.template.spec.containers[0]
+      const valueOf = (variable: string): string =>
+        env.find((one: Manifest) => one.name === variable).value
+      expect(web.metadata.name).toBe(`${valueOf('RELEASE_FULLNAME')}-web`)
+      expect(web.metadata.labels['app.kubernetes.io/instance']).toBe(valueOf('RELEASE_NAME'))
+      return [valueOf('RELEASE_NAME'), valueOf('RELEASE_FULLNAME')]
+    }
+    expect(identity('demo')).toEqual(['demo', 'demo'])
+    expect(identity('demo', { fullnameOverride: 'crew' })).toEqual(['demo', 'crew'])
+    const long = 'a'.repeat(45)
+    expect(identity(long)).toEqual([long, expect.stringMatching(/^a{31}-[0-9a-f]{8}$/)])
+  })
+
   it.each(['1abc', 'a.b', 'Abc', 'a'.repeat(54)])('are refused for a release called %s', (name) => {
     expect(() => objectsOf(name)).toThrow('The release name must be a letter')
     expect(() => objectsOf(name)).toThrow('unless fullnameOverride is set')

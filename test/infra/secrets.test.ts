@@ -110,7 +110,13 @@ describe('the bootstrap Job', () => {
         apiGroups: ['apps'],
         resources: ['deployments'],
         resourceNames: env()['RESTART_DEPLOYMENTS']?.split(','),
-        verbs: ['patch'],
+        verbs: ['get', 'patch'],
+      },
+      {
+        apiGroups: ['apps'],
+        resources: ['statefulsets'],
+        resourceNames: [env()['RESTART_POSTGRES']],
+        verbs: ['get', 'patch'],
       },
     ])
   })
@@ -159,11 +165,23 @@ describe('the bootstrap Job', () => {
     expect(env(iam)['PLATFORM_SECRET_KEYS']).not.toContain('DB_PASSWORD')
   })
 
-  it('is not there, nor the Secret, while the operator brings a Secret', () => {
-    const objects = manifests({ secrets: { existingSecret: 'mine' } })
-    const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
-    expect(names.filter((name) => /bootstrap|Secret/.test(name))).toEqual([])
+  it('only reads the Secret that the operator brings, to restart what reads it; none is made', () => {
+    const own = { secrets: { existingSecret: 'mine' } }
+    const objects = manifests(own)
+    expect(objects.filter(({ kind }) => kind === 'Secret')).toEqual([])
     expect(referencesTo(objects, 'PLATFORM_DEBUG_TOKEN')).toEqual(['mine'])
+    expect(job(own).spec.template.spec.containers[0].command).toContain('secrets:follow')
+    expect(env(own)['PLATFORM_SECRET']).toBe('mine')
+    const { rules } = find(objects, 'Role', 'bootstrap')
+    expect(rules.filter(({ resources }: Manifest) => resources[0] === 'secrets')).toEqual([
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['mine'], verbs: ['get'] },
+    ])
+    for (const { resourceNames } of rules) expect(resourceNames).not.toEqual([])
+  })
+
+  it('is not there when it may not even read that Secret', () => {
+    const objects = manifests({ secrets: { existingSecret: 'mine' }, rbac: { create: false } })
+    expect(objects.filter(({ metadata }) => /bootstrap/.test(metadata.name))).toEqual([])
   })
 })
 

@@ -214,6 +214,7 @@ const TRACES = {
 }
 const BASES = [
   {},
+  { buildkit: { enabled: false } },
   TRACES,
   SIGN_IN,
   EVERYTHING,

@@ -113,6 +113,18 @@ describe('the registry', () => {
   })
 })
 
+describe('the Jobs', () => {
+  it('wait for an image that comes late, and give up on a program that keeps failing', () => {
+    const jobs = manifests().filter(({ kind }) => kind === 'Job')
+    expect(jobs).toHaveLength(3)
+    for (const { spec } of jobs) {
+      expect(spec).not.toHaveProperty('activeDeadlineSeconds')
+      expect(spec.backoffLimit).toBe(10)
+      expect(spec.template.spec.restartPolicy).toBe('OnFailure')
+    }
+  })
+})
+
 describe('the set-up Job', () => {
   const nameWith = (overrides: ValuesOverrides): string =>
     manifests(overrides).find(
@@ -142,7 +154,12 @@ describe("the crews' Job", () => {
     const context = contextOf([overrides], RELEASE)
     const next = {
       ...context,
-      Release: { Name: RELEASE.name, Namespace: RELEASE.namespace, Revision: revision },
+      Release: {
+        Name: RELEASE.name,
+        Namespace: RELEASE.namespace,
+        Service: 'Helm',
+        Revision: revision,
+      },
     }
     return chartObjects(next).find(
       ({ kind, metadata }) => kind === 'Job' && metadata.name.startsWith('demo-crews-'),

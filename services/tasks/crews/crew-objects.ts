@@ -25,6 +25,8 @@ export interface CrewDeployment {
   readonly namespace: string
   readonly image: string
   readonly imagePullSecret?: string | undefined
+  /** The cluster assigns user and group, and refuses others. @default false */
+  readonly hasArbitraryUser?: boolean | undefined
   /** Variables that anybody may read who may read Deployments. */
   readonly env: Readonly<Record<string, string>>
   /** Variables that stand in a Secret. */
@@ -122,9 +124,7 @@ const podSpec = (crew: CrewDeployment) => ({
   terminationGracePeriodSeconds: DRAIN_SECONDS + 30,
   ...(crew.imagePullSecret ? { imagePullSecrets: [{ name: crew.imagePullSecret }] } : {}),
   securityContext: {
-    runAsUser: USER,
-    runAsGroup: USER,
-    fsGroup: USER,
+    ...(crew.hasArbitraryUser ? {} : { runAsUser: USER, runAsGroup: USER, fsGroup: USER }),
     runAsNonRoot: true,
     seccompProfile: { type: 'RuntimeDefault' },
   },

@@ -134,6 +134,7 @@ async function describeCrew(
     namespace,
     image: config.CREW_IMAGE,
     home: config.POD_NAMESPACE,
+    hasArbitraryUser: config.CREW_ARBITRARY_USER,
     imagePullSecret,
     env: {
       CREW_DEFINITION: JSON.stringify(INTERNAL_DEFINITIONS[slug]),

@@ -167,6 +167,7 @@ export const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
     const [end, whole] = [text(suffix), text(value)]
     return whole.endsWith(end) ? whole.slice(0, whole.length - end.length) : whole
   },
+  replace: (_, ...[old, by, value]) => text(value).replaceAll(text(old), () => text(by)),
   trunc: (_, length, value) => text(value).slice(0, Number(length)),
   uniq: (_, list) => [...new Set(asList(list))],
 }

@@ -9,6 +9,7 @@ export function sensible(
   const values = structuredClone(random) as unknown as Mutable<Values>
   values.postgres.enabled = chosen.postgres ?? values.postgres.enabled
   if (values.global.caBundle.secret) values.global.caBundle.configMap = ''
+  if (values.global.openshift) values.buildkit.enabled = false
   if (!chosen.anyName) values.fullnameOverride = ''
   completeDatabase(values)
   separatePorts(values)

@@ -20,6 +20,24 @@ import { boolean, group, integer, list, map, string } from '../../../infra/templ
 import type { Shape } from '../../../infra/template/schema.ts'
 import { create, each, onlyWhen, spread, when, whenSet } from '../../../infra/template/structure.ts'
 
+/** What a chart says about itself. */
+const ABOUT = {
+  metadata: {
+    name: 'n',
+    description: 'd',
+    version: '1',
+    appVersion: '1',
+    kubeVersion: '1',
+    icon: 'https://example.com/icon.svg',
+    keywords: [],
+    maintainers: [],
+    annotations: {},
+  },
+  texts: new Map<string, string>(),
+  readme: '',
+  license: '',
+}
+
 const ANY = { pattern: /^/, expected: 'anything' }
 
 const shape = {
@@ -66,8 +84,7 @@ function render(objects: (component: Construct) => void) {
     usesAll(component)
     objects(component)
   })
-  const metadata = { name: 'n', description: 'd', version: '1', appVersion: '1', kubeVersion: '1' }
-  const { files } = renderChart({ metadata, shape, rules: [], build, texts: new Map(), readme: '' })
+  const { files } = renderChart({ ...ABOUT, shape, rules: [], build })
   const template = (name: string): string => files.get(`templates/c/${name}.yaml`) ?? ''
   const manifests = (given: object = {}): string =>
     renderManifests(build, context(given))
@@ -251,16 +268,9 @@ describe('what would go wrong in silence is an error', () => {
 
   it('a value that no template uses', () => {
     const build = chartOf((component) => configMap(component, { name: values.name as never }))
-    const metadata = {
-      name: 'n',
-      description: 'd',
-      version: '1',
-      appVersion: '1',
-      kubeVersion: '1',
-    }
-    expect(() =>
-      renderChart({ metadata, shape, rules: [], build, texts: new Map(), readme: '' }),
-    ).toThrow('values that no template uses: on, port, labels, secrets, inner.leaf')
+    expect(() => renderChart({ ...ABOUT, shape, rules: [], build })).toThrow(
+      'values that no template uses: on, port, labels, secrets, inner.leaf',
+    )
   })
 
   it('a symbolic value in a JavaScript text', () => {

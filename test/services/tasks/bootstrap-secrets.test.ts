@@ -2,12 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createKubernetes } from '../../../services/shared/kubernetes.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import { bootstrapSecrets } from '../../../services/tasks/bootstrap-secrets.ts'
+import { followSecret } from '../../../services/tasks/secret-readers.ts'
 import type { BootstrapConfig } from '../../../services/tasks/env.ts'
 import { forbidden, startKubernetes } from '../../support/kubernetes.ts'
 import type { KubernetesStub } from '../../support/kubernetes.ts'
 
 const SECRETS = '/api/v1/namespaces/default/secrets'
-const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
+const APPS = '/apis/apps/v1/namespaces/default'
+const WEB = '/deployments/demo-web'
+const POSTGRES = '/statefulsets/demo-postgres'
 
 const config: BootstrapConfig = {
   LOG_LEVEL: 'info',
@@ -17,6 +20,7 @@ const config: BootstrapConfig = {
   PLATFORM_SECRET_KEPT: 'demo-keys',
   PLATFORM_SECRET_KEYS: ['PLATFORM_DEBUG_TOKEN', 'COLLECTOR_JWT_SECRET'],
   RESTART_DEPLOYMENTS: ['demo-web', 'demo-gone'],
+  RESTART_POSTGRES: 'demo-postgres',
 }
 
 let cluster: KubernetesStub
@@ -26,15 +30,22 @@ beforeEach(async () => {
   cluster = await startKubernetes()
   lines = []
   cluster.objects.set(`${SECRETS}/demo-secrets`, { metadata: { resourceVersion: '1' } })
-  cluster.objects.set(`${DEPLOYMENTS}/demo-web`, { metadata: { resourceVersion: '1' } })
+  for (const path of [WEB, POSTGRES])
+    cluster.objects.set(`${APPS}${path}`, { metadata: { resourceVersion: '1' } })
 })
 
 afterEach(() => cluster.stop())
 
-function run(overrides: Partial<BootstrapConfig> = {}): Promise<void> {
+const run = (overrides: Partial<BootstrapConfig> = {}): Promise<void> =>
+  perform(bootstrapSecrets, overrides)
+
+function perform(
+  task: typeof bootstrapSecrets | typeof followSecret,
+  overrides: Partial<BootstrapConfig>,
+): Promise<void> {
   const destination = { write: (line: string) => void lines.push(line) }
   const log = createLog({ name: 'test', destination })
-  return bootstrapSecrets(createKubernetes(cluster.address), { ...config, ...overrides }, log)
+  return task(createKubernetes(cluster.address), { ...config, ...overrides }, log)
 }
 
 function values(name = 'demo-secrets'): Record<string, string> {
@@ -58,8 +69,15 @@ function put(name: string, data: Record<string, string>): void {
   })
 }
 
-const restarts = () =>
-  cluster.calls.filter(({ path, method }) => method === 'PATCH' && path.startsWith(DEPLOYMENTS))
+/** The workloads whose pod templates have changed. */
+const restarts = (): readonly string[] =>
+  cluster.calls
+    .filter(({ path, method }) => method === 'PATCH' && path.startsWith(APPS))
+    .filter(({ body }) => typeof body === 'object' && body !== null && 'spec' in body)
+    .map(({ path }) => path.slice(APPS.length))
+
+const edit = (name: string, data: Record<string, string>): void =>
+  put(name, { ...values(name), ...data })
 
 describe('secrets:bootstrap (SPEC 5.1)', () => {
   it('gives each missing key 64 random alphanumeric characters on first install, and restarts nothing', async () => {
@@ -75,7 +93,9 @@ describe('secrets:bootstrap (SPEC 5.1)', () => {
     put('demo-secrets', { PLATFORM_DEBUG_TOKEN: 'kept', COLLECTOR_JWT_SECRET: 'kept too' })
     await run()
     expect(values()).toEqual({ PLATFORM_DEBUG_TOKEN: 'kept', COLLECTOR_JWT_SECRET: 'kept too' })
-    expect(cluster.calls.map(({ method }) => method)).toEqual(['GET', 'GET'])
+    cluster.calls.length = 0
+    await run()
+    expect(new Set(cluster.calls.map(({ method }) => method))).toEqual(new Set(['GET']))
   })
 
   it('makes a deleted key anew and restarts the Deployments that exist', async () => {
@@ -83,13 +103,12 @@ describe('secrets:bootstrap (SPEC 5.1)', () => {
     await run()
     expect(values()).toMatchObject({ COLLECTOR_JWT_SECRET: 'kept' })
     expect(values()['PLATFORM_DEBUG_TOKEN']).toHaveLength(64)
-    expect(restarts().map(({ path }) => path)).toEqual([
-      `${DEPLOYMENTS}/demo-web`,
-      `${DEPLOYMENTS}/demo-gone`,
-    ])
-    expect(JSON.stringify(cluster.objects.get(`${DEPLOYMENTS}/demo-web`))).toMatch(
-      /"platform\/secrets-hash":"[0-9a-f]{12}"/,
-    )
+    expect(restarts()).toEqual([WEB])
+    expect(cluster.objects.get(`${APPS}${WEB}`)?.['spec']).toEqual({
+      template: {
+        metadata: { annotations: { 'platform/secrets-hash': expect.stringMatching(/^\w{12}$/) } },
+      },
+    })
   })
 
   it("takes over the operator's own values, and keeps them when the override goes", async () => {
@@ -133,6 +152,41 @@ describe('secrets:bootstrap (SPEC 5.1)', () => {
     put('demo-overrides', { SECRET_KEY_BASE: 'mine' })
     await run({ PLATFORM_SECRET_KEYS: [], PLATFORM_SECRET_OVERRIDES: 'demo-overrides' })
     expect(values('demo-keys')).toEqual({ SECRET_KEY_BASE: 'mine' })
+  })
+
+  it('restarts what reads the Secret when somebody has edited it since the last time, once', async () => {
+    await run({ PLATFORM_SECRET_KEYS: [...config.PLATFORM_SECRET_KEYS, 'DB_PASSWORD'] })
+    edit('demo-secrets', { PLATFORM_DEBUG_TOKEN: 'by hand' })
+    await run()
+    await run()
+    expect(restarts()).toEqual([WEB])
+    edit('demo-secrets', { DB_PASSWORD: 'another one' })
+    await run()
+    await run()
+    // PostgreSQL before those that sign in with its password.
+    expect(restarts()).toEqual([WEB, POSTGRES, WEB])
+  })
+
+  it('restarts nothing twice for a value of the operator, whose pods restart by themselves', async () => {
+    await run()
+    put('demo-overrides', { PLATFORM_DEBUG_TOKEN: 'mine' })
+    await run({ PLATFORM_SECRET_OVERRIDES: 'demo-overrides' })
+    await run()
+    expect(restarts()).toEqual([])
+  })
+
+  it('restarts in the next attempt when one ended between the Secret and its readers', async () => {
+    await run()
+    put('demo-secrets', { COLLECTOR_JWT_SECRET: 'kept' })
+    cluster.intercept = ({ method, path }, response) =>
+      method === 'PATCH' && path.startsWith(APPS)
+        ? forbidden(response, { verb: 'patch', resource: 'deployments' })
+        : false
+    await expect(run()).rejects.toThrow('Not allowed to restart the Deployment demo-web')
+    cluster.intercept = () => false
+    cluster.calls.length = 0
+    await run()
+    expect(restarts()).toEqual([WEB])
   })
 
   it('reads again when another writer was faster, and keeps what that one wrote', async () => {
@@ -185,5 +239,28 @@ describe('secrets:bootstrap (SPEC 5.1)', () => {
     await run()
     for (const value of Object.values(values())) expect(lines.join()).not.toContain(value)
     expect(lines.join()).toContain('fingerprint')
+  })
+})
+
+describe('secrets:follow', () => {
+  const follow = (): Promise<void> => perform(followSecret, { PLATFORM_SECRET: 'mine' })
+
+  it("restarts what reads the operator's own Secret when that has changed, and never writes it", async () => {
+    put('mine', { PLATFORM_DEBUG_TOKEN: 'first', DB_PASSWORD: 'p' })
+    await follow()
+    expect(restarts()).toEqual([])
+    edit('mine', { PLATFORM_DEBUG_TOKEN: 'second' })
+    await follow()
+    await follow()
+    expect(restarts()).toEqual([WEB])
+    const calls = cluster.calls.filter(({ path }) => path.startsWith(SECRETS))
+    expect(new Set(calls.map(({ method, path }) => `${method} ${path}`))).toEqual(
+      new Set([`GET ${SECRETS}/mine`]),
+    )
+  })
+
+  it('has nothing to do while there is no such Secret', async () => {
+    await follow()
+    expect(cluster.calls).toHaveLength(1)
   })
 })

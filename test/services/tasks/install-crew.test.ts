@@ -279,6 +279,18 @@ describe('designer:agent:install and designer:runner:install in a cluster (SPEC 
     expect(blocks).toContain('169.254.0.0/16')
   })
 
+  it('run as user 1000, or as whom the cluster assigns where that is said', async () => {
+    const identity = { runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000 }
+    const restricted = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }
+    const securityContext = () =>
+      (spec(deploymentPath())['template'] as Manifest).spec.securityContext
+    readyAtLook(1)
+    await install()
+    expect(securityContext()).toEqual({ ...identity, ...restricted })
+    await installWith({ CREW_ARBITRARY_USER: true })
+    expect(securityContext()).toEqual(restricted)
+  })
+
   it('take the policy away again when there shall be none', async () => {
     readyAtLook(1)
     cluster.objects.set(policyPath, { metadata: { resourceVersion: '1' } })

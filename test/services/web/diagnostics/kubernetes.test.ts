@@ -137,6 +137,17 @@ describe('platform_pods', () => {
     expect(Object.keys(rowsOf(result))).toEqual(NAMES.map((name) => `acme-${name}`))
   })
 
+  it('asks by the name of the release, and expects objects by the name that the chart gave them', async () => {
+    const [web, worker] = ['crew-web', 'crew-worker'].map((name) => deployment(name, healthy()))
+    stub.objects.set(LIST, { metadata: {}, items: [web, worker] })
+    const env = { RELEASE_FULLNAME: 'crew', PLATFORM_DEPLOYMENTS: 'web,worker' }
+    const result = await examine('platform_pods', env)
+    expect(result.status).toBe('ok')
+    expect(Object.keys(rowsOf(result))).toEqual(['crew-web', 'crew-worker'])
+    stub.objects.set(LIST, { metadata: {}, items: [web] })
+    expect((await examine('platform_pods', env)).error).toContain('crew-worker (missing)')
+  })
+
   it.each([
     [
       'no ready pod: the count is absent',

@@ -9,7 +9,7 @@ import {
 import { REMEDIATION } from '../../../../services/web/diagnostics/failure-codes.ts'
 import { describeOutage, textOf } from '../../../../services/web/diagnostics/findings.ts'
 import { VERBS } from '../../../../services/web/diagnostics/kubernetes-deployments.ts'
-import { createNaming } from '../../../../services/web/diagnostics/cluster-commands.ts'
+import { createNaming, runInWeb } from '../../../../services/web/diagnostics/cluster-commands.ts'
 import { createRedaction } from '../../../../services/web/diagnostics/redact.ts'
 import {
   COMPONENT_NAMES,
@@ -74,6 +74,18 @@ describe('the verdict (SPEC 3)', () => {
       ({ metadata }) => metadata?.labels?.['app.kubernetes.io/component'] === 'crews',
     )
     expect(jobs).toHaveLength(1)
+  })
+
+  it('names web as the chart does where its objects do not bear the name of the release', () => {
+    const name = createNaming({
+      RELEASE_NAME: 'acme',
+      RELEASE_FULLNAME: 'crew',
+      POD_NAMESPACE: 'p',
+    })
+    const remediation = `${runInWeb('flags:list')} helm upgrade {release}`
+    expect(name({ remediation }).remediation).toMatch(
+      /kubectl -n p exec deploy\/crew-web -- .* helm upgrade acme$/,
+    )
   })
 
   it('fills the names of the installation into remedies, and into nothing else', () => {
