@@ -3,6 +3,6 @@ import { checkEquality } from './support/equality.ts'
 
 describe('the chart and the plain manifests (npm run test:fuzz tries 5,000 sets)', () => {
   it('are the same objects for 250 random sets of values, with PostgreSQL in the cluster', () => {
-    checkEquality({ postgres: true, numRuns: 250 })
+    checkEquality({ postgres: true, numRuns: 125 })
   }, 120_000)
 })
