@@ -165,6 +165,21 @@ function sizeOf(buffer: RowBuffer, rows: Uint32Array): number {
 export const rowBytes = (buffer: RowBuffer, row: number): Buffer =>
   buffer.bytes.subarray(rowOffset(buffer, row), rowOffset(buffer, row + 1))
 
+const FIELD_COUNT_BYTES = 2
+const FIELD_LENGTH_BYTES = 4
+
+/** The field at a place in a row; undefined for null. */
+export function rowField(buffer: RowBuffer, row: number, place: number): Buffer | undefined {
+  const { bytes } = buffer
+  let at = rowOffset(buffer, row) + FIELD_COUNT_BYTES
+  for (let before = 0; before < place; before++) {
+    at += FIELD_LENGTH_BYTES + Math.max(bytes.readInt32BE(at), 0)
+  }
+  const size = bytes.readInt32BE(at)
+  const from = at + FIELD_LENGTH_BYTES
+  return size < 0 ? undefined : bytes.subarray(from, from + size)
+}
+
 /** The end of a row's ids and organization, counted from its beginning. */
 const endOfIds = (buffer: RowBuffer, row: number): number =>
   ROW_ORGANIZATION + buffer.bytes.readInt32BE(rowOffset(buffer, row) + ROW_ORGANIZATION_LENGTH)

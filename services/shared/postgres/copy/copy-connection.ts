@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { createAuthentication } from './authentication.ts'
 import { createPendingStatements } from './pending-statements.ts'
+import type { Outcome } from './pending-statements.ts'
 import {
   copyDataHead,
   copyDone,
@@ -45,6 +46,11 @@ export interface Session {
    * `details.sqlstate`, and `timeout`.
    */
   query(statement: string): Promise<string>
+  /**
+   * Runs a statement, or several; returns the rows of all, their values as text. Raises as `query`
+   * does.
+   */
+  rows(statement: string): Promise<Outcome['rows']>
   /** False once the connection is lost. */
   isOpen(): boolean
 }
@@ -112,7 +118,7 @@ function createConnection(
     pending.rejectAll(error)
   }
 
-  async function send(buffers: Iterable<Buffer>): Promise<string> {
+  async function send(buffers: Iterable<Buffer>): Promise<Outcome> {
     if (lost) throw lost
     const settled = pending.add()
     const written = writeAll(socket, buffers)
@@ -124,7 +130,7 @@ function createConnection(
     }
   }
 
-  function run(buffers: Iterable<Buffer>): Promise<string> {
+  function run(buffers: Iterable<Buffer>): Promise<Outcome> {
     const timeoutMs = login.statementTimeoutMs + TIMEOUT_GRACE_MS
     const statement = deadline({ name: 'PostgreSQL', timeoutMs }, () => send(buffers))
     statement.catch((error: unknown) => {
@@ -146,8 +152,9 @@ function createConnection(
   socket.on('close', () => fail(connectionLost('the server closed the connection')))
   return {
     ready: send([startupMessage(parametersOf(login))]),
-    query: (statement) => run([queryMessage(statement)]),
-    copy: async (statement, stream) => copiedRows(await run(copyMessages(statement, stream))),
+    query: async (statement) => (await run([queryMessage(statement)])).tag,
+    rows: async (statement) => (await run([queryMessage(statement)])).rows,
+    copy: async (statement, stream) => copiedRows((await run(copyMessages(statement, stream))).tag),
     isOpen: () => lost === undefined,
     close() {
       if (lost) return
