@@ -8,6 +8,9 @@ import { checkEquality, SETS } from './support/equality.ts'
 import { RELEASE } from './support/platform.ts'
 import { sensible } from './support/sensible-values.ts'
 
+/** All that opens ports beside others. */
+const ALL_PORTS = { collector: { grpc: { enabled: true } }, dbProxy: { enabled: true } }
+
 describe('the chart and the plain manifests (npm run test:fuzz tries 5,000 sets)', () => {
   it(`are the same objects for ${SETS} random sets with an external PostgreSQL or a proxy`, () => {
     checkEquality({ postgres: false, numRuns: SETS })
@@ -16,7 +19,7 @@ describe('the chart and the plain manifests (npm run test:fuzz tries 5,000 sets)
   it('are never tried with two ports alike, which the rules refuse', () => {
     const [random = {}] = fc.sample(arbitraryValues(schema), { numRuns: 1, seed: 1 })
     const alike: Record<string, unknown> = JSON.parse(
-      JSON.stringify(mergeOverrides([random, { dbProxy: { enabled: true } }])),
+      JSON.stringify(mergeOverrides([random, ALL_PORTS])),
       (key, value: unknown) => (/port$/i.test(key) && typeof value === 'number' ? 4317 : value),
     )
     const values = sensible(alike, { postgres: false })
