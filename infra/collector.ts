@@ -113,6 +113,7 @@ const noService = {
   RETENTION_WEEKS: unset,
   COLLECTOR_MAX_STORAGE_BYTES: unset,
   COLLECTOR_VOLUME_SIZE: unset,
+  COLLECTOR_PRICES_FILE: unset,
   COLLECTOR_JWT_SECRET_PREVIOUS: unset,
   COLLECTOR_REDACT: unset,
   COLLECTOR_REDACT_FILE: unset,
@@ -161,6 +162,7 @@ const receiver = () => ({
       collector.config.maxStorageBytes,
     ),
     COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
+    COLLECTOR_PRICES_FILE: unset,
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
     COLLECTOR_REDACT: setWhen(isSet(redact.kinds), redact.kinds),
     COLLECTOR_REDACT_FILE: setWhen(

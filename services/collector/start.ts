@@ -28,6 +28,7 @@ import type { IngestDeps } from './ingest.ts'
 import { createMemory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
 import type { Encoding } from './otlp/answer.ts'
+import { loadPrices } from './prices/load-prices.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
 import { openReader } from './read/reader.ts'
 import type { Reader } from './read/reader.ts'
@@ -88,9 +89,22 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const health = createHealth({ log, now })
   const memory = createMemory(config.COLLECTOR_MEMORY_BYTES ?? defaultCapacity())
   const authorization = createAuthorization({ secrets: secretsOf(config), now: clock.now, log })
+  const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const reader = openReader(address)
   const spaceCheckMs = options.spaceCheckMs ?? SPACE_CHECK_MS
-  const shared = { config, address, log, now, clock, registry, metrics, health, memory, reader }
+  const shared = {
+    config,
+    address,
+    log,
+    now,
+    clock,
+    registry,
+    metrics,
+    health,
+    memory,
+    reader,
+    prices,
+  }
   const storage = createEventualStorage({ ...shared, redaction, spaceCheckMs })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
