@@ -89,7 +89,7 @@ const shownColumns = (sql: Database) => sql`
   trace_id, (start_time at time zone 'UTC')::text as start_time, start_ns,
   (extract(epoch from start_time) * 1000000)::int8 as start_us, root_span_id,
   (extract(epoch from end_time) * 1000)::float8 as end_ms,
-  name, status, duration_ns, service, organization, crew_id, kickoff_id, session_id, user_id,
+  name, status, duration_ns, service, nullif(organization, '') as organization, crew_id, kickoff_id, session_id, user_id,
   agents, models, spans::float8 as spans, error_spans::float8 as error_spans,
   llm_calls::float8 as llm_calls, input_tokens::float8 as input_tokens,
   output_tokens::float8 as output_tokens, cache_read_tokens::float8 as cache_read_tokens,
