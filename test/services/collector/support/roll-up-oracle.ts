@@ -64,10 +64,10 @@ export async function readRollUps(sql: Database): Promise<RollUps> {
 /** What they should hold, from the spans. */
 export async function recomputeRollUps(sql: Database): Promise<RollUps> {
   const spans = await sql<StoredSpan[]>`
-    select coalesce(organization, '') as organization, trace_id, span_id, parent_span_id,
+    select organization, trace_id, span_id, parent_span_id,
       (extract(epoch from start_time) * 1000000)::int8 as start_us, duration_ns, status, llm_call,
       coalesce(request_model, response_model) as model, crew_id, agent, input_tokens, cost_usd
-    from spans order by coalesce(organization, ''), trace_id, start_time, span_id`
+    from spans order by organization, trace_id, start_time, span_id`
   const traces: RolledTrace[] = []
   const usage: Record<string, number[]> = {}
   const ids = new Set(spans.map(keyOf))
