@@ -3,7 +3,7 @@ import { runFaults } from '../../faults/run-faults.ts'
 import { programPath } from '../../support/program.ts'
 
 /** The short form of `npm run test:faults`. */
-it('loses and doubles no acknowledged span when killed under load over HTTP and gRPC (SPEC 1.5)', async () => {
+it('loses and doubles no acknowledged span when killed under load (SPEC 1.5)', async () => {
   const seed = Math.floor(Math.random() * 1e9)
   const main = programPath('collector')
   const options = { kills: 6, main, seed, stopsSeconds: [1], spansBetween: 150 }
