@@ -47,9 +47,9 @@ const TOUCHED = `
 
 /**
  * Trace by trace, by `lateral` and `offset 0`, and only in the days that each trace has: the
- * planner would otherwise read whole days. The `between` says nothing new, but makes the index on the trace
- * id look as cheap as it is: of a day that nobody has analyzed, the planner believes that a range
- * of times finds as few rows, and goes through the whole day for each trace.
+ * planner would otherwise read whole days. The `between` says nothing new, but makes the index on
+ * the trace id look as cheap as it is: of a day that nobody has analyzed, the planner believes
+ * that a range of times finds as few rows, and goes through the whole day for each trace.
  */
 const SPANS = `
   trace_spans as materialized (
