@@ -195,6 +195,7 @@ where hour >= now() - (select weeks * interval '1 week' from retention)
   and ((select reading_organization()) is null
     or organization = (select reading_organization()));
 
+select protect_by_organization('touched_traces');
 select protect_by_organization('traces');
 select protect_by_organization('usage_hourly');
 

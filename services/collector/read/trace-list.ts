@@ -96,6 +96,5 @@ const shownColumns = (sql: Queryable) => sql`
   cache_write_tokens::float8 as cache_write_tokens, reasoning_tokens::float8 as reasoning_tokens,
   audio_input_tokens::float8 as audio_input_tokens,
   audio_output_tokens::float8 as audio_output_tokens,
-  least(cost_usd, 1e300)::float8 as cost_usd,
-  least(reported_cost_usd, 1e300)::float8 as reported_cost_usd,
-  least(computed_cost_usd, 1e300)::float8 as computed_cost_usd`
+  cost_usd::float8 as cost_usd, reported_cost_usd::float8 as reported_cost_usd,
+  computed_cost_usd::float8 as computed_cost_usd`
