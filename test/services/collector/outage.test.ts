@@ -65,6 +65,7 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
         clock_skew_ms: expect.any(Number) as number,
         queue_bytes: 0,
         oldest_unflushed_ms: 0,
+        revocations: 'ok',
       },
     ])
   })
