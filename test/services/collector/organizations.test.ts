@@ -98,6 +98,32 @@ describe('organizations', () => {
     expect(document.text).not.toContain('"of-a"')
   })
 
+  it('have their spans told apart in every day, also in one that comes late', async () => {
+    const late = NOW - 5 * 86_400_000
+    const times = { startTimeUnixNano: nanos(late), endTimeUnixNano: nanos(late + 1) }
+    await a.send(bodyOf(spanOf(times)))
+    const indexes = await harness.sql`
+      select from pg_inherits where inhparent = 'spans_identity'::regclass`
+    const days = await harness.sql`select from pg_inherits where inhparent = 'spans'::regclass`
+    expect(days.length).toBeGreaterThan(5)
+    expect(indexes.length).toBe(days.length)
+  })
+
+  it('stand between an older program and the loss of spans', async () => {
+    const required =
+      'start_time, trace_id, span_id, resource_id, scope_id, start_ns, kind, status, llm_call, name'
+    const values = `now(), '${ids()}'::uuid, 1, 1, 1, 0, 0, 0, false, 'old'`
+    const insert = (more: string, value: string) =>
+      harness.sql.unsafe(`insert into spans (${required}${more}) values (${values}${value})`)
+    // Neither is a code for which a row is rejected: such a program keeps it and tries again.
+    await expect(insert(', organization', ', null')).rejects.toMatchObject({ code: '55000' })
+    const merge = insert('', `) on conflict (start_time, trace_id, span_id) do nothing --`)
+    await expect(merge).rejects.toMatchObject({ code: '42P10' })
+    await insert('', '')
+    const rows = await harness.sql`select organization from spans where name = 'old'`
+    expect(rows).toEqual([{ organization: '' }])
+  })
+
   it('keep the reason for a refused row to themselves', async () => {
     await harness.sql`alter table spans add constraint tasty check (name not like 'poison%')`
     const traceId = ids()

@@ -17,8 +17,7 @@ export type Send = (body: Buffer) => Promise<boolean>
 
 export interface LedgerOptions {
   readonly send: Send
-  /** @default 8 */
-  readonly clients?: number
+  readonly clients: number
   /** In each request. @default 20 */
   readonly spans?: number
   /** Makes a span with ids of its own. */
@@ -37,7 +36,7 @@ export const overHttp =
  * Starts the clients; each sends one request at a time, and the same bytes until they are taken.
  */
 export function openLedger(options: LedgerOptions): Ledger {
-  const { send, clients = 8, spans = 20, makeSpan = () => spanOf() } = options
+  const { send, clients, spans = 20, makeSpan = () => spanOf() } = options
   const acknowledged: string[] = []
   let isLoading = true
   const client = async (): Promise<void> => {

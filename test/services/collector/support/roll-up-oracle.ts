@@ -43,7 +43,8 @@ export interface RollUps {
 /** What the roll-ups hold. */
 export async function readRollUps(sql: Database): Promise<RollUps> {
   const traces = await sql<RolledTrace[]>`
-    select organization, trace_id, (extract(epoch from start_time) * 1000000)::int8 as start_us, status,
+    select organization, trace_id, status,
+      (extract(epoch from start_time) * 1000000)::int8 as start_us,
       spans::int as spans, error_spans::int as error_spans, llm_calls::int as llm_calls,
       input_tokens::float8 as input_tokens,
       round(reported_cost_usd * 100)::int as cents, crew_id, agents, models
