@@ -141,6 +141,7 @@ describe('organizations', () => {
       const traceId = ids()
       spans = traceOf(traceId)
       await a.send(bodyOf(...spans))
+      await harness.rolledUp()
       paths = [
         `/api/traces/${traceId}`,
         `/api/traces/${traceId}?view=summary`,
@@ -202,6 +203,7 @@ describe('organizations', () => {
         { numRuns: RUNS },
       )
       await a.send(bodyOf(...spans))
+      await harness.rolledUp()
       expect(await answers()).toEqual(before)
     }, 120_000)
   })
