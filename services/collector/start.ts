@@ -10,6 +10,7 @@ import type { Log } from '../shared/log.ts'
 import { createMetrics, metricsApp } from '../shared/http/metrics.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
+import { createLimit } from './ack-limit.ts'
 import { createAdmission, defaultCapacity, SHARE_FOR_BODIES } from './admission.ts'
 import { createApp } from './app.ts'
 import { createAuthorization } from './authorization.ts'
@@ -36,6 +37,7 @@ import type { Readers } from './read/reader.ts'
 import { createRedaction } from './redaction/redaction.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { createRevocations } from './tokens/revocations.ts'
+import { createTracesListener } from './traces-endpoint.ts'
 import { answerWrongProtocols } from './wrong-protocol.ts'
 
 /** Parts that tests replace. */
@@ -214,7 +216,7 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
     metrics,
     log,
     clock,
-    ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+    withinAckTime: createLimit(options.ackTimeoutMs ?? ACK_TIMEOUT_MS),
     bodyIdleMs: options.bodyIdleMs ?? BODY_IDLE_MS,
     commit: () => storage.current()?.commit,
     maxBodyBytes: { protobuf: largestBody(parts, 'protobuf'), json: largestBody(parts, 'json') },
@@ -237,6 +239,8 @@ function serveApp(parts: AppParts): Promise<Service> {
   return serve({
     // The Node adapter hands in the raw request and response.
     fetch: (request, env) => app.fetch(request, env as HttpBindings),
+    // Before hono, whose objects for each request cost as much as all else that is done for it.
+    direct: createTracesListener(parts.deps),
     port: config.PORT,
     host: config.HOST,
     log,
