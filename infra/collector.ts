@@ -2,7 +2,12 @@ import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
-import { collectorDatabaseEnv, hasOwnTraceServer, waitForPostgres } from './kit/database.ts'
+import {
+  collectorDatabaseEnv,
+  createsOnTraceServer,
+  hasOwnTraceServer,
+  waitForPostgres,
+} from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, setWhen, unset } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
@@ -12,7 +17,7 @@ import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { amountText, all, digits, isSet, not, pick } from './template/operators.ts'
+import { amountText, all, any, digits, isSet, not, pick } from './template/operators.ts'
 import { when } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -114,6 +119,7 @@ const noService = {
   COLLECTOR_MAX_STORAGE_BYTES: unset,
   COLLECTOR_VOLUME_SIZE: unset,
   COLLECTOR_JWT_SECRET_PREVIOUS: unset,
+  COLLECTOR_READ_DATABASE_URL: unset,
   COLLECTOR_REDACT: unset,
   COLLECTOR_REDACT_FILE: unset,
   COLLECTOR_REDACT_HASH_KEY: unset,
@@ -127,7 +133,7 @@ const migrate = () => ({
   env: env<CollectorEnv>({
     ...common,
     ...noService,
-    COLLECTOR_CREATE_DATABASE: pick(isInCluster, 'true', 'false'),
+    COLLECTOR_CREATE_DATABASE: pick(any(isInCluster, createsOnTraceServer), 'true', 'false'),
   }),
   resources: initResources,
   volumeMounts: [tmp.mount, caMount],
@@ -162,6 +168,14 @@ const receiver = () => ({
     ),
     COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
+    COLLECTOR_READ_DATABASE_URL: setWhen(isSet(collector.readDatabase.urlSecret), {
+      valueFrom: {
+        secretKeyRef: {
+          name: collector.readDatabase.urlSecret,
+          key: collector.readDatabase.urlKey,
+        },
+      },
+    }),
     COLLECTOR_REDACT: setWhen(isSet(redact.kinds), redact.kinds),
     COLLECTOR_REDACT_FILE: setWhen(
       isSet(redact.expressionsSecret),

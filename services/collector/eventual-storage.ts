@@ -18,6 +18,8 @@ import {
 import type { MaintenanceOptions } from './maintenance.ts'
 import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
+import { followReplica } from './read/replica.ts'
+import type { Replica } from './read/replica.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { prepareSchema } from './schema.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
@@ -36,6 +38,8 @@ export interface EventualStorageOptions {
   readonly metrics: CollectorMetrics
   readonly health: Health
   readonly memory: Memory
+  /** Undefined when reads come from the database itself. */
+  readonly replica: Replica | undefined
   /** Undefined when texts are stored as they come. */
   readonly redaction: Redaction | undefined
   /** The interval at which the limit of the storage is checked. */
@@ -124,7 +128,8 @@ async function openStorage(
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const running = Promise.all(jobs.map((run) => run(background)))
+  const following = followReplica({ ...background, replica: options.replica, version })
+  const running = Promise.all([following, ...jobs.map((run) => run(background))])
   return {
     storage,
     async endBackground() {

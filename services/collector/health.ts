@@ -1,5 +1,6 @@
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
+import type { Replica, ReplicaState } from './read/replica.ts'
 
 /** The state of a collector between its start and its end. */
 export type Phase = 'starting' | 'running' | 'draining'
@@ -22,6 +23,10 @@ export interface HealthReport {
   readonly clock_skew_ms: number
   readonly queue_bytes: number
   readonly oldest_unflushed_ms: number
+  /** Absent where no replica is read from. While it is not `up` reads come from the primary. */
+  readonly replica?: ReplicaState
+  /** What was acknowledged longer ago is on the replica; null until that is known. */
+  readonly replica_lag_ms?: number | null
 }
 
 /** Facts for the report from elsewhere. */
@@ -29,6 +34,7 @@ export interface Observations {
   readonly bytes: number
   readonly oldest: number | undefined
   readonly clock: Pick<Clock, 'isSkewed' | 'skewMs'>
+  readonly replica: Pick<Replica, 'state' | 'lagMs'> | undefined
 }
 
 type Why = Readonly<Record<string, string | undefined>>
@@ -90,7 +96,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly
     },
-    report({ bytes, oldest, clock }) {
+    report({ bytes, oldest, clock, replica }) {
       const age = oldest === undefined ? 0 : Math.max(0, now() - oldest)
       const isWell = isUp() && !isFull && !clock.isSkewed() && age < STALLED_MS
       return {
@@ -103,6 +109,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         clock_skew_ms: clock.skewMs(),
         queue_bytes: bytes,
         oldest_unflushed_ms: age,
+        ...(replica && { replica: replica.state(), replica_lag_ms: replica.lagMs() ?? null }),
       }
     },
   }

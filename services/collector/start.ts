@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Registry } from 'prom-client'
-import { databaseAddress } from '../shared/postgres/address.ts'
+import { databaseAddress, parseAddress } from '../shared/postgres/address.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
@@ -29,8 +29,10 @@ import { createMemory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
 import type { Encoding } from './otlp/answer.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
-import { openReader } from './read/reader.ts'
-import type { Reader } from './read/reader.ts'
+import { openReaders } from './read/readers.ts'
+import type { Readers } from './read/readers.ts'
+import { createReplica } from './read/replica.ts'
+import type { Replica } from './read/replica.ts'
 import { createRedaction } from './redaction/redaction.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { answerWrongProtocols } from './wrong-protocol.ts'
@@ -88,11 +90,12 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const health = createHealth({ log, now })
   const memory = createMemory(config.COLLECTOR_MEMORY_BYTES ?? defaultCapacity())
   const authorization = createAuthorization({ secrets: secretsOf(config), now: clock.now, log })
-  const reader = openReader(address)
+  const replica = replicaOf(config, { clock, log })
+  const readers = openReaders(address, replica)
   const spaceCheckMs = options.spaceCheckMs ?? SPACE_CHECK_MS
-  const shared = { config, address, log, now, clock, registry, metrics, health, memory, reader }
+  const shared = { config, address, log, now, clock, registry, metrics, health, memory, replica }
   const storage = createEventualStorage({ ...shared, redaction, spaceCheckMs })
-  const parts = { ...shared, authorization, storage }
+  const parts = { ...shared, authorization, readers, storage }
   observeParts(parts)
 
   const metricsServer = await serve({
@@ -116,7 +119,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await delay(options.drainMs ?? DRAIN_MS)
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
-      await reader.close()
+      await readers.close()
       await metricsServer.stop()
     },
   }
@@ -126,7 +129,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
 interface Parts extends Omit<EventualStorageOptions, 'spaceCheckMs' | 'redaction'> {
   readonly authorization: Authorization
   readonly registry: Registry
-  readonly reader: Reader
+  readonly readers: Readers
   readonly storage: EventualStorage
 }
 
@@ -137,6 +140,12 @@ const redactionOf = (config: CollectorConfig): Redaction | undefined =>
     file: config.COLLECTOR_REDACT_FILE,
     hashKey: config.COLLECTOR_REDACT_HASH_KEY,
   })
+
+/** The replica that the variables name; undefined for none. */
+const replicaOf = (
+  { COLLECTOR_READ_DATABASE_URL: url }: CollectorConfig,
+  parts: { clock: Clock; log: Log },
+): Replica | undefined => (url === undefined ? undefined : createReplica(parseAddress(url), parts))
 
 function secretsOf(config: CollectorConfig): string[] {
   const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
@@ -159,6 +168,7 @@ function observeParts(parts: Parts): void {
     },
     databaseUp: () => health.databaseUp(),
     clockSkewSeconds: () => clock.skewMs() / 1000,
+    replica: parts.replica,
     tokensExpiring: (seconds) => authorization.countExpiring(seconds),
   })
 }
@@ -203,12 +213,25 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, clock, health, metrics, memory, reader, registry, storage, grpcPort } = parts
+  const {
+    config,
+    log,
+    clock,
+    health,
+    metrics,
+    memory,
+    readers,
+    registry,
+    replica,
+    storage,
+    grpcPort,
+  } = parts
   const app = createApp({
     ...parts.deps,
-    healthReport: () => health.report({ bytes: memory.used(), oldest: oldestRow(parts), clock }),
+    healthReport: () =>
+      health.report({ bytes: memory.used(), oldest: oldestRow(parts), clock, replica }),
     read: {
-      reader,
+      readers,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
     },

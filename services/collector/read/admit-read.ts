@@ -6,12 +6,14 @@ import type { Authorize } from '../authorization.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { unauthorized } from '../refusals.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
+import type { AnswerReader, Readers } from './readers.ts'
 
 /** The parts that admit readers. */
 export interface AdmitDeps {
   readonly authorize: Authorize
   readonly metrics: CollectorMetrics
   readonly readMetrics: ReadMetrics
+  readonly readers: Pick<Readers, 'open'>
   /** False until the schema is there. */
   readonly isReady: () => boolean
   /** Answers under way at a time. @default 8 */
@@ -24,6 +26,7 @@ export interface ReadEnv {
   Variables: {
     requestId: string
     view: ReadView
+    reader: AnswerReader
     /** Set by a handler whose answer goes on after it returned, and who calls `finish` then. */
     isStreaming: boolean
     finish: (code: number) => void
@@ -52,12 +55,15 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
     const started = performance.now()
     c.set('view', 'none')
     c.set('isStreaming', false)
+    c.set('reader', deps.readers.open())
     c.set('finish', (code) => {
       open--
       const seconds = (performance.now() - started) / 1000
       readMetrics.observe({ view: c.var.view, code: String(code) }, seconds)
     })
     await next()
+    const lagMs = c.var.reader.lagMs()
+    if (lagMs !== undefined) c.header('trace-lag-ms', String(lagMs))
     if (!c.var.isStreaming) c.var.finish(c.res.status)
   }
 }

@@ -22,7 +22,10 @@ const BATCH = 200
  * start of a root, which never changes, so pages neither repeat nor skip a trace while spans
  * arrive.
  */
-export async function listTraces(reader: Reader, query: TraceQuery): Promise<TracePage> {
+export async function listTraces(
+  reader: Pick<Reader, 'ask'>,
+  query: TraceQuery,
+): Promise<TracePage> {
   const { found, next } = await findRoots(reader, query)
   const ids = found.map(({ traceId }) => traceId)
   const summaries =
@@ -45,7 +48,7 @@ const isRootOf = ({ startUs, startNs }: Root, summary: TraceSummary): boolean =>
   `${BigInt(startUs) * 1000n + BigInt(startNs)}` === summary.start_time_unix_nano
 
 async function findRoots(
-  reader: Reader,
+  reader: Pick<Reader, 'ask'>,
   query: TraceQuery,
 ): Promise<{ found: Root[]; next: Position | undefined }> {
   const { limit } = query
