@@ -96,6 +96,8 @@ const expressionsMount = when<k8s.VolumeMount>(isSet(redact.expressionsSecret), 
 /** Holds while traces are in the chart's own PostgreSQL. */
 const isInCluster = all(postgres.enabled, not(hasOwnTraceServer))
 
+const { citus } = collector
+
 /** The variables that the service and its migration have in common. */
 const common = {
   ...collectorDatabaseEnv,
@@ -105,6 +107,12 @@ const common = {
   COLLECTOR_WRITERS: unset,
   COLLECTOR_MAX_BODY_BYTES: unset,
   COLLECTOR_MEMORY_BYTES: unset,
+  COLLECTOR_DISTRIBUTE: setWhen(citus.distribute, 'true'),
+  COLLECTOR_DDL_DATABASE_URL: setWhen(isSet(citus.coordinatorSecret), {
+    valueFrom: {
+      secretKeyRef: { name: citus.coordinatorSecret, key: citus.coordinatorKey },
+    },
+  }),
 }
 
 /** The variables of the service alone, which the migration leaves to their defaults. */

@@ -40,4 +40,16 @@ export const traceDatabases = {
       port: port(5432, 'Port in that address, for the network policy.'),
     },
   ),
+  citus: group('For a trace database on Citus, which spreads the spans over several servers.', {
+    distribute: boolean(
+      false,
+      'Distribute the spans by trace id, with those that are there. It is not taken back by ' +
+        '`false`.',
+    ),
+    coordinatorSecret: type.objectName(
+      'Secret of yours with the address of the coordinator, as in `readDatabase`. Only needed ' +
+        'when `database` is another node, through which the spans are written.',
+    ),
+    coordinatorKey: type.dataKey('url', 'Key in that Secret.'),
+  }),
 }

@@ -6,6 +6,7 @@ import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
 import { storageLimit } from './env.ts'
 import type { CollectorConfig } from './env.ts'
+import { ddlAddress } from './ddl-address.ts'
 import type { Health } from './health.ts'
 import {
   guardSpace,
@@ -22,6 +23,7 @@ import { followReplica } from './read/replica.ts'
 import type { Replica } from './read/replica.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { prepareSchema } from './schema.ts'
+import { DISTRIBUTED_WRITER, isDistributed } from './storage/distribution.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
@@ -103,27 +105,36 @@ async function openStorage(
   signal: AbortSignal,
 ): Promise<OpenStorage> {
   const { config, address, log, now, clock, metrics, health, memory, redaction } = options
-  const createDatabase = config.COLLECTOR_CREATE_DATABASE
-  const version = await prepareSchema({ address, createDatabase, timeoutMs: 0, log })
+  const ddl = ddlAddress(config)
+  const { COLLECTOR_CREATE_DATABASE: createDatabase, COLLECTOR_DISTRIBUTE: distributes } = config
+  const wanted = { address: ddl, createDatabase, distribute: distributes, timeoutMs: 0, log }
+  const version = await prepareSchema(wanted)
   metrics.migrationVersion.set(version)
   const sql = connectDatabase(address, { name: 'collector', max: 2 })
   const background: MaintenanceOptions = {
     ...options,
     sql,
     signal,
-    partitions: createPartitions({ log, now: clock.now }),
+    ddl,
+    partitions: createPartitions({
+      log,
+      now: clock.now,
+      coordinator: config.COLLECTOR_DDL_DATABASE_URL === undefined ? undefined : ddl,
+    }),
     guard: createDropGuard({ clock, log }),
     retentionWeeks: config.RETENTION_WEEKS,
     maxStorageBytes: storageLimit(config),
   }
+  let settings: string | undefined
   try {
     await maintain(background)
+    settings = (await isDistributed(sql)) ? DISTRIBUTED_WRITER : undefined
   } catch (error) {
     await sql.end({ timeout: 1 })
     throw error
   }
   const writers = config.COLLECTOR_WRITERS
-  const storage = createStorage({ ...background, now, memory, redaction, writers })
+  const storage = createStorage({ ...background, now, memory, redaction, writers, settings })
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')

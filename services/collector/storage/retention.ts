@@ -3,6 +3,7 @@ import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Clock } from '../clock.ts'
 import type { DropGuard } from './drop-guard.ts'
+import { isDistributed } from './distribution.ts'
 import { dayOf, partitionDay, startOfDay, withDropLock } from './partitions.ts'
 import type { Day } from './partitions.ts'
 
@@ -126,11 +127,25 @@ async function listPartitions(sql: Database): Promise<Partition[]> {
 }
 
 /** Detaching concurrently lets spans arrive and readers read all the while. */
-async function dropPartition(sql: Database, { name, state }: Partition): Promise<void> {
+async function dropPartition(sql: Database, partition: Partition): Promise<void> {
+  const { name, state } = partition
+  if (await isDistributed(sql)) return dropDistributed(sql, partition)
   if (state === 'attached')
     await sql.unsafe(`alter table spans detach partition ${name} concurrently`)
   if (state === 'pending') await sql.unsafe(`alter table spans detach partition ${name} finalize`)
   await sql.unsafe(`drop table if exists ${name}`)
+}
+
+/**
+ * Citus does not detach concurrently: dropping waits for readers, and others wait behind it. It
+ * gives up soon, and the next run tries again. The setting reaches the other nodes.
+ */
+async function dropDistributed(sql: Database, { name }: Partition): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`set local citus.propagate_set_commands = 'local'`
+    await tx`set local lock_timeout = '2s'`
+    await tx.unsafe(`drop table if exists ${name}`)
+  })
 }
 
 async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
@@ -143,7 +158,5 @@ async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
 /** Bytes of each attached partition with its indexes, for the metrics. */
 export async function partitionSizes(sql: Database): Promise<{ name: string; bytes: number }[]> {
   return sql<{ name: string; bytes: number }[]>`
-    select inhrelid::regclass::text as name, pg_total_relation_size(inhrelid)::float8 as bytes
-    from pg_inherits where inhparent = 'spans'::regclass
-    order by inhrelid::regclass::text limit 1000`
+    select name, bytes::float8 as bytes from day_sizes() order by name limit 1000`
 }
