@@ -124,8 +124,10 @@ async function createPartition(session: Session, day: Day): Promise<boolean> {
 }
 
 /** A table of that name that someone has detached is taken back with its rows. */
-const createStatement = (name: string): string =>
-  `create table if not exists ${name} (like spans including storage including compression)`
+const createStatement = (name: string): string => `
+  create table if not exists ${name} (
+    like spans including storage including compression including constraints
+  )`
 
 const attachStatement = (name: string, day: Day): string => `
   alter table spans attach partition ${name}
