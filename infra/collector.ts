@@ -126,6 +126,7 @@ const noService = {
   RETENTION_WEEKS: unset,
   COLLECTOR_MAX_STORAGE_BYTES: unset,
   COLLECTOR_VOLUME_SIZE: unset,
+  COLLECTOR_PRICES_FILE: unset,
   COLLECTOR_JWT_SECRET_PREVIOUS: unset,
   COLLECTOR_READ_DATABASE_URL: unset,
   COLLECTOR_REDACT: unset,
@@ -175,6 +176,7 @@ const receiver = () => ({
       collector.config.maxStorageBytes,
     ),
     COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
+    COLLECTOR_PRICES_FILE: unset,
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
     COLLECTOR_READ_DATABASE_URL: setWhen(isSet(collector.readDatabase.urlSecret), {
       valueFrom: {

@@ -8,19 +8,15 @@ import { storageLimit } from './env.ts'
 import type { CollectorConfig } from './env.ts'
 import { ddlAddress } from './ddl-address.ts'
 import type { Health } from './health.ts'
-import {
-  guardSpace,
-  maintain,
-  maintainHourly,
-  pause,
-  watchClock,
-  watchDatabase,
-} from './maintenance.ts'
+import { guardSpace, maintain, maintainHourly, watchClock, watchDatabase } from './maintenance.ts'
 import type { MaintenanceOptions } from './maintenance.ts'
 import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
+import { pause } from './pause.ts'
+import type { Price } from './prices/price-table.ts'
 import { followReplica } from './read/replica.ts'
 import type { Replica } from './read/replica.ts'
+import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { prepareSchema } from './schema.ts'
 import { DISTRIBUTED_WRITER, isDistributed } from './storage/distribution.ts'
@@ -40,6 +36,7 @@ export interface EventualStorageOptions {
   readonly metrics: CollectorMetrics
   readonly health: Health
   readonly memory: Memory
+  readonly prices: readonly Price[]
   /** Undefined when reads come from the database itself. */
   readonly replica: Replica | undefined
   /** Undefined when texts are stored as they come. */
@@ -140,7 +137,12 @@ async function openStorage(
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
   const following = followReplica({ ...background, replica: options.replica, version })
-  const running = Promise.all([following, ...jobs.map((run) => run(background))])
+  const rollUps = [keepRolledUp, watchRollUps]
+  const running = Promise.all([
+    following,
+    ...jobs.map((run) => run(background)),
+    ...rollUps.map((run) => run({ ...options, sql, signal })),
+  ])
   return {
     storage,
     async endBackground() {

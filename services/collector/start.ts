@@ -28,6 +28,7 @@ import type { IngestDeps } from './ingest.ts'
 import { createMemory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
 import type { Encoding } from './otlp/answer.ts'
+import { loadPrices } from './prices/load-prices.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
 import { openReaders } from './read/readers.ts'
 import type { Readers } from './read/readers.ts'
@@ -92,8 +93,21 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const authorization = createAuthorization({ secrets: secretsOf(config), now: clock.now, log })
   const replica = replicaOf(config, { clock, log })
   const readers = openReaders(address, replica)
+  const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const spaceCheckMs = options.spaceCheckMs ?? SPACE_CHECK_MS
-  const shared = { config, address, log, now, clock, registry, metrics, health, memory, replica }
+  const shared = {
+    config,
+    address,
+    log,
+    now,
+    clock,
+    registry,
+    metrics,
+    health,
+    memory,
+    prices,
+    replica,
+  }
   const storage = createEventualStorage({ ...shared, redaction, spaceCheckMs })
   const parts = { ...shared, authorization, readers, storage }
   observeParts(parts)

@@ -7,6 +7,7 @@ test/bench/README.md has the method.
 
   collector        against "psql \\copy" and a plain receiver
   collector DIR    against the collector of another checkout, in turns
+  roll-ups         lists and totals of 91 days and a million traces
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -24,6 +25,7 @@ async function benchCollector(other: string | undefined): Promise<void> {
 
 const BENCHES: Readonly<Record<string, (other?: string) => Promise<void> | void>> = {
   collector: benchCollector,
+  'roll-ups': async () => (await import('./roll-ups/run.ts')).run(),
   'automation-api': benchAutomationApi,
 }
 

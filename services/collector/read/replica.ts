@@ -4,7 +4,7 @@ import type { Database } from '../../shared/postgres/database.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Clock } from '../clock.ts'
-import { pause } from '../maintenance.ts'
+import { pause } from '../pause.ts'
 
 /** `behind`: by more than a minute; `down`: it does not answer, or lacks the schema. */
 export type ReplicaState = 'up' | 'behind' | 'down'
