@@ -67,7 +67,8 @@ describe('the views for readers', () => {
     for (let day = 0; day < 7; day++) await send(spanOf(at(now - day * DAY_MS + MINUTE_MS)))
     const time = now - 4 * DAY_MS
     const { traceId = '' } = spanOf()
-    await send(calls(time, { traceId }))
+    const outer = calls(time, { traceId })
+    await send(outer, calls(time, { traceId, parentSpanId: outer.spanId ?? '' }))
     const [row] = await harness.sql`
       explain (analyze, timing off, costs off, format json)
       select from llm_calls where trace_id = ${traceId}::uuid`
@@ -90,21 +91,20 @@ describe('the views for readers', () => {
 
 interface PlanNode {
   'Relation Name'?: string
-  'Subplan Name'?: string
+  Alias?: string
   'Actual Loops'?: number
   Plans?: PlanNode[]
 }
 
-/** The tables that were really read in the subplan which looks below a call. */
+/** The tables that were really read to look below a call. */
 function relationsBelowCalls(plan: unknown): Set<string> {
   const found = new Set<string>()
-  const walk = (node: PlanNode, isBelow: boolean): void => {
+  const walk = (node: PlanNode): void => {
     const name = node['Relation Name']
+    const isBelow = /^(child|near)\b/.test(node.Alias?.replace(/_\d+$/, '') ?? '')
     if (isBelow && name && (node['Actual Loops'] ?? 0) > 0) found.add(name)
-    for (const child of node.Plans ?? []) {
-      walk(child, isBelow || child['Subplan Name']?.startsWith('CTE below') === true)
-    }
+    for (const child of node.Plans ?? []) walk(child)
   }
-  for (const { Plan } of plan as { Plan: PlanNode }[]) walk(Plan, false)
+  for (const { Plan } of plan as { Plan: PlanNode }[]) walk(Plan)
   return found
 }
