@@ -19,7 +19,7 @@ import type { Replica } from './read/replica.ts'
 import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { prepareSchema } from './schema.ts'
-import { DISTRIBUTED_WRITER, isDistributed } from './storage/distribution.ts'
+import { DISTRIBUTED_SESSION, isDistributed } from './storage/distribution.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
@@ -101,13 +101,13 @@ async function openStorage(
   options: EventualStorageOptions,
   signal: AbortSignal,
 ): Promise<OpenStorage> {
-  const { config, address, log, now, clock, metrics, health, memory, redaction } = options
+  const { config, log, now, clock, metrics, health, memory, redaction } = options
   const ddl = ddlAddress(config)
   const { COLLECTOR_CREATE_DATABASE: createDatabase, COLLECTOR_DISTRIBUTE: distributes } = config
   const wanted = { address: ddl, createDatabase, distribute: distributes, timeoutMs: 0, log }
   const version = await prepareSchema(wanted)
   metrics.migrationVersion.set(version)
-  const sql = connectDatabase(address, { name: 'collector', max: 2 })
+  const sql = connectDatabase(ddl, { name: 'collector', max: 2 })
   const background: MaintenanceOptions = {
     ...options,
     sql,
@@ -125,7 +125,7 @@ async function openStorage(
   let settings: string | undefined
   try {
     await maintain(background)
-    settings = (await isDistributed(sql)) ? DISTRIBUTED_WRITER : undefined
+    settings = (await isDistributed(sql)) ? DISTRIBUTED_SESSION : undefined
   } catch (error) {
     await sql.end({ timeout: 1 })
     throw error
@@ -136,12 +136,17 @@ async function openStorage(
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const following = followReplica({ ...background, replica: options.replica, version })
+  const following = followReplica({
+    ...background,
+    address: ddl,
+    replica: options.replica,
+    version,
+  })
   const rollUps = [keepRolledUp, watchRollUps]
   const running = Promise.all([
     following,
     ...jobs.map((run) => run(background)),
-    ...rollUps.map((run) => run({ ...options, sql, signal })),
+    ...rollUps.map((run) => run({ ...options, address: ddl, sql, signal })),
   ])
   return {
     storage,

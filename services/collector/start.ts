@@ -17,6 +17,7 @@ import type { Authorization } from './authorization.ts'
 import { createClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { collectorEnv } from './env.ts'
+import { ddlAddress } from './ddl-address.ts'
 import type { CollectorConfig } from './env.ts'
 import { createEventualStorage } from './eventual-storage.ts'
 import type { EventualStorage, EventualStorageOptions } from './eventual-storage.ts'
@@ -92,7 +93,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const memory = createMemory(config.COLLECTOR_MEMORY_BYTES ?? defaultCapacity())
   const authorization = createAuthorization({ secrets: secretsOf(config), now: clock.now, log })
   const replica = replicaOf(config, { clock, log })
-  const readers = openReaders(address, replica)
+  const readers = openReaders(ddlAddress(config), replica)
   const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const spaceCheckMs = options.spaceCheckMs ?? SPACE_CHECK_MS
   const shared = {

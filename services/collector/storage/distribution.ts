@@ -8,13 +8,13 @@ const LOCK = 7_310_452_122
 /** Small, and read by queries on every node: a copy of each is on all of them. */
 const REFERENCE_TABLES = ['schema_migrations', 'retention', 'resources', 'scopes']
 /** Stay on the coordinator; the other nodes know where they are. */
-const COORDINATOR_TABLES = ['span_rejects', 'heartbeat']
+const COORDINATOR_TABLES = ['span_rejects', 'touched_traces', 'heartbeat']
 
 /**
- * The setting of a session that writes: by default Citus opens a connection for each shard of a
- * commit, which costs nine tenths of the rate.
+ * The setting of a session with much to do: by default Citus opens a connection for each shard of a
+ * statement, which costs a writer nine tenths of its rate.
  */
-export const DISTRIBUTED_WRITER = 'set citus.max_adaptive_executor_pool_size = 1'
+export const DISTRIBUTED_SESSION = 'set citus.max_adaptive_executor_pool_size = 1'
 
 /** Returns whether the spans are spread over the nodes of Citus; false on a plain PostgreSQL. */
 export async function isDistributed(sql: Database): Promise<boolean> {

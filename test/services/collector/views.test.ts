@@ -5,6 +5,7 @@ import { createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { OtlpSpan } from './support/otlp.ts'
+import { citusUrl } from '../../support/citus.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
@@ -63,20 +64,24 @@ describe('the views for readers', () => {
     expect(rows).toEqual([{ id: inner.spanId }])
   })
 
-  it('look for what is below a call only in the days where it can be', async () => {
-    for (let day = 0; day < 7; day++) await send(spanOf(at(now - day * DAY_MS + MINUTE_MS)))
-    const time = now - 4 * DAY_MS
-    const { traceId = '' } = spanOf()
-    const outer = calls(time, { traceId })
-    await send(outer, calls(time, { traceId, parentSpanId: outer.spanId ?? '' }))
-    const [row] = await harness.sql`
+  // Citus shows a plan of another form.
+  it.skipIf(citusUrl)(
+    'look for what is below a call only in the days where it can be',
+    async () => {
+      for (let day = 0; day < 7; day++) await send(spanOf(at(now - day * DAY_MS + MINUTE_MS)))
+      const time = now - 4 * DAY_MS
+      const { traceId = '' } = spanOf()
+      const outer = calls(time, { traceId })
+      await send(outer, calls(time, { traceId, parentSpanId: outer.spanId ?? '' }))
+      const [row] = await harness.sql`
       explain (analyze, timing off, costs off, format json)
       select from llm_calls where trace_id = ${traceId}::uuid`
-    const visited = relationsBelowCalls(Object.values(row ?? {})[0])
-    const near = [-1, 0, 1].map((day) => partitionName(dayOf(time) + day))
-    expect([...visited].filter((name) => !near.includes(name))).toEqual([])
-    expect(visited).toContain(partitionName(dayOf(time)))
-  })
+      const visited = relationsBelowCalls(Object.values(row ?? {})[0])
+      const near = [-1, 0, 1].map((day) => partitionName(dayOf(time) + day))
+      expect([...visited].filter((name) => !near.includes(name))).toEqual([])
+      expect(visited).toContain(partitionName(dayOf(time)))
+    },
+  )
 
   it('take in a new column, also while other views depend on them', async () => {
     await harness.sql`create view mine as select trace_id, name from llm_calls`
