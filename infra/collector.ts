@@ -1,6 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
+import { CollectorPrices, hasPrices, pricesFile } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import {
   collectorDatabaseEnv,
@@ -18,7 +19,7 @@ import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
 import { amountText, all, any, digits, isSet, not, pick } from './template/operators.ts'
-import { when } from './template/structure.ts'
+import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { collector, postgres, envVars } = values
@@ -28,6 +29,7 @@ export class Collector extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     createServiceAccount(this, 'collector')
+    onlyWhen(hasPrices, new CollectorPrices(this, 'prices'))
     createService(this, 'collector', [
       { name: 'http', port: collector.port, targetPort: k8s.IntOrString.fromString('http') },
       {
@@ -48,6 +50,7 @@ export class Collector extends Construct {
       metricsPort: collector.metricsPort,
       annotations: {
         ...secretsChecksum('COLLECTOR_JWT_SECRET', 'COLLECTOR_JWT_SECRET_PREVIOUS', 'DB_PASSWORD'),
+        ...pricesFile.annotations,
       },
       pod: {
         imagePullSecrets: databasePodPullSecrets(collectorImage),
@@ -55,7 +58,13 @@ export class Collector extends Construct {
         terminationGracePeriodSeconds: 30,
         initContainers: [dbProxySidecar(), waitForPostgres('collector', isInCluster), migrate()],
         containers: [receiver()],
-        volumes: [tmp.volume, ...caVolumes, certificate.volume, expressionsVolume],
+        volumes: [
+          tmp.volume,
+          ...caVolumes,
+          certificate.volume,
+          expressionsVolume,
+          pricesFile.volume,
+        ],
       },
     })
     scale(this, 'collector', collector)
@@ -176,7 +185,7 @@ const receiver = () => ({
       collector.config.maxStorageBytes,
     ),
     COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
-    COLLECTOR_PRICES_FILE: unset,
+    COLLECTOR_PRICES_FILE: setWhen(hasPrices, pricesFile.path),
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
     COLLECTOR_READ_DATABASE_URL: setWhen(isSet(collector.readDatabase.urlSecret), {
       valueFrom: {
@@ -197,6 +206,6 @@ const receiver = () => ({
   }),
   ...healthProbes,
   resources: resourcesOf(collector.resources),
-  volumeMounts: [tmp.mount, caMount, certificate.mount, expressionsMount],
+  volumeMounts: [tmp.mount, caMount, certificate.mount, expressionsMount, pricesFile.mount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -235,6 +235,11 @@ export const schema = {
             expected: 'bytes as a string of digits, one megabyte or more, or ""',
           },
         ),
+        prices: type.json(
+          'Prices of models that come before the shipped ones, as the file ' +
+            '`COLLECTOR_PRICES_FILE`.',
+          'prices as {"prices":[…]}',
+        ),
         redact: group('What is replaced by marks in all texts before they are stored.', {
           kinds: string(
             '',

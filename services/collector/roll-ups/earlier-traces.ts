@@ -18,7 +18,7 @@ export const noteEarlierTraces = (spans: string): string => `
   ),
   looked_at as materialized (
     select span.* from next cross join lateral (
-      select trace_id, coalesce(organization, '') as organization from ${spans}
+      select trace_id, organization from ${spans}
       where ${OF_THE_DAY} and trace_id > done
       order by trace_id limit ${EARLIER_BATCH}
     ) as span
@@ -31,7 +31,7 @@ export const noteEarlierTraces = (spans: string): string => `
     select trace_id, organization from looked_at
     union
     select trace_id, organization from next cross join last cross join lateral (
-      select coalesce(organization, '') as organization from ${spans} as span
+      select organization from ${spans} as span
       where ${OF_THE_DAY} and span.trace_id = last.trace_id
     ) as span
   ),

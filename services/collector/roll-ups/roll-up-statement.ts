@@ -69,7 +69,7 @@ const spansIn = (spans: string): string => `
       where spans.trace_id = touched.trace_id
         and spans.trace_id between touched.trace_id and touched.trace_id
         and start_time >= begins and start_time < ends
-        and coalesce(spans.organization, '') = touched.organization
+        and spans.organization = touched.organization
       offset 0
     ) as span
   )`
