@@ -30,7 +30,7 @@ describe.skipIf(citusUrl === undefined)('a trace database on Citus', () => {
   beforeAll(async () => {
     database = await createCitusDatabase(citusUrl ?? '')
     const options = { log: silent, drainMs: 0, clock: clockAt(() => now) }
-    collector = await start(environment(database.url), options)
+    collector = await start({ ...environment(database.url), COLLECTOR_DISTRIBUTE: 'true' }, options)
     await collector.ready
     throughWorker = await start(
       {

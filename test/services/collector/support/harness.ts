@@ -48,8 +48,9 @@ export const environment = (databaseUrl: string): Record<string, string> => ({
   HOST: '127.0.0.1',
   RETENTION_WEEKS: '1',
   COLLECTOR_JWT_SECRET: SECRET,
-  ...(citusUrl !== undefined && { COLLECTOR_DISTRIBUTE: 'true' }),
 })
+
+const distribution = citusUrl === undefined ? {} : { COLLECTOR_DISTRIBUTE: 'true' }
 
 /** An empty database; on all nodes of Citus when there is one to test with. */
 export const createTraceDatabase = (): Promise<TestDatabase> =>
@@ -64,7 +65,7 @@ export async function createHarness(
   const started: Collector[] = []
   const another = async (more = env, moreOptions = options): Promise<Collector> => {
     const collector = await start(
-      { ...environment(database.url), ...more },
+      { ...environment(database.url), ...distribution, ...more },
       { log: silent, drainMs: 0, ...moreOptions },
     )
     started.push(collector)
