@@ -138,6 +138,7 @@ const noService = {
   COLLECTOR_PRICES_FILE: unset,
   COLLECTOR_JWT_SECRET_PREVIOUS: unset,
   COLLECTOR_READ_DATABASE_URL: unset,
+  COLLECTOR_REQUIRE_SCOPES: unset,
   COLLECTOR_REDACT: unset,
   COLLECTOR_REDACT_FILE: unset,
   COLLECTOR_REDACT_HASH_KEY: unset,
@@ -195,6 +196,7 @@ const receiver = () => ({
         },
       },
     }),
+    COLLECTOR_REQUIRE_SCOPES: pick(collector.config.requireScopes, 'true', 'false'),
     COLLECTOR_REDACT: setWhen(isSet(redact.kinds), redact.kinds),
     COLLECTOR_REDACT_FILE: setWhen(
       isSet(redact.expressionsSecret),

@@ -240,6 +240,11 @@ export const schema = {
             '`COLLECTOR_PRICES_FILE`.',
           'prices as {"prices":[…]}',
         ),
+        requireScopes: boolean(
+          false,
+          'Refuse tokens that do not say what they allow. Turn it on once every sender has a ' +
+            'token with a scope.',
+        ),
         redact: group('What is replaced by marks in all texts before they are stored.', {
           kinds: string(
             '',

@@ -9,7 +9,6 @@ import type { CollectorConfig } from './env.ts'
 import { ddlAddress } from './ddl-address.ts'
 import type { Health } from './health.ts'
 import { guardSpace, maintain, maintainHourly, watchClock, watchDatabase } from './maintenance.ts'
-import type { MaintenanceOptions } from './maintenance.ts'
 import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { pause } from './pause.ts'
@@ -24,6 +23,8 @@ import { createDropGuard } from './storage/drop-guard.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
 import type { Storage } from './storage/storage.ts'
+import type { Revocations } from './tokens/revocations.ts'
+import { watchRevocations } from './tokens/watch-revocations.ts'
 
 /** The parts that the storage and its background work use. */
 export interface EventualStorageOptions {
@@ -43,6 +44,9 @@ export interface EventualStorageOptions {
   readonly redaction: Redaction | undefined
   /** The interval at which the limit of the storage is checked. */
   readonly spaceCheckMs: number
+  readonly revocations: Revocations
+  /** The interval at which the list of revoked tokens is read. */
+  readonly revocationsMs: number
 }
 
 /** The storage of a collector that starts before its database is ready. */
@@ -108,7 +112,7 @@ async function openStorage(
   const version = await prepareSchema(wanted)
   metrics.migrationVersion.set(version)
   const sql = connectDatabase(ddl, { name: 'collector', max: 2 })
-  const background: MaintenanceOptions = {
+  const background = {
     ...options,
     sql,
     signal,
@@ -124,6 +128,7 @@ async function openStorage(
   }
   let settings: string | undefined
   try {
+    await options.revocations.refresh(sql)
     await maintain(background)
     settings = (await isDistributed(sql)) ? DISTRIBUTED_SESSION : undefined
   } catch (error) {
@@ -136,17 +141,12 @@ async function openStorage(
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const following = followReplica({
-    ...background,
-    address: ddl,
-    replica: options.replica,
-    version,
-  })
-  const rollUps = [keepRolledUp, watchRollUps]
+  const atCoordinator = { ...background, address: ddl }
+  const others = [watchRevocations, keepRolledUp, watchRollUps]
   const running = Promise.all([
-    following,
+    followReplica({ ...atCoordinator, version }),
     ...jobs.map((run) => run(background)),
-    ...rollUps.map((run) => run({ ...options, address: ddl, sql, signal })),
+    ...others.map((run) => run(atCoordinator)),
   ])
   return {
     storage,

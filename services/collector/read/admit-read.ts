@@ -4,16 +4,16 @@ import type { MiddlewareHandler } from 'hono'
 import { AppError } from '../../shared/errors.ts'
 import type { Authorize } from '../authorization.ts'
 import type { CollectorMetrics } from '../metrics.ts'
-import { unauthorized } from '../refusals.ts'
+import { refusedToken } from '../refusals.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
-import type { AnswerReader, Readers } from './readers.ts'
+import type { AnswerReader, AnswerReaders } from './answer-readers.ts'
 
 /** The parts that admit readers. */
 export interface AdmitDeps {
   readonly authorize: Authorize
+  readonly readers: Pick<AnswerReaders, 'for'>
   readonly metrics: CollectorMetrics
   readonly readMetrics: ReadMetrics
-  readonly readers: Pick<Readers, 'open'>
   /** False until the schema is there. */
   readonly isReady: () => boolean
   /** Answers under way at a time. @default 8 */
@@ -25,8 +25,9 @@ export interface ReadEnv {
   Bindings: HttpBindings
   Variables: {
     requestId: string
-    view: ReadView
+    /** Sees what the token allows. */
     reader: AnswerReader
+    view: ReadView
     /** Set by a handler whose answer goes on after it returned, and who calls `finish` then. */
     isStreaming: boolean
     finish: (code: number) => void
@@ -34,28 +35,29 @@ export interface ReadEnv {
 }
 
 const MAX_READS = 8
+const SCOPE = 'traces:read'
 
 /**
  * Lets a question in: the token first, then whether there is room. Measures each answer to its last
  * byte.
  */
 export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
-  const { authorize, metrics, readMetrics, isReady, maxReads = MAX_READS } = deps
+  const { authorize, readers, metrics, readMetrics, isReady, maxReads = MAX_READS } = deps
   let open = 0
   return async function admit(c, next) {
     c.set('requestId', randomUUID())
-    const failure = await authorize(c.env.incoming.rawHeaders)
-    if (failure) {
-      metrics.authFailures.inc({ reason: failure })
-      throw unauthorized()
+    const outcome = await authorize(c.env.incoming.rawHeaders, SCOPE)
+    if ('failure' in outcome) {
+      metrics.authFailures.inc({ reason: outcome.failure })
+      throw refusedToken(outcome.failure, SCOPE)
     }
+    c.set('reader', readers.for(outcome.grant.organization))
     if (!isReady()) throw tryAgain('The collector is starting; try again.')
     if (open >= maxReads) throw tryAgain('Too many traces are being read; try again.')
     open++
     const started = performance.now()
     c.set('view', 'none')
     c.set('isStreaming', false)
-    c.set('reader', deps.readers.open())
     c.set('finish', (code) => {
       open--
       const seconds = (performance.now() - started) / 1000

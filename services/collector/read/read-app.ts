@@ -31,7 +31,7 @@ export interface ReadDeps extends AdmitDeps {
 const STREAM_MS = 60_000
 const NO_STORE = { 'cache-control': 'no-store' }
 
-/** Reading traces back, for trace pages and people. Takes the same tokens as submissions. */
+/** Reading traces back, for trace pages and people. */
 export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   const app = new Hono<ReadEnv>()
   app.use(admitRead(deps))

@@ -1,4 +1,4 @@
-import type { Database } from '../../shared/postgres/database.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
 import { toCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
 import type { TraceQuery } from './read-query.ts'
@@ -46,14 +46,13 @@ interface Row extends TraceRow, Position {
  * Of the next traces that fit the filters that have an index, those that fit the others too, and
  * the last one.
  */
-function listRows(sql: Database, query: TraceQuery, size: number): Promise<Row[]> {
+function listRows(sql: Queryable, query: TraceQuery, size: number): Promise<Row[]> {
   return sql<Row[]>`
     with looked_at as (
       select *, ${matchesOf(sql, query)} as matches
-      from traces
-      where start_time >= now() - (select weeks * interval '1 week' from retention)
-        ${conditionsOf(sql, query)}
-      order by traces.start_time desc, trace_id desc limit ${size}
+      from live_traces as trace
+      where true ${conditionsOf(sql, query)}
+      order by trace.start_time desc, trace_id desc limit ${size}
     ),
     placed as (
       select *, row_number() over (order by start_time desc, trace_id desc)::int as place,
@@ -64,7 +63,7 @@ function listRows(sql: Database, query: TraceQuery, size: number): Promise<Row[]
     from placed where matches or place = total order by place`
 }
 
-function conditionsOf(sql: Database, query: TraceQuery) {
+function conditionsOf(sql: Queryable, query: TraceQuery) {
   const { crew, kickoff, status, from, to, after } = query
   return sql`
     ${crew === undefined ? sql`` : sql`and crew_id = ${crew}`}
@@ -80,7 +79,7 @@ function conditionsOf(sql: Database, query: TraceQuery) {
     }`
 }
 
-function matchesOf(sql: Database, { model, minDurationMs }: TraceQuery) {
+function matchesOf(sql: Queryable, { model, minDurationMs }: TraceQuery) {
   const isLong =
     minDurationMs === undefined
       ? sql`true`
@@ -88,17 +87,17 @@ function matchesOf(sql: Database, { model, minDurationMs }: TraceQuery) {
   return model === undefined ? isLong : sql`${isLong} and ${model} = any (models)`
 }
 
-const shownColumns = (sql: Database) => sql`
+const shownColumns = (sql: Queryable) => sql`
   trace_id, (start_time at time zone 'UTC')::text as start_time, start_ns,
   (extract(epoch from start_time) * 1000000)::int8 as start_us, root_span_id,
   (extract(epoch from end_time) * 1000)::float8 as end_ms,
-  name, status, duration_ns, service, nullif(organization, '') as organization, crew_id, kickoff_id, session_id, user_id,
+  name, status, duration_ns, service, nullif(organization, '') as organization, crew_id, kickoff_id,
+  session_id, user_id,
   agents, models, spans::float8 as spans, error_spans::float8 as error_spans,
   llm_calls::float8 as llm_calls, input_tokens::float8 as input_tokens,
   output_tokens::float8 as output_tokens, cache_read_tokens::float8 as cache_read_tokens,
   cache_write_tokens::float8 as cache_write_tokens, reasoning_tokens::float8 as reasoning_tokens,
   audio_input_tokens::float8 as audio_input_tokens,
   audio_output_tokens::float8 as audio_output_tokens,
-  least(cost_usd, 1e300)::float8 as cost_usd,
-  least(reported_cost_usd, 1e300)::float8 as reported_cost_usd,
-  least(computed_cost_usd, 1e300)::float8 as computed_cost_usd`
+  cost_usd::float8 as cost_usd, reported_cost_usd::float8 as reported_cost_usd,
+  computed_cost_usd::float8 as computed_cost_usd`

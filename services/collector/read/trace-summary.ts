@@ -1,4 +1,4 @@
-import type { Database } from '../../shared/postgres/database.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
 import { toHexId } from './span-json.ts'
 
 /** `incomplete` while the span that the trace begins with has not come. */
@@ -68,7 +68,7 @@ interface SummaryRow {
  * The summaries of these traces by trace id (a UUID); those that have no live span are left out.
  */
 export async function summarizeTraces(
-  sql: Database,
+  sql: Queryable,
   traceIds: readonly string[],
   maxSpans = MAX_SPANS,
 ): Promise<Map<string, TraceSummary>> {
@@ -105,18 +105,19 @@ export async function summarizeTraces(
 }
 
 /** Trace by trace through the index on the trace id, whatever the planner knows of a day. */
-const firstSpans = (sql: Database, traceIds: readonly string[], limit: number) => sql`
+const firstSpans = (sql: Queryable, traceIds: readonly string[], limit: number) => sql`
   select * from (
     select trace_id, span_id, parent_span_id, start_time, start_ns, duration_ns, status, name,
       crew_id, kickoff_id, llm_call, coalesce(request_model, response_model) as model,
       input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
-      cost_usd, row_number() over (partition by trace_id order by start_time) as place
+      cost_usd, organization, min(organization) over (partition by trace_id) as shown_organization,
+      row_number() over (partition by trace_id order by organization, start_time) as place
     from live_spans where trace_id = any (${traceIds}::text[]::uuid[])
   ) as placed
-  where place <= ${limit}`
+  where place <= ${limit} and organization = shown_organization`
 
 /** Only where some call has a span below it is it worth to walk up from each. */
-const spansAboveCalls = (sql: Database) => sql`
+const spansAboveCalls = (sql: Queryable) => sql`
   select trace_id, unnest(
       spans_above_calls(array_agg(span_id), array_agg(parent_span_id), array_agg(llm_call))
     ) as span_id
@@ -129,7 +130,7 @@ const spansAboveCalls = (sql: Database) => sql`
   )
   group by trace_id`
 
-const usageOfLeafCalls = (sql: Database) => sql`
+const usageOfLeafCalls = (sql: Queryable) => sql`
   select trace_id, count(*) as llm_calls, array_agg(distinct model) as models,
     sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
     sum(cache_read_tokens) as cache_read_tokens, sum(cache_write_tokens) as cache_write_tokens,

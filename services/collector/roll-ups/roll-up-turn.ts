@@ -27,6 +27,8 @@ export interface Turn {
   readonly isLeader: boolean
   /** Traces brought up to date. */
   readonly traces: number
+  /** The age of the oldest note that was taken. */
+  readonly lagMs: number
   /** True when nothing was left to do. */
   readonly isDone: boolean
 }
@@ -64,7 +66,7 @@ export async function takeTurn(session: Session): Promise<Turn> {
     select from pg_try_advisory_xact_lock(${LEADER_LOCK}) as is_leader where is_leader`)
   const isLeader = rowsOf(locked) === 1
   try {
-    const work = isLeader ? await lead(session) : { traces: 0, isDone: false }
+    const work = isLeader ? await lead(session) : { traces: 0, lagMs: 0, isDone: false }
     const outcome = await session.query('commit')
     if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
     return { isLeader, ...work }
@@ -82,20 +84,20 @@ export async function takeTurn(session: Session): Promise<Turn> {
  * does not read. For the same reason nothing before them in their transaction reads `spans`: a lock
  * that is held already does not bring news of partitions.
  */
-async function lead(session: Session): Promise<{ traces: number; isDone: boolean }> {
+async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
   const changed = rowsOf(await session.query(FIND_CHANGED_DAYS))
   if (changed > 0) await forgetDroppedDays(session)
-  const touched = await takeNotes(session)
+  const { touched, lagMs } = await takeNotes(session)
   if (touched.length > 0) {
     if (await hasDistributedSpans(session)) await copySpansOf(session, touched)
     await session.query(`execute roll_up (${toArguments(touched)})`)
     await session.query('delete from usage_hourly where calls = 0')
-    return { traces: touched.length, isDone: false }
+    return { traces: touched.length, lagMs, isDone: false }
   }
   // What arrives comes first.
   const isDue = rowsOf(await session.query(FIND_EARLIER_DAY)) > 0
   const earlier = isDue ? await noteEarlier(session) : 0
-  return { traces: 0, isDone: changed + earlier === 0 }
+  return { traces: 0, lagMs, isDone: changed + earlier === 0 }
 }
 
 async function noteEarlier(session: Session): Promise<number> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReaders } from '../../../services/collector/read/readers.ts'
+import { openAnswerReaders } from '../../../services/collector/read/answer-readers.ts'
 import { createReplica } from '../../../services/collector/read/replica.ts'
 import { start } from '../../../services/collector/start.ts'
 import type { Collector } from '../../../services/collector/start.ts'
@@ -152,8 +152,8 @@ describe('reading from a replica', () => {
   it('asks the primary what the replica cancels, as when a day is dropped there', async () => {
     const replica = createReplica(parseAddress(servers.standby.url), { ...options })
     replica.noteBeat(Date.now())
-    const readers = openReaders(parseAddress(servers.primary.url), replica)
-    const reader = readers.open()
+    const readers = openAnswerReaders(parseAddress(servers.primary.url), { replica, log: silent })
+    const reader = readers.for(undefined)
     await primary`create table dropped_under_a_reader (id int)`
     await expect
       .poll(

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { postTo } from './harness.ts'
 import { requestOf, spanOf, toProtobuf } from './otlp.ts'
+import type { OtlpSpan } from './otlp.ts'
 
 /** Clients that send as exporters do, and a list of all they were told is stored. */
 export interface Ledger {
@@ -16,10 +17,11 @@ export type Send = (body: Buffer) => Promise<boolean>
 
 export interface LedgerOptions {
   readonly send: Send
-  /** @default 8 */
-  readonly clients?: number
+  readonly clients: number
   /** In each request. @default 20 */
   readonly spans?: number
+  /** Makes a span with ids of its own. */
+  readonly makeSpan?: () => OtlpSpan
 }
 
 const RETRY_MS = 20
@@ -33,12 +35,13 @@ export const overHttp =
 /**
  * Starts the clients; each sends one request at a time, and the same bytes until they are taken.
  */
-export function openLedger({ send, clients = 8, spans = 20 }: LedgerOptions): Ledger {
+export function openLedger(options: LedgerOptions): Ledger {
+  const { send, clients, spans = 20, makeSpan = () => spanOf() } = options
   const acknowledged: string[] = []
   let isLoading = true
   const client = async (): Promise<void> => {
     while (isLoading) {
-      const batch = Array.from({ length: spans }, () => spanOf())
+      const batch = Array.from({ length: spans }, makeSpan)
       const body = toProtobuf(requestOf(...batch))
       for (let isTaken = false; !isTaken;) {
         isTaken = await send(body)

@@ -1,13 +1,14 @@
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
 import { sqlState } from '../../shared/postgres/failures.ts'
-import type { Database } from '../../shared/postgres/database.ts'
-import { openReader } from './reader.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
+import type { Log } from '../../shared/log.ts'
+import { openReaders } from './reader.ts'
 import type { Reader } from './reader.ts'
 import type { Replica } from './replica.ts'
 
 /** The questions of one answer, which all go to the same server while that can answer. */
-export interface AnswerReader extends Pick<Reader, 'ask'> {
+export interface AnswerReader extends Reader {
   /**
    * Milliseconds: whatever was acknowledged longer before the first question is in the answer. 0
    * when the primary answered, undefined when there is no replica.
@@ -16,8 +17,9 @@ export interface AnswerReader extends Pick<Reader, 'ask'> {
 }
 
 /** The connections of the read API. */
-export interface Readers {
-  readonly open: () => AnswerReader
+export interface AnswerReaders {
+  /** One that sees the rows of this organization; undefined for the platform, which sees all. */
+  readonly for: (organization: string | undefined) => AnswerReader
   readonly close: () => Promise<void>
 }
 
@@ -27,19 +29,27 @@ export interface Readers {
  * the read API has few connections and short statements, which the primary can bear. While the
  * primary is unavailable they come from a replica that is far behind, too.
  */
-export function openReaders(address: DatabaseAddress, replica: Replica | undefined): Readers {
-  const primary = openReader(address)
+export function openAnswerReaders(
+  address: DatabaseAddress,
+  { replica, log }: { replica: Replica | undefined; log: Log },
+): AnswerReaders {
+  const primaries = openReaders(address, { log })
   if (!replica) {
     return {
-      open: () => ({ ask: (question) => primary.ask(question), lagMs: () => undefined }),
-      close: () => primary.close(),
+      for: (organization) => ({ ...primaries.for(organization), lagMs: () => undefined }),
+      close: () => primaries.close(),
     }
   }
-  const copy = openReader(replica.address)
+  const copies = openReaders(replica.address, { log })
   return {
-    open: () => openAnswer({ primary, copy, replica }),
+    for: (organization) =>
+      openAnswer({
+        primary: primaries.for(organization),
+        copy: copies.for(organization),
+        replica,
+      }),
     close: async () => {
-      await Promise.all([primary.close(), copy.close()])
+      await Promise.all([primaries.close(), copies.close()])
     },
   }
 }
@@ -62,7 +72,7 @@ function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
     wasFromCopy || (wasFirst && replica.state() === 'behind')
   return {
     lagMs: () => lagMs,
-    async ask<Rows>(question: (sql: Database) => Promise<Rows>): Promise<Rows> {
+    async ask<Rows>(question: (sql: Queryable) => Promise<Rows>): Promise<Rows> {
       const wasFirst = isFirst
       isFirst = false
       const wasFromCopy = isFromCopy
