@@ -44,6 +44,7 @@ export interface BufferFacts {
 /** The parts that a writer uses. */
 export interface WriterOptions {
   readonly address: DatabaseAddress
+  readonly settings: string | undefined
   readonly partitions: Partitions
   readonly storeIdentities: StoreIdentities
   /** Ends the retries when the service stops. */
@@ -76,8 +77,9 @@ export function createWriter(options: WriterOptions): Writer {
   let connection: CopyConnection | undefined
   const copyStream = createCopyStreams()
   const connect = async (): Promise<CopyConnection> => {
-    if (connection?.isOpen() !== true)
-      connection = await openCopyConnection(options.address, { name: 'collector-writer' })
+    if (connection?.isOpen() === true) return connection
+    connection = await openCopyConnection(options.address, { name: 'collector-writer' })
+    if (options.settings !== undefined) await connection.query(options.settings)
     return connection
   }
   const store = async (buffer: RowBuffer, piece: Piece): Promise<number> => {
