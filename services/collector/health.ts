@@ -1,5 +1,6 @@
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
+import type { Replica, ReplicaState } from './read/replica.ts'
 import type { Revocations } from './tokens/revocations.ts'
 
 /** The state of a collector between its start and its end. */
@@ -28,6 +29,10 @@ export interface HealthReport {
   readonly roll_up_lag_ms: number
   readonly queue_bytes: number
   readonly oldest_unflushed_ms: number
+  /** Absent where no replica is read from. While it is not `up` reads come from the primary. */
+  readonly replica?: ReplicaState
+  /** What was acknowledged longer ago is on the replica; null until that is known. */
+  readonly replica_lag_ms?: number | null
 }
 
 /** Facts for the report from elsewhere. */
@@ -35,6 +40,7 @@ export interface Observations {
   readonly bytes: number
   readonly oldest: number | undefined
   readonly clock: Pick<Clock, 'isSkewed' | 'skewMs'>
+  readonly replica?: Pick<Replica, 'state' | 'lagMs'> | undefined
   readonly revocations: Pick<Revocations, 'isStale'>
 }
 
@@ -104,7 +110,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
     noteRollUpLag(ms) {
       rollUpLagMs = Math.round(ms)
     },
-    report({ bytes, oldest, clock, revocations }) {
+    report({ bytes, oldest, clock, replica, revocations }) {
       const age = oldest === undefined ? 0 : Math.max(0, now() - oldest)
       const isStale = revocations.isStale()
       const isLate = rollUpLagMs > LATE_MS
@@ -123,10 +129,16 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         roll_up_lag_ms: rollUpLagMs,
         queue_bytes: bytes,
         oldest_unflushed_ms: age,
+        ...stateOf(replica),
       }
     },
   }
 }
+
+const stateOf = (
+  replica: Observations['replica'],
+): Pick<HealthReport, 'replica' | 'replica_lag_ms'> =>
+  replica ? { replica: replica.state(), replica_lag_ms: replica.lagMs() ?? null } : {}
 
 function statusOf(phase: Phase, isWell: boolean): HealthReport['status'] {
   if (phase !== 'running') return phase

@@ -21,7 +21,10 @@ const MAX_SCANNED = 2000
  * order is that of the start of the root, which never changes, so pages neither repeat nor skip
  * such a trace while spans arrive. A trace without a root stands where its first span starts.
  */
-export async function listTraces(reader: Reader, query: TraceQuery): Promise<TracePage> {
+export async function listTraces(
+  reader: Pick<Reader, 'ask'>,
+  query: TraceQuery,
+): Promise<TracePage> {
   const { limit } = query
   const isScan = query.model !== undefined || query.minDurationMs !== undefined
   const size = isScan ? MAX_SCANNED : limit + 1

@@ -4,7 +4,16 @@ import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Price } from '../prices/price-table.ts'
 import { DELETE_DROPPED_SUMS, DELETE_DROPPED_TRACES, FIND_CHANGED_DAYS } from './dropped-days.ts'
-import { FIND_EARLIER_DAY, NOTE_EARLIER_TRACES } from './earlier-traces.ts'
+import { DISTRIBUTED_SESSION } from '../storage/distribution.ts'
+import {
+  COPIES,
+  copyEarlierSpans,
+  copySpansOf,
+  CREATE_COPIES,
+  hasDistributedSpans,
+  STORED,
+} from './distributed-spans.ts'
+import { FIND_EARLIER_DAY, noteEarlierTraces } from './earlier-traces.ts'
 import { takeNotes, toArguments } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
@@ -34,12 +43,15 @@ export async function openTurns(
 ): Promise<CopyConnection> {
   const options = { name: 'collector-roll-ups', statementTimeoutMs: STATEMENT_MS }
   const session = await openCopyConnection(address, options)
+  const isDistributed = await hasDistributedSpans(session)
+  if (isDistributed) await session.query(`${DISTRIBUTED_SESSION}; ${CREATE_COPIES}`)
+  const tables = isDistributed ? COPIES : STORED
   await session.query(`
     set enable_seqscan = off; set enable_mergejoin = off; set jit = off; set work_mem = '32MB';
     set max_parallel_workers_per_gather = 0; set idle_in_transaction_session_timeout = 5000;
     set plan_cache_mode = force_generic_plan;
-    prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices)};
-    prepare note_earlier_traces as ${NOTE_EARLIER_TRACES}`)
+    prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices, tables)};
+    prepare note_earlier_traces as ${noteEarlierTraces(tables.spans)}`)
   return session
 }
 
@@ -77,14 +89,20 @@ async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
   if (changed > 0) await forgetDroppedDays(session)
   const { touched, lagMs } = await takeNotes(session)
   if (touched.length > 0) {
+    if (await hasDistributedSpans(session)) await copySpansOf(session, touched)
     await session.query(`execute roll_up (${toArguments(touched)})`)
     await session.query('delete from usage_hourly where calls = 0')
     return { traces: touched.length, lagMs, isDone: false }
   }
   // What arrives comes first.
   const isDue = rowsOf(await session.query(FIND_EARLIER_DAY)) > 0
-  const earlier = isDue ? rowsOf(await session.query('execute note_earlier_traces')) : 0
+  const earlier = isDue ? await noteEarlier(session) : 0
   return { traces: 0, lagMs, isDone: changed + earlier === 0 }
+}
+
+async function noteEarlier(session: Session): Promise<number> {
+  if (await hasDistributedSpans(session)) await copyEarlierSpans(session)
+  return rowsOf(await session.query('execute note_earlier_traces'))
 }
 
 async function forgetDroppedDays(session: Session): Promise<void> {
