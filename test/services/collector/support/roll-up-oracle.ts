@@ -165,4 +165,7 @@ export async function countWrongRollUps(sql: Database): Promise<number> {
 }
 
 const linesOf = ({ traces, usage }: RollUps): Set<string> =>
-  new Set([...traces, ...Object.entries(usage)].map((one) => JSON.stringify(one)))
+  new Set([
+    ...traces.map((trace) => JSON.stringify(Object.entries(trace).toSorted())),
+    ...Object.entries(usage).map((sums) => JSON.stringify(sums)),
+  ])
