@@ -27,11 +27,12 @@ $$;
 -- are not touched; the views let go of the old one first.
 do $$
 declare
+  end_time text := 'start_time + duration_ns / 1000 * interval ''1 microsecond'' as end_time';
   columns text;
 begin
   select string_agg(
       case attname
-        when 'end_time' then 'start_time + duration_ns / 1000 * interval ''1 microsecond'' as end_time'
+        when 'end_time' then end_time
         when 'organization' then '''''::text as organization'
         else format('spans.%I', attname)
       end,
@@ -111,14 +112,16 @@ begin
           where trace_id = outer_call.trace_id and parent_span_id = outer_call.span_id
             and organization = outer_call.organization
             and start_time >= outer_call.start_time - interval ''1 hour''
-            and start_time <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
+            and start_time
+              <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
           union
           select child.span_id, child.llm_call
           from below join spans as child on child.parent_span_id = below.span_id
           where child.trace_id = outer_call.trace_id
             and child.organization = outer_call.organization
             and child.start_time >= outer_call.start_time - interval ''1 hour''
-            and child.start_time <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
+            and child.start_time
+              <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
         )
         select from below where llm_call
       )';

@@ -30,8 +30,8 @@ const LOCK = 7_310_452_117
  * Applies the numbered `.sql` files of a folder that the database does not have yet, each in its
  * own transaction. Safe with many replicas at once. Returns the version reached. A file of nothing
  * but `create index` does not stop those who write to a partitioned table: the indexes are built
- * concurrently on its partitions before. A file that gives up waiting for a lock is tried again, for
- * two minutes at least. Raises `schema_mismatch` when an applied file was changed
+ * concurrently on its partitions before. A file that gives up waiting for a lock is tried again,
+ * for two minutes at least. Raises `schema_mismatch` when an applied file was changed
  * or the database is newer than this program.
  */
 export async function migrate(sql: Database, folder: URL, log: Log): Promise<number> {

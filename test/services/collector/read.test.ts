@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReader } from '../../../services/collector/read/reader.ts'
+import { openReaders } from '../../../services/collector/read/reader.ts'
 import { openTraceDocument } from '../../../services/collector/read/trace-document.ts'
 import { summarizeTraces } from '../../../services/collector/read/trace-summary.ts'
 import { signCollectorToken } from '../../../services/shared/collector-token.ts'
@@ -50,6 +50,7 @@ describe('reading traces back', () => {
   const send = async (...spans: OtlpSpan[]): Promise<void> => {
     const answer = await harness.post(toProtobuf(requestOf(...spans)))
     expect(await answer.text()).toBe('')
+    await harness.rolledUp()
   }
   const rootAt = (ms: number, given: OtlpSpan = {}): OtlpSpan =>
     spanOf({
@@ -259,7 +260,8 @@ describe('reading traces back', () => {
         }),
       )
       await send(...spans)
-      const reader = openReader(parseAddress(harness.databaseUrl))
+      const readers = openReaders(parseAddress(harness.databaseUrl), { log: silent })
+      const reader = readers.for(undefined)
       const read = async (limits: { spans: number; bytes: number }) => {
         let text = ''
         const { parts, isTruncated } = await openTraceDocument(reader, traceId, limits)
@@ -282,10 +284,10 @@ describe('reading traces back', () => {
       }
       const summaries = await reader.ask((sql) => summarizeTraces(sql, [traceId], 5))
       expect([...summaries.values()]).toMatchObject([{ spans: 5, name: '0', truncated: true }])
-      await reader.close()
+      await readers.close()
     })
 
-    it('does not outlive a caller who goes away', async () => {
+    it('does not outlive a caller who disconnects', async () => {
       const traceId = freshId() + freshId()
       const prompt = [textAttribute('prompt', 'x'.repeat(250_000))]
       for (let i = 0; i < 4; i++) {
@@ -334,7 +336,7 @@ describe('reading traces back', () => {
     it.each([
       ['?limit=0', 'limit must be between 1 and 200 (given: "0").'],
       ['?limit=ten', 'limit must be a whole number between 1 and 200 (given: "ten").'],
-      ['?status=failed', 'status must be one of ok, error (given: "failed").'],
+      ['?status=failed', 'status must be one of ok, error, running, incomplete (given: "failed").'],
       ['?from=yesterday', 'from must be a time such as'],
       ['?to=2026-13-01', 'to must be a time such as'],
       ['?from=2026-02-02&to=2026-02-02', 'from (2026-02-02) must be before to (2026-02-02).'],
@@ -375,7 +377,7 @@ describe('reading traces back', () => {
     })
   })
 
-  it('is a 503 that says to try again while the database is away', async () => {
+  it('is a 503 that says to try again while the database is unavailable', async () => {
     const env = { ...environment('postgres://nobody@127.0.0.1:1/none') }
     const collector = await start(env, { log: silent, drainMs: 0 })
     const response = await fetch(`${collector.url}/api/traces`, {
@@ -388,9 +390,10 @@ describe('reading traces back', () => {
   })
 
   it('is a 504 for a question that takes too long', async () => {
-    const reader = openReader(parseAddress(harness.databaseUrl), { statementMs: 20 })
-    const asking = reader.ask((sql) => sql`select pg_sleep(5)`)
+    const options = { statementMs: 20, log: silent }
+    const readers = openReaders(parseAddress(harness.databaseUrl), options)
+    const asking = readers.for(undefined).ask((sql) => sql`select pg_sleep(5)`)
     await expect(asking).rejects.toMatchObject({ code: 'timeout', status: 504 })
-    await reader.close()
+    await readers.close()
   })
 })

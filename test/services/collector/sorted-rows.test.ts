@@ -47,7 +47,7 @@ function bufferOf(given: readonly Key[]) {
   return buffer
 }
 
-/** An order of the keys: uuids by their bytes, span ids as signed numbers, owners by their bytes. */
+/** An order of the keys: uuids and owners by their bytes, span ids as signed numbers. */
 const inOrder = (a: Key, b: Key): number =>
   a.time - b.time ||
   Buffer.compare(a.traceId, b.traceId) ||

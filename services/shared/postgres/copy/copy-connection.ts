@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { createAuthentication } from './authentication.ts'
 import { createPendingStatements } from './pending-statements.ts'
-import type { Outcome } from './pending-statements.ts'
+import type { Answer } from './pending-statements.ts'
 import {
   copyDataHead,
   copyDone,
@@ -10,6 +10,7 @@ import {
   startupMessage,
   terminateMessage,
 } from './wire-messages.ts'
+import type { Row } from './wire-messages.ts'
 import type { DatabaseAddress } from '../address.ts'
 import { connectionLost } from '../failures.ts'
 import { openDatabaseSocket } from '../socket.ts'
@@ -46,11 +47,8 @@ export interface Session {
    * `details.sqlstate`, and `timeout`.
    */
   query(statement: string): Promise<string>
-  /**
-   * Runs a statement, or several; returns the rows of all, their values as text. Raises as `query`
-   * does.
-   */
-  rows(statement: string): Promise<Outcome['rows']>
+  /** Runs a statement. Returns its rows, all in memory. Raises as `query` does. */
+  rows(statement: string): Promise<readonly Row[]>
   /** False once the connection is lost. */
   isOpen(): boolean
 }
@@ -118,7 +116,7 @@ function createConnection(
     pending.rejectAll(error)
   }
 
-  async function send(buffers: Iterable<Buffer>): Promise<Outcome> {
+  async function send(buffers: Iterable<Buffer>): Promise<Answer> {
     if (lost) throw lost
     const settled = pending.add()
     const written = writeAll(socket, buffers)
@@ -130,7 +128,7 @@ function createConnection(
     }
   }
 
-  function run(buffers: Iterable<Buffer>): Promise<Outcome> {
+  function run(buffers: Iterable<Buffer>): Promise<Answer> {
     const timeoutMs = login.statementTimeoutMs + TIMEOUT_GRACE_MS
     const statement = deadline({ name: 'PostgreSQL', timeoutMs }, () => send(buffers))
     statement.catch((error: unknown) => {

@@ -1,16 +1,18 @@
 import { commandTag, dataRow, serverError } from './wire-messages.ts'
-import type { ServerMessage } from './wire-messages.ts'
+import type { Row, ServerMessage } from './wire-messages.ts'
 
-/** The last command tag of a statement, and the rows that it returned, their values as text. */
-export interface Outcome {
+/** What the server answered to a statement, or to several that were sent as one. */
+export interface Answer {
+  /** The last command tag. */
   readonly tag: string
-  readonly rows: readonly (readonly (string | null)[])[]
+  /** Those of all of them. */
+  readonly rows: readonly Row[]
 }
 
 /** The statements that were sent and are not over, in their order. */
 export interface PendingStatements {
   /** Resolves when the server is ready again; rejects with its error. */
-  add(): Promise<Outcome>
+  add(): Promise<Answer>
   /** Takes a message of the server, which is about the first statement. */
   receive(message: ServerMessage): void
   /** Rejects all: with this error, or with the server's where it gave one. */
@@ -18,9 +20,9 @@ export interface PendingStatements {
 }
 
 interface Statement {
-  readonly resolve: (outcome: Outcome) => void
+  readonly resolve: (answer: Answer) => void
   readonly reject: (error: Error) => void
-  readonly rows: (string | null)[][]
+  readonly rows: Row[]
   tag: string
   error: Error | undefined
 }
@@ -30,15 +32,15 @@ export function createPendingStatements(): PendingStatements {
   const waiting: Statement[] = []
   return {
     add: () =>
-      new Promise<Outcome>((resolve, reject) => {
+      new Promise<Answer>((resolve, reject) => {
         waiting.push({ resolve, reject, rows: [], tag: '', error: undefined })
       }),
     receive({ type, body }) {
       const [statement] = waiting
       if (!statement) return
       if (type === 'E') statement.error ??= serverError(body)
-      else if (type === 'C') statement.tag = commandTag(body)
       else if (type === 'D') statement.rows.push(dataRow(body))
+      else if (type === 'C') statement.tag = commandTag(body)
       else if (type === 'Z') settle(waiting.shift() ?? statement)
       // Parameters, notices and "send your data now" call for nothing.
     },
