@@ -6,19 +6,13 @@ import type { Log } from '../../shared/log.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
-import {
-  readListQuery,
-  readSpanId,
-  readTraceId,
-  readView,
-  requireNoParameters,
-} from './read-query.ts'
+import { addListRoutes, LIST_PATHS } from './lists/list-routes.ts'
+import { readSpanId, readTraceId, readView, requireNoParameters } from './read-query.ts'
 import type { Reader } from './reader.ts'
 import { readSpanView } from './span-view.ts'
 import { toByteStream } from './byte-stream.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
-import { listTraces } from './trace-list.ts'
 import { summarizeTraces } from './trace-summary.ts'
 
 /** The parts of the read API. */
@@ -38,11 +32,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   const { reader } = deps
   const app = new Hono<ReadEnv>()
   app.use(admitRead(deps))
-  app.get('/traces', async (c) => {
-    c.set('view', 'list')
-    const query = readListQuery(parametersOf(c))
-    return c.json(await listTraces(reader, query), 200, NO_STORE)
-  })
+  addListRoutes(app, reader)
   app.get('/traces/:id', async (c) => {
     const traceId = readTraceId(c.req.param('id'))
     const view = readView(parametersOf(c))
@@ -73,8 +63,8 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
 }
 
 const PLACES =
-  'There is nothing here; there are /api/traces, /api/traces/<trace id> and ' +
-  '/api/traces/<trace id>/spans/<span id>.'
+  `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
+  '/api/traces/<trace id> and /api/traces/<trace id>/spans/<span id>.'
 
 const methodNotAllowed = (): AppError =>
   new AppError('method_not_allowed', 'Only GET is allowed.', { headers: { allow: 'GET' } })

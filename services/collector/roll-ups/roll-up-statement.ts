@@ -1,6 +1,7 @@
 import { priceJoins } from './call-cost.ts'
 import type { Price } from '../prices/price-table.ts'
 import { COST_COLUMNS, MEASURES, TOKEN_COLUMNS, USAGE_KEYS } from './measures.ts'
+import { TERM_COLUMNS, TERMS } from './terms.ts'
 
 /** Notes, and bytes of their trace ids, that are taken at a time; always one note. */
 const MAX_NOTES = 500
@@ -21,7 +22,8 @@ const measures = MEASURES.map(({ column }) => column)
  * has: the planner would otherwise read whole days.
  */
 export const rollUpStatement = (prices: readonly Price[]): string => `
-  with recursive ${TOUCHED}, ${SPANS}, ${TRACES}, ${callsOf(prices)}, ${USAGE},
+  with recursive ${TOUCHED}, ${SPANS}, ${TRACES}, terms as (${TERMS}), ${callsOf(prices)},
+  ${USAGE},
   added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE})
   select from touched`
 
@@ -68,7 +70,7 @@ const SPANS = `
     select span.* from touched cross join lateral (
       select trace_id, span_id, parent_span_id, start_time, start_ns, duration_ns, status,
         llm_call, name, resource_id, agent, crew_id, kickoff_id, session_id, user_id,
-        organization, response_model, ${tokens}, cost_usd,
+        organization, response_model, ${TERM_COLUMNS.join(', ')}, ${tokens}, cost_usd,
         coalesce(request_model, response_model) as model
       from spans
       where spans.trace_id = touched.trace_id
@@ -189,14 +191,15 @@ const found = [
   ['kickoff_id', 'session_id', 'user_id', 'agents', 'spans', 'error_spans'],
 ].flat()
 const summed = ['llm_calls', ...TOKEN_COLUMNS]
-const written = [...found, ...summed, ...COST_COLUMNS, 'models', 'usage']
+const written = [...found, ...summed, ...COST_COLUMNS, 'models', 'usage', 'terms']
 const replaced = written.filter((column) => column !== 'trace_id')
 
 const WRITE_TRACES = `
   insert into traces (${written.join(', ')})
   select ${found.join(', ')}, ${summed.map((column) => `coalesce(${column}, 0)`).join(', ')},
-    ${COST_COLUMNS.join(', ')}, coalesce(models, '{}'), coalesce(usage_totals.usage, '[]')
-  from found left join usage_totals using (trace_id)
+    ${COST_COLUMNS.join(', ')}, coalesce(models, '{}'), coalesce(usage_totals.usage, '[]'),
+    array_remove(coalesce(terms, '{}') || ('service:' || left(service, 512)), null)
+  from found left join usage_totals using (trace_id) left join terms using (trace_id)
   on conflict (trace_id) do update
   set ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')}`
 

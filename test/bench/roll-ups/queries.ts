@@ -1,7 +1,7 @@
 import type { Database } from '../../../services/shared/postgres/database.ts'
-import { readListQuery } from '../../../services/collector/read/read-query.ts'
-import { listTraces } from '../../../services/collector/read/trace-list.ts'
-import type { TracePage } from '../../../services/collector/read/trace-list.ts'
+import { readListQuery } from '../../../services/collector/read/lists/trace-list.ts'
+import { listTraces } from '../../../services/collector/read/lists/trace-list.ts'
+import type { TracePage } from '../../../services/collector/read/lists/trace-list.ts'
 
 const list = (sql: Database, query: string): Promise<TracePage> => {
   const reader = {

@@ -1,0 +1,97 @@
+import type { Database } from '../../../shared/postgres/database.ts'
+import { TERM_KINDS, toTerm } from '../../roll-ups/terms.ts'
+import type { Attribute, TraceFilter } from './trace-filter.ts'
+
+/** A part of a statement. */
+export type Fragment = ReturnType<Database>
+
+/** A time in SQL: postgres.js would send a Date to the millisecond, and in its own way. */
+const timestamp = (sql: Database, time: Date): Fragment =>
+  sql`${time.toISOString()}::text::timestamptz`
+
+/** What an index finds: the conditions for rows of `traces`, expired ones left out. */
+export function indexedConditions(sql: Database, filter: TraceFilter): Fragment {
+  const { crew, kickoff, session, user, organization, status, from, to } = filter
+  const columns = { crew_id: crew, kickoff_id: kickoff, session_id: session, user_id: user }
+  return sql`
+    start_time >= now() - (select weeks * interval '1 week' from retention)
+    ${Object.entries({ ...columns, organization, status }).map(([column, value]) =>
+      value === undefined ? sql`` : sql`and ${sql(`traces.${column}`)} = ${value}`,
+    )}
+    ${from ? sql`and start_time >= ${timestamp(sql, from)}` : sql``}
+    ${to ? sql`and start_time < ${timestamp(sql, to)}` : sql``}
+    ${withTerms(sql, filter)}`
+}
+
+function withTerms(sql: Database, filter: TraceFilter): Fragment {
+  const terms = TERM_KINDS.flatMap((kind) => {
+    const word = filter[kind]
+    return word === undefined ? [] : [toTerm(kind, word)]
+  })
+  return terms.length > 0 ? sql`and terms @> ${terms}::text[]` : sql``
+}
+
+/** True for a filter that has more than an index finds. */
+export const hasOtherConditions = (filter: TraceFilter): boolean =>
+  MEASURED.some(({ least, most }) => (filter[least] ?? filter[most]) !== undefined) ||
+  filter.attribute !== undefined
+
+/** The other conditions: each row of `traces` has to be looked at, and some of its spans. */
+export function otherConditions(sql: Database, filter: TraceFilter): Fragment {
+  const ranges = MEASURED.flatMap(({ value, type, least, most, factor }) => {
+    const expression = sql.unsafe(value)
+    const bound = (given: string | number) =>
+      sql`${String(given)}::text::${sql.unsafe(type)} * ${sql.unsafe(factor)}`
+    const [low, high] = [filter[least], filter[most]]
+    return [
+      low === undefined ? sql`` : sql`and coalesce(${expression} >= ${bound(low)}, false)`,
+      high === undefined ? sql`` : sql`and coalesce(${expression} <= ${bound(high)}, false)`,
+    ]
+  })
+  const { attribute } = filter
+  return sql`true ${ranges} ${attribute ? sql`and ${hasAttribute(sql, attribute)}` : sql``}`
+}
+
+/** Numbers of a trace; a trace without the number is in no range. */
+const MEASURED = [
+  {
+    least: 'min_duration_ms',
+    most: 'max_duration_ms',
+    value: 'duration_ns',
+    type: 'int8',
+    factor: '1000000',
+  },
+  {
+    least: 'min_tokens',
+    most: 'max_tokens',
+    value: '(input_tokens + output_tokens)',
+    type: 'numeric',
+    factor: '1',
+  },
+  {
+    least: 'min_cost_usd',
+    most: 'max_cost_usd',
+    value: 'cost_usd',
+    type: 'numeric',
+    factor: '1',
+  },
+] as const
+
+/**
+ * One of its spans, or what sent it, has the attribute, as a text, a number or a boolean. Spans are
+ * looked up by trace, in the days that the trace has. The `between` keeps the planner to the index
+ * on the trace id in a day that nobody has analyzed.
+ */
+const hasAttribute = (sql: Database, { key, value }: Attribute): Fragment => sql`
+  exists (
+    select from spans
+    where spans.trace_id = traces.trace_id
+      and spans.trace_id between traces.trace_id and traces.trace_id
+      and spans.start_time between traces.first_start and traces.last_start
+      and (
+        spans.attributes ->> ${key}::text = ${value}
+        or spans.resource_id in (
+          select id from resources where resources.attributes ->> ${key}::text = ${value}
+        )
+      )
+  )`

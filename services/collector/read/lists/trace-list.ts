@@ -1,0 +1,153 @@
+import * as v from 'valibot'
+import { integer, word } from '../../../shared/env.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import { readParameters } from '../read-query.ts'
+import type { Reader } from '../reader.ts'
+import { invalidCursor, readCursor, toCursor } from './cursor.ts'
+import type { Position } from './cursor.ts'
+import { hasOtherConditions, indexedConditions, otherConditions } from './filter-sql.ts'
+import type { Fragment } from './filter-sql.ts'
+import { shownColumns, toListedTrace } from './listed-trace.ts'
+import type { ListedTrace, TraceRow } from './listed-trace.ts'
+import { filterParameters, requireRanges } from './trace-filter.ts'
+import type { TraceFilter } from './trace-filter.ts'
+
+const MAX_LIMIT = 200
+
+/** The value by which a list is ordered, each with an index of `traces`. */
+const SORTS = {
+  newest: { key: 'start_time', type: 'timestamptz', direction: 'desc' },
+  oldest: { key: 'start_time', type: 'timestamptz', direction: 'asc' },
+  duration: { key: 'duration_ns', type: 'int8', direction: 'desc' },
+  cost: { key: 'cost_usd', type: 'numeric', direction: 'desc' },
+  tokens: { key: '(input_tokens + output_tokens)', type: 'numeric', direction: 'desc' },
+} as const
+
+type Sort = keyof typeof SORTS
+
+const listParameters = v.object({
+  ...filterParameters,
+  sort: v.optional(word(['newest', 'oldest', 'duration', 'cost', 'tokens'] as const), 'newest'),
+  limit: v.optional(integer(1, MAX_LIMIT), '50'),
+  cursor: v.optional(v.pipe(v.string(), v.transform(readCursor))),
+})
+
+/** The query of a list of traces. */
+export interface TraceQuery {
+  readonly filter: TraceFilter
+  readonly sort: Sort
+  readonly limit: number
+  readonly after?: Position | undefined
+}
+
+/** Raises `invalid_request` that names the parameter, what was given and what is allowed. */
+export function readListQuery(parameters: URLSearchParams): TraceQuery {
+  const { sort, limit, cursor: after, ...filter } = readParameters(listParameters, parameters)
+  requireRanges(filter, parameters)
+  if (after && (after.sort !== sort || isTimed(sort) !== after.sortKey.includes(':'))) {
+    throw invalidCursor()
+  }
+  return { filter, sort, limit, after }
+}
+
+const isTimed = (sort: Sort): boolean => SORTS[sort].type === 'timestamptz'
+
+/** A page of traces, and where the next one begins. */
+export interface TracePage {
+  readonly traces: readonly ListedTrace[]
+  /** Null at the end. A page with fewer traces than asked for, even with none, is not the end. */
+  readonly next_cursor: string | null
+}
+
+/** Traces looked at for one page at the most, when a condition has no index. */
+export interface ScanLimits {
+  /** For numbers of the trace. */
+  readonly traces: number
+  /** For attributes, which are looked up in spans. */
+  readonly lookUps: number
+}
+
+const SCAN_LIMITS: ScanLimits = { traces: 20_000, lookUps: 2000 }
+
+/**
+ * One page of the traces; it costs the same however many there are. The start of a root never
+ * changes, so pages by start neither repeat nor skip such a trace while spans arrive. A trace
+ * without a root stands where its first span starts.
+ */
+export async function listTraces(
+  reader: Reader,
+  query: TraceQuery,
+  limits = SCAN_LIMITS,
+): Promise<TracePage> {
+  const { limit, sort } = query
+  const size = scanSize(query, limits)
+  const rows = await reader.ask((sql) => listRows(sql, query, size))
+  const matching = rows.filter(({ matches }) => matches)
+  const shown = matching.slice(0, limit)
+  const hasMore = matching.length > limit || rows.at(-1)?.place === size
+  const last = matching.length < limit ? rows.at(-1) : shown.at(-1)
+  return {
+    traces: shown.map(toListedTrace),
+    next_cursor:
+      hasMore && last ? toCursor({ ...last, sort, organization: last.organization ?? '' }) : null,
+  }
+}
+
+function scanSize({ filter, limit }: TraceQuery, limits: ScanLimits): number {
+  if (!hasOtherConditions(filter)) return limit + 1
+  return filter.attribute ? limits.lookUps : limits.traces
+}
+
+interface Row extends TraceRow, Omit<Position, 'organization' | 'sort'> {
+  readonly matches: boolean
+  /** Among those looked at, from 1. */
+  readonly place: number
+}
+
+/**
+ * Of the next traces that fit the conditions that have an index, those that fit the others too, and
+ * the last one. Traces without the value by which the list is ordered are not in it.
+ */
+function listRows(sql: Database, query: TraceQuery, size: number): Promise<Row[]> {
+  const { filter, sort, limit } = query
+  const key = sql.unsafe(SORTS[sort].key)
+  const order = orderOf(sql, sort)
+  return sql<Row[]>`
+    with looked_at as (
+      select trace_id, start_time, ${key} as sort_key, ${otherConditions(sql, filter)} as matches
+      from traces
+      where ${indexedConditions(sql, filter)} and ${key} is not null ${behind(sql, query)}
+      order by ${order} limit ${size}
+    ),
+    placed as (
+      select *, row_number() over (order by ${order})::int as place, count(*) over () as total,
+        count(*) filter (where matches) over (order by ${order}) as matching
+      from looked_at
+    )
+    select matches, place, ${keyText(sql, sort)} as sort_key, ${shownColumns(sql)}
+    from placed join traces using (trace_id)
+    where (matches and matching <= ${limit + 1}) or place = total
+    order by place`
+}
+
+/** Of a list and, in the same direction, of the rows with the same value. */
+const orderOf = (sql: Database, sort: Sort): Fragment => {
+  const { direction } = SORTS[sort]
+  const columns = ['sort_key', 'start_time', 'trace_id']
+  return sql`${sql.unsafe(columns.map((column) => `${column} ${direction}`).join(', '))}`
+}
+
+/** A time without its zone, whatever the session's is. */
+const keyText = (sql: Database, sort: Sort): Fragment =>
+  isTimed(sort) ? sql`(placed.sort_key at time zone 'UTC')::text` : sql`placed.sort_key::text`
+
+function behind(sql: Database, { sort, after }: TraceQuery): Fragment {
+  if (!after) return sql``
+  const { key, type, direction } = SORTS[sort]
+  const isBehind = sql.unsafe(direction === 'desc' ? '<' : '>')
+  const place = sql`${`${after.startTime}Z`}::text::timestamptz, ${after.traceId}::text::uuid`
+  if (isTimed(sort)) return sql`and (start_time, trace_id) ${isBehind} (${place})`
+  const value = sql`${after.sortKey}::text::${sql.unsafe(type)}`
+  return sql`
+    and (${sql.unsafe(key)}, start_time, trace_id) ${isBehind} (${value}, ${place})`
+}
