@@ -39,7 +39,7 @@ describe('lists, totals and histograms', () => {
     const ids: string[] = []
     for (let cursor: string | null = ''; cursor !== null;) {
       const next: string = cursor === '' ? '' : `&cursor=${cursor}`
-      const page: TracePage = await get(`?${parameters}&limit=2${next}`)
+      const page: TracePage = await get(`?${parameters.toString()}&limit=2${next}`)
       ids.push(...page.traces.map(({ trace_id }) => trace_id))
       cursor = page.next_cursor
     }
@@ -74,11 +74,11 @@ describe('lists, totals and histograms', () => {
       running: withStatus('running'),
       incomplete: withStatus('incomplete'),
     }
-    const totals: TraceTotals = await get(`/totals?${parameters}`)
+    const totals: TraceTotals = await get(`/totals?${parameters.toString()}`)
     expect(totals).toMatchObject({ ...counts, tokens: { output: sum(({ tokens }) => tokens) } })
     expect(Math.round((totals.cost_usd ?? 0) * 100)).toBe(sum(({ cents }) => cents ?? 0))
     expect(totals.cost_usd === null).toBe(traces.every(({ cents }) => cents === undefined))
-    const histogram: Histogram = await get(`/histogram?${parameters}&interval=1h`)
+    const histogram: Histogram = await get(`/histogram?${parameters.toString()}&interval=1h`)
     const hours = new Map<number, number>()
     for (const { startMs } of traces) {
       const hour = Math.floor(startMs / 3_600_000) * 3_600_000

@@ -33,7 +33,10 @@ const optional = <Value>(...values: Value[]): fc.Arbitrary<Value | undefined> =>
 
 /** A filter, as parameters. Most have a few conditions, so that something is left. */
 export const anyFilter = fc
-  .subarray([...Array.from({ length: 17 }, (_, i) => i)], { maxLength: 3 })
+  .subarray(
+    Array.from({ length: 17 }, (_, i) => i),
+    { maxLength: 3 },
+  )
   .chain((chosen) =>
     fc
       .record({
@@ -176,7 +179,7 @@ export function fits({ given, ...trace }: ExpectedTrace, filter: AnyFilter, now:
       given.steps.some(({ error }) => error === filter['error_type']),
     attribute === undefined ||
       attribute === 'region=north' ||
-      given.steps.some(({ tier }) => tier !== undefined && `tier=${tier}` === attribute),
+      given.steps.some(({ tier }) => tier !== undefined && `tier=${String(tier)}` === attribute),
     within(trace.durationMs, filter['min_duration_ms'], filter['max_duration_ms']),
     within(trace.tokens, filter['min_tokens'], filter['max_tokens']),
     within(
