@@ -5,6 +5,7 @@
 -- their start. The leader takes the oldest rows away.
 create table touched_traces (
   noted_at timestamptz not null default now(),
+  organization text not null default '',
   day date not null,
   -- of 16 bytes each, back to back; one may come twice
   trace_ids bytea not null
@@ -24,9 +25,41 @@ create table days_to_roll_up (
   primary key (day, due_at)
 );
 
--- One row per trace.
+-- What one trace has added to `usage_hourly` in an hour and for a model; null adds nothing.
+create type usage_part as (
+  hour timestamptz,
+  model text,
+  calls int8,
+  errors int8,
+  input_tokens int8,
+  output_tokens int8,
+  cache_read_tokens int8,
+  cache_write_tokens int8,
+  reasoning_tokens int8,
+  audio_input_tokens int8,
+  audio_output_tokens int8,
+  reported_cost_usd numeric,
+  computed_cost_usd numeric,
+  cost_usd numeric,
+  unpriced int8,
+  duration_us int8,
+  up_to_125_ms int8,
+  up_to_250_ms int8,
+  up_to_500_ms int8,
+  up_to_1000_ms int8,
+  up_to_2000_ms int8,
+  up_to_4000_ms int8,
+  up_to_8000_ms int8,
+  up_to_16000_ms int8,
+  up_to_32000_ms int8,
+  up_to_64000_ms int8,
+  up_to_128000_ms int8,
+  above_128000_ms int8
+);
+
+-- One row per trace. Two organizations may use the same trace id: these are two traces.
 create table traces (
-  trace_id uuid primary key,
+  trace_id uuid not null,
   -- the start of the root; while there is none, of the first span
   start_time timestamptz not null,
   -- of any of its spans: a look at these days finds all of them
@@ -42,7 +75,8 @@ create table traces (
   status text not null,
   name text not null,
   service text,
-  organization text,
+  -- an empty text stands for none
+  organization text not null,
   crew_id text,
   kickoff_id text,
   session_id text,
@@ -53,13 +87,13 @@ create table traces (
   error_spans int8 not null,
   -- these and what follows are of model calls that have no other one below them
   llm_calls int8 not null,
-  input_tokens numeric not null,
-  output_tokens numeric not null,
-  cache_read_tokens numeric not null,
-  cache_write_tokens numeric not null,
-  reasoning_tokens numeric not null,
-  audio_input_tokens numeric not null,
-  audio_output_tokens numeric not null,
+  input_tokens int8 not null,
+  output_tokens int8 not null,
+  cache_read_tokens int8 not null,
+  cache_write_tokens int8 not null,
+  reasoning_tokens int8 not null,
+  audio_input_tokens int8 not null,
+  audio_output_tokens int8 not null,
   -- the sender's own; null when no call has one
   reported_cost_usd numeric,
   -- by the table of prices; null when no call's model is in it
@@ -67,11 +101,11 @@ create table traces (
   -- the sender's own where there is one, else the computed
   cost_usd numeric,
   -- what the trace has added to `usage_hourly`, to take that away before it adds anew
-  usage jsonb not null
+  usage usage_part[] not null,
+  primary key (organization, trace_id)
 ) with (fillfactor = 85);
 
 create index traces_start on traces (start_time, trace_id);
-create index traces_last_start on traces (last_start);
 create index traces_failed on traces (start_time, trace_id) where status = 'error';
 create index traces_open on traces (start_time, trace_id)
 where status in ('running', 'incomplete');
@@ -82,7 +116,7 @@ create index traces_session on traces (session_id, start_time, trace_id)
 where session_id is not null;
 create index traces_user on traces (user_id, start_time, trace_id) where user_id is not null;
 create index traces_organization on traces (organization, start_time, trace_id)
-where organization is not null;
+where organization <> '';
 
 -- Model calls by the hour of their start. An empty text stands for none.
 create table usage_hourly (
@@ -92,19 +126,19 @@ create table usage_hourly (
   model text not null,
   calls int8 not null,
   errors int8 not null,
-  input_tokens numeric not null,
-  output_tokens numeric not null,
-  cache_read_tokens numeric not null,
-  cache_write_tokens numeric not null,
-  reasoning_tokens numeric not null,
-  audio_input_tokens numeric not null,
-  audio_output_tokens numeric not null,
+  input_tokens int8 not null,
+  output_tokens int8 not null,
+  cache_read_tokens int8 not null,
+  cache_write_tokens int8 not null,
+  reasoning_tokens int8 not null,
+  audio_input_tokens int8 not null,
+  audio_output_tokens int8 not null,
   reported_cost_usd numeric not null,
   computed_cost_usd numeric not null,
   cost_usd numeric not null,
   -- calls whose cost is not known
   unpriced int8 not null,
-  duration_ns numeric not null,
+  duration_us int8 not null,
   -- ended calls by their duration: up to this many milliseconds and above the column before it
   up_to_125_ms int8 not null,
   up_to_250_ms int8 not null,
@@ -122,6 +156,15 @@ create table usage_hourly (
 ) with (fillfactor = 85);
 
 create index usage_hourly_empty on usage_hourly (hour) where calls = 0;
+
+-- The oldest day that the roll-ups have; once that day is dropped, so is what they have of it.
+create table oldest_rolled_up (
+  only_row bool primary key default true check (only_row),
+  -- `infinity` while there are no days
+  day date not null
+);
+
+insert into oldest_rolled_up (day) values ('infinity');
 
 -- Spans that are there already; and once more those that replicas of an earlier version write while
 -- they are replaced, which note nothing.

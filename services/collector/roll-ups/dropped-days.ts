@@ -1,22 +1,27 @@
 const BATCH = 5000
 
-/** The beginning of the oldest day; `infinity` without any. */
-const OLDEST = `(
+/** The oldest day there is; `infinity` without any. */
+const OLDEST_DAY = `(
     select coalesce(min(to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD')), 'infinity')
-      ::timestamp at time zone 'UTC'
     from pg_inherits where inhparent = 'spans'::regclass and not inhdetachpending
   )`
 
-/** Finds one row while the roll-ups have something of days that were dropped. */
-export const FIND_DROPPED = `
-  select where exists (select from traces where first_start < ${OLDEST})
-    or exists (select from usage_hourly where hour < ${OLDEST})`
+/** Finds one row when days were dropped, or late spans made an older one. */
+export const FIND_CHANGED_DAYS = `
+  select from oldest_rolled_up where day <> ${OLDEST_DAY}`
 
-/** Deletes some traces that had spans in dropped days only. */
+const OLDEST = `${OLDEST_DAY}::timestamp at time zone 'UTC'`
+
+/**
+ * Deletes some traces that had spans in dropped days only. None of these starts later than its last
+ * span, which leads to them by an index.
+ */
 export const DELETE_DROPPED_TRACES = `
-  delete from traces where trace_id = any (array(
-    select trace_id from traces where last_start < ${OLDEST} limit ${BATCH}
-  ))`
+  with oldest as materialized (select ${OLDEST} as begins)
+  delete from traces where (organization, trace_id) in (
+    select organization, trace_id from traces, oldest
+    where start_time < begins and last_start < begins limit ${BATCH}
+  )`
 
 /**
  * Deletes the sums of dropped days, together with what the traces that go on in a kept day have
@@ -24,18 +29,19 @@ export const DELETE_DROPPED_TRACES = `
  * days are gone: until then, a trace that is rolled up again takes away what is still there.
  */
 export const DELETE_DROPPED_SUMS = `
-  with oldest as (select ${OLDEST} as begins),
+  with oldest as materialized (select ${OLDEST_DAY} as day, ${OLDEST} as begins),
   shortened as (
-    update traces set first_start = begins, usage = coalesce((
-        select jsonb_agg(part) from jsonb_array_elements(usage) as part
-        where (part->>'hour')::timestamptz >= begins
-      ), '[]')
+    update traces set first_start = begins, usage = array(
+        select part from unnest(usage) as part where part.hour >= begins
+      )
     from oldest where first_start < begins and last_start >= begins
-    returning trace_id, begins
+    returning organization, trace_id, day
   ),
   noted as (
-    insert into touched_traces (day, trace_ids)
-    select (begins at time zone 'UTC')::date, string_agg(uuid_send(trace_id), '')
-    from shortened group by 1
+    insert into touched_traces (organization, day, trace_ids)
+    select organization, day, string_agg(uuid_send(trace_id), '') from shortened group by 1, 2
+  ),
+  forgotten as (
+    delete from usage_hourly where hour < (select begins from oldest)
   )
-  delete from usage_hourly where hour < (select begins from oldest)`
+  update oldest_rolled_up set day = oldest.day from oldest`

@@ -47,11 +47,12 @@ export async function keepRolledUp(options: RollUpOptions): Promise<void> {
 /** Returns the milliseconds to rest. */
 async function takeMeasuredTurn(session: Session, { metrics }: RollUpOptions): Promise<number> {
   const started = performance.now()
-  const { traces } = await takeTurn(session)
+  const { traces, isDone, isLeader } = await takeTurn(session)
   const ms = performance.now() - started
   metrics.rolledUpTraces.inc(traces)
   if (traces > 0) metrics.rollUpSeconds.observe(ms / 1000)
-  return Math.min(Math.max(ms, SHORTEST_MS), LONGEST_MS)
+  const hasOnlyNoted = isLeader && traces === 0 && !isDone
+  return Math.min(hasOnlyNoted ? ms : Math.max(ms, SHORTEST_MS), LONGEST_MS)
 }
 
 /** Measures until the signal how late the roll-ups are. */

@@ -29,32 +29,30 @@ export const COST_COLUMNS: readonly string[] = [
   'cost_usd',
 ]
 
-const durationMeasure = (bound: number, index: number): Measure => {
-  const above = DURATION_BOUNDS_MS[index - 1]
-  const isAbove = above === undefined ? '' : ` and duration_ns > ${above}000000`
-  return {
-    column: `up_to_${bound}_ms`,
-    sum: `count(*) filter (where duration_ns <= ${bound}000000${isAbove})`,
-  }
-}
+/** How many bounds a duration in nanoseconds is above, in SQL. */
+export const durationRange = (nanoseconds: string): string =>
+  `width_bucket(${nanoseconds} - 1, '{${DURATION_BOUNDS_MS.map((ms) => `${ms}000000`).join(',')}}')`
 
-const LAST_BOUND = DURATION_BOUNDS_MS.at(-1) ?? 0
+const durationMeasure = (column: string, range: number): Measure => ({
+  column,
+  sum: `count(*) filter (where duration_range = ${range})`,
+})
 
-const sumOf = (column: string): Measure => ({ column, sum: `coalesce(sum(${column}), 0)` })
+const RANGES = [
+  ...DURATION_BOUNDS_MS.map((bound) => `up_to_${bound}_ms`),
+  `above_${DURATION_BOUNDS_MS.at(-1)}_ms`,
+]
 
-/** All sums of `usage_hourly`. */
+/** All sums of `usage_hourly`, in the order of the attributes of `usage_part`. */
 export const MEASURES: readonly Measure[] = [
   { column: 'calls', sum: 'count(*)' },
   { column: 'errors', sum: 'count(*) filter (where status = 2)' },
-  ...TOKEN_COLUMNS.map(sumOf),
-  ...COST_COLUMNS.map(sumOf),
-  { column: 'unpriced', sum: 'count(*) filter (where cost_usd is null)' },
-  { column: 'duration_ns', sum: 'coalesce(sum(duration_ns), 0)' },
-  ...DURATION_BOUNDS_MS.map(durationMeasure),
-  {
-    column: `above_${LAST_BOUND}_ms`,
-    sum: `count(*) filter (where duration_ns > ${LAST_BOUND}000000)`,
-  },
+  ...TOKEN_COLUMNS.map((column) => ({ column, sum: `sum(${column})` })),
+  // Of 1e-12 dollars.
+  ...COST_COLUMNS.map((column) => ({ column, sum: `sum(${column}) * 0.000000000001` })),
+  { column: 'unpriced', sum: 'count(*) - count(cost_usd)' },
+  { column: 'duration_us', sum: 'sum(duration_us)' },
+  ...RANGES.map(durationMeasure),
 ]
 
 /** The key of `usage_hourly`, in which an empty text stands for none. */

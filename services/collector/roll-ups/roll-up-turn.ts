@@ -3,9 +3,10 @@ import type { CopyConnection, Session } from '../../shared/postgres/copy/copy-co
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Price } from '../prices/price-table.ts'
-import { DELETE_DROPPED_SUMS, DELETE_DROPPED_TRACES, FIND_DROPPED } from './dropped-days.ts'
+import { DELETE_DROPPED_SUMS, DELETE_DROPPED_TRACES, FIND_CHANGED_DAYS } from './dropped-days.ts'
 import { NOTE_EARLIER_TRACES } from './earlier-traces.ts'
-import { rollUpStatement } from './roll-up-statement.ts'
+import { takeNotes, toArguments } from './notes.ts'
+import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
 /** Any number: who holds this lock is the leader, for one transaction. */
 const LEADER_LOCK = 7_310_452_121
@@ -22,8 +23,8 @@ export interface Turn {
 }
 
 /**
- * Opens a connection on which turns can be taken. Plans are made for tables of any size, also for
- * those that nobody has analyzed yet, and a leader whose node is gone does not keep the lock.
+ * Opens a connection on which turns can be taken. Plans are made once, for tables of any size, also
+ * for those that nobody has analyzed yet; a leader whose node is gone does not keep the lock.
  */
 export async function openTurns(
   address: DatabaseAddress,
@@ -31,12 +32,18 @@ export async function openTurns(
 ): Promise<CopyConnection> {
   const options = { name: 'collector-roll-ups', statementTimeoutMs: STATEMENT_MS }
   const session = await openCopyConnection(address, options)
-  await session.query(`
-    set enable_seqscan = off; set jit = off; set max_parallel_workers_per_gather = 0;
-    set work_mem = '32MB'; set idle_in_transaction_session_timeout = 5000;
-    prepare roll_up as ${rollUpStatement(prices)};
-    prepare note_earlier_traces as ${NOTE_EARLIER_TRACES}`)
-  return session
+  try {
+    await session.query(`
+      set enable_seqscan = off; set jit = off; set max_parallel_workers_per_gather = 0;
+      set work_mem = '32MB'; set idle_in_transaction_session_timeout = 5000;
+      set plan_cache_mode = force_generic_plan;
+      prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices)};
+      prepare note_earlier_traces as ${NOTE_EARLIER_TRACES}`)
+    return session
+  } catch (error) {
+    session.close()
+    throw error
+  }
 }
 
 /**
@@ -60,20 +67,35 @@ export async function takeTurn(session: Session): Promise<Turn> {
   }
 }
 
+/**
+ * Notes are taken by one statement and rolled up by the next, in this order: the second one's plan
+ * and snapshot are later than the notes, so it has every partition and every span that they are
+ * about. The planner lists partitions before a statement sees its first row, and nothing waits for
+ * a day that is attached meanwhile: one statement for both could take a note whose partition it
+ * does not read. For the same reason nothing before them in their transaction reads `spans`: a lock
+ * that is held already does not bring news of partitions.
+ */
 async function lead(session: Session): Promise<{ traces: number; isDone: boolean }> {
-  const dropped = rowsOf(await session.query(FIND_DROPPED))
-  if (dropped > 0) await forgetDroppedDays(session)
-  let traces = rowsOf(await session.query('execute roll_up'))
-  if (traces > 0) await session.query('delete from usage_hourly where calls = 0')
+  const changed = rowsOf(await session.query(FIND_CHANGED_DAYS))
+  if (changed > 0) await forgetDroppedDays(session)
+  const touched = await takeNotes(session)
+  if (touched.length > 0) {
+    await session.query(`execute roll_up (${toArguments(touched)})`)
+    await session.query('delete from usage_hourly where calls = 0')
+    return { traces: touched.length, isDone: false }
+  }
   // What arrives comes first.
-  const earlier = traces > 0 ? 0 : rowsOf(await session.query('execute note_earlier_traces'))
-  if (earlier > 0) traces += rowsOf(await session.query('execute roll_up'))
-  return { traces, isDone: dropped + traces + earlier === 0 }
+  const earlier = rowsOf(await session.query('execute note_earlier_traces'))
+  return { traces: 0, isDone: changed + earlier === 0 }
 }
 
 async function forgetDroppedDays(session: Session): Promise<void> {
   const traces = rowsOf(await session.query(DELETE_DROPPED_TRACES))
-  if (traces === 0) await session.query(DELETE_DROPPED_SUMS)
+  if (traces > 0) return
+  // It goes through all traces, once for each dropped day.
+  await session.query('set local enable_seqscan = on')
+  await session.query(DELETE_DROPPED_SUMS)
+  await session.query('set local enable_seqscan = off')
 }
 
 /** The number at the end of a command tag, such as `SELECT 5`. */

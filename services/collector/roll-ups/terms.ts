@@ -14,7 +14,7 @@ export const toTerm = (kind: TermKind, name: string): string => `${kind}:${name}
 export const TERM_COLUMNS: readonly string[] = ['task', 'task_id', 'tool', 'error_type']
 
 const SOURCES: readonly (readonly [TermKind, string])[] = [
-  ['model', 'case when llm_call then model end'],
+  ['model', 'case when llm_call then request_model end'],
   ['model', 'case when llm_call then response_model end'],
   ['agent', 'agent'],
   ['task', 'task'],
@@ -28,8 +28,8 @@ const SOURCES: readonly (readonly [TermKind, string])[] = [
  * model that was asked for and by the one that answered, a task by its name and by its id.
  */
 export const TERMS = `
-  select trace_id, (array_agg(distinct kind || ':' || term))[:${MAX_TERMS}] as terms
+  select nr, (array_agg(distinct kind || ':' || term))[:${MAX_TERMS}] as terms
   from trace_spans cross join lateral (values
     ${SOURCES.map(([kind, column]) => `('${kind}', ${column})`).join(', ')}
   ) as named (kind, term)
-  where term is not null group by trace_id`
+  where term is not null group by nr`

@@ -31,7 +31,7 @@ async function fillTraces(sql: Database, { days, traces, crews }: Installation):
       'crew.kickoff', 'crew', 'acme', 'crew-' || nr % ${crews}::int, id::text,
       'session-' || nr / 5, 'user-' || nr % 300, '{Researcher,Writer}',
       case when nr % 500 = 0 then '{rare-model}'::text[] else '{gpt-4o}'::text[] end,
-      12, 0, 2, 2000, 400, 0, 0, 0, 0, 0, 0.009, 0.009, '[]'
+      12, 0, 2, 2000, 400, 0, 0, 0, 0, 0, 0.009, 0.009, '{}'
     from (
       select nr, md5(nr::text)::uuid as id, now() - nr * ${days / traces}::float8 * interval '1 day'
         as at

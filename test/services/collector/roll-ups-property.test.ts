@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTurns, takeTurn } from '../../../services/collector/roll-ups/roll-up-turn.ts'
-import type { Session } from '../../../services/shared/postgres/copy/copy-connection.ts'
+import { interrupted } from './support/interrupted.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
@@ -71,15 +71,11 @@ describe('the roll-ups', () => {
   /** Leads with a connection that is gone before the statement of this number. */
   const leadUntil = async (number: number): Promise<void> => {
     const session = await openTurns(parseAddress(harness.databaseUrl), [])
-    let statements = 0
-    const dying: Session = {
-      isOpen: () => session.isOpen(),
-      async query(statement) {
-        if (statements++ === number) session.close()
-        return session.query(statement)
-      },
-    }
-    await takeTurn(dying).catch(() => {})
+    await takeTurn(
+      interrupted(session, async (statement) => {
+        if (statement === number) session.close()
+      }),
+    ).catch(() => {})
     session.close()
   }
   const send = async (spans: readonly OtlpSpan[]): Promise<void> => {

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTurns, takeTurn } from '../../../services/collector/roll-ups/roll-up-turn.ts'
+import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import { interrupted } from './support/interrupted.ts'
 import { dayOf, partitionName } from '../../../services/collector/storage/partitions.ts'
 import { runProgram } from '../../support/program.ts'
 import { bearer, createHarness, environment } from './support/harness.ts'
@@ -17,10 +20,19 @@ const call = (...attributes: KeyValue[]): KeyValue[] => [
   ...attributes,
 ]
 
+/** What gives a leader work. */
+const sqlOf = {
+  note: `insert into touched_traces (day, trace_ids) values (current_date, uuid_send(gen_random_uuid()))`,
+  day: 'insert into days_to_roll_up (day) values (current_date)',
+}
+
+/** Days ago that have no partition yet. */
+let newDays = 5
+
 describe('the roll-ups', () => {
   let harness: Harness
   beforeAll(async () => {
-    harness = await createHarness()
+    harness = await createHarness({ RETENTION_WEEKS: '3' })
   })
   afterAll(() => harness.stop())
 
@@ -129,6 +141,29 @@ describe('the roll-ups', () => {
     )
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/traces are rolled up\.\n$/)
+    await harness.rolledUp()
+    await isExact()
+  })
+
+  it.each([
+    ['new spans', sqlOf.note],
+    ['a day without notes', sqlOf.day],
+  ])('have what is committed into a new day while a leader rolls up %s', async (_, work) => {
+    const session = await openTurns(parseAddress(harness.databaseUrl), [])
+    // Its plans are those of the days that there are now.
+    await takeTurn(session)
+    for (let moment = 1; moment <= 5; moment++) {
+      const start = (dayOf(Date.now()) - newDays++) * DAY_MS
+      const times = { startTimeUnixNano: nanos(start), endTimeUnixNano: nanos(start + 5) }
+      const late = toProtobuf(requestOf(spanOf(times)))
+      const during = interrupted(session, async (statement) => {
+        if (statement === 1) await harness.sql.unsafe(work)
+        if (statement === moment) expect((await harness.post(late)).status).toBe(200)
+      })
+      // The other collector waits for its end.
+      while (!(await takeTurn(during)).isLeader);
+    }
+    session.close()
     await harness.rolledUp()
     await isExact()
   })

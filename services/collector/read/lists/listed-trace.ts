@@ -25,7 +25,8 @@ export interface TraceRow extends TokenCounts {
   readonly endMs: number | null
   readonly durationNs: string | null
   readonly service: string | null
-  readonly organization: string | null
+  /** Empty for none. */
+  readonly organization: string
   readonly crewId: string | null
   readonly kickoffId: string | null
   readonly sessionId: string | null
@@ -72,7 +73,7 @@ export function toListedTrace(row: TraceRow): ListedTrace {
     ended_at: row.endMs === null ? null : new Date(row.endMs).toISOString(),
     duration_ms: row.durationNs === null ? null : Number(BigInt(row.durationNs) / 1000n) / 1000,
     service: row.service,
-    organization: row.organization,
+    organization: row.organization === '' ? null : row.organization,
     crew_id: row.crewId,
     kickoff_id: row.kickoffId,
     session_id: row.sessionId,
@@ -110,7 +111,7 @@ export const shownColumns = (sql: Database) => sql`
   traces.trace_id, (traces.start_time at time zone 'UTC')::text as start_time, start_ns,
   (extract(epoch from traces.start_time) * 1000000)::int8 as start_us, root_span_id,
   (extract(epoch from end_time) * 1000)::float8 as end_ms,
-  name, status, duration_ns, service, organization, crew_id, kickoff_id, session_id, user_id,
+  name, status, duration_ns, service, traces.organization, crew_id, kickoff_id, session_id, user_id,
   agents, models, spans::float8 as spans, error_spans::float8 as error_spans,
   llm_calls::float8 as llm_calls, input_tokens::float8 as input_tokens,
   output_tokens::float8 as output_tokens, cache_read_tokens::float8 as cache_read_tokens,

@@ -100,7 +100,7 @@ interface Row extends TokenCounts {
   readonly startTime: string
   readonly traceId: string
   readonly sessionId: string
-  readonly organization: string | null
+  readonly organization: string
   readonly status: ListedTrace['status']
   readonly firstMs: number
   readonly lastMs: number
@@ -116,12 +116,12 @@ const positionOf = ({ startTime, traceId, organization }: Row): Position => ({
   sortKey: startTime,
   startTime,
   traceId,
-  organization: organization ?? '',
+  organization,
 })
 
 const toSession = (row: Row, { traces }: PageLimits): Session => ({
   session_id: row.sessionId,
-  organization: row.organization,
+  organization: row.organization === '' ? null : row.organization,
   first_time: new Date(row.firstMs).toISOString(),
   last_time: new Date(row.lastMs).toISOString(),
   traces: Math.min(row.traces, traces),
@@ -142,17 +142,19 @@ const SUMS = ['llm_calls', ...TOKEN_COLUMNS].map(
 function listRows(sql: Database, query: SessionQuery, limits: PageLimits): Promise<Row[]> {
   const { organization, crew, user, from, to, cursor, limit } = query
   const filter = { organization, crew, user, from, to }
-  const order = sql`order by start_time desc, trace_id desc`
+  const order = sql`order by start_time desc, trace_id desc, organization desc`
   const behind = cursor
-    ? sql`and (start_time, trace_id)
-        < (${`${cursor.startTime}Z`}::text::timestamptz, ${cursor.traceId}::text::uuid)`
+    ? sql`and (start_time, trace_id, organization) < (
+        ${`${cursor.startTime}Z`}::text::timestamptz, ${cursor.traceId}::text::uuid,
+        ${cursor.organization}
+      )`
     : sql``
   return sql<Row[]>`
     with looked_at as (
       select trace_id, start_time, session_id, organization, status, not exists (
           select from traces as later
           where later.session_id = traces.session_id
-            and later.organization is not distinct from traces.organization
+            and later.organization = traces.organization
             and (later.start_time, later.trace_id) > (traces.start_time, traces.trace_id)
         ) as matches
       from traces
@@ -176,7 +178,7 @@ function listRows(sql: Database, query: SessionQuery, limits: PageLimits): Promi
       from (
         select * from traces as one
         where one.session_id = placed.session_id
-          and one.organization is not distinct from placed.organization
+          and one.organization = placed.organization
           and one.start_time >= now() - (select weeks * interval '1 week' from retention)
         ${order} limit ${limits.traces + 1}
       ) as own

@@ -88,8 +88,7 @@ export async function listTraces(
   const last = matching.length < limit ? rows.at(-1) : shown.at(-1)
   return {
     traces: shown.map(toListedTrace),
-    next_cursor:
-      hasMore && last ? toCursor({ ...last, sort, organization: last.organization ?? '' }) : null,
+    next_cursor: hasMore && last ? toCursor({ ...last, sort }) : null,
   }
 }
 
@@ -98,7 +97,7 @@ function scanSize({ filter, limit }: TraceQuery, limits: ScanLimits): number {
   return filter.attribute ? limits.lookUps : limits.traces
 }
 
-interface Row extends TraceRow, Omit<Position, 'organization' | 'sort'> {
+interface Row extends TraceRow, Omit<Position, 'sort'> {
   readonly matches: boolean
   /** Among those looked at, from 1. */
   readonly place: number
@@ -114,7 +113,7 @@ function listRows(sql: Database, query: TraceQuery, size: number): Promise<Row[]
   const order = orderOf(sql, sort)
   return sql<Row[]>`
     with looked_at as (
-      select trace_id, start_time, ${key} as sort_key, ${otherConditions(sql, filter)} as matches
+      select organization, trace_id, start_time, ${key} as sort_key, ${otherConditions(sql, filter)} as matches
       from traces
       where ${indexedConditions(sql, filter)} and ${key} is not null ${behind(sql, query)}
       order by ${order} limit ${size}
@@ -125,7 +124,7 @@ function listRows(sql: Database, query: TraceQuery, size: number): Promise<Row[]
       from looked_at
     )
     select matches, place, ${keyText(sql, sort)} as sort_key, ${shownColumns(sql)}
-    from placed join traces using (trace_id)
+    from placed join traces using (organization, trace_id)
     where (matches and matching <= ${limit + 1}) or place = total
     order by place`
 }
@@ -133,7 +132,7 @@ function listRows(sql: Database, query: TraceQuery, size: number): Promise<Row[]
 /** Of a list and, in the same direction, of the rows with the same value. */
 const orderOf = (sql: Database, sort: Sort): Fragment => {
   const { direction } = SORTS[sort]
-  const columns = ['sort_key', 'start_time', 'trace_id']
+  const columns = ['sort_key', 'start_time', 'trace_id', 'organization']
   return sql`${sql.unsafe(columns.map((column) => `${column} ${direction}`).join(', '))}`
 }
 
@@ -145,9 +144,10 @@ function behind(sql: Database, { sort, after }: TraceQuery): Fragment {
   if (!after) return sql``
   const { key, type, direction } = SORTS[sort]
   const isBehind = sql.unsafe(direction === 'desc' ? '<' : '>')
-  const place = sql`${`${after.startTime}Z`}::text::timestamptz, ${after.traceId}::text::uuid`
-  if (isTimed(sort)) return sql`and (start_time, trace_id) ${isBehind} (${place})`
+  const place = sql`${`${after.startTime}Z`}::text::timestamptz, ${after.traceId}::text::uuid,
+    ${after.organization}::text`
+  if (isTimed(sort)) return sql`and (start_time, trace_id, organization) ${isBehind} (${place})`
   const value = sql`${after.sortKey}::text::${sql.unsafe(type)}`
   return sql`
-    and (${sql.unsafe(key)}, start_time, trace_id) ${isBehind} (${value}, ${place})`
+    and (${sql.unsafe(key)}, start_time, trace_id, organization) ${isBehind} (${value}, ${place})`
 }

@@ -2,6 +2,7 @@ import type { Database } from '../../../../services/shared/postgres/database.ts'
 
 /** A span, as far as the roll-ups look at it. */
 interface StoredSpan {
+  readonly organization: string
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId: string | null
@@ -17,6 +18,7 @@ interface StoredSpan {
 }
 
 export interface RolledTrace {
+  readonly organization: string
   readonly traceId: string
   readonly startUs: string
   readonly status: string
@@ -30,7 +32,7 @@ export interface RolledTrace {
   readonly models: readonly string[]
 }
 
-/** Sums of calls by `hour crew model`. */
+/** Sums of calls by `hour organization crew model`. */
 export type RolledUsage = Readonly<Record<string, readonly number[]>>
 
 export interface RollUps {
@@ -41,15 +43,16 @@ export interface RollUps {
 /** What the roll-ups hold. */
 export async function readRollUps(sql: Database): Promise<RollUps> {
   const traces = await sql<RolledTrace[]>`
-    select trace_id, (extract(epoch from start_time) * 1000000)::int8 as start_us, status,
+    select organization, trace_id, (extract(epoch from start_time) * 1000000)::int8 as start_us, status,
       spans::int as spans, error_spans::int as error_spans, llm_calls::int as llm_calls,
       input_tokens::int as input_tokens,
       round(reported_cost_usd * 100)::int as cents, crew_id, agents, models
-    from traces order by trace_id`
+    from traces order by organization, trace_id`
   const rows = await sql<{ key: string; sums: number[] }[]>`
-    select (extract(epoch from hour) / 3600)::int || ' ' || crew_id || ' ' || model as key,
+    select concat_ws(' ', (extract(epoch from hour) / 3600)::int, organization, crew_id, model)
+        as key,
       array[calls, errors, input_tokens, round(reported_cost_usd, 6) * 1000000,
-        duration_ns / 1000000,
+        duration_us,
         up_to_125_ms + up_to_250_ms + up_to_500_ms + up_to_1000_ms + up_to_2000_ms + up_to_4000_ms
           + up_to_8000_ms + up_to_16000_ms + up_to_32000_ms + up_to_64000_ms + up_to_128000_ms
           + above_128000_ms]::int8[] as sums
@@ -61,15 +64,15 @@ export async function readRollUps(sql: Database): Promise<RollUps> {
 /** What they should hold, from the spans. */
 export async function recomputeRollUps(sql: Database): Promise<RollUps> {
   const spans = await sql<StoredSpan[]>`
-    select trace_id, span_id, parent_span_id,
+    select coalesce(organization, '') as organization, trace_id, span_id, parent_span_id,
       (extract(epoch from start_time) * 1000000)::int8 as start_us, duration_ns, status, llm_call,
       coalesce(request_model, response_model) as model, crew_id, agent, input_tokens, cost_usd
-    from spans order by trace_id, start_time, span_id`
+    from spans order by coalesce(organization, ''), trace_id, start_time, span_id`
   const traces: RolledTrace[] = []
   const usage: Record<string, number[]> = {}
-  const ids = new Set(spans.map(({ traceId }) => traceId))
+  const ids = new Set(spans.map(keyOf))
   for (const id of ids) {
-    const list = spans.filter(({ traceId }) => traceId === id)
+    const list = spans.filter((span) => keyOf(span) === id)
     const trace = toTrace(list)
     traces.push(trace)
     for (const call of leafCalls(list)) addCall(usage, call, trace)
@@ -78,12 +81,15 @@ export async function recomputeRollUps(sql: Database): Promise<RollUps> {
   return { traces, usage: Object.fromEntries(sorted) }
 }
 
+const keyOf = ({ organization, traceId }: StoredSpan): string => `${organization} ${traceId}`
+
 function toTrace(spans: readonly StoredSpan[]): RolledTrace {
   const root = spans.find(({ parentSpanId }) => parentSpanId === null)
   const first = root ?? spans[0]
   const calls = leafCalls(spans)
   const priced = calls.flatMap(({ costUsd }) => (costUsd === null ? [] : [costUsd]))
   return {
+    organization: first?.organization ?? '',
     traceId: first?.traceId ?? '',
     startUs: first?.startUs ?? '',
     status: statusOf(root),
@@ -125,14 +131,14 @@ function leafCalls(spans: readonly StoredSpan[]): StoredSpan[] {
 
 function addCall(usage: Record<string, number[]>, call: StoredSpan, trace: RolledTrace): void {
   const hour = Math.floor(Number(call.startUs) / 3_600_000_000)
-  const key = `${hour} ${trace.crewId ?? ''} ${call.model ?? ''}`
+  const key = `${hour} ${trace.organization} ${trace.crewId ?? ''} ${call.model ?? ''}`
   const ended = call.durationNs === null ? 0 : 1
   const adds = [
     1,
     Number(call.status === 2),
     Number(call.inputTokens ?? 0),
     Math.round((call.costUsd ?? 0) * 1_000_000),
-    Number(call.durationNs ?? 0) / 1_000_000,
+    Math.floor(Number(call.durationNs ?? 0) / 1000),
     ended,
   ]
   const before = usage[key] ?? adds.map(() => 0)
