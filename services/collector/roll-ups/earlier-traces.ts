@@ -3,6 +3,9 @@ const BATCH = 4000
 const OF_THE_DAY = `start_time >= day::timestamp at time zone 'UTC'
         and start_time < (day + 1)::timestamp at time zone 'UTC'`
 
+/** Finds one row while there is such a day: far cheaper than a look at its spans. */
+export const FIND_EARLIER_DAY = 'select from days_to_roll_up where due_at <= now() limit 1'
+
 /**
  * Notes the next traces of a day whose spans were stored without notes, the latest day first. Where
  * it stands is stored with the notes, so it goes on there. Finds no row when there is no such day.

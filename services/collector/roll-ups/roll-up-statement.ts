@@ -116,10 +116,8 @@ const callsOf = (prices: readonly Price[]): string => {
   const { joins, computedCost } = priceJoins(prices)
   return `
   nested as (
-    select distinct nr from trace_spans as call where llm_call and exists (
-      select from trace_spans as child
-      where child.nr = call.nr and child.parent_span_id = call.span_id
-    )
+    select distinct child.nr from trace_spans as child join trace_spans as call
+      on call.nr = child.nr and call.span_id = child.parent_span_id and call.llm_call
   ),
   above as (
     select nr, parent_span_id as span_id
@@ -185,7 +183,6 @@ const ADD_USAGE = `
     from touched cross join lateral unnest(usage_before) as before
   ) as change
   group by ${keys}
-  having ${measures.map((column) => `sum(${column}) <> 0`).join(' or ')}
   on conflict (${keys}) do update set ${added.join(', ')}`
 
 const found = [

@@ -4,7 +4,7 @@ import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Price } from '../prices/price-table.ts'
 import { DELETE_DROPPED_SUMS, DELETE_DROPPED_TRACES, FIND_CHANGED_DAYS } from './dropped-days.ts'
-import { NOTE_EARLIER_TRACES } from './earlier-traces.ts'
+import { FIND_EARLIER_DAY, NOTE_EARLIER_TRACES } from './earlier-traces.ts'
 import { takeNotes, toArguments } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
@@ -34,8 +34,8 @@ export async function openTurns(
   const session = await openCopyConnection(address, options)
   try {
     await session.query(`
-      set enable_seqscan = off; set jit = off; set max_parallel_workers_per_gather = 0;
-      set work_mem = '32MB'; set idle_in_transaction_session_timeout = 5000;
+      set enable_seqscan = off; set enable_mergejoin = off; set jit = off; set work_mem = '32MB';
+      set max_parallel_workers_per_gather = 0; set idle_in_transaction_session_timeout = 5000;
       set plan_cache_mode = force_generic_plan;
       prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices)};
       prepare note_earlier_traces as ${NOTE_EARLIER_TRACES}`)
@@ -85,7 +85,8 @@ async function lead(session: Session): Promise<{ traces: number; isDone: boolean
     return { traces: touched.length, isDone: false }
   }
   // What arrives comes first.
-  const earlier = rowsOf(await session.query('execute note_earlier_traces'))
+  const isDue = rowsOf(await session.query(FIND_EARLIER_DAY)) > 0
+  const earlier = isDue ? rowsOf(await session.query('execute note_earlier_traces')) : 0
   return { traces: 0, isDone: changed + earlier === 0 }
 }
 
