@@ -34,7 +34,7 @@ export type ProgramName = keyof typeof programs
 
 /** The callers outside the release, in the words of the network table. */
 export const outsiders = {
-  visitors: 'everywhere, or `networkPolicy.ingressNamespace` and the crews',
+  visitors: 'everywhere, or `networkPolicy.ingressNamespace`, the crews and `helm test`',
   browsers: 'also from where web is reached, when oauth has a host in `ingress` or `httpRoute`',
   senders: 'traces from `networkPolicy.tracesNamespace`',
   monitoring: 'its metrics from `networkPolicy.monitoringNamespace`',
@@ -83,7 +83,7 @@ export const calls = [
   { from: 'web', to: 'oauth', port: 'http', why: 'connections to third-party providers' },
   { from: 'browsers', to: 'oauth', port: 'http', why: 'consent', isMade: isOauthExposed },
 
-  { from: 'web', to: 'collector', port: 'http', why: 'its health, for the diagnostic report' },
+  { from: 'web', to: 'collector', port: 'http', why: 'the spans of calls, and its health' },
   { from: 'worker', to: 'collector', port: 'http', why: 'the spans of runs' },
   { from: 'senders', to: 'collector', port: 'http', why: 'their spans', isMade: areSendersNamed },
   { from: 'senders', to: 'collector', port: 'grpc', why: 'their spans', isMade: isGrpcNamed },

@@ -115,6 +115,7 @@ const noService = {
   COLLECTOR_VOLUME_SIZE: unset,
   COLLECTOR_PRICES_FILE: unset,
   COLLECTOR_JWT_SECRET_PREVIOUS: unset,
+  COLLECTOR_REQUIRE_SCOPES: unset,
   COLLECTOR_REDACT: unset,
   COLLECTOR_REDACT_FILE: unset,
   COLLECTOR_REDACT_HASH_KEY: unset,
@@ -164,6 +165,7 @@ const receiver = () => ({
     COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
     COLLECTOR_PRICES_FILE: unset,
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
+    COLLECTOR_REQUIRE_SCOPES: pick(collector.config.requireScopes, 'true', 'false'),
     COLLECTOR_REDACT: setWhen(isSet(redact.kinds), redact.kinds),
     COLLECTOR_REDACT_FILE: setWhen(
       isSet(redact.expressionsSecret),

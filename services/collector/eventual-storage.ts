@@ -8,7 +8,6 @@ import { storageLimit } from './env.ts'
 import type { CollectorConfig } from './env.ts'
 import type { Health } from './health.ts'
 import { guardSpace, maintain, maintainHourly, watchClock, watchDatabase } from './maintenance.ts'
-import type { MaintenanceOptions } from './maintenance.ts'
 import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { pause } from './pause.ts'
@@ -20,6 +19,8 @@ import { createDropGuard } from './storage/drop-guard.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
 import type { Storage } from './storage/storage.ts'
+import type { Revocations } from './tokens/revocations.ts'
+import { watchRevocations } from './tokens/watch-revocations.ts'
 
 /** The parts that the storage and its background work use. */
 export interface EventualStorageOptions {
@@ -37,6 +38,9 @@ export interface EventualStorageOptions {
   readonly redaction: Redaction | undefined
   /** The interval at which the limit of the storage is checked. */
   readonly spaceCheckMs: number
+  readonly revocations: Revocations
+  /** The interval at which the list of revoked tokens is read. */
+  readonly revocationsMs: number
 }
 
 /** The storage of a collector that starts before its database is ready. */
@@ -100,7 +104,7 @@ async function openStorage(
   const version = await prepareSchema({ address, createDatabase, timeoutMs: 0, log })
   metrics.migrationVersion.set(version)
   const sql = connectDatabase(address, { name: 'collector', max: 2 })
-  const background: MaintenanceOptions = {
+  const background = {
     ...options,
     sql,
     signal,
@@ -110,6 +114,7 @@ async function openStorage(
     maxStorageBytes: storageLimit(config),
   }
   try {
+    await options.revocations.refresh(sql)
     await maintain(background)
   } catch (error) {
     await sql.end({ timeout: 1 })
@@ -125,6 +130,7 @@ async function openStorage(
   const running = Promise.all([
     ...jobs.map((run) => run(background)),
     ...rollUps.map((run) => run({ ...options, sql, signal })),
+    watchRevocations(background),
   ])
   return {
     storage,

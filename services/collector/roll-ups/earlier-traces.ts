@@ -17,7 +17,7 @@ export const NOTE_EARLIER_TRACES = `
   ),
   looked_at as materialized (
     select span.* from next cross join lateral (
-      select trace_id, coalesce(organization, '') as organization from spans
+      select trace_id, organization from spans
       where ${OF_THE_DAY} and trace_id > done
       order by trace_id limit ${BATCH}
     ) as span
@@ -30,7 +30,7 @@ export const NOTE_EARLIER_TRACES = `
     select trace_id, organization from looked_at
     union
     select trace_id, organization from next cross join last cross join lateral (
-      select coalesce(organization, '') as organization from spans
+      select organization from spans
       where ${OF_THE_DAY} and spans.trace_id = last.trace_id
     ) as span
   ),

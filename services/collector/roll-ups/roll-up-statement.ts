@@ -48,10 +48,10 @@ const TOUCHED = `
   )`
 
 /**
- * Trace by trace, by `lateral` and `offset 0`, and only in the days that each trace has: the planner
- * would otherwise read whole days. The `between` says nothing new, but makes the index on the trace
- * id look as cheap as it is: of a day that nobody has analyzed, the planner believes that a range
- * of times finds as few rows, and goes through the whole day for each trace.
+ * Trace by trace, by `lateral` and `offset 0`, and only in the days that each trace has: the
+ * planner would otherwise read whole days. The `between` says nothing new, but makes the index on
+ * the trace id look as cheap as it is: of a day that nobody has analyzed, the planner believes
+ * that a range of times finds as few rows, and goes through the whole day for each trace.
  */
 const SPANS = `
   trace_spans as materialized (
@@ -63,7 +63,7 @@ const SPANS = `
       where spans.trace_id = touched.trace_id
         and spans.trace_id between touched.trace_id and touched.trace_id
         and start_time >= begins and start_time < ends
-        and coalesce(spans.organization, '') = touched.organization
+        and spans.organization = touched.organization
       offset 0
     ) as span
   )`
@@ -133,8 +133,8 @@ const callsOf = (prices: readonly Price[]): string => {
       case when duration_ns is not null then least(duration_ns, ${MAX_DURATION_NS}) / 1000 end
         as duration_us,
       ${durationRange('duration_ns')} as duration_range,
-      case when cost_usd is not null then (least(greatest(cost_usd, 0), ${MAX_COST}) * 1e12)::int8 end
-        as reported_cost_usd
+      case when cost_usd is not null
+        then (least(greatest(cost_usd, 0), ${MAX_COST}) * 1e12)::int8 end as reported_cost_usd
     from trace_spans as call where llm_call and not exists (
       select from above where above.nr = call.nr and above.span_id = call.span_id
     )

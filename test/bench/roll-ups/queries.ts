@@ -5,8 +5,8 @@ import type { TracePage } from '../../../services/collector/read/lists/trace-lis
 
 const list = (sql: Database, query: string): Promise<TracePage> => {
   const reader = {
+    organization: undefined,
     ask: <Rows>(ask: (to: Database) => Promise<Rows>) => ask(sql),
-    close: async () => {},
   }
   return listTraces(reader, readListQuery(new URLSearchParams(query)))
 }

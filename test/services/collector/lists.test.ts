@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { listSessions, readSessionQuery } from '../../../services/collector/read/lists/sessions.ts'
 import { listTraces, readListQuery } from '../../../services/collector/read/lists/trace-list.ts'
-import { openReader } from '../../../services/collector/read/reader.ts'
-import type { Reader } from '../../../services/collector/read/reader.ts'
+import { openReaders } from '../../../services/collector/read/reader.ts'
+import type { Reader, Readers } from '../../../services/collector/read/reader.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
-import { createHarness } from './support/harness.ts'
+import { createHarness, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { KeyValue, OtlpSpan } from './support/otlp.ts'
@@ -15,15 +15,17 @@ const int = (key: string, value: number): KeyValue => ({ key, value: { intValue:
 
 describe('the lists of the read API', () => {
   let harness: Harness
+  let readers: Readers
   let reader: Reader
   /** A whole hour, some hours ago. */
   const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 5 * HOUR_MS
   beforeAll(async () => {
     harness = await createHarness()
-    reader = openReader(parseAddress(harness.databaseUrl))
+    readers = openReaders(parseAddress(harness.databaseUrl), { log: silent })
+    reader = readers.for(undefined)
   })
   afterAll(async () => {
-    await reader.close()
+    await readers.close()
     await harness.stop()
   })
 

@@ -23,13 +23,22 @@ const anySpan = fc.record({
   isFailed: fc.boolean(),
   model: fc.constantFrom('gpt-4o', 'no-such-model'),
   crew: fc.option(fc.constantFrom('one', 'two'), { nil: undefined }),
-  tokens: fc.option(fc.nat(5000), { nil: undefined }),
+  tokens: fc.option(fc.oneof(fc.nat(5000), fc.constantFrom(-3, 2 ** 53)), { nil: undefined }),
   cents: fc.nat(300),
 })
-type AnySpan = typeof anySpan extends fc.Arbitrary<infer One> ? One : never
+
+/** Of one organization, or of none: they use the same trace ids. */
+const anyRequest = fc.record({
+  spans: fc.array(anySpan, { minLength: 1, maxLength: 8 }),
+  organization: fc.option(fc.constantFrom('acme', 'b "\\\'ö'), { nil: undefined }),
+})
+
+type Of<Arbitrary> = Arbitrary extends fc.Arbitrary<infer One> ? One : never
+type AnySpan = Of<typeof anySpan>
+type AnyRequest = Of<typeof anyRequest>
 
 const step = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ send: fc.array(anySpan, { minLength: 1, maxLength: 8 }) }) },
+  { weight: 4, arbitrary: fc.record({ send: anyRequest }) },
   { weight: 1, arbitrary: fc.record({ sendAgain: fc.nat(5) }) },
   { weight: 2, arbitrary: fc.record({ dieAt: fc.nat(8) }) },
 )
@@ -61,6 +70,16 @@ function toSpan(one: AnySpan, now: number): OtlpSpan {
   })
 }
 
+function toBody({ spans, organization }: AnyRequest, now: number): Buffer {
+  const request = requestOf(...spans.map((given) => toSpan(given, now)))
+  const [first] = request.resourceSpans ?? []
+  if (organization !== undefined)
+    first?.resource?.attributes?.push(textAttribute('organization_id', organization))
+  return toProtobuf(request)
+}
+
+const EMPTY = toProtobuf({ resourceSpans: [] })
+
 describe('the roll-ups', () => {
   let harness: Harness
   beforeAll(async () => {
@@ -78,9 +97,8 @@ describe('the roll-ups', () => {
     ).catch(() => {})
     session.close()
   }
-  const send = async (spans: readonly OtlpSpan[]): Promise<void> => {
-    const response = await harness.post(toProtobuf(requestOf(...spans)))
-    expect(response.status).toBe(200)
+  const send = async (body: Buffer): Promise<void> => {
+    expect((await harness.post(body)).status).toBe(200)
   }
 
   it('are what the spans add up to, whatever comes when, whenever the leader dies', async () => {
@@ -88,13 +106,13 @@ describe('the roll-ups', () => {
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
         run++
         const now = Date.now()
-        const sent: OtlpSpan[][] = []
+        const sent: Buffer[] = []
         for (const one of steps) {
           if ('send' in one) {
-            sent.push(one.send.map((given) => toSpan(given, now)))
-            await send(sent.at(-1) ?? [])
+            sent.push(toBody(one.send, now))
+            await send(sent.at(-1) ?? EMPTY)
           }
-          if ('sendAgain' in one) await send(sent[one.sendAgain] ?? [spanOf()])
+          if ('sendAgain' in one) await send(sent[one.sendAgain] ?? EMPTY)
           if ('dieAt' in one) await leadUntil(one.dieAt)
         }
         await harness.rolledUp()

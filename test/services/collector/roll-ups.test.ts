@@ -22,7 +22,8 @@ const call = (...attributes: KeyValue[]): KeyValue[] => [
 
 /** What gives a leader work. */
 const sqlOf = {
-  note: `insert into touched_traces (day, trace_ids) values (current_date, uuid_send(gen_random_uuid()))`,
+  note: `insert into touched_traces (day, trace_ids)
+    values (current_date, uuid_send(gen_random_uuid()))`,
   day: 'insert into days_to_roll_up (day) values (current_date)',
 }
 

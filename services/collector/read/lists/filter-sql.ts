@@ -1,21 +1,20 @@
-import type { Database } from '../../../shared/postgres/database.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import { TERM_KINDS, toTerm } from '../../roll-ups/terms.ts'
 import type { Attribute, TraceFilter } from './trace-filter.ts'
 
 /** A part of a statement. */
-export type Fragment = ReturnType<Database>
+export type Fragment = ReturnType<Queryable>
 
 /** A time in SQL: postgres.js would send a Date to the millisecond, and in its own way. */
-const timestamp = (sql: Database, time: Date): Fragment =>
+const timestamp = (sql: Queryable, time: Date): Fragment =>
   sql`${time.toISOString()}::text::timestamptz`
 
-/** What an index finds: the conditions for rows of `traces`, expired ones left out. */
-export function indexedConditions(sql: Database, filter: TraceFilter): Fragment {
+/** What an index finds: the conditions for rows of `listed_traces as traces`. */
+export function indexedConditions(sql: Queryable, filter: TraceFilter): Fragment {
   const { crew, kickoff, session, user, organization, status, from, to } = filter
   const columns = { crew_id: crew, kickoff_id: kickoff, session_id: session, user_id: user }
   return sql`
-    start_time >= now() - (select weeks * interval '1 week' from retention)
-    ${Object.entries({ ...columns, organization, status }).map(([column, value]) =>
+    true ${Object.entries({ ...columns, organization, status }).map(([column, value]) =>
       value === undefined ? sql`` : sql`and ${sql(`traces.${column}`)} = ${value}`,
     )}
     ${from ? sql`and start_time >= ${timestamp(sql, from)}` : sql``}
@@ -23,7 +22,7 @@ export function indexedConditions(sql: Database, filter: TraceFilter): Fragment 
     ${withTerms(sql, filter)}`
 }
 
-function withTerms(sql: Database, filter: TraceFilter): Fragment {
+function withTerms(sql: Queryable, filter: TraceFilter): Fragment {
   const terms = TERM_KINDS.flatMap((kind) => {
     const word = filter[kind]
     return word === undefined ? [] : [toTerm(kind, word)]
@@ -37,7 +36,7 @@ export const hasOtherConditions = (filter: TraceFilter): boolean =>
   filter.attribute !== undefined
 
 /** The other conditions: each row of `traces` has to be looked at, and some of its spans. */
-export function otherConditions(sql: Database, filter: TraceFilter): Fragment {
+export function otherConditions(sql: Queryable, filter: TraceFilter): Fragment {
   const ranges = MEASURED.flatMap(({ value, type, least, most, factor }) => {
     const expression = sql.unsafe(value)
     const bound = (given: string | number) =>
@@ -82,11 +81,12 @@ const MEASURED = [
  * looked up by trace, in the days that the trace has. The `between` keeps the planner to the index
  * on the trace id in a day that nobody has analyzed.
  */
-const hasAttribute = (sql: Database, { key, value }: Attribute): Fragment => sql`
+const hasAttribute = (sql: Queryable, { key, value }: Attribute): Fragment => sql`
   exists (
     select from spans
     where spans.trace_id = traces.trace_id
       and spans.trace_id between traces.trace_id and traces.trace_id
+      and spans.organization = traces.organization
       and spans.start_time between traces.first_start and traces.last_start
       and (
         spans.attributes ->> ${key}::text = ${value}

@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import { word } from '../../../shared/env.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import { invalid, readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import { indexedConditions, otherConditions } from './filter-sql.ts'
-import { filterParameters, requireRanges } from './trace-filter.ts'
+import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
 import type { TraceFilter } from './trace-filter.ts'
 
 const MINUTE_MS = 60_000
@@ -62,7 +62,7 @@ interface Bucket {
 
 /** Counts the traces of a filter by time and status, in UTC. */
 export async function countByTime(reader: Reader, query: HistogramQuery): Promise<Histogram> {
-  const { filter } = query
+  const filter = limitTo(reader, query.filter)
   return reader.ask(async (sql) => {
     const [kept] = await sql<{ weeks: number }[]>`select weeks from retention`
     const oldest = Date.now() - (kept?.weeks ?? 1) * INTERVALS_MS['7d']
@@ -85,7 +85,7 @@ function requireFewBuckets(interval: Interval, ms: number): void {
   throw invalid('interval', message)
 }
 
-const listBuckets = (sql: Database, filter: TraceFilter, interval: Interval) => sql<Bucket[]>`
+const listBuckets = (sql: Queryable, filter: TraceFilter, interval: Interval) => sql<Bucket[]>`
   select to_char(bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as from,
     count(*)::float8 as traces,
     count(*) filter (where status = 'ok')::float8 as ok,
@@ -97,7 +97,7 @@ const listBuckets = (sql: Database, filter: TraceFilter, interval: Interval) => 
         ${INTERVALS_MS[interval] / 1000}::float8 * interval '1 second', start_time,
         ${ORIGIN}::text::timestamptz
       ) as bucket, status
-    from traces
+    from listed_traces as traces
     where ${indexedConditions(sql, filter)} and ${otherConditions(sql, filter)}
   ) as counted
   group by bucket order by bucket`

@@ -47,11 +47,11 @@ const QUESTIONS: readonly Question[] = [
 export const LIST_PATHS: readonly string[] = QUESTIONS.map(({ path }) => path)
 
 /** Adds what is asked of many traces; before `/traces/:id`, which has the same form. */
-export function addListRoutes(app: Hono<ReadEnv>, reader: Reader): void {
+export function addListRoutes(app: Hono<ReadEnv>): void {
   for (const { path, view, answer } of QUESTIONS) {
     app.get(path, async (c) => {
       c.set('view', view)
-      const body = await answer(reader, parametersOf(c))
+      const body = await answer(c.var.reader, parametersOf(c))
       return c.json(body, 200, { 'cache-control': 'no-store' })
     })
   }

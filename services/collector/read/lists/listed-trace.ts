@@ -1,4 +1,4 @@
-import type { Database } from '../../../shared/postgres/database.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import { COST_COLUMNS } from '../../roll-ups/measures.ts'
 import { toHexId } from '../span-json.ts'
 import type { TraceStatus, TraceSummary } from '../trace-summary.ts'
@@ -107,7 +107,7 @@ export const inRange = (sum: string): string =>
   `(case when ${sum} > 1e300 then 1e300 else ${sum} end)::float8`
 
 /** The columns of a `TraceRow`, of `traces`. */
-export const shownColumns = (sql: Database) => sql`
+export const shownColumns = (sql: Queryable) => sql`
   traces.trace_id, (traces.start_time at time zone 'UTC')::text as start_time, start_ns,
   (extract(epoch from traces.start_time) * 1000000)::int8 as start_us, root_span_id,
   (extract(epoch from end_time) * 1000)::float8 as end_ms,

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { integer } from '../../../shared/env.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import { TOKEN_COLUMNS } from '../../roll-ups/measures.ts'
 import { name, readParameters, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
@@ -9,7 +9,7 @@ import type { Position } from './cursor.ts'
 import { indexedConditions } from './filter-sql.ts'
 import { inRange, tokensOf } from './listed-trace.ts'
 import type { ListedTrace, TokenCounts } from './listed-trace.ts'
-import { requireTimeRange } from './trace-filter.ts'
+import { limitTo, requireTimeRange } from './trace-filter.ts'
 
 const MAX_LIMIT = 200
 const SORT = 'session'
@@ -83,7 +83,7 @@ export async function listSessions(
   query: SessionQuery,
   limits = LIMITS,
 ): Promise<SessionPage> {
-  const rows = await reader.ask((sql) => listRows(sql, query, limits))
+  const rows = await reader.ask((sql) => listRows(sql, limitTo(reader, query), limits))
   const matching = rows.filter(({ matches }) => matches)
   const shown = matching.slice(0, query.limit)
   const hasMore = matching.length > query.limit || rows.at(-1)?.place === limits.scanned
@@ -139,7 +139,7 @@ const SUMS = ['llm_calls', ...TOKEN_COLUMNS].map(
   (column) => `coalesce(sum(${column}), 0)::float8 as ${column}`,
 )
 
-function listRows(sql: Database, query: SessionQuery, limits: PageLimits): Promise<Row[]> {
+function listRows(sql: Queryable, query: SessionQuery, limits: PageLimits): Promise<Row[]> {
   const { organization, crew, user, from, to, cursor, limit } = query
   const filter = { organization, crew, user, from, to }
   const order = sql`order by start_time desc, trace_id desc, organization desc`
@@ -152,12 +152,12 @@ function listRows(sql: Database, query: SessionQuery, limits: PageLimits): Promi
   return sql<Row[]>`
     with looked_at as (
       select trace_id, start_time, session_id, organization, status, not exists (
-          select from traces as later
+          select from listed_traces as later
           where later.session_id = traces.session_id
             and later.organization = traces.organization
             and (later.start_time, later.trace_id) > (traces.start_time, traces.trace_id)
         ) as matches
-      from traces
+      from listed_traces as traces
       where session_id is not null and ${indexedConditions(sql, filter)} ${behind}
       ${order} limit ${limits.scanned}
     ),
@@ -176,10 +176,9 @@ function listRows(sql: Database, query: SessionQuery, limits: PageLimits): Promi
         ${sql.unsafe(SUMS.join(', '))}, ${sql.unsafe(inRange('sum(cost_usd)'))} as cost_usd,
         (array_agg(user_id ${order}) filter (where user_id is not null))[1] as user_id
       from (
-        select * from traces as one
+        select * from listed_traces as one
         where one.session_id = placed.session_id
           and one.organization = placed.organization
-          and one.start_time >= now() - (select weeks * interval '1 week' from retention)
         ${order} limit ${limits.traces + 1}
       ) as own
     ) as sums

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
-import { invalid, name, time } from '../read-query.ts'
+import { invalid, name, quote, time } from '../read-query.ts'
+import type { Reader } from '../reader.ts'
 
 const MAX_DURATION_MS = 365 * 86_400_000
 const MAX_TOKENS = 10 ** 15
@@ -96,4 +97,22 @@ export function requireTimeRange(
   if (!from || !to || from < to) return
   const [begins, ends] = [parameters.get('from'), parameters.get('to')]
   throw invalid('from', `from (${begins}) must be before to (${ends}).`)
+}
+
+/**
+ * Names the reader's organization in what is asked, so that its index is used; only the platform
+ * chooses one. Raises `invalid_request` for that of others.
+ */
+export function limitTo<Asked extends { readonly organization?: string | undefined }>(
+  { organization }: Reader,
+  asked: Asked,
+): Asked {
+  if (organization === undefined) return asked
+  const { organization: given = organization } = asked
+  if (given === organization) return { ...asked, organization }
+  throw invalid(
+    'organization',
+    `organization must be that of the token, ${quote(organization)} (given: ${quote(given)}); ` +
+      'leave it out.',
+  )
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import { readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import { invalidCursor, readCursor, toCursor } from './cursor.ts'
@@ -9,7 +9,7 @@ import { hasOtherConditions, indexedConditions, otherConditions } from './filter
 import type { Fragment } from './filter-sql.ts'
 import { shownColumns, toListedTrace } from './listed-trace.ts'
 import type { ListedTrace, TraceRow } from './listed-trace.ts'
-import { filterParameters, requireRanges } from './trace-filter.ts'
+import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
 import type { TraceFilter } from './trace-filter.ts'
 
 const MAX_LIMIT = 200
@@ -81,7 +81,8 @@ export async function listTraces(
 ): Promise<TracePage> {
   const { limit, sort } = query
   const size = scanSize(query, limits)
-  const rows = await reader.ask((sql) => listRows(sql, query, size))
+  const limited = { ...query, filter: limitTo(reader, query.filter) }
+  const rows = await reader.ask((sql) => listRows(sql, limited, size))
   const matching = rows.filter(({ matches }) => matches)
   const shown = matching.slice(0, limit)
   const hasMore = matching.length > limit || rows.at(-1)?.place === size
@@ -107,14 +108,14 @@ interface Row extends TraceRow, Omit<Position, 'sort'> {
  * Of the next traces that fit the conditions that have an index, those that fit the others too, and
  * the last one. Traces without the value by which the list is ordered are not in it.
  */
-function listRows(sql: Database, query: TraceQuery, size: number): Promise<Row[]> {
+function listRows(sql: Queryable, query: TraceQuery, size: number): Promise<Row[]> {
   const { filter, sort, limit } = query
   const key = sql.unsafe(SORTS[sort].key)
   const order = orderOf(sql, sort)
   return sql<Row[]>`
     with looked_at as (
       select organization, trace_id, start_time, ${key} as sort_key, ${otherConditions(sql, filter)} as matches
-      from traces
+      from listed_traces as traces
       where ${indexedConditions(sql, filter)} and ${key} is not null ${behind(sql, query)}
       order by ${order} limit ${size}
     ),
@@ -124,23 +125,23 @@ function listRows(sql: Database, query: TraceQuery, size: number): Promise<Row[]
       from looked_at
     )
     select matches, place, ${keyText(sql, sort)} as sort_key, ${shownColumns(sql)}
-    from placed join traces using (organization, trace_id)
+    from placed join listed_traces as traces using (organization, trace_id)
     where (matches and matching <= ${limit + 1}) or place = total
     order by place`
 }
 
 /** Of a list and, in the same direction, of the rows with the same value. */
-const orderOf = (sql: Database, sort: Sort): Fragment => {
+const orderOf = (sql: Queryable, sort: Sort): Fragment => {
   const { direction } = SORTS[sort]
   const columns = ['sort_key', 'start_time', 'trace_id', 'organization']
   return sql`${sql.unsafe(columns.map((column) => `${column} ${direction}`).join(', '))}`
 }
 
 /** A time without its zone, whatever the session's is. */
-const keyText = (sql: Database, sort: Sort): Fragment =>
+const keyText = (sql: Queryable, sort: Sort): Fragment =>
   isTimed(sort) ? sql`(placed.sort_key at time zone 'UTC')::text` : sql`placed.sort_key::text`
 
-function behind(sql: Database, { sort, after }: TraceQuery): Fragment {
+function behind(sql: Queryable, { sort, after }: TraceQuery): Fragment {
   if (!after) return sql``
   const { key, type, direction } = SORTS[sort]
   const isBehind = sql.unsafe(direction === 'desc' ? '<' : '>')

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { Database } from '../../../shared/postgres/database.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import { COST_COLUMNS, TOKEN_COLUMNS } from '../../roll-ups/measures.ts'
 import { readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
@@ -8,7 +8,7 @@ import { inRange, tokensOf } from './listed-trace.ts'
 import type { ListedTrace, TokenCounts } from './listed-trace.ts'
 import { BUCKETS_PER_DOUBLING, doublingBucket, quantilesOf } from './quantiles.ts'
 import type { Quantiles } from './quantiles.ts'
-import { filterParameters, requireRanges, STATUSES } from './trace-filter.ts'
+import { filterParameters, limitTo, requireRanges, STATUSES } from './trace-filter.ts'
 import type { TraceFilter } from './trace-filter.ts'
 
 /** What the traces of a filter add up to. */
@@ -43,7 +43,7 @@ export function readTotalsQuery(parameters: URLSearchParams): TraceFilter {
 
 /** The totals of the traces that a list with this filter has, on all of its pages. */
 export async function totalTraces(reader: Reader, filter: TraceFilter): Promise<TraceTotals> {
-  const [row] = await reader.ask((sql) => findTotals(sql, filter))
+  const [row] = await reader.ask((sql) => findTotals(sql, limitTo(reader, filter)))
   if (!row) throw new Error('Sums without groups have one row.')
   const ended = row.buckets ?? []
   return {
@@ -97,10 +97,10 @@ const BUCKET = `floor(
 )::int`
 
 /** In groups by status and duration first: there are some hundreds, however many traces. */
-const findTotals = (sql: Database, filter: TraceFilter): Promise<Row[]> => sql<Row[]>`
+const findTotals = (sql: Queryable, filter: TraceFilter): Promise<Row[]> => sql<Row[]>`
   with groups as materialized (
     select status, ${sql.unsafe(BUCKET)} as bucket, count(*) as traces, ${sql.unsafe(SUMS)}
-    from traces
+    from listed_traces as traces
     where ${indexedConditions(sql, filter)} and ${otherConditions(sql, filter)}
     group by 1, 2
   )

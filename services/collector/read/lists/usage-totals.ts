@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { Database } from '../../../shared/postgres/database.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
 import {
   COST_COLUMNS,
   DURATION_BOUNDS_MS,
@@ -13,7 +13,7 @@ import { inRange, tokensOf } from './listed-trace.ts'
 import type { ListedTrace, TokenCounts } from './listed-trace.ts'
 import { quantilesOf } from './quantiles.ts'
 import type { Quantiles } from './quantiles.ts'
-import { requireTimeRange } from './trace-filter.ts'
+import { limitTo, requireTimeRange } from './trace-filter.ts'
 
 const HOUR_MS = 3_600_000
 /** Groups at the most. */
@@ -104,7 +104,7 @@ interface Row extends TokenCounts {
 
 /** The totals of calls, in the order of their groups. Raises `invalid_request` for too many. */
 export async function sumUsage(reader: Reader, query: UsageQuery): Promise<Usage> {
-  const rows = await reader.ask((sql) => listGroups(sql, query))
+  const rows = await reader.ask((sql) => listGroups(sql, limitTo(reader, query)))
   if (rows.length > MAX_GROUPS) {
     throw invalid('by', `by makes more than ${MAX_GROUPS} groups; narrow them with from and to.`)
   }
@@ -140,7 +140,7 @@ const COUNTS = MEASURES.map(({ column }) => column)
   .map((column) => `coalesce(sum(${column}), 0)::int8`)
   .join(', ')
 
-function listGroups(sql: Database, query: UsageQuery): Promise<Row[]> {
+function listGroups(sql: Queryable, query: UsageQuery): Promise<Row[]> {
   const by = query.by ?? []
   const keys = by.map((group) =>
     group === 'hour' || group === 'day'
@@ -152,16 +152,15 @@ function listGroups(sql: Database, query: UsageQuery): Promise<Row[]> {
   return sql<Row[]>`
     select array[${sql.unsafe(keys.join(', '))}]::text[] as keys, ${sql.unsafe(SUMS)},
       array[${sql.unsafe(COUNTS)}] as durations
-    from usage_hourly
+    from listed_usage
     where ${conditions(sql, query)} ${sql.unsafe(grouping)} ${sql.unsafe(order)}
     limit ${MAX_GROUPS + 1}`
 }
 
-function conditions(sql: Database, { organization, crew, model, from, to }: UsageQuery): Fragment {
+function conditions(sql: Queryable, { organization, crew, model, from, to }: UsageQuery): Fragment {
   const columns = { organization, crew_id: crew, model }
   return sql`
-    hour >= date_trunc('hour', now() - (select weeks * interval '1 week' from retention))
-    ${Object.entries(columns).map(([column, value]) =>
+    true ${Object.entries(columns).map(([column, value]) =>
       value === undefined ? sql`` : sql`and ${sql(column)} = ${value}`,
     )}
     ${from ? sql`and hour >= ${from.toISOString()}::text::timestamptz` : sql``}

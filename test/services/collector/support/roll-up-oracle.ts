@@ -43,9 +43,10 @@ export interface RollUps {
 /** What the roll-ups hold. */
 export async function readRollUps(sql: Database): Promise<RollUps> {
   const traces = await sql<RolledTrace[]>`
-    select organization, trace_id, (extract(epoch from start_time) * 1000000)::int8 as start_us, status,
+    select organization, trace_id, status,
+      (extract(epoch from start_time) * 1000000)::int8 as start_us,
       spans::int as spans, error_spans::int as error_spans, llm_calls::int as llm_calls,
-      input_tokens::int as input_tokens,
+      input_tokens::float8 as input_tokens,
       round(reported_cost_usd * 100)::int as cents, crew_id, agents, models
     from traces order by organization, trace_id`
   const rows = await sql<{ key: string; sums: number[] }[]>`
@@ -64,10 +65,10 @@ export async function readRollUps(sql: Database): Promise<RollUps> {
 /** What they should hold, from the spans. */
 export async function recomputeRollUps(sql: Database): Promise<RollUps> {
   const spans = await sql<StoredSpan[]>`
-    select coalesce(organization, '') as organization, trace_id, span_id, parent_span_id,
+    select organization, trace_id, span_id, parent_span_id,
       (extract(epoch from start_time) * 1000000)::int8 as start_us, duration_ns, status, llm_call,
       coalesce(request_model, response_model) as model, crew_id, agent, input_tokens, cost_usd
-    from spans order by coalesce(organization, ''), trace_id, start_time, span_id`
+    from spans order by organization, trace_id, start_time, span_id`
   const traces: RolledTrace[] = []
   const usage: Record<string, number[]> = {}
   const ids = new Set(spans.map(keyOf))
@@ -96,13 +97,17 @@ function toTrace(spans: readonly StoredSpan[]): RolledTrace {
     spans: spans.length,
     errorSpans: spans.filter(({ status }) => status === 2).length,
     llmCalls: calls.length,
-    inputTokens: sum(calls.map(({ inputTokens }) => Number(inputTokens ?? 0))),
+    inputTokens: sum(calls.map(countedTokens)),
     cents: priced.length > 0 ? Math.round(sum(priced) * 100) : null,
     crewId: first?.crewId ?? words(spans.map(({ crewId }) => crewId))[0] ?? null,
     agents: words(spans.map(({ agent }) => agent)),
     models: words(calls.map(({ model }) => model)),
   }
 }
+
+/** Of a call no less than none and no more than half a billion tokens count. */
+const countedTokens = ({ inputTokens }: StoredSpan): number =>
+  Math.min(Math.max(Number(inputTokens ?? 0), 0), 500_000_000)
 
 function statusOf(root: StoredSpan | undefined): string {
   if (!root) return 'incomplete'
@@ -136,7 +141,7 @@ function addCall(usage: Record<string, number[]>, call: StoredSpan, trace: Rolle
   const adds = [
     1,
     Number(call.status === 2),
-    Number(call.inputTokens ?? 0),
+    countedTokens(call),
     Math.round((call.costUsd ?? 0) * 1_000_000),
     Math.floor(Number(call.durationNs ?? 0) / 1000),
     ended,

@@ -180,3 +180,6 @@ drop index spans_roots;
 drop index spans_failed_roots;
 drop index spans_crew_roots;
 drop index spans_kickoff_roots;
+
+select protect_by_organization('traces');
+select protect_by_organization('usage_hourly');
