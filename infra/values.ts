@@ -239,6 +239,11 @@ export const schema = {
           'Refuse tokens that do not say what they allow. Turn it on once every sender has a ' +
             'token with a scope.',
         ),
+        search: boolean(
+          true,
+          'Keep the beginning of prompts and answers for the search in them. It takes about 2 KB ' +
+            'for each model call, tool and agent.',
+        ),
         redact: group('What is replaced by marks in all texts before they are stored.', {
           kinds: string(
             '',

@@ -14,6 +14,9 @@ import { pause } from './pause.ts'
 import type { Price } from './prices/price-table.ts'
 import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'
 import type { Redaction } from './redaction/redaction.ts'
+import { keepExtracted } from './search/keep-extracted.ts'
+import { prepareSearch } from './search/prepare-search.ts'
+import type { SearchState } from './search/prepare-search.ts'
 import { prepareSchema } from './schema.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
 import { createPartitions } from './storage/partitions.ts'
@@ -113,8 +116,12 @@ async function openStorage(
     retentionWeeks: config.RETENTION_WEEKS,
     maxStorageBytes: storageLimit(config),
   }
+  let search: SearchState = 'off'
   try {
     await options.revocations.refresh(sql)
+    const isSearched = config.COLLECTOR_SEARCH === 'on'
+    search = await prepareSearch(sql, isSearched, log)
+    health.noteSearch(search)
     await maintain(background)
   } catch (error) {
     await sql.end({ timeout: 1 })
@@ -131,6 +138,7 @@ async function openStorage(
     ...jobs.map((run) => run(background)),
     ...rollUps.map((run) => run({ ...options, sql, signal })),
     watchRevocations(background),
+    ...(search === 'on' ? [keepExtracted({ ...options, signal })] : []),
   ])
   return {
     storage,

@@ -1,5 +1,6 @@
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
+import type { SearchState } from './search/prepare-search.ts'
 import type { Revocations } from './tokens/revocations.ts'
 
 /** The state of a collector between its start and its end. */
@@ -23,6 +24,8 @@ export interface HealthReport {
   readonly clock_skew_ms: number
   /** `stale`: the list of revoked tokens was not read for a minute; the last one still holds. */
   readonly revocations: 'ok' | 'stale'
+  /** In prompts and answers; `unavailable` where the database has no extension pg_trgm. */
+  readonly search: SearchState
   readonly queue_bytes: number
   readonly oldest_unflushed_ms: number
 }
@@ -52,6 +55,8 @@ export interface Health {
   noteSpace(ok: boolean): void
   isFull(): boolean
   /** The outcome of a run of the retention, or of making space. */
+  /** Notes whether texts can be searched. */
+  noteSearch(state: SearchState): void
   noteDays(days: { heldBack?: number; droppedEarly?: number }): void
   report(observed: Observations): HealthReport
 }
@@ -67,6 +72,7 @@ const STALLED_MS = 5000
 export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
   let phase: Phase = 'starting'
   let isFull = false
+  let search: SearchState = 'off'
   const days = { heldBack: 0, droppedEarly: 0 }
   const works = { ping: false, write: true }
   const isUp = (): boolean => works.ping && works.write
@@ -90,6 +96,9 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       isFull = !ok
     },
     isFull: () => isFull,
+    noteSearch(state) {
+      search = state
+    },
     noteDays({ heldBack = days.heldBack, droppedEarly = 0 }) {
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly
@@ -107,6 +116,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         clock: clock.isSkewed() ? 'skewed' : 'ok',
         clock_skew_ms: clock.skewMs(),
         revocations: isStale ? 'stale' : 'ok',
+        search,
         queue_bytes: bytes,
         oldest_unflushed_ms: age,
       }

@@ -5,6 +5,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { Price } from '../prices/price-table.ts'
 import { DELETE_DROPPED_SUMS, DELETE_DROPPED_TRACES, FIND_CHANGED_DAYS } from './dropped-days.ts'
 import { FIND_EARLIER_DAY, NOTE_EARLIER_TRACES } from './earlier-traces.ts'
+import { noteTexts } from '../search/note-texts.ts'
 import { takeNotes, toArguments } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
@@ -80,7 +81,9 @@ async function lead(session: Session): Promise<{ traces: number; isDone: boolean
   if (changed > 0) await forgetDroppedDays(session)
   const touched = await takeNotes(session)
   if (touched.length > 0) {
-    await session.query(`execute roll_up (${toArguments(touched)})`)
+    const given = toArguments(touched)
+    await session.query(`execute roll_up (${given})`)
+    await session.query(noteTexts(given))
     await session.query('delete from usage_hourly where calls = 0')
     return { traces: touched.length, isDone: false }
   }
@@ -110,7 +113,7 @@ export const startRebuild = (session: Session): Promise<string> =>
   session.query(`
     begin;
     select pg_advisory_xact_lock(${LEADER_LOCK});
-    truncate traces, usage_hourly, touched_traces, days_to_roll_up;
+    truncate traces, usage_hourly, touched_traces, days_to_roll_up, span_texts, traces_to_extract;
     insert into days_to_roll_up (day)
     select to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD')
     from pg_inherits where inhparent = 'spans'::regclass and not inhdetachpending;

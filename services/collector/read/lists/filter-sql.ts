@@ -1,16 +1,13 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { TERM_KINDS, toTerm } from '../../roll-ups/terms.ts'
-import type { Attribute, TraceFilter } from './trace-filter.ts'
-
-/** A part of a statement. */
-export type Fragment = ReturnType<Queryable>
-
-/** A time in SQL: postgres.js would send a Date to the millisecond, and in its own way. */
-const timestamp = (sql: Queryable, time: Date): Fragment =>
-  sql`${time.toISOString()}::text::timestamptz`
+import { hasText, isFound } from './found-texts.ts'
+import type { SearchedFilter } from './found-texts.ts'
+import { timestamp } from './sql-parts.ts'
+import type { Fragment } from './sql-parts.ts'
+import type { Attribute } from './trace-filter.ts'
 
 /** What an index finds: the conditions for rows of `listed_traces as traces`. */
-export function indexedConditions(sql: Queryable, filter: TraceFilter): Fragment {
+export function indexedConditions(sql: Queryable, filter: SearchedFilter): Fragment {
   const { crew, kickoff, session, user, organization, status, from, to } = filter
   const columns = { crew_id: crew, kickoff_id: kickoff, session_id: session, user_id: user }
   return sql`
@@ -19,10 +16,11 @@ export function indexedConditions(sql: Queryable, filter: TraceFilter): Fragment
     )}
     ${from ? sql`and start_time >= ${timestamp(sql, from)}` : sql``}
     ${to ? sql`and start_time < ${timestamp(sql, to)}` : sql``}
+    ${filter.found?.isMany === false ? sql`and ${isFound(sql, filter.found)}` : sql``}
     ${withTerms(sql, filter)}`
 }
 
-function withTerms(sql: Queryable, filter: TraceFilter): Fragment {
+function withTerms(sql: Queryable, filter: SearchedFilter): Fragment {
   const terms = TERM_KINDS.flatMap((kind) => {
     const word = filter[kind]
     return word === undefined ? [] : [toTerm(kind, word)]
@@ -31,12 +29,16 @@ function withTerms(sql: Queryable, filter: TraceFilter): Fragment {
 }
 
 /** True for a filter that has more than an index finds. */
-export const hasOtherConditions = (filter: TraceFilter): boolean =>
+export const hasOtherConditions = (filter: SearchedFilter): boolean =>
   MEASURED.some(({ least, most }) => (filter[least] ?? filter[most]) !== undefined) ||
-  filter.attribute !== undefined
+  needsLookUps(filter)
+
+/** True for a filter whose conditions are looked up in other tables. */
+export const needsLookUps = ({ attribute, found }: SearchedFilter): boolean =>
+  attribute !== undefined || found?.isMany === true
 
 /** The other conditions: each row of `traces` has to be looked at, and some of its spans. */
-export function otherConditions(sql: Queryable, filter: TraceFilter): Fragment {
+export function otherConditions(sql: Queryable, filter: SearchedFilter): Fragment {
   const ranges = MEASURED.flatMap(({ value, type, least, most, factor }) => {
     const expression = sql.unsafe(value)
     const bound = (given: string | number) =>
@@ -47,8 +49,10 @@ export function otherConditions(sql: Queryable, filter: TraceFilter): Fragment {
       high === undefined ? sql`` : sql`and coalesce(${expression} <= ${bound(high)}, false)`,
     ]
   })
-  const { attribute } = filter
-  return sql`true ${ranges} ${attribute ? sql`and ${hasAttribute(sql, attribute)}` : sql``}`
+  const { attribute, text, found } = filter
+  return sql`true ${ranges}
+    ${attribute ? sql`and ${hasAttribute(sql, attribute)}` : sql``}
+    ${text !== undefined && found?.isMany === true ? sql`and ${hasText(sql, text)}` : sql``}`
 }
 
 /** Numbers of a trace; a trace without the number is in no range. */

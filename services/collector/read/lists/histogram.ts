@@ -3,6 +3,8 @@ import { word } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { invalid, readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
+import { searchTexts } from './found-texts.ts'
+import type { SearchedFilter } from './found-texts.ts'
 import { indexedConditions, otherConditions } from './filter-sql.ts'
 import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
 import type { TraceFilter } from './trace-filter.ts'
@@ -70,7 +72,10 @@ export async function countByTime(reader: Reader, query: HistogramQuery): Promis
     const ends = Math.max(filter.to?.getTime() ?? Date.now() + DAY_MS, begins)
     const interval = query.interval ?? usualInterval(ends - begins)
     requireFewBuckets(interval, ends - begins)
-    return { interval, buckets: [...(await listBuckets(sql, filter, interval))] }
+    return {
+      interval,
+      buckets: [...(await listBuckets(sql, await searchTexts(sql, filter), interval))],
+    }
   })
 }
 
@@ -85,7 +90,7 @@ function requireFewBuckets(interval: Interval, ms: number): void {
   throw invalid('interval', message)
 }
 
-const listBuckets = (sql: Queryable, filter: TraceFilter, interval: Interval) => sql<Bucket[]>`
+const listBuckets = (sql: Queryable, filter: SearchedFilter, interval: Interval) => sql<Bucket[]>`
   select to_char(bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as from,
     count(*)::float8 as traces,
     count(*) filter (where status = 'ok')::float8 as ok,

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { COST_COLUMNS } from '../../roll-ups/measures.ts'
 import { toHexId } from '../span-json.ts'
+import type { TextMatch } from './found-texts.ts'
 import type { TraceStatus, TraceSummary } from '../trace-summary.ts'
 
 /** Columns of tokens, as they are read. */
@@ -56,12 +57,14 @@ export interface ListedTrace extends Omit<TraceSummary, 'status' | 'tokens'> {
     readonly audio_input: number
     readonly audio_output: number
   }
+  /** Where the text of the filter was found. */
+  readonly match?: TextMatch
   readonly reported_cost_usd: number | null
   readonly computed_cost_usd: number | null
 }
 
 /** The trace as the API shows it. */
-export function toListedTrace(row: TraceRow): ListedTrace {
+export function toListedTrace(row: TraceRow, match?: TextMatch): ListedTrace {
   const start = BigInt(row.startUs) * 1000n + BigInt(row.startNs)
   return {
     trace_id: row.traceId.replaceAll('-', ''),
@@ -88,6 +91,7 @@ export function toListedTrace(row: TraceRow): ListedTrace {
     reported_cost_usd: row.reportedCostUsd,
     computed_cost_usd: row.computedCostUsd,
     truncated: false,
+    ...(match ? { match } : {}),
   }
 }
 

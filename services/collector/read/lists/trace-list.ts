@@ -5,8 +5,15 @@ import { readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import { invalidCursor, readCursor, toCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
-import { hasOtherConditions, indexedConditions, otherConditions } from './filter-sql.ts'
-import type { Fragment } from './filter-sql.ts'
+import {
+  hasOtherConditions,
+  indexedConditions,
+  needsLookUps,
+  otherConditions,
+} from './filter-sql.ts'
+import { findMatches, keyOf, MAX_FOUND, searchTexts } from './found-texts.ts'
+import type { SearchedFilter } from './found-texts.ts'
+import type { Fragment } from './sql-parts.ts'
 import { shownColumns, toListedTrace } from './listed-trace.ts'
 import type { ListedTrace, TraceRow } from './listed-trace.ts'
 import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
@@ -63,11 +70,13 @@ export interface TracePage {
 export interface ScanLimits {
   /** For numbers of the trace. */
   readonly traces: number
-  /** For attributes, which are looked up in spans. */
+  /** For attributes and frequent texts, which are looked up in spans. */
   readonly lookUps: number
+  /** Spans with the text, above which it counts as a frequent one. */
+  readonly found: number
 }
 
-const SCAN_LIMITS: ScanLimits = { traces: 20_000, lookUps: 2000 }
+const SCAN_LIMITS: ScanLimits = { traces: 20_000, lookUps: 2000, found: MAX_FOUND }
 
 /**
  * One page of the traces; it costs the same however many there are. The start of a root never
@@ -79,23 +88,38 @@ export async function listTraces(
   query: TraceQuery,
   limits = SCAN_LIMITS,
 ): Promise<TracePage> {
-  const { limit, sort } = query
-  const size = scanSize(query, limits)
-  const limited = { ...query, filter: limitTo(reader, query.filter) }
-  const rows = await reader.ask((sql) => listRows(sql, limited, size))
+  return reader.ask(async (sql) => {
+    const filter = await searchTexts(sql, limitTo(reader, query.filter), limits.found)
+    const searched = { ...query, filter }
+    const size = scanSize(searched, limits)
+    const page = toPage(await listRows(sql, searched, size), { ...query, size })
+    const { text } = filter
+    const matches = text === undefined ? undefined : await findMatches(sql, text, page.shown)
+    return {
+      traces: page.shown.map((row) => toListedTrace(row, matches?.get(keyOf(row)))),
+      next_cursor: page.next ? toCursor({ ...page.next, sort: query.sort }) : null,
+    }
+  })
+}
+
+/** The rows of a page, and the one behind which the next page begins. */
+function toPage(rows: readonly Row[], { limit, size }: { limit: number; size: number }) {
   const matching = rows.filter(({ matches }) => matches)
   const shown = matching.slice(0, limit)
   const hasMore = matching.length > limit || rows.at(-1)?.place === size
-  const last = matching.length < limit ? rows.at(-1) : shown.at(-1)
   return {
-    traces: shown.map(toListedTrace),
-    next_cursor: hasMore && last ? toCursor({ ...last, sort }) : null,
+    shown,
+    next: hasMore ? (matching.length < limit ? rows.at(-1) : shown.at(-1)) : undefined,
   }
 }
 
-function scanSize({ filter, limit }: TraceQuery, limits: ScanLimits): number {
+function scanSize({ filter, limit }: SearchedQuery, limits: ScanLimits): number {
   if (!hasOtherConditions(filter)) return limit + 1
-  return filter.attribute ? limits.lookUps : limits.traces
+  return needsLookUps(filter) ? limits.lookUps : limits.traces
+}
+
+interface SearchedQuery extends TraceQuery {
+  readonly filter: SearchedFilter
 }
 
 interface Row extends TraceRow, Omit<Position, 'sort'> {
@@ -108,7 +132,7 @@ interface Row extends TraceRow, Omit<Position, 'sort'> {
  * Of the next traces that fit the conditions that have an index, those that fit the others too, and
  * the last one. Traces without the value by which the list is ordered are not in it.
  */
-function listRows(sql: Queryable, query: TraceQuery, size: number): Promise<Row[]> {
+function listRows(sql: Queryable, query: SearchedQuery, size: number): Promise<Row[]> {
   const { filter, sort, limit } = query
   const key = sql.unsafe(SORTS[sort].key)
   const order = orderOf(sql, sort)

@@ -3,6 +3,8 @@ import type { Queryable } from '../../../shared/postgres/database.ts'
 import { COST_COLUMNS, TOKEN_COLUMNS } from '../../roll-ups/measures.ts'
 import { readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
+import { searchTexts } from './found-texts.ts'
+import type { SearchedFilter } from './found-texts.ts'
 import { indexedConditions, otherConditions } from './filter-sql.ts'
 import { inRange, tokensOf } from './listed-trace.ts'
 import type { ListedTrace, TokenCounts } from './listed-trace.ts'
@@ -43,7 +45,9 @@ export function readTotalsQuery(parameters: URLSearchParams): TraceFilter {
 
 /** The totals of the traces that a list with this filter has, on all of its pages. */
 export async function totalTraces(reader: Reader, filter: TraceFilter): Promise<TraceTotals> {
-  const [row] = await reader.ask((sql) => findTotals(sql, limitTo(reader, filter)))
+  const [row] = await reader.ask(async (sql) =>
+    findTotals(sql, await searchTexts(sql, limitTo(reader, filter))),
+  )
   if (!row) throw new Error('Sums without groups have one row.')
   const ended = row.buckets ?? []
   return {
@@ -97,7 +101,7 @@ const BUCKET = `floor(
 )::int`
 
 /** In groups by status and duration first: there are some hundreds, however many traces. */
-const findTotals = (sql: Queryable, filter: TraceFilter): Promise<Row[]> => sql<Row[]>`
+const findTotals = (sql: Queryable, filter: SearchedFilter): Promise<Row[]> => sql<Row[]>`
   with groups as materialized (
     select status, ${sql.unsafe(BUCKET)} as bucket, count(*) as traces, ${sql.unsafe(SUMS)}
     from listed_traces as traces

@@ -8,7 +8,7 @@ import {
 } from '../../roll-ups/measures.ts'
 import { invalid, name, readParameters, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
-import type { Fragment } from './filter-sql.ts'
+import type { Fragment } from './sql-parts.ts'
 import { inRange, tokensOf } from './listed-trace.ts'
 import type { ListedTrace, TokenCounts } from './listed-trace.ts'
 import { quantilesOf } from './quantiles.ts'
