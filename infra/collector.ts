@@ -1,6 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
+import { CollectorPrices, hasPrices, pricesFile } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { collectorDatabaseEnv, hasOwnTraceServer, waitForPostgres } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
@@ -13,7 +14,7 @@ import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
 import { amountText, all, digits, isSet, not, pick } from './template/operators.ts'
-import { when } from './template/structure.ts'
+import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { collector, postgres, envVars } = values
@@ -23,6 +24,7 @@ export class Collector extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     createServiceAccount(this, 'collector')
+    onlyWhen(hasPrices, new CollectorPrices(this, 'prices'))
     createService(this, 'collector', [
       { name: 'http', port: collector.port, targetPort: k8s.IntOrString.fromString('http') },
       {
@@ -43,6 +45,7 @@ export class Collector extends Construct {
       metricsPort: collector.metricsPort,
       annotations: {
         ...secretsChecksum('COLLECTOR_JWT_SECRET', 'COLLECTOR_JWT_SECRET_PREVIOUS', 'DB_PASSWORD'),
+        ...pricesFile.annotations,
       },
       pod: {
         imagePullSecrets: databasePodPullSecrets(collectorImage),
@@ -50,7 +53,13 @@ export class Collector extends Construct {
         terminationGracePeriodSeconds: 30,
         initContainers: [dbProxySidecar(), waitForPostgres('collector', isInCluster), migrate()],
         containers: [receiver()],
-        volumes: [tmp.volume, ...caVolumes, certificate.volume, expressionsVolume],
+        volumes: [
+          tmp.volume,
+          ...caVolumes,
+          certificate.volume,
+          expressionsVolume,
+          pricesFile.volume,
+        ],
       },
     })
     scale(this, 'collector', collector)
@@ -164,7 +173,7 @@ const receiver = () => ({
       collector.config.maxStorageBytes,
     ),
     COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
-    COLLECTOR_PRICES_FILE: unset,
+    COLLECTOR_PRICES_FILE: setWhen(hasPrices, pricesFile.path),
     COLLECTOR_SEARCH: pick(collector.config.search, 'on', 'off'),
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
     COLLECTOR_REQUIRE_SCOPES: pick(collector.config.requireScopes, 'true', 'false'),
@@ -179,6 +188,6 @@ const receiver = () => ({
   }),
   ...healthProbes,
   resources: resourcesOf(collector.resources),
-  volumeMounts: [tmp.mount, caMount, certificate.mount, expressionsMount],
+  volumeMounts: [tmp.mount, caMount, certificate.mount, expressionsMount, pricesFile.mount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

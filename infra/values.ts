@@ -234,6 +234,11 @@ export const schema = {
             expected: 'bytes as a string of digits, one megabyte or more, or ""',
           },
         ),
+        prices: type.json(
+          'Prices of models that come before the shipped ones, as the file ' +
+            '`COLLECTOR_PRICES_FILE`.',
+          'prices as {"prices":[…]}',
+        ),
         requireScopes: boolean(
           false,
           'Refuse tokens that do not say what they allow. Turn it on once every sender has a ' +

@@ -133,13 +133,9 @@ async function openStorage(
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const rollUps = [keepRolledUp, watchRollUps]
-  const running = Promise.all([
-    ...jobs.map((run) => run(background)),
-    ...rollUps.map((run) => run({ ...options, sql, signal })),
-    watchRevocations(background),
-    ...(search === 'on' ? [keepExtracted({ ...options, signal })] : []),
-  ])
+  const extraction = search === 'on' ? [keepExtracted] : []
+  const others = [watchRevocations, keepRolledUp, watchRollUps, ...extraction]
+  const running = Promise.all([...jobs, ...others].map((run) => run(background)))
   return {
     storage,
     async endBackground() {

@@ -67,7 +67,7 @@ const STALLED_MS = 5000
 /**
  * What `GET /health` says (SPEC 4.6, 8). One endpoint serves the startup, liveness and readiness
  * probes, so it fails only while starting and draining: to restart the collector because the
- * database is away would cure nothing and lose the spans it holds.
+ * database is unavailable would cure nothing and lose the spans it holds.
  */
 export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
   let phase: Phase = 'starting'

@@ -42,7 +42,7 @@ export function grow(
 /**
  * Reads a body into `bytes`, or into larger memory in their place. Raises `payload_too_large` over
  * the limit, `unavailable` over the budget or when nothing comes for `idleMs`, and
- * `invalid_request` when the client goes away; the memory is then given back.
+ * `invalid_request` when the client disconnects; the memory is then given back.
  */
 export function readBody(incoming: BodyStream, given: Buffer, limits: ReadLimits): Promise<Buffer> {
   const { idleMs } = limits

@@ -104,7 +104,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const readers = openReaders(address, { log })
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
-  const shared = { ...common, readers, revocations, prices }
+  const shared = { ...common, prices, readers, revocations }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)

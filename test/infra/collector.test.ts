@@ -174,6 +174,30 @@ describe('the collector Deployment (2.6, 4.6, 5.4, 8)', () => {
     })
   })
 
+  it('reads the prices of the operator, and starts anew with others', () => {
+    expect(find(manifests(), 'ConfigMap', 'collector-prices')).toBeUndefined()
+    const pricesOf = (price: number): ValuesOverrides => {
+      const prices = { prices: [{ models: ['ours'], per_million: { input: price } }] }
+      return { collector: { config: { prices: JSON.stringify(prices, null, 2) } } }
+    }
+    const { data } = find(manifests(pricesOf(1)), 'ConfigMap', 'collector-prices')
+    expect(JSON.parse(data['prices.json'])).toMatchObject({ prices: [{ models: ['ours'] }] })
+    const { env, volumeMounts } = main(pricesOf(1))
+    expect(env).toContainEqual({
+      name: 'COLLECTOR_PRICES_FILE',
+      value: '/etc/prices/prices.json',
+    })
+    expect(volumeMounts).toContainEqual({
+      name: 'prices',
+      mountPath: '/etc/prices',
+      readOnly: true,
+    })
+    const annotations = (price: number): unknown =>
+      collector(pricesOf(price)).spec.template.metadata.annotations
+    expect(annotations(1)).not.toEqual(annotations(2))
+    expect(() => main({ collector: { config: { prices: 'gpt-4o: 2.5' } } })).toThrow('in JSON')
+  })
+
   it('goes to the nodes that are named, and names none by default', () => {
     const nodeSelector = { disk: 'fast' }
     expect(collector({ collector: { nodeSelector } }).spec.template.spec.nodeSelector).toEqual(

@@ -41,5 +41,6 @@ where start_time >= now() - (select weeks * interval '1 week' from retention)
     or organization = (select reading_organization()));
 
 select protect_by_organization('span_texts');
+select protect_by_organization('traces_to_extract');
 select grant_to_readers('searched_texts');
 select grant_to_readers('text_search');

@@ -140,7 +140,7 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
     await early.stop()
   })
 
-  it('stops while PostgreSQL is away', async () => {
+  it('stops while PostgreSQL is unavailable', async () => {
     proxy.cut()
     const early = await start(environment(proxy.url), { log: silent, drainMs: 0 })
     await early.stop()

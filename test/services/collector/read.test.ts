@@ -272,7 +272,7 @@ describe('reading traces back', () => {
       await readers.close()
     })
 
-    it('does not outlive a caller who goes away', async () => {
+    it('does not outlive a caller who disconnects', async () => {
       const traceId = freshId() + freshId()
       const prompt = [textAttribute('prompt', 'x'.repeat(250_000))]
       for (let i = 0; i < 4; i++) {
@@ -370,7 +370,7 @@ describe('reading traces back', () => {
     })
   })
 
-  it('is a 503 that says to try again while the database is away', async () => {
+  it('is a 503 that says to try again while the database is unavailable', async () => {
     const env = { ...environment('postgres://nobody@127.0.0.1:1/none') }
     const collector = await start(env, { log: silent, drainMs: 0 })
     const response = await fetch(`${collector.url}/api/traces`, {

@@ -93,7 +93,11 @@ describe('the roll-ups', () => {
     await send(remote, running)
     const incomplete = { status: 'incomplete', name: 'called from elsewhere', root_span_id: null }
     expect(await listed(remote.traceId)).toMatchObject({ ...incomplete, duration_ms: null })
-    expect(await listed(running.traceId)).toMatchObject({ status: 'running', duration_ms: null })
+    expect(await listed(running.traceId)).toMatchObject({
+      status: 'running',
+      duration_ms: null,
+      cost_usd: null,
+    })
     await send({ ...running, endTimeUnixNano: nanos(Date.now() + 1000) })
     expect(await listed(running.traceId)).toMatchObject({ status: 'ok' })
   })
