@@ -14,7 +14,7 @@ import { pause } from './pause.ts'
 import type { Price } from './prices/price-table.ts'
 import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'
 import type { Redaction } from './redaction/redaction.ts'
-import { keepExtracted } from './search/keep-extracted.ts'
+import { keepExtracted, watchExtraction } from './search/keep-extracted.ts'
 import { prepareSearch } from './search/prepare-search.ts'
 import type { SearchState } from './search/prepare-search.ts'
 import { prepareSchema } from './schema.ts'
@@ -133,7 +133,7 @@ async function openStorage(
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const extraction = search === 'on' ? [keepExtracted] : []
+  const extraction = search === 'on' ? [keepExtracted, watchExtraction] : []
   const others = [watchRevocations, keepRolledUp, watchRollUps, ...extraction]
   const running = Promise.all([...jobs, ...others].map((run) => run(background)))
   return {

@@ -28,15 +28,3 @@ select * from usage_hourly
 where hour >= date_trunc('hour', now() - (select weeks * interval '1 week' from retention), 'UTC')
   and ((select reading_organization()) is null
     or organization = (select reading_organization()));
-
--- Lets readers of an organization use a view that is limited to it.
-create function grant_to_readers(view regclass) returns void language plpgsql as $$
-begin
-  if to_regrole('collector_reader') is not null then
-    execute format('grant select on %s to collector_reader', view);
-  end if;
-end
-$$;
-
-select grant_to_readers('listed_traces');
-select grant_to_readers('listed_usage');

@@ -40,7 +40,30 @@ where start_time >= now() - (select weeks * interval '1 week' from retention)
   and ((select reading_organization()) is null
     or organization = (select reading_organization()));
 
-select protect_by_organization('span_texts');
-select protect_by_organization('traces_to_extract');
-select grant_to_readers('searched_texts');
-select grant_to_readers('text_search');
+-- As in 0010, with the views that were made since.
+create or replace function protect_readers() returns void language plpgsql as $$
+declare
+  protected regclass;
+begin
+  if to_regrole('collector_reader') is null then
+    return;
+  end if;
+  for protected in
+    select c.oid::regclass
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = (select relnamespace from pg_class where oid = 'spans'::regclass)
+      and c.relkind in ('r', 'p') and not c.relispartition
+      and a.attname = 'organization' and not a.attisdropped
+  loop
+    perform protect_by_organization(protected);
+  end loop;
+  execute format(
+    'grant usage on schema %s to collector_reader',
+    (select relnamespace::regnamespace from pg_class where oid = 'spans'::regclass)
+  );
+  grant select on live_spans, llm_calls, live_traces, live_usage, listed_traces, listed_usage,
+    searched_texts, text_search, retention to collector_reader;
+end
+$$;
+
+select protect_readers();

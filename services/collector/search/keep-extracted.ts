@@ -1,4 +1,5 @@
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
+import type { Database } from '../../shared/postgres/database.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { CollectorMetrics } from '../metrics.ts'
@@ -7,6 +8,7 @@ import { openExtraction, takeExtraction } from './extract-texts.ts'
 
 /** The parts that keep the texts of spans up to date. */
 export interface ExtractionOptions {
+  readonly sql: Database
   readonly address: DatabaseAddress
   readonly metrics: CollectorMetrics
   readonly log: Log
@@ -16,6 +18,7 @@ export interface ExtractionOptions {
 const IDLE_MS = 1000
 const LONGEST_MS = 5000
 const AFTER_FAILURE_MS = 5000
+const LAG_MS = 5000
 /** It rests for this many times as long as it worked. */
 const REST = 2
 
@@ -40,4 +43,18 @@ export async function keepExtracted(options: ExtractionOptions): Promise<void> {
     }
   }
   session?.close()
+}
+
+/** Measures until the signal how late the texts are. */
+export async function watchExtraction(options: ExtractionOptions): Promise<void> {
+  const { sql, metrics, log, signal } = options
+  while (await pause(signal, LAG_MS)) {
+    try {
+      const [row] = await sql<{ seconds: number | null }[]>`
+        select extract(epoch from now() - min(noted_at))::float8 as seconds from traces_to_extract`
+      metrics.searchLag.set(Math.max(row?.seconds ?? 0, 0))
+    } catch (thrown) {
+      log.debug({ reason: toError(thrown).message }, 'the lag of the search is not known')
+    }
+  }
 }
