@@ -13,7 +13,7 @@ import { quantile, toTable } from '../support/statistics.ts'
 import { fillRollUps } from './fill.ts'
 import { QUERIES } from './queries.ts'
 
-const SIZE = { days: 91, callsADay: 24_000, traces: 1_000_000, crews: 20, texts: 200_000 }
+const SIZE = { days: 91, callsADay: 24_000, traces: 1_000_000, crews: 20, texts: 100_000 }
 const TIMES = 21
 
 /** Lists and totals over roll-ups of the size of a busy installation. */
