@@ -1,6 +1,7 @@
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
 import type { SearchState } from './search/prepare-search.ts'
+import type { Replica, ReplicaState } from './read/replica.ts'
 import type { Revocations } from './tokens/revocations.ts'
 
 /** The state of a collector between its start and its end. */
@@ -26,8 +27,15 @@ export interface HealthReport {
   readonly revocations: 'ok' | 'stale'
   /** In prompts and answers; `unavailable` where the database has no extension pg_trgm. */
   readonly search: SearchState
+  /** `late`: lists and totals do not show yet what was committed a minute ago. */
+  readonly roll_ups: 'ok' | 'late'
+  readonly roll_up_lag_ms: number
   readonly queue_bytes: number
   readonly oldest_unflushed_ms: number
+  /** Absent where no replica is read from. While it is not `up` reads come from the primary. */
+  readonly replica?: ReplicaState
+  /** What was acknowledged longer ago is on the replica; null until that is known. */
+  readonly replica_lag_ms?: number | null
 }
 
 /** Facts for the report from elsewhere. */
@@ -35,6 +43,7 @@ export interface Observations {
   readonly bytes: number
   readonly oldest: number | undefined
   readonly clock: Pick<Clock, 'isSkewed' | 'skewMs'>
+  readonly replica?: Pick<Replica, 'state' | 'lagMs'> | undefined
   readonly revocations: Pick<Revocations, 'isStale'>
 }
 
@@ -58,11 +67,14 @@ export interface Health {
   /** Notes whether texts can be searched. */
   noteSearch(state: SearchState): void
   noteDays(days: { heldBack?: number; droppedEarly?: number }): void
+  /** Notes how late the roll-ups are. */
+  noteRollUpLag(ms: number): void
   report(observed: Observations): HealthReport
 }
 
 /** Rows that wait this long for their commit mean trouble, even if the database answers. */
 const STALLED_MS = 5000
+const LATE_MS = 60_000
 
 /**
  * What `GET /health` says (SPEC 4.6, 8). One endpoint serves the startup, liveness and readiness
@@ -73,6 +85,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
   let phase: Phase = 'starting'
   let isFull = false
   let search: SearchState = 'off'
+  let rollUpLagMs = 0
   const days = { heldBack: 0, droppedEarly: 0 }
   const works = { ping: false, write: true }
   const isUp = (): boolean => works.ping && works.write
@@ -103,10 +116,15 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly
     },
-    report({ bytes, oldest, clock, revocations }) {
+    noteRollUpLag(ms) {
+      rollUpLagMs = Math.round(ms)
+    },
+    report({ bytes, oldest, clock, replica, revocations }) {
       const age = oldest === undefined ? 0 : Math.max(0, now() - oldest)
       const isStale = revocations.isStale()
-      const isWell = isUp() && !isFull && !clock.isSkewed() && !isStale && age < STALLED_MS
+      const isLate = rollUpLagMs > LATE_MS
+      const isTimely = age < STALLED_MS && !isStale && !isLate
+      const isWell = isUp() && !isFull && !clock.isSkewed() && isTimely
       return {
         status: statusOf(phase, isWell),
         database: isUp() ? 'up' : 'down',
@@ -117,12 +135,20 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         clock_skew_ms: clock.skewMs(),
         revocations: isStale ? 'stale' : 'ok',
         search,
+        roll_ups: isLate ? 'late' : 'ok',
+        roll_up_lag_ms: rollUpLagMs,
         queue_bytes: bytes,
         oldest_unflushed_ms: age,
+        ...stateOf(replica),
       }
     },
   }
 }
+
+const stateOf = (
+  replica: Observations['replica'],
+): Pick<HealthReport, 'replica' | 'replica_lag_ms'> =>
+  replica ? { replica: replica.state(), replica_lag_ms: replica.lagMs() ?? null } : {}
 
 function statusOf(phase: Phase, isWell: boolean): HealthReport['status'] {
   if (phase !== 'running') return phase

@@ -446,6 +446,35 @@ describe('how the collector reaches its database (2.6, appendix)', () => {
     expect(JSON.stringify(callers)).not.toContain('collector')
   })
 
+  it('takes another name for the database there, and creates it on request', () => {
+    const { database } = OWN.collector
+    const created = { database: { ...database, name: 'spans', create: true } }
+    const pod = find(manifests({ collector: created }), 'Deployment', 'collector').spec.template
+    const [migration, service] = containersOf(pod)
+    for (const one of [migration, service]) expect(variable(one, 'DB_NAME').value).toBe('spans')
+    expect(variable(migration, 'COLLECTOR_CREATE_DATABASE').value).toBe('true')
+    // The platform's own server has the database that `postgres.collectorDatabase` names.
+    const shared = { collector: { database: { name: 'spans', create: true } }, ...EXTERNAL }
+    const [migrationThere] = containersOf(
+      find(manifests(shared), 'Deployment', 'collector').spec.template,
+    )
+    expect(variable(migrationThere, 'DB_NAME').value).toBe('collector')
+    expect(variable(migrationThere, 'COLLECTOR_CREATE_DATABASE').value).toBe('false')
+  })
+
+  it('reads from a replica whose address is in a Secret, and may connect to it', () => {
+    const readDatabase = { urlSecret: 'replica', urlKey: 'address', port: 6433 }
+    const objects = manifests({ collector: { readDatabase } })
+    const [service] = find(objects, 'Deployment', 'collector').spec.template.spec.containers
+    expect(variable(service, 'COLLECTOR_READ_DATABASE_URL').valueFrom.secretKeyRef).toEqual({
+      name: 'replica',
+      key: 'address',
+    })
+    const { egress } = find(objects, 'NetworkPolicy', 'database').spec
+    expect(egress).toContainEqual({ ports: [{ protocol: 'TCP', port: 6433 }] })
+    expect(variable(main({}), 'COLLECTOR_READ_DATABASE_URL')).toBeUndefined()
+  })
+
   it.each([
     [
       { collector: { database: { host: 'traces' } } },

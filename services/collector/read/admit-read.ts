@@ -6,12 +6,12 @@ import type { Authorize } from '../authorization.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { refusedToken } from '../refusals.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
-import type { Reader, Readers } from './reader.ts'
+import type { AnswerReader, AnswerReaders } from './answer-readers.ts'
 
 /** The parts that admit readers. */
 export interface AdmitDeps {
   readonly authorize: Authorize
-  readonly readers: Readers
+  readonly readers: Pick<AnswerReaders, 'for'>
   readonly metrics: CollectorMetrics
   readonly readMetrics: ReadMetrics
   /** False until the schema is there. */
@@ -26,7 +26,7 @@ export interface ReadEnv {
   Variables: {
     requestId: string
     /** Sees what the token allows. */
-    reader: Reader
+    reader: AnswerReader
     view: ReadView
     /** Set by a handler whose answer goes on after it returned, and who calls `finish` then. */
     isStreaming: boolean
@@ -64,6 +64,8 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
       readMetrics.observe({ view: c.var.view, code: String(code) }, seconds)
     })
     await next()
+    const lagMs = c.var.reader.lagMs()
+    if (lagMs !== undefined) c.header('trace-lag-ms', String(lagMs))
     if (!c.var.isStreaming) c.var.finish(c.res.status)
   }
 }

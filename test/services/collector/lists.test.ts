@@ -9,6 +9,7 @@ import type { Harness } from './support/harness.ts'
 import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { KeyValue, OtlpSpan } from './support/otlp.ts'
 import { ask } from './support/reading.ts'
+import { A, B, tenantOf } from './support/tokens.ts'
 
 const HOUR_MS = 3_600_000
 const int = (key: string, value: number): KeyValue => ({ key, value: { intValue: value } })
@@ -172,6 +173,17 @@ describe('the lists of the read API', () => {
       const list = await ask(harness, `/api/traces?cursor=${short.next_cursor}`)
       expect(await list.text()).toContain('cursor must be the next_cursor of an earlier page')
     })
+  })
+
+  it('are of the organization of the token; only the platform names one', async () => {
+    const [a, platform] = [tenantOf(harness, A), tenantOf(harness)]
+    for (const path of ['/api/traces', '/api/traces/totals', '/api/usage', '/api/sessions']) {
+      const { status, text } = await a.ask(`${path}?organization=${B}`)
+      expect(status).toBe(400)
+      expect(text).toContain('organization must be that of the token')
+      expect((await a.ask(`${path}?organization=${A}`)).status).toBe(200)
+      expect((await platform.ask(`${path}?organization=${B}`)).status).toBe(200)
+    }
   })
 
   it('looks at a bounded number of traces without an index, and goes on from there', async () => {
