@@ -71,6 +71,7 @@ function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
   const canMove = (wasFromCopy: boolean, wasFirst: boolean): boolean =>
     wasFromCopy || (wasFirst && replica.state() === 'behind')
   return {
+    organization: primary.organization,
     lagMs: () => lagMs,
     async ask<Rows>(question: (sql: Queryable) => Promise<Rows>): Promise<Rows> {
       const wasFirst = isFirst

@@ -6,18 +6,12 @@ import type { Log } from '../../shared/log.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
-import {
-  readListQuery,
-  readSpanId,
-  readTraceId,
-  readView,
-  requireNoParameters,
-} from './read-query.ts'
+import { addListRoutes, LIST_PATHS } from './lists/list-routes.ts'
+import { readSpanId, readTraceId, readView, requireNoParameters } from './read-query.ts'
 import { readSpanView } from './span-view.ts'
 import { toByteStream } from './byte-stream.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
-import { listTraces } from './trace-list.ts'
 import { summarizeTraces } from './trace-summary.ts'
 
 /** The parts of the read API. */
@@ -35,11 +29,7 @@ const NO_STORE = { 'cache-control': 'no-store' }
 export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   const app = new Hono<ReadEnv>()
   app.use(admitRead(deps))
-  app.get('/traces', async (c) => {
-    c.set('view', 'list')
-    const query = readListQuery(parametersOf(c))
-    return c.json(await listTraces(c.var.reader, query), 200, NO_STORE)
-  })
+  addListRoutes(app)
   app.get('/traces/:id', async (c) => {
     const traceId = readTraceId(c.req.param('id'))
     const view = readView(parametersOf(c))
@@ -70,8 +60,8 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
 }
 
 const PLACES =
-  'There is nothing here; there are /api/traces, /api/traces/<trace id> and ' +
-  '/api/traces/<trace id>/spans/<span id>.'
+  `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
+  '/api/traces/<trace id> and /api/traces/<trace id>/spans/<span id>.'
 
 const methodNotAllowed = (): AppError =>
   new AppError('method_not_allowed', 'Only GET is allowed.', { headers: { allow: 'GET' } })

@@ -8,6 +8,8 @@ import type { Log } from '../../shared/log.ts'
 
 /** Questions to the trace database on behalf of one organization, or of the platform. */
 export interface Reader {
+  /** Undefined for the platform. */
+  readonly organization: string | undefined
   /**
    * Raises `timeout` for a question that takes too long, and `unavailable` while the database is
    * away.
@@ -45,6 +47,7 @@ export function openReaders(
   const noteRole = createRoleNote(log)
   return {
     for: (organization) => ({
+      organization,
       async ask(question) {
         try {
           return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, () =>
