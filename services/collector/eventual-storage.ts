@@ -133,8 +133,7 @@ async function openStorage(
   let settings: string | undefined
   try {
     await options.revocations.refresh(sql)
-    const isSearched = config.COLLECTOR_SEARCH === 'on'
-    search = await prepareSearch(sql, isSearched, log)
+    search = await prepareSearch(sql, config.COLLECTOR_SEARCH === 'on', log)
     health.noteSearch(search)
     await maintain(background)
     settings = (await isDistributed(sql)) ? DISTRIBUTED_SESSION : undefined

@@ -109,9 +109,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       isFull = !ok
     },
     isFull: () => isFull,
-    noteSearch(state) {
-      search = state
-    },
+    noteSearch: (state) => void (search = state),
     noteDays({ heldBack = days.heldBack, droppedEarly = 0 }) {
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly
@@ -131,8 +129,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         storage: isFull ? 'full' : 'ok',
         days_held_back: days.heldBack,
         days_dropped_early: days.droppedEarly,
-        clock: clock.isSkewed() ? 'skewed' : 'ok',
-        clock_skew_ms: clock.skewMs(),
+        ...stateOfClock(clock),
         revocations: isStale ? 'stale' : 'ok',
         search,
         roll_ups: isLate ? 'late' : 'ok',
@@ -144,6 +141,11 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
     },
   }
 }
+
+const stateOfClock = (clock: Clock): Pick<HealthReport, 'clock' | 'clock_skew_ms'> => ({
+  clock: clock.isSkewed() ? 'skewed' : 'ok',
+  clock_skew_ms: clock.skewMs(),
+})
 
 const stateOf = (
   replica: Observations['replica'],

@@ -10,9 +10,11 @@ const price = (given: object) => ({ models: ['m'], per_million: { input: 1, outp
 const read = (...prices: object[]) => readPrices({ prices }, 'prices.json')
 
 describe('the table of prices', () => {
-  it('is shipped, each price with its source and day, and a mark where that copies the vendor', async () => {
-    const vendors =
-      /^https:\/\/(platform\.claude\.com|docs\.anthropic\.com|(developers|platform)\.openai\.com|ai\.google\.dev)\//
+  it('is shipped, with source and day of each price, and a mark on copies', async () => {
+    const vendors = new RegExp(
+      '^https://(platform\\.claude\\.com|docs\\.anthropic\\.com|' +
+        '(developers|platform)\\.openai\\.com|ai\\.google\\.dev)/',
+    )
     for (const { source, copies, readOn } of await loadPrices(undefined)) {
       expect(source).toMatch(/^https:\/\//)
       expect(copies ?? source).toMatch(vendors)
