@@ -142,7 +142,9 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
   }
 }
 
-const stateOfClock = (clock: Clock): Pick<HealthReport, 'clock' | 'clock_skew_ms'> => ({
+const stateOfClock = (
+  clock: Observations['clock'],
+): Pick<HealthReport, 'clock' | 'clock_skew_ms'> => ({
   clock: clock.isSkewed() ? 'skewed' : 'ok',
   clock_skew_ms: clock.skewMs(),
 })
