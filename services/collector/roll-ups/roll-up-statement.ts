@@ -32,7 +32,8 @@ export const rollUpStatement = (
   prices: readonly Price[],
   tables: { readonly spans: string; readonly resources: string },
 ): string => `
-  with recursive ${TOUCHED}, ${spansIn(tables.spans)}, ${tracesWith(tables.resources)}, ${callsOf(prices)}, ${USAGE},
+  with recursive ${TOUCHED}, ${spansIn(tables.spans)}, ${tracesWith(tables.resources)},
+  ${callsOf(prices)}, ${USAGE},
   added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE})
   select count(*) from touched`
 
