@@ -164,12 +164,10 @@ export async function countWrongRollUps(sql: Database): Promise<number> {
   ].length
 }
 
-/** The columns of a row by their names. */
-const inOrder = (row: object): [string, unknown][] =>
-  Object.entries(row).toSorted(([a], [b]) => (a < b ? -1 : 1))
+const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1)
 
 const linesOf = ({ traces, usage }: RollUps): Set<string> =>
   new Set([
-    ...traces.map((trace) => JSON.stringify(inOrder(trace))),
+    ...traces.map((trace) => JSON.stringify(Object.entries(trace).toSorted(byName))),
     ...Object.entries(usage).map((sums) => JSON.stringify(sums)),
   ])
