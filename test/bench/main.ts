@@ -7,6 +7,7 @@ test/bench/README.md has the method.
 
   collector        against "psql \\copy" and a plain receiver
   collector DIR    against the collector of another checkout, in turns
+  encodings        JSON against protobuf, from bodies to rows
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -22,8 +23,13 @@ async function benchCollector(other: string | undefined): Promise<void> {
   return (await import('./collector/compare.ts')).compare(other)
 }
 
+async function benchEncodings(): Promise<void> {
+  return (await import('./collector/encodings.ts')).compareEncodings()
+}
+
 const BENCHES: Readonly<Record<string, (other?: string) => Promise<void> | void>> = {
   collector: benchCollector,
+  encodings: benchEncodings,
   'automation-api': benchAutomationApi,
 }
 
