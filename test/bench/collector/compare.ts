@@ -6,13 +6,14 @@ import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
-import { bearer, PROTOBUF } from '../../services/collector/support/harness.ts'
+import { bearer, JSON_TYPE, PROTOBUF } from '../../services/collector/support/harness.ts'
+import { requestOf, toJson } from '../../services/collector/support/otlp.ts'
 import { spawnCollector } from '../../services/collector/support/process.ts'
 import type { CollectorProcess } from '../../services/collector/support/process.ts'
 import { freePort } from '../../support/free-port.ts'
 import { POSTGRES_PASSWORD } from '../../support/postgres-password.ts'
 import { cpuOf, cpuOfFamily } from '../support/processes.ts'
-import { createRequest } from '../support/requests.ts'
+import { createRequest, createSpans } from '../support/requests.ts'
 import type { Profile } from '../support/requests.ts'
 import { median, quantile, toTable } from '../support/statistics.ts'
 import { freshBodies } from './fresh-bodies.ts'
@@ -28,12 +29,23 @@ interface Load {
   readonly profile: Profile
   readonly spans: number
   readonly requests: number
+  /** In JSON; otherwise in protobuf. */
+  readonly isJson?: boolean
 }
 
 const LOADS: Readonly<Record<string, Load>> = {
   'llm, 512 spans a request': { profile: 'llm', spans: 512, requests: 60 },
   'light, 512 spans a request': { profile: 'light', spans: 512, requests: 300 },
   'light, 1 span a request': { profile: 'light', spans: 1, requests: 6000 },
+  'llm, 100 spans a request': { profile: 'llm', spans: 100, requests: 100 },
+  'llm, 100 spans a request in JSON': { profile: 'llm', spans: 100, requests: 100, isJson: true },
+  'light, 100 spans a request': { profile: 'light', spans: 100, requests: 400 },
+  'light, 100 spans a request in JSON': {
+    profile: 'light',
+    spans: 100,
+    requests: 400,
+    isJson: true,
+  },
 }
 
 interface Contender {
@@ -130,26 +142,39 @@ async function open(name: string, main: string, serverUrl: string): Promise<Cont
 
 async function runOnce(
   { collector, sql, connections }: Contender,
-  { profile, spans, requests }: Load,
+  load: Load,
   postgresPid: number,
 ): Promise<Sample> {
   await sql`truncate spans`
   await sql`checkpoint`
-  const templates = Array.from({ length: TEMPLATES }, (_, seed) =>
-    createRequest(profile, { spans, seed, nowMs: Date.now() }),
-  )
-  const bodies = freshBodies(templates, requests)
+  const bodies = bodiesOf(load)
   const pid = collector.child.pid ?? 0
   const [node, postgres] = [cpuOf(pid), cpuOfFamily(postgresPid)]
   const token = await bearer()
-  const sent = await sendLoad({ connections, token, contentType: PROTOBUF, bodies })
-  const total = spans * requests
+  const contentType = load.isJson ? JSON_TYPE : PROTOBUF
+  const sent = await sendLoad({ connections, token, contentType, bodies })
+  const total = load.spans * load.requests
   return {
     spansPerSecond: total / sent.seconds,
     p99Ms: quantile(sent.latenciesMs, 0.99),
     nodeMicros: ((cpuOf(pid) - node) / total) * 1e6,
     postgresMicros: ((cpuOfFamily(postgresPid) - postgres) / total) * 1e6,
   }
+}
+
+let seed = TEMPLATES
+
+function bodiesOf({ profile, spans, requests, isJson }: Load): Buffer[] {
+  const nowMs = Date.now()
+  if (isJson) {
+    return Array.from({ length: requests }, () =>
+      toJson(requestOf(...createSpans(profile, { spans, seed: ++seed, nowMs }))),
+    )
+  }
+  const templates = Array.from({ length: TEMPLATES }, (_, one) =>
+    createRequest(profile, { spans, seed: one, nowMs }),
+  )
+  return freshBodies(templates, requests)
 }
 
 const FIGURES = {
