@@ -1,7 +1,8 @@
 import * as v from 'valibot'
-import { databaseEnv } from '../shared/postgres/address.ts'
+import { databaseEnv, postgresUrl } from '../shared/postgres/address.ts'
 import { flag, integer, logLevel, optional, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { ddlEnv } from './ddl-address.ts'
 import { LARGEST_CAPACITY } from './admission.ts'
 import { REDACTABLE } from './redaction/redaction.ts'
 
@@ -53,11 +54,16 @@ export const collectorEnv = v.object({
   COLLECTOR_JWT_SECRET: text(32),
   /** Still accepted while emitters move to a new secret. */
   COLLECTOR_JWT_SECRET_PREVIOUS: optional(text(32)),
+  /** `true` once every token in use says what it allows: others are then refused. */
+  COLLECTOR_REQUIRE_SCOPES: v.optional(flag(), 'false'),
   /**
    * `true` where the chart manages PostgreSQL: the migration creates the database when it is
    * missing.
    */
   COLLECTOR_CREATE_DATABASE: v.optional(flag(), 'false'),
+  ...ddlEnv,
+  /** A streaming replica of the database, which the read API asks instead of it. */
+  COLLECTOR_READ_DATABASE_URL: optional(postgresUrl),
   /** Connections that write at the same time. */
   COLLECTOR_WRITERS: v.optional(integer(1, 32), '2'),
   /** Largest request body, before and after inflation. */
@@ -80,6 +86,10 @@ export const collectorEnv = v.object({
   COLLECTOR_REDACT_HASH_KEY: optional(text(32)),
   /** Bytes of requests held at a time; 25 % of the memory limit when not set. */
   COLLECTOR_MEMORY_BYTES: optional(integer(1 << 20, LARGEST_CAPACITY)),
+  /** `off` keeps no texts of prompts and answers for the search. */
+  COLLECTOR_SEARCH: v.optional(word(['on', 'off'] as const), 'on'),
+  /** A JSON file of prices of models, which come before the shipped ones. */
+  COLLECTOR_PRICES_FILE: optional(text()),
 })
 
 /** The bytes that traces may take; undefined for no limit. */

@@ -1,6 +1,7 @@
 import type { Log } from '../shared/log.ts'
+import type { WithinLimit } from './ack-limit.ts'
 import type { Admit, Ticket } from './admission.ts'
-import type { Authorize } from './authorization.ts'
+import type { Authorize, AuthFailure } from './authorization.ts'
 import type { Clock } from './clock.ts'
 import type { Health } from './health.ts'
 import type { ContentCoding, Inflate } from './inflate.ts'
@@ -15,15 +16,16 @@ import type { Transcript } from './otlp/transcode.ts'
 import {
   clockSkew,
   overBudget,
+  refusedToken,
   starting,
   storageFull,
   tooLarge,
-  unauthorized,
   unavailable,
 } from './refusals.ts'
 import { FIRST_BYTES } from './request-body.ts'
 import type { ReadLimits } from './request-body.ts'
 import type { GroupCommit, Submission } from './storage/group-commit.ts'
+import type { Grant } from './tokens/grant.ts'
 
 /** The parts that a submission passes through. */
 export interface IngestDeps {
@@ -40,7 +42,7 @@ export interface IngestDeps {
   readonly commit: () => GroupCommit | undefined
   readonly maxBodyBytes: number
   /** Submissions not committed by then are answered 503, while their rows stay queued. */
-  readonly ackTimeoutMs: number
+  readonly withinAckTime: WithinLimit
   /** A body of which nothing comes for so long is given up. */
   readonly bodyIdleMs: number
 }
@@ -60,7 +62,7 @@ export interface Delivery {
   /** Called once the sender is known. Raises when the body cannot be read. */
   describe(): Content | Promise<Content>
   /** Reads the body into `place`, or into larger memory in its stead, as `readBody` does. */
-  read(place: Buffer, limits: ReadLimits): Promise<Buffer>
+  read(place: Buffer, limits: ReadLimits): Buffer | Promise<Buffer>
 }
 
 /**
@@ -70,15 +72,16 @@ export interface Delivery {
  */
 export async function ingest(deps: IngestDeps, delivery: Delivery): Promise<Buffer | string> {
   const started = performance.now()
-  await checkAuthorization(deps, delivery.rawHeaders)
+  const grant = await checkAuthorization(deps, delivery.rawHeaders)
   const commit = deps.commit()
   if (!commit) throw starting()
   if (deps.health.isFull()) throw storageFull()
-  const content = await delivery.describe()
+  const described = delivery.describe()
+  const content = described instanceof Promise ? await described : described
   const ticket = admit(deps, content)
-  const submission = await submit(deps, { delivery, content, ticket, commit })
+  const submission = await submit(deps, { delivery, content, ticket, commit, grant })
   if (deps.clock.isSkewed() && isRefusedByTime(submission.transcript)) throw clockSkew()
-  const rejected = await committed(submission, deps.ackTimeoutMs)
+  const rejected = await deps.withinAckTime(submission.settled, notCommitted)
   noteAcknowledged(deps, started)
   const { refused, message } = describe(submission.transcript, rejected)
   return exportResponse(content.encoding, refused, message)
@@ -96,13 +99,20 @@ function noteAcknowledged({ metrics, log }: IngestDeps, started: number): void {
 const isRefusedByTime = ({ refused }: Transcript): boolean =>
   refused.has('too_old') || refused.has('too_far_in_future')
 
-async function checkAuthorization(deps: IngestDeps, rawHeaders: readonly string[]): Promise<void> {
-  const failure = await deps.authorize(rawHeaders)
-  if (!failure) return
+const SCOPE = 'traces:write'
+
+async function checkAuthorization(deps: IngestDeps, rawHeaders: readonly string[]): Promise<Grant> {
+  const outcome = await deps.authorize(rawHeaders, SCOPE)
+  if ('grant' in outcome) return outcome.grant
+  const { failure } = outcome
   // Until PostgreSQL was asked, only the pod's clock says so.
   if (failure === 'expired' && !deps.commit()) throw starting()
-  deps.metrics.authFailures.inc({ reason: failure })
-  throw unauthorized()
+  throw refuseToken(deps, failure)
+}
+
+function refuseToken({ metrics }: IngestDeps, failure: AuthFailure): Error {
+  metrics.authFailures.inc({ reason: failure })
+  return refusedToken(failure, SCOPE)
 }
 
 /** Holds the memory that a body needs. Raises when it is too large, or does not fit. */
@@ -143,24 +153,31 @@ interface Intake {
   readonly content: Content
   readonly ticket: Ticket
   readonly commit: GroupCommit
+  readonly grant: Grant
 }
 
 /** From the bytes on the wire to rows in the queue. */
 async function submit(deps: IngestDeps, intake: Intake): Promise<Submission> {
   const { memory, metrics } = deps
-  const { content, commit, ticket } = intake
+  const { content, ticket } = intake
   try {
     // The rows are copies: what they were made of can serve the next request.
     const submission = lend(memory, await receive(deps, intake), (body) =>
       content.encoding === 'protobuf'
-        ? commit.submit(body)
-        : lend(memory, deps.rewriteJson(body), (bytes) => commit.submit(bytes)),
+        ? enqueue(deps, intake, body)
+        : lend(memory, deps.rewriteJson(body), (bytes) => enqueue(deps, intake, bytes)),
     )
     count(metrics, submission.transcript)
     return submission
   } finally {
     ticket.done()
   }
+}
+
+/** The token may have been revoked while the body came. */
+function enqueue(deps: IngestDeps, { commit, grant }: Intake, body: Buffer): Submission {
+  if (grant.isRevoked()) throw refuseToken(deps, 'revoked')
+  return commit.submit(body, grant.organization)
 }
 
 /** The body as it was before its sender compressed it. */
@@ -170,7 +187,8 @@ async function receive(
 ): Promise<Buffer> {
   const { coding } = content
   const limits = { maxBytes: maxBodyBytes, memory }
-  const raw = await delivery.read(ticket.body, { ...limits, idleMs: bodyIdleMs })
+  const read = delivery.read(ticket.body, { ...limits, idleMs: bodyIdleMs })
+  const raw = read instanceof Promise ? await read : read
   if (!coding) return raw
   try {
     return await inflate(raw, coding, limits)
@@ -193,21 +211,7 @@ function count(metrics: CollectorMetrics, transcript: Transcript): void {
 const notCommitted = () =>
   unavailable('not_committed_in_time', 'The database does not answer; try again.')
 
-/**
- * How many rows the database refused, once the others are committed. Raises `unavailable` after
- * `timeoutMs`.
- */
-async function committed({ settled }: Submission, timeoutMs: number): Promise<number> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(notCommitted()), timeoutMs)
-  })
-  try {
-    return await Promise.race([settled, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+const AS_SENT = { refused: 0, message: '' }
 
 /**
  * What the sender is told of spans that are not stored, or not as they were; nothing when all is as
@@ -215,6 +219,8 @@ async function committed({ settled }: Submission, timeoutMs: number): Promise<nu
  */
 function describe(transcript: Transcript, rejected: number): { refused: number; message: string } {
   const { refused, truncated, droppedAttributes, droppedItems } = transcript
+  // Of nearly every submission all is stored as it came.
+  if (rejected + refused.size + truncated + droppedAttributes + droppedItems === 0) return AS_SENT
   const reasons = [...refused].map(([reason, spans]) => `${spans} ${reason}`)
   if (rejected > 0) reasons.push(`${rejected} refused_by_database`)
   const cuts = [

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../shared/postgres/database.ts'
 import type { DatabaseAddress } from '../shared/postgres/address.ts'
 import { openDatabasePing } from '../shared/postgres/ping.ts'
@@ -7,6 +6,7 @@ import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
 import type { Health } from './health.ts'
 import type { CollectorMetrics } from './metrics.ts'
+import { pause } from './pause.ts'
 import { openCopyConnection } from '../shared/postgres/copy/copy-connection.ts'
 import type { DropGuard } from './storage/drop-guard.ts'
 import type { Partitions } from './storage/partitions.ts'
@@ -15,6 +15,8 @@ import {
   dropOldest,
   partitionSizes,
   recordRetention,
+  rollUpSize,
+  storedBytes,
   sumOf,
 } from './storage/retention.ts'
 
@@ -22,6 +24,8 @@ import {
 export interface MaintenanceOptions {
   readonly sql: Database
   readonly address: DatabaseAddress
+  /** Where days are dropped: the same one, or the coordinator of Citus. */
+  readonly ddl: DatabaseAddress
   readonly partitions: Partitions
   readonly health: Health
   readonly metrics: CollectorMetrics
@@ -52,7 +56,7 @@ export async function maintain(options: MaintenanceOptions): Promise<void> {
 
 async function retain(options: MaintenanceOptions): Promise<void> {
   const { clock, health, metrics, retentionWeeks: weeks } = options
-  const retained = await dropExpired({ ...options, weeks })
+  const retained = await dropExpired({ ...options, address: options.ddl, weeks })
   if (!retained) return
   metrics.droppedPartitions.inc({ reason: 'expired' }, retained.dropped.length)
   metrics.heldBackDays.set(retained.heldBack)
@@ -60,10 +64,12 @@ async function retain(options: MaintenanceOptions): Promise<void> {
   if (!clock.isSkewed()) metrics.retentionSuccess.set(clock.now() / 1000)
 }
 
-/** The bytes of all days together. */
+/** The bytes of all days together, with their roll-ups. */
 async function measure({ sql, metrics }: MaintenanceOptions): Promise<number> {
   const sizes = await partitionSizes(sql)
-  const total = sumOf(sizes.map(({ bytes }) => bytes))
+  const rollUpBytes = await rollUpSize(sql)
+  const total = storedBytes(sumOf(sizes.map(({ bytes }) => bytes)), rollUpBytes)
+  metrics.rollUpBytes.set(rollUpBytes)
   metrics.partitions.set(sizes.length)
   metrics.storageBytes.set(total)
   metrics.partitionBytes.reset()
@@ -91,7 +97,7 @@ async function makeSpace(options: MaintenanceOptions, maxBytes: number): Promise
   const { health, metrics } = options
   let kept = await measure(options)
   if (kept > maxBytes) {
-    const dropped = await dropOldest({ ...options, maxBytes })
+    const dropped = await dropOldest({ ...options, address: options.ddl, maxBytes })
     // Another replica is making space: what comes of it shows next time.
     if (!dropped) return
     metrics.droppedPartitions.inc({ reason: 'storage_limit' }, dropped.length)
@@ -149,15 +155,5 @@ export async function watchClock({ sql, clock, log, signal }: MaintenanceOptions
     } catch (thrown) {
       log.debug({ reason: toError(thrown).message }, 'PostgreSQL did not tell its time')
     }
-  }
-}
-
-/** False when the signal came first. */
-export async function pause(signal: AbortSignal, ms: number): Promise<boolean> {
-  try {
-    await delay(ms, undefined, { signal })
-    return true
-  } catch {
-    return false
   }
 }

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
+import type { Replica } from './read/replica.ts'
 
 /**
  * What the collector counts. It balances: spans received = committed + duplicate + rejected + rows
@@ -32,6 +33,12 @@ export interface CollectorMetrics {
   readonly retentionSuccess: Gauge
   readonly droppedPartitions: Counter<'reason'>
   readonly heldBackDays: Gauge
+  readonly rollUpLag: Gauge
+  readonly rollUpSeconds: Histogram
+  readonly rolledUpTraces: Counter
+  readonly rollUpBytes: Gauge
+  readonly extractedTexts: Counter
+  readonly searchLag: Gauge
 }
 
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -81,6 +88,12 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
     ),
     droppedPartitions: counter('retention_dropped_partitions_total', 'Days dropped.', ['reason']),
     heldBackDays: gauge('retention_held_back_days', 'Expired days that are kept for safety.'),
+    rollUpLag: gauge('roll_up_lag_seconds', 'Age of the oldest commit that is not rolled up.'),
+    rollUpSeconds: histogram('roll_up_seconds', 'One turn of the leader with work.', SECONDS),
+    rolledUpTraces: counter('rolled_up_traces_total', 'Traces brought up to date.'),
+    searchLag: gauge('search_lag_seconds', 'Age of the oldest texts that cannot be found yet.'),
+    extractedTexts: counter('extracted_texts_total', 'Spans whose texts can be searched.'),
+    rollUpBytes: gauge('roll_up_bytes', 'Size of the roll-ups and their notes.'),
   }
 }
 
@@ -92,6 +105,7 @@ export interface Observed {
   readonly oldestSeconds: () => number
   readonly databaseUp: () => boolean
   readonly clockSkewSeconds: () => number
+  readonly replica: Pick<Replica, 'state' | 'lagMs'> | undefined
   readonly tokensExpiring: (withinSeconds: number) => number
 }
 
@@ -112,7 +126,29 @@ export function observe(registry: Registry, observed: Observed): void {
   gauge('db_up', '1 while the database answers.', () => Number(observed.databaseUp()))
   const skew = "How far the pod's clock is ahead of PostgreSQL's."
   gauge('clock_skew_seconds', skew, observed.clockSkewSeconds)
+  gauge(
+    'replica_lag_seconds',
+    'How far the replica that is read from may be behind.',
+    () => (observed.replica?.lagMs() ?? 0) / 1000,
+  )
+  observeReplica(registry, observed)
   observeTokens(registry, observed)
+}
+
+const REPLICA_STATES = ['up', 'behind', 'down'] as const
+
+function observeReplica(registry: Registry, { replica }: Observed): void {
+  const collect = function (this: Gauge<'state'>): void {
+    if (!replica) return
+    for (const state of REPLICA_STATES) this.set({ state }, Number(replica.state() === state))
+  }
+  void new Gauge({
+    name: 'collector_replica',
+    help: '1 for the state of the replica that is read from; nothing where there is none.',
+    labelNames: ['state'],
+    collect,
+    registers: [registry],
+  })
 }
 
 function observeTokens(registry: Registry, { tokensExpiring }: Observed): void {

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Registry } from 'prom-client'
-import { databaseAddress } from '../shared/postgres/address.ts'
+import { databaseAddress, parseAddress } from '../shared/postgres/address.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
@@ -10,6 +10,7 @@ import type { Log } from '../shared/log.ts'
 import { createMetrics, metricsApp } from '../shared/http/metrics.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
+import { createLimit } from './ack-limit.ts'
 import { createAdmission, defaultCapacity, SHARE_FOR_BODIES } from './admission.ts'
 import { createApp } from './app.ts'
 import { createAuthorization } from './authorization.ts'
@@ -17,22 +18,29 @@ import type { Authorization } from './authorization.ts'
 import { createClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { collectorEnv } from './env.ts'
+import { ddlAddress } from './ddl-address.ts'
 import type { CollectorConfig } from './env.ts'
 import { createEventualStorage } from './eventual-storage.ts'
 import type { EventualStorage, EventualStorageOptions } from './eventual-storage.ts'
 import { serveGrpc } from './grpc/serve-grpc.ts'
 import type { GrpcServer } from './grpc/serve-grpc.ts'
 import { createHealth } from './health.ts'
+import type { HealthReport } from './health.ts'
 import { createInflate } from './inflate.ts'
 import type { IngestDeps } from './ingest.ts'
 import { createMemory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
 import { createJsonRewriter } from './otlp/json-request.ts'
+import { loadPrices } from './prices/load-prices.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
-import { openReader } from './read/reader.ts'
-import type { Reader } from './read/reader.ts'
+import { openAnswerReaders } from './read/answer-readers.ts'
+import type { AnswerReaders } from './read/answer-readers.ts'
+import { createReplica } from './read/replica.ts'
+import type { Replica } from './read/replica.ts'
 import { createRedaction } from './redaction/redaction.ts'
 import type { Redaction } from './redaction/redaction.ts'
+import { createRevocations } from './tokens/revocations.ts'
+import { createTracesListener } from './traces-endpoint.ts'
 import { answerWrongProtocols } from './wrong-protocol.ts'
 
 /** Parts that tests replace. */
@@ -53,6 +61,8 @@ export interface StartOptions {
   readonly bodyIdleMs?: number
   /** The interval at which the limit of the storage is checked. @default 15_000 */
   readonly spaceCheckMs?: number
+  /** The interval at which the list of revoked tokens is read. @default 15_000 */
+  readonly revocationsMs?: number
 }
 
 /** A running collector. */
@@ -71,6 +81,7 @@ const DRAIN_MS = 5000
 const ACK_TIMEOUT_MS = 8000
 const BODY_IDLE_MS = 5000
 const SPACE_CHECK_MS = 15_000
+const REVOCATIONS_MS = 15_000
 
 /**
  * Starts the trace collector: it serves `/health` at once, and takes submissions when the database
@@ -87,11 +98,20 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const metrics = createCollectorMetrics(registry)
   const health = createHealth({ log, now })
   const memory = createMemory(config.COLLECTOR_MEMORY_BYTES ?? defaultCapacity())
-  const authorization = createAuthorization({ secrets: secretsOf(config), now: clock.now, log })
-  const reader = openReader(address)
-  const spaceCheckMs = options.spaceCheckMs ?? SPACE_CHECK_MS
-  const shared = { config, address, log, now, clock, registry, metrics, health, memory, reader }
-  const storage = createEventualStorage({ ...shared, redaction, spaceCheckMs })
+  const revocations = createRevocations()
+  const authorization = createAuthorization({
+    secrets: secretsOf(config),
+    requireScopes: config.COLLECTOR_REQUIRE_SCOPES,
+    revocations,
+    now: clock.now,
+    log,
+  })
+  const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
+  const replica = replicaOf(config, { clock, log })
+  const readers = openAnswerReaders(ddlAddress(config), { replica, log })
+  const common = { config, address, log, now, clock, registry, metrics, health, memory }
+  const shared = { ...common, prices, readers, replica, revocations }
+  const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
 
@@ -116,17 +136,24 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await delay(options.drainMs ?? DRAIN_MS)
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
-      await reader.close()
+      await readers.close()
       await metricsServer.stop()
     },
   }
 }
 
+type Intervals = Pick<EventualStorageOptions, 'spaceCheckMs' | 'revocationsMs'>
+
+const intervalsOf = (options: StartOptions): Intervals => ({
+  spaceCheckMs: options.spaceCheckMs ?? SPACE_CHECK_MS,
+  revocationsMs: options.revocationsMs ?? REVOCATIONS_MS,
+})
+
 /** The parts of a collector. */
-interface Parts extends Omit<EventualStorageOptions, 'spaceCheckMs' | 'redaction'> {
+interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redaction'> {
   readonly authorization: Authorization
   readonly registry: Registry
-  readonly reader: Reader
+  readonly readers: AnswerReaders
   readonly storage: EventualStorage
 }
 
@@ -137,6 +164,12 @@ const redactionOf = (config: CollectorConfig): Redaction | undefined =>
     file: config.COLLECTOR_REDACT_FILE,
     hashKey: config.COLLECTOR_REDACT_HASH_KEY,
   })
+
+/** The replica that the variables name; undefined for none. */
+const replicaOf = (
+  { COLLECTOR_READ_DATABASE_URL: url }: CollectorConfig,
+  parts: { clock: Clock; log: Log },
+): Replica | undefined => (url === undefined ? undefined : createReplica(parseAddress(url), parts))
 
 function secretsOf(config: CollectorConfig): string[] {
   const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
@@ -159,6 +192,7 @@ function observeParts(parts: Parts): void {
     },
     databaseUp: () => health.databaseUp(),
     clockSkewSeconds: () => clock.skewMs() / 1000,
+    replica: parts.replica,
     tokensExpiring: (seconds) => authorization.countExpiring(seconds),
   })
 }
@@ -194,7 +228,7 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
     metrics,
     log,
     clock,
-    ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+    withinAckTime: createLimit(options.ackTimeoutMs ?? ACK_TIMEOUT_MS),
     bodyIdleMs: options.bodyIdleMs ?? BODY_IDLE_MS,
     commit: () => storage.current()?.commit,
     maxBodyBytes: largestBody(parts),
@@ -204,12 +238,12 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, clock, health, metrics, memory, reader, registry, storage, grpcPort } = parts
+  const { config, log, metrics, readers, registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
-    healthReport: () => health.report({ bytes: memory.used(), oldest: oldestRow(parts), clock }),
+    healthReport: () => reportOf(parts),
     read: {
-      reader,
+      readers,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
     },
@@ -217,6 +251,8 @@ function serveApp(parts: AppParts): Promise<Service> {
   return serve({
     // The Node adapter hands in the raw request and response.
     fetch: (request, env) => app.fetch(request, env as HttpBindings),
+    // Before hono, whose objects for each request cost as much as all else that is done for it.
+    direct: createTracesListener(parts.deps),
     port: config.PORT,
     host: config.HOST,
     log,
@@ -227,6 +263,9 @@ function serveApp(parts: AppParts): Promise<Service> {
     discardUnreadBodies: true,
   })
 }
+
+const reportOf = (parts: Parts): HealthReport =>
+  parts.health.report({ ...parts, bytes: parts.memory.used(), oldest: oldestRow(parts) })
 
 function largestBody({ config, memory, log }: Parts): number {
   const fitting = Math.floor(memory.capacity * SHARE_FOR_BODIES)

@@ -6,24 +6,16 @@ import type { Log } from '../../shared/log.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
-import {
-  readListQuery,
-  readSpanId,
-  readTraceId,
-  readView,
-  requireNoParameters,
-} from './read-query.ts'
-import type { Reader } from './reader.ts'
+import { addListRoutes, LIST_PATHS } from './lists/list-routes.ts'
+import { readSpanId, readTraceId, readView, requireNoParameters } from './read-query.ts'
 import { readSpanView } from './span-view.ts'
 import { toByteStream } from './byte-stream.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
-import { listTraces } from './trace-list.ts'
 import { summarizeTraces } from './trace-summary.ts'
 
 /** The parts of the read API. */
 export interface ReadDeps extends AdmitDeps {
-  readonly reader: Reader
   readonly log: Log
   /** The time that a caller may take to read one trace. @default 60_000 */
   readonly streamTimeoutMs?: number
@@ -33,22 +25,17 @@ export interface ReadDeps extends AdmitDeps {
 const STREAM_MS = 60_000
 const NO_STORE = { 'cache-control': 'no-store' }
 
-/** Reading traces back, for trace pages and people. Takes the same tokens as submissions. */
+/** Reading traces back, for trace pages and people. */
 export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
-  const { reader } = deps
   const app = new Hono<ReadEnv>()
   app.use(admitRead(deps))
-  app.get('/traces', async (c) => {
-    c.set('view', 'list')
-    const query = readListQuery(parametersOf(c))
-    return c.json(await listTraces(reader, query), 200, NO_STORE)
-  })
+  addListRoutes(app)
   app.get('/traces/:id', async (c) => {
     const traceId = readTraceId(c.req.param('id'))
     const view = readView(parametersOf(c))
     c.set('view', view)
     if (view === 'otlp') return streamTrace(deps, c, traceId)
-    const summaries = await reader.ask((sql) => summarizeTraces(sql, [traceId]))
+    const summaries = await c.var.reader.ask((sql) => summarizeTraces(sql, [traceId]))
     const summary = summaries.get(traceId)
     if (!summary) throw traceNotFound(traceId)
     return c.json(summary, 200, NO_STORE)
@@ -58,7 +45,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const traceId = readTraceId(c.req.param('id'))
     const spanId = readSpanId(c.req.param('span'))
     requireNoParameters(parametersOf(c))
-    const view = await reader.ask((sql) => readSpanView(sql, { traceId, spanId }))
+    const view = await c.var.reader.ask((sql) => readSpanView(sql, { traceId, spanId }))
     return c.json(view, 200, NO_STORE)
   })
   app.all('*', (c) => {
@@ -73,8 +60,8 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
 }
 
 const PLACES =
-  'There is nothing here; there are /api/traces, /api/traces/<trace id> and ' +
-  '/api/traces/<trace id>/spans/<span id>.'
+  `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
+  '/api/traces/<trace id> and /api/traces/<trace id>/spans/<span id>.'
 
 const methodNotAllowed = (): AppError =>
   new AppError('method_not_allowed', 'Only GET is allowed.', { headers: { allow: 'GET' } })
@@ -86,11 +73,11 @@ const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchP
  * not parse.
  */
 async function streamTrace(
-  { reader, log, streamTimeoutMs: timeoutMs = STREAM_MS, documentLimits }: ReadDeps,
+  { log, streamTimeoutMs: timeoutMs = STREAM_MS, documentLimits }: ReadDeps,
   c: Context<ReadEnv>,
   traceId: string,
 ): Promise<Response> {
-  const { parts, isTruncated } = await openTraceDocument(reader, traceId, documentLimits)
+  const { parts, isTruncated } = await openTraceDocument(c.var.reader, traceId, documentLimits)
   const onEnd = (failure?: Error): void => {
     c.var.finish(failure ? 500 : 200)
     if (failure) logFailure(log, failure)

@@ -1,18 +1,33 @@
 import { connectDatabase } from '../../shared/postgres/database.ts'
 import { isDatabaseUnavailable, sqlState } from '../../shared/postgres/failures.ts'
-import type { Database } from '../../shared/postgres/database.ts'
+import type { Database, Queryable } from '../../shared/postgres/database.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
 
-/** Questions to the trace database, on connections of their own: readers never hold up a writer. */
+/** Questions to the trace database on behalf of one organization, or of the platform. */
 export interface Reader {
+  /** Undefined for the platform. */
+  readonly organization: string | undefined
   /**
    * Raises `timeout` for a question that takes too long, and `unavailable` while the database is
    * away.
    */
-  ask<Rows>(question: (sql: Database) => Promise<Rows>): Promise<Rows>
+  ask<Rows>(question: (sql: Queryable) => Promise<Rows>): Promise<Rows>
+}
+
+/** Readers, on connections of their own: they never hold up a writer. */
+export interface Readers {
+  /** One that sees the rows of this organization; undefined for the platform, which sees all. */
+  for(organization: string | undefined): Reader
   close(): Promise<void>
+}
+
+/** The limit of a question, and where to say that roles are not to be had. */
+export interface ReaderOptions {
+  readonly statementMs?: number
+  readonly log: Log
 }
 
 const CONNECTIONS = 3
@@ -23,23 +38,67 @@ const DEADLINE_MS = 8000
 const CANCELED = '57014'
 
 /** Opens connections that can only read. */
-export function openReader(
+export function openReaders(
   address: DatabaseAddress,
-  { statementMs = STATEMENT_MS }: { statementMs?: number } = {},
-): Reader {
+  { statementMs = STATEMENT_MS, log }: ReaderOptions,
+): Readers {
   const limits = { max: CONNECTIONS, statementTimeoutMs: statementMs, connectTimeoutMs: 3000 }
   const sql = connectDatabase(address, { name: 'collector-read', ...limits })
+  const noteRole = createRoleNote(log)
   return {
-    async ask(question) {
-      try {
-        return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, () =>
-          question(sql),
-        )
-      } catch (thrown) {
-        throw toReadError(thrown, statementMs)
-      }
-    },
+    for: (organization) => ({
+      organization,
+      async ask(question) {
+        try {
+          return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, () =>
+            organization === undefined
+              ? question(sql)
+              : askLimited(sql, organization, { question, noteRole }),
+          )
+        } catch (thrown) {
+          throw toReadError(thrown, statementMs)
+        }
+      },
+    }),
     close: () => sql.end({ timeout: 1 }),
+  }
+}
+
+interface Limited<Rows> {
+  readonly question: (sql: Queryable) => Promise<Rows>
+  readonly noteRole: (hasRole: boolean) => void
+}
+
+/**
+ * Asks within a transaction that sees one organization: by row-level security, whatever the
+ * question says, where the collector has the role for it, and in any case by the views.
+ */
+async function askLimited<Rows>(
+  sql: Database,
+  organization: string,
+  { question, noteRole }: Limited<Rows>,
+): Promise<Rows> {
+  const { rows } = await sql.begin('read only', async (tx) => {
+    const [limits] = await tx<{ hasRole: boolean }[]>`
+      select set_config('collector.organization', ${organization}, true),
+        set_config('role', coalesce(reader_role(), current_setting('role')), true),
+        reader_role() is not null as has_role`
+    noteRole(limits?.hasRole === true)
+    return { rows: await question(tx) }
+  })
+  return rows
+}
+
+/** Tells once that the role is missing. */
+function createRoleNote(log: Log): (hasRole: boolean) => void {
+  let isTold = false
+  return (hasRole) => {
+    if (hasRole || isTold) return
+    isTold = true
+    log.warn(
+      'the database has no role "collector_reader" that the collector may take: readers of an ' +
+        'organization are limited by views and conditions alone',
+    )
   }
 }
 

@@ -1,8 +1,10 @@
 import type { Database } from '../../shared/postgres/database.ts'
+import { sqlState } from '../../shared/postgres/failures.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Clock } from '../clock.ts'
 import type { DropGuard } from './drop-guard.ts'
+import { isDistributed } from './distribution.ts'
 import { dayOf, partitionDay, startOfDay, withDropLock } from './partitions.ts'
 import type { Day } from './partitions.ts'
 
@@ -52,10 +54,11 @@ export async function dropExpired(options: RetentionOptions): Promise<Retained |
     const expired = (await listPartitions(session)).filter(({ day }) => day < oldestDay)
     const dropped: string[] = []
     for (const partition of guard(expired)) {
-      await dropPartition(session, partition)
+      if (!(await dropPartition(session, partition, log))) continue
       dropped.push(partition.name)
       log.info({ partition: partition.name }, 'expired partition dropped')
     }
+    await dropTexts(session)
     const heldBack = expired.length - dropped.length
     if (heldBack === 0 && !clock.isSkewed()) await dropLeftovers(session, oldestDay)
     return { dropped, heldBack }
@@ -79,10 +82,11 @@ export async function dropOldest(options: SpaceOptions): Promise<string[] | unde
   return withDropLock(address, async (session) => {
     const dropped: string[] = []
     const sizes = new Map((await partitionSizes(session)).map(({ name, bytes }) => [name, bytes]))
+    const rollUpBytes = await rollUpSize(session)
     let total = sumOf([...sizes.values()])
     for (const partition of await listPartitions(session)) {
-      if (total <= maxBytes || partition.day >= today) break
-      await dropPartition(session, partition)
+      if (storedBytes(total, rollUpBytes) <= maxBytes || partition.day >= today) break
+      if (!(await dropPartition(session, partition, log))) break
       dropped.push(partition.name)
       total -= sizes.get(partition.name) ?? 0
       log.warn(
@@ -90,6 +94,7 @@ export async function dropOldest(options: SpaceOptions): Promise<string[] | unde
         'the storage is full; the oldest day is dropped early',
       )
     }
+    await dropTexts(session)
     return dropped
   })
 }
@@ -108,29 +113,71 @@ interface Partition {
   readonly state: string
 }
 
-async function listPartitions(sql: Database): Promise<Partition[]> {
+async function listPartitions(sql: Database, table = 'spans'): Promise<Partition[]> {
   const rows = await sql<{ name: string; state: string }[]>`
     select c.relname as name,
       case when i.inhrelid is null then 'detached'
         when i.inhdetachpending then 'pending'
         else 'attached' end as state
     from pg_class c
-    left join pg_inherits i on i.inhrelid = c.oid and i.inhparent = 'spans'::regclass
+    left join pg_inherits i on i.inhrelid = c.oid and i.inhparent = ${table}::regclass
     where c.relnamespace = (select relnamespace from pg_class where oid = 'spans'::regclass)
-      and c.relkind = 'r' and c.relname like 'spans\\_%'
+      and c.relkind = 'r' and c.relname like ${`${table}\\_%`}
     order by c.relname`
   return rows.flatMap(({ name, state }) => {
-    const day = partitionDay(name)
+    const day = partitionDay(name, table)
     return day === undefined ? [] : [{ name, state, day }]
   })
 }
 
 /** Detaching concurrently lets spans arrive and readers read all the while. */
-async function dropPartition(sql: Database, { name, state }: Partition): Promise<void> {
+async function detachAndDrop(
+  sql: Database,
+  { name, state }: Partition,
+  table: string,
+): Promise<void> {
   if (state === 'attached')
-    await sql.unsafe(`alter table spans detach partition ${name} concurrently`)
-  if (state === 'pending') await sql.unsafe(`alter table spans detach partition ${name} finalize`)
+    await sql.unsafe(`alter table ${table} detach partition ${name} concurrently`)
+  if (state === 'pending')
+    await sql.unsafe(`alter table ${table} detach partition ${name} finalize`)
   await sql.unsafe(`drop table if exists ${name}`)
+}
+
+/** False when the day is in use and has to be dropped at the next run. */
+async function dropPartition(sql: Database, partition: Partition, log: Log): Promise<boolean> {
+  if (await isDistributed(sql)) return dropDistributed(sql, partition, log)
+  await detachAndDrop(sql, partition, 'spans')
+  return true
+}
+
+/** A lock that was not to be had in time, and a circle of waits over several nodes. */
+const IN_USE = new Set(['55P03', '40P01'])
+
+/**
+ * Citus does not detach concurrently: dropping waits for the readers of all days, and others wait
+ * behind it, so it gives up soon. The settings reach the other nodes.
+ */
+async function dropDistributed(sql: Database, { name }: Partition, log: Log): Promise<boolean> {
+  try {
+    await sql.begin(async (tx) => {
+      await tx`set local citus.propagate_set_commands = 'local'`
+      await tx`set local lock_timeout = '2s'`
+      await tx.unsafe(`drop table if exists ${name}`)
+    })
+    return true
+  } catch (thrown) {
+    if (!IN_USE.has(sqlState(thrown) ?? '')) throw thrown
+    log.warn({ partition: name }, 'the day is being read; it is dropped at the next run')
+    return false
+  }
+}
+
+/** Drops the texts of days whose spans are gone. */
+async function dropTexts(sql: Database): Promise<void> {
+  const kept = new Set((await listPartitions(sql)).map(({ day }) => day))
+  for (const partition of await listPartitions(sql, 'span_texts')) {
+    if (!kept.has(partition.day)) await detachAndDrop(sql, partition, 'span_texts')
+  }
 }
 
 async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
@@ -143,7 +190,24 @@ async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
 /** Bytes of each attached partition with its indexes, for the metrics. */
 export async function partitionSizes(sql: Database): Promise<{ name: string; bytes: number }[]> {
   return sql<{ name: string; bytes: number }[]>`
-    select inhrelid::regclass::text as name, pg_total_relation_size(inhrelid)::float8 as bytes
-    from pg_inherits where inhparent = 'spans'::regclass
-    order by inhrelid::regclass::text limit 1000`
+    select name, bytes::float8 as bytes from day_sizes() order by name limit 1000`
 }
+
+/** Bytes of the roll-ups and their notes. */
+export async function rollUpSize(sql: Database): Promise<number> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select (pg_total_relation_size('traces') + pg_total_relation_size('usage_hourly')
+      + pg_total_relation_size('touched_traces') + pg_total_relation_size('traces_to_extract') + (
+        select coalesce(sum(pg_total_relation_size(inhrelid)), 0)
+        from pg_inherits where inhparent = 'span_texts'::regclass
+      ))::float8 as bytes`
+  return row?.bytes ?? 0
+}
+
+/**
+ * The bytes that count for the limit. Roll-ups of dropped days leave space within their files,
+ * which serves those of the next days: roll-ups count for as much as the days themselves at the
+ * most, or days could be dropped in vain.
+ */
+export const storedBytes = (dayBytes: number, rollUpBytes: number): number =>
+  dayBytes + Math.min(rollUpBytes, dayBytes)

@@ -1,6 +1,11 @@
 import { rowOffset } from '../otlp/row-buffer.ts'
 import type { RowBuffer } from '../otlp/row-buffer.ts'
-import { ROW_SPAN_ID, ROW_TRACE_ID } from '../otlp/span-columns.ts'
+import {
+  ROW_ORGANIZATION,
+  ROW_ORGANIZATION_LENGTH,
+  ROW_SPAN_ID,
+  ROW_TRACE_ID,
+} from '../otlp/span-columns.ts'
 import type { CopyStream } from '../../shared/postgres/copy/copy-connection.ts'
 
 const COPY_HEADER = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
@@ -100,7 +105,8 @@ function compareRows(buffer: RowBuffer, a: number, b: number): number {
   // As signed numbers, which is how the database sorts them.
   const left = bytes.readBigInt64BE(first + ROW_SPAN_ID)
   const right = bytes.readBigInt64BE(second + ROW_SPAN_ID)
-  return left < right ? -1 : Number(left > right)
+  if (left !== right) return left < right ? -1 : 1
+  return organizationBytes(buffer, a).compare(organizationBytes(buffer, b))
 }
 
 /**
@@ -159,11 +165,67 @@ function sizeOf(buffer: RowBuffer, rows: Uint32Array): number {
 export const rowBytes = (buffer: RowBuffer, row: number): Buffer =>
   buffer.bytes.subarray(rowOffset(buffer, row), rowOffset(buffer, row + 1))
 
-/** The trace and span ids of a row, as they lie in it. */
-export function rowIds(buffer: RowBuffer, row: number): { traceId: Buffer; spanId: Buffer } {
+const FIELD_COUNT_BYTES = 2
+const FIELD_LENGTH_BYTES = 4
+
+/** The field at a place in a row; undefined for null. */
+export function rowField(buffer: RowBuffer, row: number, place: number): Buffer | undefined {
+  const { bytes } = buffer
+  let at = rowOffset(buffer, row) + FIELD_COUNT_BYTES
+  for (let before = 0; before < place; before++) {
+    at += FIELD_LENGTH_BYTES + Math.max(bytes.readInt32BE(at), 0)
+  }
+  const size = bytes.readInt32BE(at)
+  const from = at + FIELD_LENGTH_BYTES
+  return size < 0 ? undefined : bytes.subarray(from, from + size)
+}
+
+/** The end of a row's ids and organization, counted from its beginning. */
+const endOfIds = (buffer: RowBuffer, row: number): number =>
+  ROW_ORGANIZATION + buffer.bytes.readInt32BE(rowOffset(buffer, row) + ROW_ORGANIZATION_LENGTH)
+
+const organizationBytes = (buffer: RowBuffer, row: number): Buffer =>
+  rowBytes(buffer, row).subarray(ROW_ORGANIZATION, endOfIds(buffer, row))
+
+/** What identifies a span and whose it is, as it lies in its row. */
+export interface RowIds {
+  readonly traceId: Buffer
+  readonly spanId: Buffer
+  readonly organization: string
+}
+
+/** The ids of a row. */
+export function rowIds(buffer: RowBuffer, row: number): RowIds {
   const bytes = rowBytes(buffer, row)
   return {
     traceId: bytes.subarray(ROW_TRACE_ID, ROW_TRACE_ID + 16),
     spanId: bytes.subarray(ROW_SPAN_ID, ROW_SPAN_ID + 8),
+    organization: organizationBytes(buffer, row).toString(),
   }
+}
+
+const WORD_BYTES = 4
+/** Of the second half of a key; the first one has 32. */
+const KEY_BITS = 21
+
+/**
+ * A hash of the ids and the organization of a row, in the 53 bits that a number holds exactly:
+ * texts of them would be more work for the garbage collector than the request itself.
+ */
+export function rowKey(buffer: RowBuffer, row: number): number {
+  const { bytes } = buffer
+  const start = rowOffset(buffer, row)
+  const end = start + endOfIds(buffer, row)
+  let first = 0
+  let second = 0
+  const mix = (word: number): void => {
+    first = Math.imul(first ^ word, 0x9e3779b1)
+    first ^= first >>> 15
+    second = Math.imul(second + word, 0x85ebca6b)
+    second ^= second >>> 13
+  }
+  let at = start + ROW_TRACE_ID
+  for (; at + WORD_BYTES <= end; at += WORD_BYTES) mix(bytes.readInt32LE(at))
+  for (; at < end; at++) mix(bytes[at] ?? 0)
+  return (first >>> 0) * 2 ** KEY_BITS + (second >>> (32 - KEY_BITS))
 }

@@ -13,6 +13,7 @@ import { signCollectorToken } from '../collector-token.ts'
 import { deadline } from '../deadline.ts'
 import { toError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { nameOrganizations } from './name-organizations.ts'
 import { createNextIds } from './next-ids.ts'
 import type { SpanIds } from './next-ids.ts'
 import { patientExporter } from './patient-exporter.ts'
@@ -99,7 +100,7 @@ function createPipeline(options: SpanSenderOptions) {
   const { log, onSpans = () => {} } = options
   const buffer = createSpanBuffer()
   const exporter = patientExporter({
-    exporter: createExporter(options),
+    exporter: nameOrganizations(createExporter(options)),
     waitMs: RETRY_MS,
     forMs: RETRY_FOR_MS,
     onDone(spans, error) {
@@ -137,6 +138,8 @@ const asStarted = (span: ReadableSpan): ReadableSpan =>
     attributes: { value: { ...span.attributes } },
   })
 
+const WRITES = { scopes: ['traces:write'] } as const
+
 type ExporterConfig = NonNullable<ConstructorParameters<typeof OTLPTraceExporter>[0]>
 
 function createExporter({ service, collectorUrl, secret }: SpanSenderOptions): OTLPTraceExporter {
@@ -144,7 +147,7 @@ function createExporter({ service, collectorUrl, secret }: SpanSenderOptions): O
     url: `${collectorUrl}/v1/traces`,
     // Called for each request, retries included: no token is ever sent after it expired.
     headers: async () => ({
-      authorization: `Bearer ${await signCollectorToken(secret, service)}`,
+      authorization: `Bearer ${await signCollectorToken(secret, service, WRITES)}`,
     }),
     // The enum of this value is in an internal package of the exporter.
     compression: 'gzip' as ExporterConfig['compression'],

@@ -87,7 +87,7 @@ describe('the dashboard and the alerts', () => {
   it('group by labels that those metrics have', () => {
     const labels = ['reason', 'code', 'view', 'partition', 'within', 'kind']
     for (const label of labels) expect(exposition).toContain(`${label}="`)
-    const known = new Set([...labels, 'le', 'instance', 'sqlstate_class'])
+    const known = new Set([...labels, 'le', 'instance', 'sqlstate_class', 'state'])
     const used = queries.flatMap(({ expr }) =>
       [...expr.matchAll(/\b(?:by|without) \(([^)]*)\)/g)].flatMap(([, list = '']) =>
         list.split(/,\s*/),
@@ -116,6 +116,7 @@ describe('the dashboard and the alerts', () => {
         'CollectorClockSkewed',
         'CollectorHoldsBackExpiredDays',
         'CollectorDropsDaysEarly',
+        'CollectorReplicaNotRead',
         'CollectorTokenExpires',
         'CollectorAuthenticationFails',
         'CollectorRefusesRequests',
@@ -167,6 +168,19 @@ describe('the dashboard and the alerts', () => {
           taken.add(`${x},${y}`)
         }
       }
+    }
+  })
+
+  it('ask the roll-ups only for what they have', async () => {
+    const usage: { panels: { targets?: { rawSql: string }[] }[] } = JSON.parse(
+      read('usage-dashboard.json'),
+    )
+    const statements = usage.panels.flatMap(({ targets = [] }) =>
+      targets.map(({ rawSql }) => rawSql),
+    )
+    expect(statements).toHaveLength(8)
+    for (const statement of statements) {
+      await harness.sql.unsafe(statement.replace('$__timeFilter(hour)', 'hour <= now()'))
     }
   })
 

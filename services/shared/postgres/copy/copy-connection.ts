@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { createAuthentication } from './authentication.ts'
 import { createPendingStatements } from './pending-statements.ts'
+import type { Answer } from './pending-statements.ts'
 import {
   copyDataHead,
   copyDone,
@@ -9,6 +10,7 @@ import {
   startupMessage,
   terminateMessage,
 } from './wire-messages.ts'
+import type { Row } from './wire-messages.ts'
 import type { DatabaseAddress } from '../address.ts'
 import { connectionLost } from '../failures.ts'
 import { openDatabaseSocket } from '../socket.ts'
@@ -45,6 +47,8 @@ export interface Session {
    * `details.sqlstate`, and `timeout`.
    */
   query(statement: string): Promise<string>
+  /** Runs a statement. Returns its rows, all in memory. Raises as `query` does. */
+  rows(statement: string): Promise<readonly Row[]>
   /** False once the connection is lost. */
   isOpen(): boolean
 }
@@ -112,7 +116,7 @@ function createConnection(
     pending.rejectAll(error)
   }
 
-  async function send(buffers: Iterable<Buffer>): Promise<string> {
+  async function send(buffers: Iterable<Buffer>): Promise<Answer> {
     if (lost) throw lost
     const settled = pending.add()
     const written = writeAll(socket, buffers)
@@ -124,7 +128,7 @@ function createConnection(
     }
   }
 
-  function run(buffers: Iterable<Buffer>): Promise<string> {
+  function run(buffers: Iterable<Buffer>): Promise<Answer> {
     const timeoutMs = login.statementTimeoutMs + TIMEOUT_GRACE_MS
     const statement = deadline({ name: 'PostgreSQL', timeoutMs }, () => send(buffers))
     statement.catch((error: unknown) => {
@@ -146,8 +150,9 @@ function createConnection(
   socket.on('close', () => fail(connectionLost('the server closed the connection')))
   return {
     ready: send([startupMessage(parametersOf(login))]),
-    query: (statement) => run([queryMessage(statement)]),
-    copy: async (statement, stream) => copiedRows(await run(copyMessages(statement, stream))),
+    query: async (statement) => (await run([queryMessage(statement)])).tag,
+    rows: async (statement) => (await run([queryMessage(statement)])).rows,
+    copy: async (statement, stream) => copiedRows((await run(copyMessages(statement, stream))).tag),
     isOpen: () => lost === undefined,
     close() {
       if (lost) return

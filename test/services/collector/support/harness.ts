@@ -7,7 +7,10 @@ import { connectDatabase } from '../../../../services/shared/postgres/database.t
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { createLog } from '../../../../services/shared/log.ts'
+import { citusUrl, createCitusDatabase } from '../../../support/citus.ts'
 import { createDatabase } from '../../../support/postgres.ts'
+import type { TestDatabase } from '../../../support/postgres.ts'
+import { until } from '../../../support/until.ts'
 
 export const SECRET = 'a-collector-secret-of-more-than-32-characters'
 export const PROTOBUF = 'application/x-protobuf'
@@ -31,6 +34,10 @@ export interface Harness {
   post(body: Buffer | string, headers?: Record<string, string>): Promise<Response>
   /** The sum of a metric over the labels that are not given. */
   metric(name: string, labels?: Record<string, string>): Promise<number>
+  /** Resolves when the roll-ups have all that was committed before. */
+  rolledUp(): Promise<void>
+  /** Resolves when the texts of all that was rolled up before can be found. */
+  extracted(): Promise<void>
   /** Starts another collector on the same database. */
   another(env?: Record<string, string>, options?: StartOptions): Promise<Collector>
   stop(): Promise<void>
@@ -45,16 +52,22 @@ export const environment = (databaseUrl: string): Record<string, string> => ({
   COLLECTOR_JWT_SECRET: SECRET,
 })
 
+const distribution = citusUrl === undefined ? {} : { COLLECTOR_DISTRIBUTE: 'true' }
+
+/** An empty database; on all nodes of Citus when there is one to test with. */
+export const createTraceDatabase = (): Promise<TestDatabase> =>
+  citusUrl === undefined ? createDatabase('empty') : createCitusDatabase(citusUrl)
+
 /** A running collector on a database of its own. */
 export async function createHarness(
   env: Record<string, string> = {},
   options: StartOptions = {},
 ): Promise<Harness> {
-  const database = await createDatabase('empty')
+  const database = await createTraceDatabase()
   const started: Collector[] = []
   const another = async (more = env, moreOptions = options): Promise<Collector> => {
     const collector = await start(
-      { ...environment(database.url), ...more },
+      { ...environment(database.url), ...distribution, ...more },
       { log: silent, drainMs: 0, ...moreOptions },
     )
     started.push(collector)
@@ -69,6 +82,13 @@ export async function createHarness(
     databaseUrl: database.url,
     post: (body, headers) => postTo(collector.url, body, headers),
     metric: (name, labels) => readMetric(collector.metricsUrl, name, labels),
+    rolledUp: () =>
+      until(async () => {
+        const rows = await sql`
+          select from touched_traces union all select from days_to_roll_up where due_at <= now()`
+        return rows.length === 0
+      }),
+    extracted: () => until(async () => (await sql`select from traces_to_extract`).length === 0),
     another,
     async stop() {
       await Promise.all(started.map((one) => one.stop()))
