@@ -16,8 +16,8 @@ const counts: usize = memory.data(MAX_JSON_MESSAGES, 16)
 let count: u32 = 0
 
 /**
- * Adds a field of `message`, whose name was written last, with quotes and a colon, behind those with
- * smaller tags. The detail is the message that it holds, or the bytes of an id.
+ * Adds a field of `message`, whose name was written last, with quotes and a colon, behind those
+ * with smaller tags. The detail is the message that it holds, or the bytes of an id.
  */
 export function addField(message: u32, written: usize, tag: u32, form: u32, detail: u32): void {
   const size = written - 3

@@ -98,7 +98,7 @@ function writeBytes(to: usize, field: u32): usize {
   return endMessage(writeDecoded(textFrom, textEnd, to), start, lengthBytes)
 }
 
-/** Hexadecimal in either case, or base64. What is neither becomes an id of one byte, a wrong one. */
+/** Hexadecimal in either case, or base64. What is neither becomes an id of one byte. */
 function writeId(to: usize, field: u32): usize {
   if (!isText(field) || textEnd == textFrom) return to
   const size = <usize>detailOf(field)

@@ -56,7 +56,7 @@ export function readString(): void {
   invalidJson()
 }
 
-/** Steps over the text of `size` bytes, at most 32, at `other`. Returns false when it is not here. */
+/** Steps over the text of `size` bytes, at most 32, at `other`; returns false when it differs. */
 export function skipText(other: usize, size: usize): bool {
   if (bytesLeft() < size || !isSameBlock(at, other, size)) return false
   if (size > BLOCK && !isSameBlock(at + BLOCK, other + BLOCK, size - BLOCK)) return false
