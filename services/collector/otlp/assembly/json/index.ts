@@ -17,8 +17,8 @@ const BODY: u32 = 0
 
 /**
  * Turns the ExportTraceServiceRequest in OTLP's JSON encoding in [from, end) into the same message
- * in protobuf, which begins at `to`; returns its bytes. What is not JSON, and a value that its field
- * cannot have, is raised by the host.
+ * in protobuf, which begins at `to`; returns its bytes. What is not JSON, and a value that its
+ * field cannot have, is raised by the host.
  */
 export function rewrite(from: usize, end: usize, to: usize, isUtf8: bool): usize {
   readBetween(from, end)
