@@ -1,16 +1,21 @@
 /**
  * `npm run assemble [-- DIRECTORY]`: writes what the collector's transcoder generates from its
- * tables, `assembly/constants.ts`, and what it compiles to, `wasm.ts`, to `services/collector/otlp`
- * or to another directory.
+ * tables, `assembly/constants.ts`, and what it and the rewriter of JSON compile to, `wasm.ts` and
+ * `json-wasm.ts`, to `services/collector/otlp` or to another directory.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { RESERVED_BYTES } from '../services/collector/memory.ts'
+import { RESERVED_BYTES, RESERVED_FOR_ROWS } from '../services/collector/memory.ts'
+import {
+  JSON_FORMS,
+  JSON_MESSAGES,
+  KNOWN_MESSAGES,
+} from '../services/collector/otlp/json-fields.ts'
 import * as limits from '../services/collector/otlp/limits.ts'
-import { MALFORMATIONS, REFUSALS } from '../services/collector/otlp/problems.ts'
+import { JSON_PROBLEMS, MALFORMATIONS, REFUSALS } from '../services/collector/otlp/problems.ts'
 import { REQUEST_TAGS, WIRE_TYPES } from '../services/collector/otlp/tags.ts'
 
 type Constant = readonly [name: string, value: number]
@@ -38,6 +43,18 @@ const malformationConstants = Object.keys(MALFORMATIONS).map((name, index): Cons
   name.toUpperCase(),
   index,
 ])
+const jsonProblemConstants = Object.keys(JSON_PROBLEMS).map((name, index): Constant => [
+  name.toUpperCase(),
+  index + 1,
+])
+const formConstants = JSON_FORMS.map((name, index): Constant => [
+  `FORM_${name.toUpperCase()}`,
+  index + 1,
+])
+const messageConstants = KNOWN_MESSAGES.map((name): Constant => [
+  `MESSAGE${upper(`_${name}`)}`,
+  Object.keys(JSON_MESSAGES).indexOf(name),
+])
 
 function lines(title: string, constants: readonly Constant[]): string {
   const declarations = constants.map(([name, value]) => {
@@ -53,10 +70,13 @@ const constants =
   lines('tags.ts: fields by message.', tagConstants) +
   lines('limits.ts.', Object.entries(limits)) +
   lines('problems.ts: why a span is refused; 0 when it is not.', refusalConstants) +
-  lines('problems.ts: why a body is refused.', malformationConstants)
+  lines('problems.ts: why a body is refused.', malformationConstants) +
+  lines('problems.ts: why a value in JSON is; 0 when it is not.', jsonProblemConstants) +
+  lines('json-fields.ts: how fields are in JSON.', formConstants) +
+  lines('json-fields.ts: the messages.', messageConstants)
 
-/** The module as base64. */
-function compile(): string {
+/** The module of an entry, whose own memory is between two places of the block, as base64. */
+function compile(entry: string, [from, end]: readonly [number, number]): string {
   const directory = mkdtempSync(join(tmpdir(), 'assembly-'))
   const outFile = join(directory, 'module.wasm')
   try {
@@ -65,10 +85,12 @@ function compile(): string {
     const memory = [
       '--importMemory',
       '--zeroFilledMemory',
+      '--memoryBase',
+      String(from),
       '--lowMemoryLimit',
-      String(RESERVED_BYTES),
+      String(end),
     ]
-    const source = join(otlp, 'assembly/index.ts')
+    const source = join(otlp, 'assembly', entry)
     execFileSync(process.execPath, [asc, source, ...options, ...memory, '--outFile', outFile], {
       stdio: 'inherit',
     })
@@ -81,4 +103,9 @@ function compile(): string {
 const [target = otlp] = process.argv.slice(2)
 mkdirSync(join(target, 'assembly'), { recursive: true })
 writeFileSync(join(target, 'assembly/constants.ts'), constants)
-writeFileSync(join(target, 'wasm.ts'), `/** ${NOTE} */\nexport const WASM =\n  '${compile()}'\n`)
+const module = (name: string, base64: string): string =>
+  `/** ${NOTE} */\nexport const ${name} =\n  '${base64}'\n`
+const wasm = compile('index.ts', [0, RESERVED_FOR_ROWS])
+const jsonWasm = compile('json/index.ts', [RESERVED_FOR_ROWS, RESERVED_BYTES])
+writeFileSync(join(target, 'wasm.ts'), module('WASM', wasm))
+writeFileSync(join(target, 'json-wasm.ts'), module('JSON_WASM', jsonWasm))

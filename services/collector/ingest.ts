@@ -10,7 +10,7 @@ import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { exportResponse } from './otlp/answer.ts'
 import type { Encoding } from './otlp/answer.ts'
-import { jsonRequestToProtobuf } from './otlp/json-request.ts'
+import type { RewriteJson } from './otlp/json-request.ts'
 import { MAX_ATTRIBUTES, MAX_ITEMS, MAX_STRING_BYTES } from './otlp/limits.ts'
 import type { Transcript } from './otlp/transcode.ts'
 import {
@@ -32,6 +32,7 @@ export interface IngestDeps {
   readonly authorize: Authorize
   readonly admit: Admit
   readonly inflate: Inflate
+  readonly rewriteJson: RewriteJson
   readonly memory: Memory
   readonly health: Health
   readonly metrics: CollectorMetrics
@@ -39,7 +40,7 @@ export interface IngestDeps {
   readonly clock: Clock
   /** Absent until the database is ready. */
   readonly commit: () => GroupCommit | undefined
-  readonly maxBodyBytes: Readonly<Record<Encoding, number>>
+  readonly maxBodyBytes: number
   /** Submissions not committed by then are answered 503, while their rows stay queued. */
   readonly withinAckTime: WithinLimit
   /** A body of which nothing comes for so long is given up. */
@@ -115,9 +116,8 @@ function refuseToken({ metrics }: IngestDeps, failure: AuthFailure): Error {
 }
 
 /** Holds the memory that a body needs. Raises when it is too large, or does not fit. */
-function admit({ admit: tryAdmit, maxBodyBytes }: IngestDeps, content: Content): Ticket {
+function admit({ admit: tryAdmit, maxBodyBytes: maxBytes }: IngestDeps, content: Content): Ticket {
   const { encoding, coding, length = FIRST_BYTES } = content
-  const maxBytes = maxBodyBytes[encoding]
   if (length > maxBytes) throw tooLarge(maxBytes)
   const workspace = workspaceOf({ length, encoding, coding, maxBytes })
   const ticket = tryAdmit({ body: length, workspace })
@@ -165,9 +165,7 @@ async function submit(deps: IngestDeps, intake: Intake): Promise<Submission> {
     const submission = lend(memory, await receive(deps, intake), (body) =>
       content.encoding === 'protobuf'
         ? enqueue(deps, intake, body)
-        : lend(memory, jsonRequestToProtobuf(body, memory), (bytes) =>
-            enqueue(deps, intake, bytes),
-          ),
+        : lend(memory, deps.rewriteJson(body), (bytes) => enqueue(deps, intake, bytes)),
     )
     count(metrics, submission.transcript)
     return submission
@@ -187,8 +185,8 @@ async function receive(
   { memory, inflate, maxBodyBytes, bodyIdleMs }: IngestDeps,
   { delivery, content, ticket }: Intake,
 ): Promise<Buffer> {
-  const { encoding, coding } = content
-  const limits = { maxBytes: maxBodyBytes[encoding], memory }
+  const { coding } = content
+  const limits = { maxBytes: maxBodyBytes, memory }
   const read = delivery.read(ticket.body, { ...limits, idleMs: bodyIdleMs })
   const raw = read instanceof Promise ? await read : read
   if (!coding) return raw

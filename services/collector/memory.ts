@@ -9,7 +9,7 @@ import type { SharedBlock } from './web-assembly.ts'
  */
 export interface Memory extends Allocator {
   readonly capacity: number
-  /** All of it. The first `RESERVED_BYTES` belong to the WebAssembly module that works in it. */
+  /** All of it. The first `RESERVED_BYTES` belong to the WebAssembly modules that work in it. */
   readonly block: SharedBlock
   /** Bytes handed out. */
   used(): number
@@ -84,8 +84,10 @@ const ALIGNMENT = 64
 
 const aligned = (size: number): number => Math.ceil(size / ALIGNMENT) * ALIGNMENT
 
-/** Bytes at the beginning of the block that are never handed out. */
-export const RESERVED_BYTES = 131_008
+/** Bytes at the beginning of the block that belong to the transcoder. */
+export const RESERVED_FOR_ROWS = 131_008
+/** Bytes there that are never handed out: behind the transcoder's are those of the rewriter. */
+export const RESERVED_BYTES = RESERVED_FOR_ROWS + 20_480
 /** Bytes behind the last buffer: texts are read in blocks, also beyond their ends. */
 const SPARE_BYTES = 64
 

@@ -30,7 +30,7 @@ import { createInflate } from './inflate.ts'
 import type { IngestDeps } from './ingest.ts'
 import { createMemory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
-import type { Encoding } from './otlp/answer.ts'
+import { createJsonRewriter } from './otlp/json-request.ts'
 import { loadPrices } from './prices/load-prices.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
 import { openAnswerReaders } from './read/answer-readers.ts'
@@ -222,6 +222,7 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
     authorize: authorization.authorize,
     admit: createAdmission(memory),
     inflate: createInflate(),
+    rewriteJson: createJsonRewriter(memory),
     memory,
     health,
     metrics,
@@ -230,7 +231,7 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
     withinAckTime: createLimit(options.ackTimeoutMs ?? ACK_TIMEOUT_MS),
     bodyIdleMs: options.bodyIdleMs ?? BODY_IDLE_MS,
     commit: () => storage.current()?.commit,
-    maxBodyBytes: { protobuf: largestBody(parts, 'protobuf'), json: largestBody(parts, 'json') },
+    maxBodyBytes: largestBody(parts),
   }
 }
 
@@ -266,13 +267,10 @@ function serveApp(parts: AppParts): Promise<Service> {
 const reportOf = (parts: Parts): HealthReport =>
   parts.health.report({ ...parts, bytes: parts.memory.used(), oldest: oldestRow(parts) })
 
-/** Of the memory; the objects of a JSON body, which lie elsewhere, need several times its size. */
-const LARGEST_BODY = { protobuf: SHARE_FOR_BODIES, json: 0.1 }
-
-function largestBody({ config, memory, log }: Parts, encoding: Encoding): number {
-  const fitting = Math.floor(memory.capacity * LARGEST_BODY[encoding])
+function largestBody({ config, memory, log }: Parts): number {
+  const fitting = Math.floor(memory.capacity * SHARE_FOR_BODIES)
   if (fitting >= config.COLLECTOR_MAX_BODY_BYTES) return config.COLLECTOR_MAX_BODY_BYTES
-  log.info({ encoding, max_body_bytes: fitting }, 'the memory limit lowers the largest body')
+  log.info({ max_body_bytes: fitting }, 'the memory limit lowers the largest body')
   return fitting
 }
 

@@ -10,6 +10,7 @@ test/bench/README.md has the method.
   collector DIR    against the collector of another checkout and one connection of psql, in
                    turns; names of loads behind it choose some: llm, light, one-span,
                    few-spans, retries-0, retries-5, retries-20
+  encodings        JSON against protobuf, from bodies to rows
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -28,6 +29,7 @@ async function benchCollector(other?: string, ...loads: string[]): Promise<void>
 const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | void>> = {
   collector: benchCollector,
   'roll-ups': async () => (await import('./roll-ups/run.ts')).run(),
+  encodings: async () => (await import('./collector/encodings.ts')).compareEncodings(),
   'automation-api': benchAutomationApi,
 }
 

@@ -1,10 +1,5 @@
 import { GRPC_CODES } from './grpc-codes.ts'
-import {
-  bytesField,
-  explicitVarintField,
-  messageField,
-  protobufMessage,
-} from './protobuf-writer.ts'
+import { bytesField, varintField, messageField, protobufMessage } from './protobuf-writer.ts'
 import type { ProtobufWriter } from './protobuf-writer.ts'
 import { ANSWER_TAGS as TAGS } from './tags.ts'
 
@@ -34,7 +29,7 @@ export function exportResponse(
   return protobufMessage((to) =>
     messageField(to, TAGS.response.partialSuccess, () => {
       bytesField(to, TAGS.partialSuccess.errorMessage, text)
-      explicitVarintField(to, TAGS.partialSuccess.rejectedSpans, refused)
+      varintField(to, TAGS.partialSuccess.rejectedSpans, refused)
     }),
   )
 }
@@ -76,7 +71,7 @@ function protobufStatus({ code, message, retryAfterSeconds }: Status): Buffer {
       messageField(to, details, () => retryInfo(to, retryAfterSeconds))
     }
     bytesField(to, TAGS.status.message, message)
-    explicitVarintField(to, TAGS.status.code, code)
+    varintField(to, TAGS.status.code, code)
   })
 }
 
@@ -95,7 +90,7 @@ function badRequest(to: ProtobufWriter, message: string): void {
 function retryInfo(to: ProtobufWriter, seconds: number): void {
   messageField(to, TAGS.any.value, () =>
     messageField(to, TAGS.retryInfo.retryDelay, () =>
-      explicitVarintField(to, TAGS.duration.seconds, seconds),
+      varintField(to, TAGS.duration.seconds, seconds),
     ),
   )
   bytesField(to, TAGS.any.typeUrl, RETRY_INFO_TYPE)

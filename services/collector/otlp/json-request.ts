@@ -1,161 +1,113 @@
-import { toError } from '../../shared/errors.ts'
-import { HEAP } from '../memory.ts'
-import { asObject, optionalText, parseJson, uint32, uint64, wrong } from './json-input.ts'
-import type { JsonObject } from './json-input.ts'
-import { SPAN_ID_BYTES, TRACE_ID_BYTES } from './limits.ts'
-import { attributeFields, objectFields } from './json-attributes.ts'
-import {
-  bytesField,
-  fixed32Field,
-  fixed64Field,
-  messageField,
-  protobufMessage,
-  varintField,
-} from './protobuf-writer.ts'
-import type { ProtobufWriter } from './protobuf-writer.ts'
-import { REQUEST_TAGS as TAGS } from './tags.ts'
+import { isUtf8 } from 'node:buffer'
+import { AppError } from '../../shared/errors.ts'
+import { enlarge } from '../memory.ts'
+import type { Memory } from '../memory.ts'
+import { instantiate } from '../web-assembly.ts'
+import { addJsonFields } from './json-fields.ts'
+import type { FieldTable } from './json-fields.ts'
+import { JSON_WASM } from './json-wasm.ts'
+import { JSON_PROBLEMS } from './problems.ts'
+import { createTextWriter } from './table-texts.ts'
+
+/** What `assembly/json` is compiled to; places are counted from the beginning of the block. */
+interface JsonModule extends FieldTable {
+  /** The room for the names of the fields. */
+  readonly tableTexts: { readonly value: number }
+  /** Sets the place of the protobuf. */
+  writeWithin(from: number, end: number): void
+  /** Turns the JSON in [from, end) into protobuf at `to`; returns how many bytes that has. */
+  rewrite(from: number, end: number, ...[to, isUtf8]: [number, number]): number
+}
+
+/** Writes a body in OTLP's JSON encoding as the same message in protobuf. */
+export type RewriteJson = (body: Buffer) => Buffer
 
 /**
- * An ExportTraceServiceRequest in OTLP's JSON encoding as the same message in protobuf: one
- * transcoder serves both. Names are lowerCamelCase, ids hexadecimal, enums numbers, unknown names
- * ignored (OTLP 1.11, "JSON Protobuf Encoding"). Raises `invalid_request` for a body that is not
- * JSON or has a value of the wrong kind, `unavailable` when `memory` does not reach. An id or an
- * enum that cannot be read is written as one that the transcoder refuses: that span is lost, not
- * the request.
+ * Turns an ExportTraceServiceRequest in OTLP's JSON encoding into the same message in protobuf: one
+ * transcoder serves both. Both lie in the memory, and whoever called gives the protobuf back.
+ * Raises `invalid_request` for a body that is not JSON or has a value of the wrong kind,
+ * `unavailable` when the memory does not reach. An id or an enum that cannot be read is written as
+ * one that the transcoder refuses: that span is lost, not the request.
  */
-export function jsonRequestToProtobuf(body: Buffer, memory = HEAP): Buffer {
-  const root = asObject(parseJson(body), 'the body')
-  try {
-    const list: List = ['resourceSpans', TAGS.request.resourceSpans, resourceSpans]
-    const write = (to: ProtobufWriter) => messages(to, root, list)
-    return protobufMessage(write, { size: body.length, memory })
-  } catch (thrown) {
-    // A string of a megabyte in place of an object, or a message larger than a Buffer can be.
-    if (toError(thrown) instanceof RangeError) throw wrong('the body', 'is too large')
-    throw thrown
+export function createJsonRewriter(memory: Memory): RewriteJson {
+  const { block } = memory
+  const bytes = Buffer.from(block.buffer)
+  let target: Buffer = NOTHING
+  const host = {
+    ...createTextHost(bytes),
+    enlarge(used: number, size: number): void {
+      target = enlarge(memory, target, { used, size: Math.max(used + size, used * 2) })
+      writeWithin(target)
+    },
+    wrongValue(problem: number): never {
+      throw wrong(names[problem & FIELD_BITS] ?? '', PROBLEMS[(problem >> 8) - 1] ?? '')
+    },
+  }
+  // The compiler of AssemblyScript checks the module's side, and any test of JSON this.
+  const module = instantiate(Buffer.from(JSON_WASM, 'base64'), block, host) as JsonModule
+  const fields = addJsonFields(module, createTextWriter(bytes, module.tableTexts.value))
+  const names = ['the body', ...fields]
+  const writeWithin = ({ byteOffset, length }: Buffer): void =>
+    module.writeWithin(byteOffset, byteOffset + length)
+
+  return (body) => {
+    const { buffer, byteOffset: from, length } = body
+    const isForeign = length > 0 && buffer !== block.buffer
+    if (isForeign) throw new Error('The body must lie in the memory of the rewriter.')
+    target = enlarge(memory, NOTHING, { used: 0, size: length })
+    try {
+      writeWithin(target)
+      const size = module.rewrite(from, from + length, target.byteOffset, isUtf8(body) ? 1 : 0)
+      return memory.trim(target, size)
+    } catch (error) {
+      memory.give(target)
+      throw error
+    } finally {
+      target = NOTHING
+    }
   }
 }
 
-/** A name in JSON and a tag in protobuf. */
-type Field = readonly [name: string, tag: number]
-type List = readonly [...Field, write: (to: ProtobufWriter, item: JsonObject) => void]
+const NOTHING = Buffer.alloc(0)
+/** A problem is the number of its field, and that of its reason before it. */
+const FIELD_BITS = 0xff
+const PROBLEMS = Object.values(JSON_PROBLEMS)
 
-function messages(to: ProtobufWriter, item: JsonObject, [name, tag, write]: List): void {
-  objectFields(to, tag, { list: item[name], name, write: (child) => write(to, child) })
+/** The error for a value of the wrong kind; names the field, never the value. */
+function wrong(name: string, problem: string): AppError {
+  return new AppError(
+    'invalid_request',
+    `The body is not a valid OTLP request: ${name} ${problem}.`,
+  )
 }
 
-// Fields are given in reverse order, as `ProtobufWriter` wants them.
+const DOUBLE = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i
+const BASE64 = /^[\w+/-]+={0,2}$/
 
-function resourceSpans(to: ProtobufWriter, item: JsonObject): void {
-  const tags = TAGS.resourceSpans
-  text(to, item, ['schemaUrl', tags.schemaUrl])
-  messages(to, item, ['scopeSpans', tags.scopeSpans, scopeSpans])
-  messageField(to, tags.resource, () => resource(to, asObject(item['resource'] ?? {}, 'resource')))
-}
-
-function resource(to: ProtobufWriter, item: JsonObject): void {
-  const tags = TAGS.resource
-  count(to, item, ['droppedAttributesCount', tags.droppedAttributesCount])
-  attributeFields(to, tags.attributes, item)
-}
-
-function scopeSpans(to: ProtobufWriter, item: JsonObject): void {
-  const tags = TAGS.scopeSpans
-  text(to, item, ['schemaUrl', tags.schemaUrl])
-  messages(to, item, ['spans', tags.spans, span])
-  messageField(to, tags.scope, () => scope(to, asObject(item['scope'] ?? {}, 'scope')))
-}
-
-function scope(to: ProtobufWriter, item: JsonObject): void {
-  const tags = TAGS.scope
-  count(to, item, ['droppedAttributesCount', tags.droppedAttributesCount])
-  attributeFields(to, tags.attributes, item)
-  text(to, item, ['version', tags.version])
-  text(to, item, ['name', tags.name])
-}
-
-function span(to: ProtobufWriter, item: JsonObject): void {
-  const tags = TAGS.span
-  fixed32Field(to, tags.flags, uint32(item['flags'], 'flags'))
-  messageField(to, tags.status, () => status(to, asObject(item['status'] ?? {}, 'status')))
-  count(to, item, ['droppedLinksCount', tags.droppedLinksCount])
-  messages(to, item, ['links', tags.links, link])
-  count(to, item, ['droppedEventsCount', tags.droppedEventsCount])
-  messages(to, item, ['events', tags.events, event])
-  count(to, item, ['droppedAttributesCount', tags.droppedAttributesCount])
-  attributeFields(to, tags.attributes, item)
-  time(to, item, ['endTimeUnixNano', tags.endTimeUnixNano])
-  time(to, item, ['startTimeUnixNano', tags.startTimeUnixNano])
-  varintField(to, tags.kind, enumeration(item['kind']))
-  text(to, item, ['name', tags.name])
-  id(to, item, ['parentSpanId', tags.parentSpanId])
-  text(to, item, ['traceState', tags.traceState])
-  id(to, item, ['spanId', tags.spanId])
-  id(to, item, ['traceId', tags.traceId])
-}
-
-function event(to: ProtobufWriter, item: JsonObject): void {
-  const tags = TAGS.event
-  count(to, item, ['droppedAttributesCount', tags.droppedAttributesCount])
-  attributeFields(to, tags.attributes, item)
-  text(to, item, ['name', tags.name])
-  time(to, item, ['timeUnixNano', tags.timeUnixNano])
-}
-
-function link(to: ProtobufWriter, item: JsonObject): void {
-  const tags = TAGS.link
-  fixed32Field(to, tags.flags, uint32(item['flags'], 'flags'))
-  count(to, item, ['droppedAttributesCount', tags.droppedAttributesCount])
-  attributeFields(to, tags.attributes, item)
-  text(to, item, ['traceState', tags.traceState])
-  id(to, item, ['spanId', tags.spanId])
-  id(to, item, ['traceId', tags.traceId])
-}
-
-function status(to: ProtobufWriter, item: JsonObject): void {
-  varintField(to, TAGS.status.code, enumeration(item['code']))
-  text(to, item, ['message', TAGS.status.message])
-}
-
-function text(to: ProtobufWriter, item: JsonObject, [name, tag]: Field): void {
-  const value = optionalText(item[name], name)
-  if (value !== '') bytesField(to, tag, value)
-}
-
-const count = (to: ProtobufWriter, item: JsonObject, [name, tag]: Field): void =>
-  varintField(to, tag, uint32(item[name], name))
-
-const time = (to: ProtobufWriter, item: JsonObject, [name, tag]: Field): void =>
-  fixed64Field(to, tag, uint64(item[name], name))
-
-const ID_BYTES: Readonly<Record<string, number>> = {
-  traceId: TRACE_ID_BYTES,
-  spanId: SPAN_ID_BYTES,
-  parentSpanId: SPAN_ID_BYTES,
-}
-
-/**
- * Hexadecimal in either case; the base64 of plain protobuf JSON, which some senders use, is
- * accepted too.
- */
-function id(to: ProtobufWriter, item: JsonObject, [name, tag]: Field): void {
-  const value = optionalText(item[name], name)
-  const size = ID_BYTES[name] ?? 0
-  if (value === '') return
-  if (value.length === size * 2 && /^[0-9a-f]+$/i.test(value)) {
-    return bytesField(to, tag, Buffer.from(value, 'hex'))
+/** Functions for what is rare. */
+function createTextHost(bytes: Buffer) {
+  /** The string whose content is in [from, end). */
+  const stringAt = (from: number, end: number): string =>
+    JSON.parse(`"${bytes.toString('utf8', from, end)}"`) as string
+  return {
+    invalidJson(): never {
+      throw new AppError('invalid_request', 'The body is not valid JSON.')
+    },
+    repair: (from: number, end: number) =>
+      from + bytes.write(bytes.toString('utf8', from, end), from),
+    parseNumber: (from: number, end: number) => Number(bytes.toString('latin1', from, end)),
+    parseDouble(from: number, end: number): number {
+      const text = bytes.toString('latin1', from, end)
+      return /^-?Infinity$/.test(text) || DOUBLE.test(text) ? Number(text) : Number.NaN
+    },
+    writeDecoded: (from: number, end: number, to: number) =>
+      to + bytes.write(stringAt(from, end), to, 'base64'),
+    writeDecodedId(from: number, end: number, ...[to, size]: [number, number]): number {
+      const text = stringAt(from, end)
+      const id = Buffer.from(text, 'base64')
+      if (id.length !== size || !BASE64.test(text)) return 0
+      bytes.set(id, to)
+      return 1
+    },
   }
-  const decoded = Buffer.from(value, 'base64')
-  const isBase64 = decoded.length === size && /^[\w+/-]+={0,2}$/.test(value)
-  bytesField(to, tag, isBase64 ? decoded : UNREADABLE)
-}
-
-/** One byte is no valid length of an id. */
-const UNREADABLE = Buffer.from([0])
-/** No valid kind or status code. */
-const NOT_AN_ENUM = 0x7fffffff
-
-function enumeration(value: unknown): number | bigint {
-  if (value === undefined || value === null) return 0
-  return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : NOT_AN_ENUM
 }

@@ -59,3 +59,6 @@ export const MATCHER_CARD = 1
 export const MATCHER_IBAN = 2
 export const MATCHER_EMAIL = 3
 export const MATCHER_PRIVATE_KEY = 4
+/** Fields of all messages in JSON, and these messages. */
+export const MAX_JSON_FIELDS = 96
+export const MAX_JSON_MESSAGES = 16

@@ -27,3 +27,15 @@ export const MALFORMATIONS = {
   wire_type_6: 'wire type 6 is not in use',
   wire_type_7: 'wire type 7 is not in use',
 } as const
+
+/** Reasons to refuse a whole body in JSON: a field cannot have the value that is given. */
+export const JSON_PROBLEMS = {
+  json_not_an_object: 'must be an object',
+  json_not_an_array: 'must be an array',
+  json_not_a_string: 'must be a string',
+  json_not_a_boolean: 'must be true or false',
+  json_not_a_number: 'must be a number',
+  json_not_whole: 'must be a whole number',
+  json_not_64_bits: 'does not fit 64 bits',
+  json_not_32_bits: 'does not fit 32 bits',
+} as const

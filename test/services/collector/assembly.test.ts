@@ -16,7 +16,7 @@ describe('what `npm run assemble` writes', () => {
   }, 120_000)
   afterAll(() => rmSync(directory, { recursive: true }))
 
-  it.each(['assembly/constants.ts', 'wasm.ts'])('is committed as %s', (file) => {
+  it.each(['assembly/constants.ts', 'wasm.ts', 'json-wasm.ts'])('is committed as %s', (file) => {
     const [built, found] = [directory, committed].map((folder) =>
       readFileSync(join(folder, file), 'utf8'),
     )

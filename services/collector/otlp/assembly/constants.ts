@@ -71,6 +71,8 @@ export const MAX_DEPTH: u32 = 32
 export const MAX_DOCUMENT_BYTES: u32 = 65536
 export const MAX_INT2: u32 = 32767
 export const MAX_ITEMS: u32 = 1024
+export const MAX_JSON_FIELDS: u32 = 96
+export const MAX_JSON_MESSAGES: u32 = 16
 export const MAX_KIND_NAMES: u32 = 63
 export const MAX_KIND_SCOPES: u32 = 31
 export const MAX_KIND_WORDS: u32 = 127
@@ -111,3 +113,37 @@ export const WIRE_TYPE_3: u32 = 5
 export const WIRE_TYPE_4: u32 = 6
 export const WIRE_TYPE_6: u32 = 7
 export const WIRE_TYPE_7: u32 = 8
+
+// problems.ts: why a value in JSON is; 0 when it is not.
+export const JSON_NOT_AN_OBJECT: u32 = 1
+export const JSON_NOT_AN_ARRAY: u32 = 2
+export const JSON_NOT_A_STRING: u32 = 3
+export const JSON_NOT_A_BOOLEAN: u32 = 4
+export const JSON_NOT_A_NUMBER: u32 = 5
+export const JSON_NOT_WHOLE: u32 = 6
+export const JSON_NOT_64_BITS: u32 = 7
+export const JSON_NOT_32_BITS: u32 = 8
+
+// json-fields.ts: how fields are in JSON.
+export const FORM_LIST: u32 = 1
+export const FORM_MESSAGE: u32 = 2
+export const FORM_NESTED: u32 = 3
+export const FORM_TEXT: u32 = 4
+export const FORM_GIVEN_TEXT: u32 = 5
+export const FORM_BYTES: u32 = 6
+export const FORM_ID: u32 = 7
+export const FORM_BOOL: u32 = 8
+export const FORM_UINT32: u32 = 9
+export const FORM_FIXED32: u32 = 10
+export const FORM_INT64: u32 = 11
+export const FORM_TIME: u32 = 12
+export const FORM_ENUM: u32 = 13
+export const FORM_DOUBLE: u32 = 14
+
+// json-fields.ts: the messages.
+export const MESSAGE_REQUEST: u32 = 0
+export const MESSAGE_RESOURCE_SPANS: u32 = 1
+export const MESSAGE_SCOPE_SPANS: u32 = 2
+export const MESSAGE_SPAN: u32 = 5
+export const MESSAGE_LINK: u32 = 8
+export const MESSAGE_ANY_VALUE: u32 = 10

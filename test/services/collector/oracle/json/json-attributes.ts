@@ -1,14 +1,14 @@
 import { asArray, asObject, int64, optionalText, wrong } from './json-input.ts'
 import type { JsonObject } from './json-input.ts'
-import { MAX_DEPTH } from './limits.ts'
-import { bytesField, doubleField, explicitVarintField, messageField } from './protobuf-writer.ts'
-import type { ProtobufWriter } from './protobuf-writer.ts'
-import { REQUEST_TAGS } from './tags.ts'
+import { MAX_DEPTH } from '../../../../../services/collector/otlp/limits.ts'
+import { bytesField, doubleField, explicitVarintField, messageField } from './protobuf-fields.ts'
+import type { Parts } from './protobuf-fields.ts'
+import { REQUEST_TAGS } from '../../../../../services/collector/otlp/tags.ts'
 
 const { keyValue: PAIR, anyValue: ANY, list: LIST } = REQUEST_TAGS
 
 /** The `attributes` of an OTLP JSON object as repeated KeyValue fields of the given tag. */
-export function attributeFields(to: ProtobufWriter, tag: number, item: JsonObject): void {
+export function attributeFields(to: Parts, tag: number, item: JsonObject): void {
   const write: Write = (child) => keyValue(to, child, 0)
   objectFields(to, tag, { list: item['attributes'], name: 'attributes', write })
 }
@@ -17,7 +17,7 @@ type Write = (item: JsonObject) => void
 
 /** A list of objects, each as a message whose fields `write` gives. */
 export function objectFields(
-  to: ProtobufWriter,
+  to: Parts,
   tag: number,
   { list, name, write }: { list: unknown; name: string; write: Write },
 ): void {
@@ -27,7 +27,7 @@ export function objectFields(
   }
 }
 
-function keyValue(to: ProtobufWriter, item: JsonObject, depth: number): void {
+function keyValue(to: Parts, item: JsonObject, depth: number): void {
   const { key, value } = item
   if (value !== undefined && value !== null) {
     messageField(to, PAIR.value, () => anyValue(to, asObject(value, 'value'), depth))
@@ -36,14 +36,14 @@ function keyValue(to: ProtobufWriter, item: JsonObject, depth: number): void {
 }
 
 /** Of several values the last one counts. */
-function anyValue(to: ProtobufWriter, value: JsonObject, depth: number): void {
+function anyValue(to: Parts, value: JsonObject, depth: number): void {
   for (const [kind, given] of Object.entries(value).toReversed()) {
     const write = given === null ? undefined : WRITE.get(kind)
     if (write) return write(to, given, depth)
   }
 }
 
-type WriteValue = (to: ProtobufWriter, value: unknown, depth: number) => void
+type WriteValue = (to: Parts, value: unknown, depth: number) => void
 
 const WRITE = new Map<string, WriteValue>([
   [
@@ -72,14 +72,14 @@ const bytes = (value: unknown): Buffer => Buffer.from(optionalText(value, 'bytes
  */
 const isTooDeep = (depth: number): boolean => depth > MAX_DEPTH + 1
 
-function elements(to: ProtobufWriter, value: unknown, depth: number): void {
+function elements(to: Parts, value: unknown, depth: number): void {
   if (isTooDeep(depth)) return
   const { values: list } = asObject(value, 'arrayValue')
   const write: Write = (item) => anyValue(to, item, depth)
   objectFields(to, LIST.values, { list, name: 'values', write })
 }
 
-function members(to: ProtobufWriter, value: unknown, depth: number): void {
+function members(to: Parts, value: unknown, depth: number): void {
   if (isTooDeep(depth)) return
   const { values: list } = asObject(value, 'kvlistValue')
   const write: Write = (item) => keyValue(to, item, depth)

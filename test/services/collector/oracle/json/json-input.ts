@@ -1,5 +1,5 @@
-import { AppError } from '../../shared/errors.ts'
-import { isObject } from '../../shared/is-object.ts'
+import { AppError } from '../../../../../services/shared/errors.ts'
+import { isObject } from '../../../../../services/shared/is-object.ts'
 
 /** Parsed JSON, read with care: every value is checked where it is used. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -16,27 +16,33 @@ export function wrong(name: string, problem: string): AppError {
 export function parseJson(body: Buffer): unknown {
   const json = body.toString('utf8')
   try {
-    return JSON.parse(LONG_INTEGER.test(json) ? quoteLongIntegers(json) : json) as unknown
+    return JSON.parse(quoteLongIntegers(json)) as unknown
   } catch (cause) {
     throw new AppError('invalid_request', 'The body is not valid JSON.', { cause })
   }
 }
 
-const LONG_INTEGER = /[:[,]\s*-?\d{16}/
-
 /**
  * Puts quotes around bare whole numbers that a JavaScript number cannot hold. OTLP takes 64-bit
  * numbers with and without quotes, and without them JSON.parse would shift a time by up to 128 ns.
+ * A name is not a number.
  */
 function quoteLongIntegers(json: string): string {
   const parts: string[] = []
   let from = 0
   for (const { text, index } of bareTokens(json)) {
     if (!/^-?\d{16,}$/.test(text)) continue
+    if (isName(json, index + text.length)) continue
     parts.push(json.slice(from, index), `"${text}"`)
     from = index + text.length
   }
   return parts.join('') + json.slice(from)
+}
+
+function isName(json: string, end: number): boolean {
+  const colon = /\s*:/y
+  colon.lastIndex = end
+  return colon.test(json)
 }
 
 /** The numbers in a JSON text; strings are stepped over. */

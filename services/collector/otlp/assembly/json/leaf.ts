@@ -1,0 +1,163 @@
+import { FORM_BOOL, FORM_BYTES, FORM_DOUBLE, FORM_ENUM, FORM_FIXED32 } from '../constants'
+import { FORM_GIVEN_TEXT, FORM_ID, FORM_INT64, FORM_TEXT, FORM_TIME } from '../constants'
+import { FORM_UINT32, JSON_NOT_A_STRING } from '../constants'
+import { offsetOf, placeOf, room } from '../output'
+import { detailOf, formOf, tagOf } from './field'
+import { repair, writeDecoded, writeDecodedId } from './host'
+import { hasHexDigits, writeHexBytes } from './hex'
+import { numberProblem, readBool, readEnum, readFloat64, readInt64 } from './number'
+import { readUint32, readUint64 } from './number'
+import { wrong } from './problem'
+import { beginMessage, endMessage, varintSize, writeVarint } from './protobuf'
+import { bytesLeft, next, QUOTE } from './reader'
+import { isEscaped, textEnd, textFrom } from './string'
+import { unescapeTo, writeString } from './text'
+import { kind, NULL, readValue, TEXT } from './value'
+
+/** Fields that hold no message. Null is an absent field, and so is the default but for `given`. */
+
+/** Room for a tag and a number or an id; texts without their escapes lie behind it. */
+const LEAF_BYTES: usize = 64
+
+/** The value here as the field. */
+export function writeLeaf(to: usize, field: u32): usize {
+  const form = formOf(field)
+  const isText = form == FORM_TEXT || form == FORM_GIVEN_TEXT
+  if (isText && next() == QUOTE) return writeText(to, field, form == FORM_GIVEN_TEXT)
+  to = readValue(to)
+  if (kind == NULL) return to
+  switch (form) {
+    case FORM_TEXT:
+    case FORM_GIVEN_TEXT:
+      return writeDigits(to, field)
+    case FORM_BYTES:
+      return writeBytes(to, field)
+    case FORM_ID:
+      return writeId(to, field)
+  }
+  to = unescaped(to)
+  const stop = writeNumber(to, field, form)
+  if (numberProblem == 0) return stop
+  wrong(field, numberProblem)
+  return to
+}
+
+/** The string here; an empty one only when it counts as given. */
+function writeText(to: usize, field: u32, isGiven: bool): usize {
+  const before = offsetOf(to)
+  to = room(beginMessage(to, tagOf(field), 1), bytesLeft())
+  const start = offsetOf(to)
+  to = writeString(to)
+  if (!isUtf8) to = repaired(to, start)
+  return offsetOf(to) == start && !isGiven ? placeOf(before) : endMessage(to, start, 1)
+}
+
+/** Whether the body is valid UTF-8. */
+let isUtf8: bool = true
+
+/** Begins with another body. */
+export function setUtf8(isValid: bool): void {
+  isUtf8 = isValid
+}
+
+/** What is not UTF-8 in the text that begins at the offset `start` becomes U+FFFD. */
+function repaired(to: usize, start: usize): usize {
+  to = room(to, 2 * (offsetOf(to) - start))
+  return repair(placeOf(start), to)
+}
+
+/** Of what is no string, the digits of a long number are a text. */
+function writeDigits(to: usize, field: u32): usize {
+  if (!isText(field)) return to
+  const size = textEnd - textFrom
+  const lengthBytes = varintSize(size)
+  to = room(beginMessage(to, tagOf(field), lengthBytes), size)
+  memory.copy(to, textFrom, size)
+  return endMessage(to + size, offsetOf(to), lengthBytes)
+}
+
+/** Makes room for the field, and puts the text there, behind it, if it has escapes. */
+function unescaped(to: usize): usize {
+  if (kind != TEXT || !isEscaped) return room(to, LEAF_BYTES)
+  to = room(to, LEAF_BYTES + textEnd - textFrom)
+  unescapeTo(to + LEAF_BYTES)
+  return to
+}
+
+function isText(field: u32): bool {
+  if (kind != TEXT) wrong(field, JSON_NOT_A_STRING)
+  return kind == TEXT
+}
+
+function writeBytes(to: usize, field: u32): usize {
+  const size = textEnd - textFrom
+  if (!isText(field)) return to
+  const lengthBytes = varintSize(size)
+  to = room(beginMessage(to, tagOf(field), lengthBytes), size)
+  const start = offsetOf(to)
+  return endMessage(writeDecoded(textFrom, textEnd, to), start, lengthBytes)
+}
+
+/** Hexadecimal in either case, or base64. What is neither becomes an id of one byte. */
+function writeId(to: usize, field: u32): usize {
+  if (!isText(field) || textEnd == textFrom) return to
+  const size = <usize>detailOf(field)
+  const from = textFrom
+  const end = textEnd
+  to = unescaped(to)
+  to = writeVarint(to, tagOf(field))
+  if (textEnd - textFrom == 2 * size && hasHexDigits(textFrom, textEnd)) {
+    return writeHexBytes(writeVarint(to, size), textFrom, textEnd)
+  }
+  if (writeDecodedId(from, end, to + 1, size)) return writeVarint(to, size) + size
+  store<u16>(to, 1)
+  return to + 2
+}
+
+/** Sets `numberProblem`. */
+function writeNumber(to: usize, field: u32, form: u32): usize {
+  const tag = tagOf(field)
+  switch (form) {
+    case FORM_BOOL:
+      return writeVarint(writeVarint(to, tag), readBool() ? 1 : 0)
+    case FORM_TIME:
+      return writeFixed64(to, tag, readUint64())
+    case FORM_INT64:
+      return writeVarint(writeVarint(to, tag), readInt64())
+    case FORM_UINT32:
+      return writeGiven(to, tag, readUint32())
+    case FORM_ENUM:
+      return writeGiven(to, tag, readEnum())
+    case FORM_FIXED32:
+      return writeFixed32(to, tag, readUint32())
+    case FORM_DOUBLE:
+      return writeDouble(to, tag, readFloat64())
+    default:
+      return to
+  }
+}
+
+/** A varint; nothing for 0. */
+function writeGiven(to: usize, tag: u32, value: u64): usize {
+  return value == 0 ? to : writeVarint(writeVarint(to, tag), value)
+}
+
+function writeFixed64(to: usize, tag: u32, value: u64): usize {
+  if (value == 0) return to
+  to = writeVarint(to, tag)
+  store<u64>(to, value)
+  return to + 8
+}
+
+function writeFixed32(to: usize, tag: u32, value: u32): usize {
+  if (value == 0) return to
+  to = writeVarint(to, tag)
+  store<u32>(to, value)
+  return to + 4
+}
+
+function writeDouble(to: usize, tag: u32, value: f64): usize {
+  to = writeVarint(to, tag)
+  store<f64>(to, value)
+  return to + 8
+}

@@ -1,0 +1,136 @@
+import { FORM_LIST, FORM_MESSAGE, FORM_NESTED, JSON_NOT_AN_ARRAY } from '../constants'
+import { JSON_NOT_AN_OBJECT, MAX_DEPTH, MESSAGE_ANY_VALUE, MESSAGE_LINK } from '../constants'
+import { MESSAGE_RESOURCE_SPANS, MESSAGE_SCOPE_SPANS, MESSAGE_SPAN } from '../constants'
+import { offsetOf } from '../output'
+import { beginningOf, detailOf, fieldsOf, formOf, placeAmong, readField } from './field'
+import { tagOf } from './field'
+import { writeLeaf } from './leaf'
+import { closeFrame, keepOne, keptProblem, lastProblem, noteField, noteTurn } from './members'
+import { openFrame, slotIn, sort, takeBack } from './members'
+import { isAnyWrong, problem, setProblem, wrong } from './problem'
+import { beginMessage, endMessage, varintSize } from './protobuf'
+import { BRACE, BRACE_END, BRACKET, BRACKET_END, bytesLeft, continues, next } from './reader'
+import { opens } from './reader'
+import { kind, NULL, readValue } from './value'
+
+/** Objects as messages. */
+
+/** The arrays and maps around the value at hand. */
+let depth: u32 = 0
+
+/** Begins with another body. */
+export function clearDepth(): void {
+  depth = 0
+}
+
+/** The fields of the message that the object here is. */
+export function writeFields(to: usize, message: u32): usize {
+  const start = offsetOf(to)
+  const frame = openFrame(fieldsOf(message))
+  // Of the fields, a bit for each; and how many there are.
+  let given: u32 = 0
+  let turn: u32 = 0
+  let before = beginningOf(message)
+  if (opens(BRACE_END)) {
+    do {
+      const field = readField(message, before)
+      if (field == 0) {
+        to = readValue(to)
+        continue
+      }
+      before = field
+      const place = placeAmong(field)
+      const slot = slotIn(frame, place)
+      if ((given & (1 << place)) != 0) to = takeBack(to, frame, place, given)
+      else noteTurn(slot, turn++)
+      given |= 1 << place
+      const from = offsetOf(to)
+      setProblem(0)
+      to = writeField(to, field)
+      noteField(slot, from, to, problem)
+    } while (continues(BRACE_END))
+  }
+  closeFrame(frame)
+  if (message == MESSAGE_ANY_VALUE && turn > 1) {
+    to = keepOne(to, start, frame, given)
+    setProblem(keptProblem)
+    return to
+  }
+  if (isAnyWrong) setProblem(lastProblem(frame, given))
+  // The rows keep the order of a link's fields.
+  return message == MESSAGE_LINK ? sort(to, start, frame, given) : to
+}
+
+function writeField(to: usize, field: u32): usize {
+  switch (formOf(field)) {
+    case FORM_LIST:
+      return writeList(to, field)
+    case FORM_MESSAGE:
+      return writeObject(to, field)
+    case FORM_NESTED:
+      return writeNested(to, field)
+    default:
+      return writeLeaf(to, field)
+  }
+}
+
+function writeList(to: usize, field: u32): usize {
+  if (next() != BRACKET) return readOther(to, field, JSON_NOT_AN_ARRAY)
+  let last: u32 = 0
+  if (opens(BRACKET_END)) {
+    do {
+      setProblem(0)
+      if (next() == BRACE) to = writeMessage(to, field)
+      else {
+        to = readValue(to)
+        wrong(field, JSON_NOT_AN_OBJECT)
+      }
+      if (problem != 0) last = problem
+    } while (continues(BRACKET_END))
+  }
+  setProblem(last)
+  return to
+}
+
+function writeObject(to: usize, field: u32): usize {
+  return next() == BRACE ? writeMessage(to, field) : readOther(to, field, JSON_NOT_AN_OBJECT)
+}
+
+/** An array or a map. One that is deeper than any reader takes need not be written out. */
+function writeNested(to: usize, field: u32): usize {
+  depth++
+  if (depth <= MAX_DEPTH + 1) to = writeObject(to, field)
+  else {
+    to = readValue(to)
+    if (kind != NULL) {
+      to = beginMessage(to, tagOf(field), 1)
+      to = endMessage(to, offsetOf(to), 1)
+    }
+  }
+  depth--
+  return to
+}
+
+/** Null is an absent field; anything else is wrong here. */
+function readOther(to: usize, field: u32, reason: u32): usize {
+  to = readValue(to)
+  if (kind != NULL) wrong(field, reason)
+  return to
+}
+
+/** The object here as a message. */
+function writeMessage(to: usize, field: u32): usize {
+  const message = detailOf(field)
+  const lengthBytes = usualLengthBytes(message)
+  to = beginMessage(to, tagOf(field), lengthBytes)
+  const start = offsetOf(to)
+  to = writeFields(to, message)
+  return endMessage(to, start, lengthBytes)
+}
+
+/** How long the length of a message usually is: another one moves what it holds. */
+function usualLengthBytes(message: u32): usize {
+  if (message == MESSAGE_SPAN) return 2
+  const isLong = message == MESSAGE_RESOURCE_SPANS || message == MESSAGE_SCOPE_SPANS
+  return isLong ? varintSize(bytesLeft()) : 1
+}
