@@ -56,6 +56,8 @@ export interface EventualStorageOptions {
 export interface EventualStorage {
   /** Undefined until the database is ready. */
   current(): Storage | undefined
+  /** Whether texts can be searched; off until the database is ready. */
+  search(): SearchState
   /**
    * Resolves when the database is ready, however long that takes, or when the storage is closed.
    */
@@ -88,6 +90,7 @@ export function createEventualStorage(options: EventualStorageOptions): Eventual
   let prepared: Promise<void> | undefined
   return {
     current: () => opened?.storage,
+    search: () => opened?.search ?? 'off',
     prepare: () => (prepared ??= openInTime()),
     async close() {
       stopping.abort()
@@ -100,6 +103,7 @@ export function createEventualStorage(options: EventualStorageOptions): Eventual
 
 interface OpenStorage {
   readonly storage: Storage
+  readonly search: SearchState
   endBackground(): Promise<void>
 }
 
@@ -133,9 +137,7 @@ async function openStorage(
   let settings: string | undefined
   try {
     await options.revocations.refresh(sql)
-    const isSearched = config.COLLECTOR_SEARCH === 'on'
-    search = await prepareSearch(sql, isSearched, log)
-    health.noteSearch(search)
+    search = await prepareSearch(sql, config.COLLECTOR_SEARCH === 'on', log)
     await maintain(background)
     settings = (await isDistributed(sql)) ? DISTRIBUTED_SESSION : undefined
   } catch (error) {
@@ -158,6 +160,7 @@ async function openStorage(
   ])
   return {
     storage,
+    search,
     async endBackground() {
       // A statement on a dead connection must not hold up the stop.
       await Promise.race([running, delay(CLOSE_MS, undefined, { ref: false })])

@@ -264,7 +264,12 @@ function serveApp(parts: AppParts): Promise<Service> {
 }
 
 const reportOf = (parts: Parts): HealthReport =>
-  parts.health.report({ ...parts, bytes: parts.memory.used(), oldest: oldestRow(parts) })
+  parts.health.report({
+    ...parts,
+    bytes: parts.memory.used(),
+    oldest: oldestRow(parts),
+    search: parts.storage.search(),
+  })
 
 /** Of the memory; the objects of a JSON body, which lie elsewhere, need several times its size. */
 const LARGEST_BODY = { protobuf: SHARE_FOR_BODIES, json: 0.1 }

@@ -1,6 +1,6 @@
 -- By what lists find and order traces, beside the columns that `traces` has.
 
--- Names of services, models, agents, tasks, tools and types of errors, each with its kind before it.
+-- Names of services, models, agents, tasks, tools and types of errors, each after its kind.
 alter table traces add column terms text[] not null default '{}';
 
 -- A short list of pending entries: each search reads it.
@@ -14,9 +14,9 @@ create index traces_tokens on traces ((input_tokens + output_tokens), start_time
 create index traces_in_sessions on traces (start_time, trace_id) where session_id is not null;
 
 -- What readers use: nothing that has expired, and of one organization where the transaction is
--- limited to it. These views read with the rights of their owner, and their condition is what limits
--- a reader: below row-level security an index on an array would not be used, for its operator is not
--- leakproof.
+-- limited to it. These views read with the rights of their owner, and their condition is what
+-- limits a reader: below row-level security an index on an array would not be used, for its
+-- operator is not leakproof.
 create view listed_traces as
 select * from traces
 where start_time >= now() - (select weeks * interval '1 week' from retention)

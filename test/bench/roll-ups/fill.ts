@@ -82,8 +82,8 @@ async function fillTexts(sql: Database, { days, texts }: Installation): Promise<
     $$`)
   await sql`
     insert into span_texts (start_time, trace_id, span_id, organization, duration_ns, text)
-    select current_date - (made.nr % ${days}::int) + interval '1 s' * (made.nr % 86400), md5(made.nr::text)::uuid,
-      made.nr, 'acme', 5, one.text || ' ' || other.text ||
+    select current_date - (made.nr % ${days}::int) + interval '1 s' * (made.nr % 86400),
+      md5(made.nr::text)::uuid, made.nr, 'acme', 5, one.text || ' ' || other.text ||
       case when made.nr % 1000 = 0 then ' zebra-crossing' else '' end
     from generate_series(1, ${texts}::int) as made (nr)
     join pieces as one on one.nr = made.nr * 7919::int8 % ${pieces.length}::int

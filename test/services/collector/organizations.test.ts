@@ -269,7 +269,10 @@ describe('organizations', () => {
           and has_table_privilege('collector_reader', oid, 'select')`
       const open = tables.filter(({ isProtected }) => !isProtected).map(({ name }) => name)
       expect(tables.length).toBeGreaterThan(4)
-      expect(open, 'its migration grants it by protect_by_organization').toEqual(['retention'])
+      expect(open, 'its migration grants it by protect_by_organization').toEqual([
+        'retention',
+        'text_search',
+      ])
     })
 
     it('others see what they were granted', async () => {

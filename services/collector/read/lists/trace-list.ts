@@ -138,7 +138,8 @@ function listRows(sql: Queryable, query: SearchedQuery, size: number): Promise<R
   const order = orderOf(sql, sort)
   return sql<Row[]>`
     with looked_at as (
-      select organization, trace_id, start_time, ${key} as sort_key, ${otherConditions(sql, filter)} as matches
+      select organization, trace_id, start_time, ${key} as sort_key,
+        ${otherConditions(sql, filter)} as matches
       from listed_traces as traces
       where ${indexedConditions(sql, filter)} and ${key} is not null ${behind(sql, query)}
       order by ${order} limit ${size}

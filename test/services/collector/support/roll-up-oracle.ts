@@ -166,6 +166,8 @@ export async function countWrongRollUps(sql: Database): Promise<number> {
 
 const linesOf = ({ traces, usage }: RollUps): Set<string> =>
   new Set([
-    ...traces.map((trace) => JSON.stringify(Object.entries(trace).toSorted())),
+    ...traces.map((trace) => JSON.stringify(Object.entries(trace).toSorted(byName))),
     ...Object.entries(usage).map((sums) => JSON.stringify(sums)),
   ])
+
+const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1)
