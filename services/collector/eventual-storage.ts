@@ -56,6 +56,8 @@ export interface EventualStorageOptions {
 export interface EventualStorage {
   /** Undefined until the database is ready. */
   current(): Storage | undefined
+  /** Whether texts can be searched; off until the database is ready. */
+  search(): SearchState
   /**
    * Resolves when the database is ready, however long that takes, or when the storage is closed.
    */
@@ -88,6 +90,7 @@ export function createEventualStorage(options: EventualStorageOptions): Eventual
   let prepared: Promise<void> | undefined
   return {
     current: () => opened?.storage,
+    search: () => opened?.search ?? 'off',
     prepare: () => (prepared ??= openInTime()),
     async close() {
       stopping.abort()
@@ -100,6 +103,7 @@ export function createEventualStorage(options: EventualStorageOptions): Eventual
 
 interface OpenStorage {
   readonly storage: Storage
+  readonly search: SearchState
   endBackground(): Promise<void>
 }
 
@@ -134,7 +138,6 @@ async function openStorage(
   try {
     await options.revocations.refresh(sql)
     search = await prepareSearch(sql, config.COLLECTOR_SEARCH === 'on', log)
-    health.noteSearch(search)
     await maintain(background)
     settings = (await isDistributed(sql)) ? DISTRIBUTED_SESSION : undefined
   } catch (error) {
@@ -157,6 +160,7 @@ async function openStorage(
   ])
   return {
     storage,
+    search,
     async endBackground() {
       // A statement on a dead connection must not hold up the stop.
       await Promise.race([running, delay(CLOSE_MS, undefined, { ref: false })])

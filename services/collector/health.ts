@@ -42,6 +42,7 @@ export interface HealthReport {
 export interface Observations {
   readonly bytes: number
   readonly oldest: number | undefined
+  readonly search: SearchState
   readonly clock: Pick<Clock, 'isSkewed' | 'skewMs'>
   readonly replica?: Pick<Replica, 'state' | 'lagMs'> | undefined
   readonly revocations: Pick<Revocations, 'isStale'>
@@ -64,8 +65,6 @@ export interface Health {
   noteSpace(ok: boolean): void
   isFull(): boolean
   /** The outcome of a run of the retention, or of making space. */
-  /** Notes whether texts can be searched. */
-  noteSearch(state: SearchState): void
   noteDays(days: { heldBack?: number; droppedEarly?: number }): void
   /** Notes how late the roll-ups are. */
   noteRollUpLag(ms: number): void
@@ -84,7 +83,6 @@ const LATE_MS = 60_000
 export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
   let phase: Phase = 'starting'
   let isFull = false
-  let search: SearchState = 'off'
   let rollUpLagMs = 0
   const days = { heldBack: 0, droppedEarly: 0 }
   const works = { ping: false, write: true }
@@ -109,7 +107,6 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       isFull = !ok
     },
     isFull: () => isFull,
-    noteSearch: (state) => void (search = state),
     noteDays({ heldBack = days.heldBack, droppedEarly = 0 }) {
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly
@@ -117,7 +114,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
     noteRollUpLag(ms) {
       rollUpLagMs = Math.round(ms)
     },
-    report({ bytes, oldest, clock, replica, revocations }) {
+    report({ bytes, oldest, clock, replica, revocations, search }) {
       const age = oldest === undefined ? 0 : Math.max(0, now() - oldest)
       const isStale = revocations.isStale()
       const isLate = rollUpLagMs > LATE_MS

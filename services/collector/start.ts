@@ -265,7 +265,12 @@ function serveApp(parts: AppParts): Promise<Service> {
 }
 
 const reportOf = (parts: Parts): HealthReport =>
-  parts.health.report({ ...parts, bytes: parts.memory.used(), oldest: oldestRow(parts) })
+  parts.health.report({
+    ...parts,
+    bytes: parts.memory.used(),
+    oldest: oldestRow(parts),
+    search: parts.storage.search(),
+  })
 
 function largestBody({ config, memory, log }: Parts): number {
   const fitting = Math.floor(memory.capacity * SHARE_FOR_BODIES)

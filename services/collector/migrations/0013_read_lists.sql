@@ -1,7 +1,6 @@
 -- By what lists find and order traces, beside the columns that `traces` has.
 
--- Names of services, models, agents, tasks, tools and types of errors, each with its kind before
--- it.
+-- Names of services, models, agents, tasks, tools and types of errors, each after its kind.
 alter table traces add column terms text[] not null default '{}';
 
 -- A short list of pending entries: each search reads it.

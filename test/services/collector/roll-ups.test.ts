@@ -181,6 +181,7 @@ describe('the roll-ups', () => {
       oldest: undefined,
       clock: clockAt(Date.now),
       revocations: { isStale: () => false },
+      search: 'off' as const,
     }
     health.enter('running')
     health.notePing(true)

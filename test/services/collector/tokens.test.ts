@@ -202,7 +202,8 @@ describe('what a token allows', () => {
       health.enter('running')
       health.notePing(true)
       const clock = { isSkewed: () => false, skewMs: () => 0 }
-      const report = () => health.report({ bytes: 0, oldest: undefined, clock, revocations })
+      const report = () =>
+        health.report({ bytes: 0, oldest: undefined, clock, revocations, search: 'off' })
       const id = freshId()
       await revokeToken(harness.sql, { id, reason: undefined })
       await revocations.refresh(harness.sql)
