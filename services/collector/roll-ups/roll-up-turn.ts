@@ -21,6 +21,9 @@ import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 const LEADER_LOCK = 7_310_452_121
 const STATEMENT_MS = 120_000
 
+/** Its plan is made for any number of traces: only lookups by an index may be nested loops. */
+const HASH_JOINS = 'set local enable_nestloop = off'
+
 /** The outcome of one turn. */
 export interface Turn {
   /** False when another collector is the leader. */
@@ -90,7 +93,7 @@ async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
   const { touched, lagMs } = await takeNotes(session)
   if (touched.length > 0) {
     if (await hasDistributedSpans(session)) await copySpansOf(session, touched)
-    await session.query(`execute roll_up (${toArguments(touched)})`)
+    await session.query(`${HASH_JOINS}; execute roll_up (${toArguments(touched)})`)
     await session.query('delete from usage_hourly where calls = 0')
     return { traces: touched.length, lagMs, isDone: false }
   }
