@@ -44,14 +44,14 @@ export const ROLL_UP_PARAMETERS = 'text[], uuid[], date[], date[]'
 const TOUCHED = `
   touched as materialized (
     select nr, noted.organization, noted.trace_id, known.usage as usage_before,
-      known.crew_id as crew_before,
+      known.crew_id as crew_before, known.ctid as place_before,
       least(first_day::timestamp at time zone 'UTC', first_start) as begins,
       greatest((last_day + 1)::timestamp at time zone 'UTC',
         last_start + interval '1 microsecond') as ends
     from unnest($1, $2, $3, $4) with ordinality
       as noted (organization, trace_id, first_day, last_day, nr)
     left join lateral (
-      select first_start, last_start, usage, crew_id from traces
+      select ctid, first_start, last_start, usage, crew_id from traces
       where traces.organization = noted.organization and traces.trace_id = noted.trace_id
       offset 0
     ) as known on true
@@ -214,7 +214,8 @@ const WRITE_TRACES = `
 
 /** Traces that have no span any more. */
 const DELETE_GONE = `
-  delete from traces using touched
-  where usage_before is not null
-    and traces.organization = touched.organization and traces.trace_id = touched.trace_id
-    and not exists (select from found where found.nr = touched.nr)`
+  delete from traces where ctid = any (array(
+    select place_before from touched
+    where place_before is not null
+      and not exists (select from found where found.nr = touched.nr)
+  ))`

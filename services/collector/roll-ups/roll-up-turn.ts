@@ -22,6 +22,9 @@ import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 const LEADER_LOCK = 7_310_452_121
 const STATEMENT_MS = 120_000
 
+/** Its plan is made for any number of traces: only lookups by an index may be nested loops. */
+const HASH_JOINS = 'set local enable_nestloop = off'
+
 /** The outcome of one turn. */
 export interface Turn {
   /** False when another collector is the leader. */
@@ -97,7 +100,7 @@ async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
   if (touched.length > 0) {
     if (await hasDistributedSpans(session)) await copySpansOf(session, touched)
     const given = toArguments(touched)
-    await session.query(`execute roll_up (${given})`)
+    await session.query(`${HASH_JOINS}; execute roll_up (${given})`)
     await session.query(noteTexts(given))
     await session.query('delete from usage_hourly where calls = 0')
     return { traces: touched.length, lagMs, isDone: false }

@@ -171,5 +171,3 @@ const linesOf = ({ traces, usage }: RollUps): Set<string> =>
     ...traces.map((trace) => JSON.stringify(Object.entries(trace).toSorted(byName))),
     ...Object.entries(usage).map((sums) => JSON.stringify(sums)),
   ])
-
-const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1)
