@@ -216,6 +216,12 @@ describe('the lists of the read API', () => {
     expect(await get(`/traces?agent=${long}`)).toMatchObject({ traces: [] })
   })
 
+  it('counts by weeks where the retention is a hundred years', async () => {
+    await harness.sql`update retention set weeks = 5200`
+    expect(await get('/traces/histogram')).toMatchObject({ interval: '7d' })
+    await harness.sql`update retention set weeks = 1`
+  })
+
   it('has durations of traces to 5 %', async () => {
     const crew = textAttribute('crew_id', 'crew-durations')
     await send(...Array.from({ length: 20 }, (_, i) => spanAt(hour + i, (i + 1) * 100, crew)), {

@@ -70,8 +70,9 @@ export async function countByTime(reader: Reader, query: HistogramQuery): Promis
     const oldest = Date.now() - (kept?.weeks ?? 1) * INTERVALS_MS['7d']
     const begins = Math.max(filter.from?.getTime() ?? oldest, oldest)
     const ends = Math.max(filter.to?.getTime() ?? Date.now() + DAY_MS, begins)
+    // The longest one has as many buckets as the retention has weeks.
     const interval = query.interval ?? usualInterval(ends - begins)
-    requireFewBuckets(interval, ends - begins)
+    if (query.interval) requireFewBuckets(interval, ends - begins)
     return {
       interval,
       buckets: [...(await listBuckets(sql, await searchTexts(sql, filter), interval))],
