@@ -64,6 +64,7 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
         clock: 'ok',
         clock_skew_ms: expect.any(Number) as number,
         revocations: 'ok',
+        search: 'on',
         roll_ups: 'ok',
         roll_up_lag_ms: expect.any(Number) as number,
         queue_bytes: 0,
