@@ -10,7 +10,7 @@ export interface ByteStreamOptions {
 
 /** The parts as a stream of bytes, made only as fast as they are read. */
 export function toByteStream(
-  parts: AsyncGenerator<string, void, undefined>,
+  parts: AsyncGenerator<string | Uint8Array, void, undefined>,
   { timeoutMs, onEnd }: ByteStreamOptions,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
@@ -36,7 +36,7 @@ export function toByteStream(
       try {
         const { done, value } = await parts.next()
         if (!isOpen) return
-        if (value) controller.enqueue(encoder.encode(value))
+        if (value) controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
         if (!done) return
         end()
         controller.close()

@@ -22,9 +22,13 @@ export function readCursor(cursor: string): Position {
   if (startTime && traceId && toCursor({ startTime, traceId }) === cursor) {
     return { startTime, traceId }
   }
-  throw new AppError(
+  throw wrongCursor()
+}
+
+/** The error for a cursor that no page has given. */
+export const wrongCursor = (): AppError =>
+  new AppError(
     'invalid_request',
     'cursor must be the next_cursor of an earlier page; leave it out for the first page.',
     { details: { parameter: 'cursor' } },
   )
-}

@@ -16,6 +16,8 @@ import {
 import type { Reader } from './reader.ts'
 import { readSpanView } from './span-view.ts'
 import { toByteStream } from './byte-stream.ts'
+import { readSkeleton } from './trace-skeleton.ts'
+import type { SkeletonQuery } from './trace-skeleton.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
 import { listTraces } from './trace-list.ts'
@@ -45,9 +47,10 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   })
   app.get('/traces/:id', async (c) => {
     const traceId = readTraceId(c.req.param('id'))
-    const view = readView(parametersOf(c))
-    c.set('view', view)
-    if (view === 'otlp') return streamTrace(deps, c, traceId)
+    const query = readView(parametersOf(c))
+    c.set('view', query.view)
+    if (query.view === 'otlp') return streamTrace(deps, c, traceId)
+    if (query.view === 'skeleton') return sendSkeleton(deps, c, { ...query, traceId })
     const summaries = await reader.ask((sql) => summarizeTraces(sql, [traceId]))
     const summary = summaries.get(traceId)
     if (!summary) throw traceNotFound(traceId)
@@ -86,11 +89,40 @@ const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchP
  * not parse.
  */
 async function streamTrace(
-  { reader, log, streamTimeoutMs: timeoutMs = STREAM_MS, documentLimits }: ReadDeps,
+  deps: ReadDeps,
   c: Context<ReadEnv>,
   traceId: string,
 ): Promise<Response> {
-  const { parts, isTruncated } = await openTraceDocument(reader, traceId, documentLimits)
+  const { parts, isTruncated } = await openTraceDocument(deps.reader, traceId, deps.documentLimits)
+  return stream(deps, c, { parts, headers: { 'trace-truncated': String(isTruncated) } })
+}
+
+/** The whole answer is in memory: a caller who reads slowly holds no connection to the database. */
+async function sendSkeleton(
+  deps: ReadDeps,
+  c: Context<ReadEnv>,
+  query: SkeletonQuery,
+): Promise<Response> {
+  const { pieces, isTruncated } = await readSkeleton(deps.reader, query)
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  const headers = { 'trace-truncated': String(isTruncated), 'content-length': String(length) }
+  return stream(deps, c, { parts: oneByOne(pieces), headers })
+}
+
+async function* oneByOne<Part>(parts: Iterable<Part>): AsyncGenerator<Part, void, undefined> {
+  yield* parts
+}
+
+interface Answer {
+  readonly parts: AsyncGenerator<string | Uint8Array, void, undefined>
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function stream(
+  { log, streamTimeoutMs: timeoutMs = STREAM_MS }: ReadDeps,
+  c: Context<ReadEnv>,
+  { parts, headers }: Answer,
+): Response {
   const onEnd = (failure?: Error): void => {
     c.var.finish(failure ? 500 : 200)
     if (failure) logFailure(log, failure)
@@ -99,7 +131,7 @@ async function streamTrace(
   return c.body(toByteStream(parts, { timeoutMs, onEnd }), 200, {
     ...NO_STORE,
     'content-type': 'application/json',
-    'trace-truncated': String(isTruncated),
+    ...headers,
   })
 }
 

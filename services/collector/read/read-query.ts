@@ -3,6 +3,8 @@ import { integer, word } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
+import { MAX_SKELETON_SPANS, readSkeletonCursor } from './trace-skeleton.ts'
+import type { SkeletonQuery } from './trace-skeleton.ts'
 
 const MAX_LIMIT = 200
 const MAX_DURATION_MS = 365 * 86_400_000
@@ -40,7 +42,9 @@ const listParameters = v.object({
 })
 
 const traceParameters = v.object({
-  view: v.optional(word(['otlp', 'summary'] as const), 'otlp'),
+  view: v.optional(word(['otlp', 'summary', 'skeleton'] as const), 'otlp'),
+  limit: v.optional(integer(1, MAX_SKELETON_SPANS)),
+  cursor: v.optional(v.pipe(v.string(), v.transform(readSkeletonCursor))),
 })
 
 /** The query of a list of traces. */
@@ -69,9 +73,20 @@ export function readListQuery(parameters: URLSearchParams): TraceQuery {
   return { ...rest, minDurationMs: min_duration_ms, after: cursor }
 }
 
+/** The requested form of a trace; only the skeleton has pages. */
+export type ViewQuery =
+  | { readonly view: 'otlp' | 'summary' }
+  | ({ readonly view: 'skeleton' } & Omit<SkeletonQuery, 'traceId'>)
+
 /** The requested form of a trace. Raises `invalid_request`. */
-export const readView = (parameters: URLSearchParams): 'otlp' | 'summary' =>
-  read(traceParameters, parameters).view
+export function readView(parameters: URLSearchParams): ViewQuery {
+  const { view, limit, cursor } = read(traceParameters, parameters)
+  if (view === 'skeleton') return { view, limit: limit ?? MAX_SKELETON_SPANS, after: cursor }
+  for (const name of ['limit', 'cursor']) {
+    if (parameters.has(name)) throw invalid(name, `${name} is for view=skeleton only.`)
+  }
+  return { view }
+}
 
 const TRACE_ID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/
 
