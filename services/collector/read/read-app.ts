@@ -8,6 +8,7 @@ import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
 import {
   readListQuery,
+  readSearch,
   readSpanId,
   readTraceId,
   readView,
@@ -20,6 +21,7 @@ import { readSkeleton } from './trace-skeleton.ts'
 import type { SkeletonQuery } from './trace-skeleton.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
+import { searchTrace } from './trace-search.ts'
 import { listTraces } from './trace-list.ts'
 import { summarizeTraces } from './trace-summary.ts'
 
@@ -64,6 +66,12 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const view = await reader.ask((sql) => readSpanView(sql, { traceId, spanId }))
     return c.json(view, 200, NO_STORE)
   })
+  app.get('/traces/:id/search', async (c) => {
+    c.set('view', 'search')
+    const traceId = readTraceId(c.req.param('id'))
+    const query = { ...readSearch(parametersOf(c)), traceId }
+    return c.json(await searchTrace(reader, query), 200, NO_STORE)
+  })
   app.all('*', (c) => {
     throw c.req.method === 'GET' ? new AppError('not_found', PLACES) : methodNotAllowed()
   })
@@ -76,8 +84,8 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
 }
 
 const PLACES =
-  'There is nothing here; there are /api/traces, /api/traces/<trace id> and ' +
-  '/api/traces/<trace id>/spans/<span id>.'
+  'There is nothing here; there are /api/traces, /api/traces/<trace id>, ' +
+  '/api/traces/<trace id>/search and /api/traces/<trace id>/spans/<span id>.'
 
 const methodNotAllowed = (): AppError =>
   new AppError('method_not_allowed', 'Only GET is allowed.', { headers: { allow: 'GET' } })

@@ -3,6 +3,8 @@ import { integer, word } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
+import { readSearchCursor } from './trace-search.ts'
+import type { SearchQuery } from './trace-search.ts'
 import { MAX_SKELETON_SPANS, readSkeletonCursor } from './trace-skeleton.ts'
 import type { SkeletonQuery } from './trace-skeleton.ts'
 
@@ -47,6 +49,21 @@ const traceParameters = v.object({
   cursor: v.optional(v.pipe(v.string(), v.transform(readSkeletonCursor))),
 })
 
+const MAX_MATCHES = 200
+const MAX_SEARCHED = 200
+
+const searchParameters = v.object({
+  q: v.pipe(
+    v.string(),
+    v.check(
+      (text) => text !== '' && text.length <= MAX_SEARCHED && !text.includes('\0'),
+      `must have 1 to ${MAX_SEARCHED} characters`,
+    ),
+  ),
+  limit: v.optional(integer(1, MAX_MATCHES), '50'),
+  cursor: v.optional(v.pipe(v.string(), v.transform(readSearchCursor))),
+})
+
 /** The query of a list of traces. */
 export interface TraceQuery {
   readonly crew?: string | undefined
@@ -86,6 +103,12 @@ export function readView(parameters: URLSearchParams): ViewQuery {
     if (parameters.has(name)) throw invalid(name, `${name} is for view=skeleton only.`)
   }
   return { view }
+}
+
+/** What to look for in a trace. Raises `invalid_request`. */
+export function readSearch(parameters: URLSearchParams): Omit<SearchQuery, 'traceId'> {
+  const { q, limit, cursor } = read(searchParameters, parameters)
+  return { text: q, limit, after: cursor }
 }
 
 const TRACE_ID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/

@@ -1,9 +1,16 @@
 import type { Database } from '../../shared/postgres/database.ts'
 import type { IdentityRow, SpanRow } from './span-json.ts'
 
-/** The place and the size of a stored span, without its content. */
-export interface SpanPlace {
+/** A place in the order of a trace's spans. */
+export interface SpanPosition {
+  /** Microseconds since 1970. */
+  readonly startUs: string
+  /** A signed decimal. */
   readonly spanId: string
+}
+
+/** The place and the size of a stored span, without its content. */
+export interface SpanPlace extends SpanPosition {
   readonly startTime: string
   readonly resourceId: string
   readonly scopeId: string
@@ -18,14 +25,20 @@ export interface SpanPlace {
 export function listSpanPlaces(
   sql: Database,
   traceId: string,
-  limit: number,
+  { limit, after }: { limit: number; after?: SpanPosition | undefined },
 ): Promise<SpanPlace[]> {
+  const isAfter = after
+    ? sql`and (start_time, span_id)
+        > (timestamptz 'epoch' + ${after.startUs}::text::int8 * interval '1 microsecond',
+          ${after.spanId}::text::int8)`
+    : sql``
   return sql<SpanPlace[]>`
     select span_id, start_time::text as start_time, resource_id, scope_id,
+      (extract(epoch from start_time) * 1000000)::int8 as start_us,
       (octet_length(name) + coalesce(pg_column_size(attributes), 0)
         + coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0)
         + coalesce(octet_length(links), 0))::float8 as bytes
-    from live_spans where trace_id = ${traceId}::text::uuid
+    from live_spans where trace_id = ${traceId}::text::uuid ${isAfter}
     order by live_spans.start_time + interval '0', span_id limit ${limit}`
 }
 
@@ -38,23 +51,31 @@ export function listSpansAt(
   traceId: string,
   places: readonly SpanPlace[],
 ): Promise<PlacedSpan[]> {
-  const times = places.map(({ startTime }) => startTime)
-  // Constants that the planner sees: only the days that hold these spans are looked at.
-  const range = [...times].sort()
   return sql<PlacedSpan[]>`
     select spans.trace_id, spans.span_id, parent_span_id, start_ns, duration_ns, kind, status,
       (extract(epoch from spans.start_time) * 1000000)::int8 as start_us,
       status_message, name, trace_state, flags, dropped_attributes, dropped_events, dropped_links,
       attributes::text as attributes, payload, events, links, resource_id, scope_id
-    from unnest(
+    from ${spansAtPlaces(sql, traceId, places)}
+    order by nr`
+}
+
+/**
+ * The spans at these places for a `from`: `spans`, and `nr`, the number of the place. Their range is
+ * given as constants that the planner sees, so that only the days that hold them are looked at.
+ */
+export function spansAtPlaces(sql: Database, traceId: string, places: readonly SpanPlace[]) {
+  const times = places.map(({ startTime }) => startTime)
+  const range = [...times].sort()
+  return sql`
+    unnest(
         ${times}::text[]::timestamptz[],
         ${places.map(({ spanId }) => spanId)}::text[]::int8[]
       ) with ordinality as place (start_time, span_id, nr)
     join spans on spans.start_time = place.start_time and spans.span_id = place.span_id
       and spans.trace_id = ${traceId}::text::uuid
       and spans.start_time between ${range.at(0) ?? ''}::text::timestamptz
-        and ${range.at(-1) ?? ''}::text::timestamptz
-    order by nr`
+        and ${range.at(-1) ?? ''}::text::timestamptz`
 }
 
 /** The resources of these ids. */

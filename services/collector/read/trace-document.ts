@@ -2,6 +2,8 @@ import { AppError } from '../../shared/errors.ts'
 import type { Reader } from './reader.ts'
 import { toIdentityJson, toSpanJson } from './span-json.ts'
 import type { IdentityRow } from './span-json.ts'
+import { chunksOf } from './span-chunks.ts'
+import type { ChunkLimits } from './span-chunks.ts'
 import { listResources, listScopes, listSpanPlaces, listSpansAt } from './span-rows.ts'
 import type { PlacedSpan, SpanPlace } from './span-rows.ts'
 
@@ -27,8 +29,7 @@ export interface DocumentLimits {
 
 const LIMITS: DocumentLimits = { spans: 10_000, bytes: 64 << 20 }
 /** The part of a response that is in memory at a time, unless a single span is larger. */
-const CHUNK_BYTES = 1 << 20
-const CHUNK_SPANS = 256
+const CHUNK: ChunkLimits = { spans: 256, bytes: 1 << 20 }
 
 /**
  * Opens the document of a trace; its spans are in the order of their start within a resource and
@@ -39,7 +40,7 @@ export async function openTraceDocument(
   traceId: string,
   limits: DocumentLimits = LIMITS,
 ): Promise<TraceDocument> {
-  const found = await reader.ask((sql) => listSpanPlaces(sql, traceId, limits.spans + 1))
+  const found = await reader.ask((sql) => listSpanPlaces(sql, traceId, { limit: limits.spans + 1 }))
   if (found.length === 0) throw traceNotFound(traceId)
   const places = withinLimits(found, limits)
   const isTruncated = places.length < found.length
@@ -75,7 +76,7 @@ async function* writeParts(
 ): AsyncGenerator<string, void, undefined> {
   yield '{"resourceSpans":['
   let last: PlacedSpan | undefined
-  for (const chunk of chunksOf(sortByOwner(places))) {
+  for (const chunk of chunksOf(sortByOwner(places), CHUNK)) {
     const { spans, resources, scopes } = await readChunk(source, chunk)
     let text = ''
     for (const span of spans) {
@@ -103,22 +104,6 @@ function sortByOwner(places: readonly SpanPlace[]): SpanPlace[] {
     groups.set(place.resourceId, scopes.set(place.scopeId, spans))
   }
   return [...groups.values()].flatMap((scopes) => [...scopes.values()].flat())
-}
-
-function* chunksOf(places: readonly SpanPlace[]): Generator<SpanPlace[]> {
-  let chunk: SpanPlace[] = []
-  let bytes = 0
-  for (const place of places) {
-    const isFull = chunk.length === CHUNK_SPANS || bytes + place.bytes > CHUNK_BYTES
-    if (isFull && chunk.length > 0) {
-      yield chunk
-      chunk = []
-      bytes = 0
-    }
-    chunk.push(place)
-    bytes += place.bytes
-  }
-  yield chunk
 }
 
 interface Owners {

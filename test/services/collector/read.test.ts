@@ -347,7 +347,10 @@ describe('reading traces back', () => {
       ['?sort=asc', 'There is no parameter "sort"; there are crew, kickoff, model, status'],
       ['/xyz', 'A trace id has 32 hexadecimal digits'],
       [`/${'0'.repeat(31)}`, 'A trace id has 32 hexadecimal digits'],
-      [`/${'a'.repeat(32)}?view=raw`, 'view must be one of otlp, summary, skeleton (given: "raw").'],
+      [
+        `/${'a'.repeat(32)}?view=raw`,
+        'view must be one of otlp, summary, skeleton (given: "raw").',
+      ],
     ])('in %s is explained', async (path, message) => {
       const response = await get(path)
       expect(response.status).toBe(400)
