@@ -7,6 +7,7 @@ test/bench/README.md has the method.
 
   collector        against "psql \\copy" and a plain receiver
   collector DIR    against the collector of another checkout, in turns
+  reads            one trace of 50,000 spans and 1 GB
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -24,6 +25,7 @@ async function benchCollector(other: string | undefined): Promise<void> {
 
 const BENCHES: Readonly<Record<string, (other?: string) => Promise<void> | void>> = {
   collector: benchCollector,
+  reads: async () => (await import('./reads/run.ts')).run(),
   'automation-api': benchAutomationApi,
 }
 

@@ -43,79 +43,84 @@ const LARGEST_ESCAPE = 6
 /** What a column may take beside its text: quotes, a comma, `false`, or a time. */
 const COLUMN_BYTES = 24
 
-/** Turns rows of COPY into arrays of JSON without an object or a string for each of their values. */
+/** The value of a row that is read, and the memory that its JSON is written to. */
+interface Work {
+  row: Buffer
+  /** Where the value begins and ends. */
+  from: number
+  to: number
+  out: Buffer
+  /** Where the JSON ends. */
+  end: number
+}
+
+/**
+ * Turns rows of COPY into arrays of JSON without an object or a string for each of their values.
+ */
 export function createJsonRows(columns: readonly JsonColumn[], given?: Origin): JsonRows {
   const full: Buffer[] = []
-  let out = Buffer.allocUnsafe(PIECE_BYTES)
-  let end = 0
+  const none = Buffer.alloc(0)
+  const work: Work = { row: none, from: 0, to: 0, out: Buffer.allocUnsafe(PIECE_BYTES), end: 0 }
   let fullBytes = 0
   let origin = given
 
   function makeRoom(bytes: number): void {
+    const { out, end } = work
     if (out.length - end >= bytes) return
     full.push(out.subarray(0, end))
     fullBytes += end
-    out = Buffer.allocUnsafe(Math.max(PIECE_BYTES, bytes))
-    end = 0
+    work.out = Buffer.allocUnsafe(Math.max(PIECE_BYTES, bytes))
+    work.end = 0
   }
 
-  function writeValue(row: Buffer, { from, to, column }: Value): number {
-    if (isNull(row, from)) return put(out, end, 'null')
-    switch (column) {
-      case 'text':
-        return writeText(out, end, { row, from, to })
-      case 'flag':
-        return put(out, end, row[from] === LETTER_T ? 'true' : 'false')
-      case 'id':
-        return writeId(out, end, { row, from, to })
-      case 'time':
-        return put(out, end, `${sinceOrigin(row, from, to)}`)
-      case 'number':
-        return writeNumber(out, end, { row, from, to })
-    }
-  }
-
-  function sinceOrigin(row: Buffer, from: number, to: number): number {
-    const time = readTime(row, from, to)
+  function writeTime(): void {
+    const time = readTime(work)
     origin ??= time
-    return (time.seconds - origin.seconds) * 1e9 + time.nanoseconds - origin.nanoseconds
+    const passed = (time.seconds - origin.seconds) * 1e9 + time.nanoseconds - origin.nanoseconds
+    put(work, String(passed))
+  }
+
+  function writeValue(column: JsonColumn | undefined): void {
+    if (isNull(work)) put(work, 'null')
+    else if (column === 'text') writeText(work)
+    else if (column === 'number') writeNumber(work)
+    else if (column === 'id') writeId(work)
+    else if (column === 'time') writeTime()
+    else put(work, work.row[work.from] === LETTER_T ? 'true' : 'false')
   }
 
   return {
     add(row, first) {
       makeRoom(row.length * LARGEST_ESCAPE + columns.length * COLUMN_BYTES + COLUMN_BYTES)
-      end = put(out, end, fullBytes + end === 0 ? '[' : ',\n[')
-      let from = first
-      for (const [index, column] of columns.entries()) {
-        const to = endOfValue(row, from)
-        if (index > 0) out[end++] = COMMA
-        end = writeValue(row, { from, to, column })
-        from = to + 1
+      work.row = row
+      work.to = first - 1
+      put(work, fullBytes + work.end === 0 ? '[' : ',\n[')
+      for (let column = 0; column < columns.length; column++) {
+        nextValue(work)
+        if (column > 0) work.out[work.end++] = COMMA
+        writeValue(columns[column])
       }
-      end = put(out, end, ']')
+      put(work, ']')
     },
-    bytes: () => fullBytes + end,
-    pieces: () => [...full, out.subarray(0, end)],
+    bytes: () => fullBytes + work.end,
+    pieces: () => [...full, work.out.subarray(0, work.end)],
     origin: () => origin,
   }
 }
 
-interface Value {
-  readonly from: number
-  readonly to: number
-  readonly column: JsonColumn
-}
-
-type Source = { readonly row: Buffer } & Omit<Value, 'column'>
-
-function endOfValue(row: Buffer, from: number): number {
-  let at = from
+function nextValue(work: Work): void {
+  const { row } = work
+  let at = work.to + 1
+  work.from = at
   while (at < row.length && row[at] !== TAB && row[at] !== NEWLINE) at++
-  return at
+  work.to = at
 }
+
+const isNull = ({ row, from }: Work): boolean =>
+  row[from] === BACKSLASH && row[from + 1] === LETTER_N
 
 /** The decimal digits of nanoseconds since 1970, of which a number cannot hold all. */
-function readTime(row: Buffer, from: number, to: number): Origin {
+function readTime({ row, from, to }: Work): Origin {
   const sign = row[from] === MINUS ? -1 : 1
   const begin = sign < 0 ? from + 1 : from
   const middle = Math.max(begin, to - 9)
@@ -131,54 +136,65 @@ function readDigits(row: Buffer, from: number, to: number): number {
   return value
 }
 
-const isNull = (row: Buffer, from: number): boolean =>
-  row[from] === BACKSLASH && row[from + 1] === LETTER_N
-
-/** ASCII alone. Returns where it ends, as all that write here. */
-function put(out: Buffer, at: number, text: string): number {
-  for (let index = 0; index < text.length; index++) out[at + index] = text.charCodeAt(index)
-  return at + text.length
+/** ASCII alone. */
+function put(work: Work, text: string): void {
+  const { out, end } = work
+  for (let index = 0; index < text.length; index++) out[end + index] = text.charCodeAt(index)
+  work.end = end + text.length
 }
 
 /** A double that is not a number is a text. */
-function writeNumber(out: Buffer, at: number, { row, from, to }: Source): number {
+function writeNumber(work: Work): void {
+  const { row, from, to } = work
   const last = row[to - 1] ?? 0
-  if (last < ZERO || last > NINE) return put(out, at, `"${row.toString('latin1', from, to)}"`)
-  return copyShort(out, at, { row, from, to })
+  if (last < ZERO || last > NINE) put(work, `"${row.toString('latin1', from, to)}"`)
+  else copyValue(work, from)
 }
 
 /** `\\x` and the digits. */
-function writeId(out: Buffer, at: number, { row, from, to }: Source): number {
-  out[at] = QUOTE
-  const end = copyShort(out, at + 1, { row, from: from + 3, to })
-  out[end] = QUOTE
-  return end + 1
+function writeId(work: Work): void {
+  work.out[work.end++] = QUOTE
+  copyValue(work, work.from + 3)
+  work.out[work.end++] = QUOTE
 }
 
 /** For some bytes a loop takes less than a call. */
-function copyShort(out: Buffer, at: number, { row, from, to }: Source): number {
-  for (let place = from; place < to; place++) out[at + place - from] = row[place] ?? 0
-  return at + to - from
+function copyValue(work: Work, from: number): void {
+  const { row, to, out, end } = work
+  for (let place = from; place < to; place++) out[end + place - from] = row[place] ?? 0
+  work.end = end + to - from
 }
 
+/** A byte that is neither escaped nor begins an escape. */
+const isPlain = (byte: number): boolean => byte >= SPACE && byte !== QUOTE && byte !== BACKSLASH
+
 /** The escapes of COPY's text format are those of JSON, but `\v`. */
-function writeText(out: Buffer, at: number, { row, from, to }: Source): number {
-  let end = at
+function writeText(work: Work): void {
+  const { row, from, to, out } = work
+  let { end } = work
   out[end++] = QUOTE
+  let place = from
+  for (; place < to; place++) {
+    const byte = row[place] ?? 0
+    if (!isPlain(byte)) break
+    out[end++] = byte
+  }
+  work.end = end
+  if (place < to) writeEscaped(work, place)
+  out[work.end++] = QUOTE
+}
+
+function writeEscaped(work: Work, from: number): void {
+  const { row, to, out } = work
   for (let place = from; place < to; place++) {
     const byte = row[place] ?? 0
-    if (byte === BACKSLASH && row[place + 1] === LETTER_V) {
-      end = put(out, end, '\\u000b')
-      place++
-    } else if (byte === BACKSLASH) {
-      out[end++] = BACKSLASH
-      out[end++] = row[++place] ?? BACKSLASH
-    } else if (byte === QUOTE) {
-      end = put(out, end, '\\"')
-    } else if (byte < SPACE) {
-      end = put(out, end, `\\u00${byte.toString(16).padStart(2, '0')}`)
-    } else out[end++] = byte
+    if (isPlain(byte)) out[work.end++] = byte
+    else if (byte === QUOTE) put(work, '\\"')
+    else if (byte !== BACKSLASH) put(work, `\\u00${byte.toString(16).padStart(2, '0')}`)
+    else if (row[++place] === LETTER_V) put(work, '\\u000b')
+    else {
+      out[work.end++] = BACKSLASH
+      out[work.end++] = row[place] ?? BACKSLASH
+    }
   }
-  out[end++] = QUOTE
-  return end
 }

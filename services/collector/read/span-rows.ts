@@ -11,6 +11,8 @@ export interface SpanPosition {
 
 /** The place and the size of a stored span, without its content. */
 export interface SpanPlace extends SpanPosition {
+  /** A UUID. */
+  readonly traceId: string
   readonly startTime: string
   readonly resourceId: string
   readonly scopeId: string
@@ -33,30 +35,30 @@ export function listSpanPlaces(
           ${after.spanId}::text::int8)`
     : sql``
   return sql<SpanPlace[]>`
-    select span_id, start_time::text as start_time, resource_id, scope_id,
-      (extract(epoch from start_time) * 1000000)::int8 as start_us,
-      (octet_length(name) + coalesce(pg_column_size(attributes), 0)
-        + coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0)
-        + coalesce(octet_length(links), 0))::float8 as bytes
+    select ${placeColumns(sql)}
     from live_spans where trace_id = ${traceId}::text::uuid ${isAfter}
     order by live_spans.start_time + interval '0', span_id limit ${limit}`
 }
+
+/** The columns of a `SpanPlace`. */
+export const placeColumns = (sql: Database) => sql`
+  trace_id, span_id, start_time::text as start_time, resource_id, scope_id,
+  (extract(epoch from live_spans.start_time) * 1000000)::int8 as start_us,
+  (octet_length(name) + coalesce(pg_column_size(attributes), 0)
+    + coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0)
+    + coalesce(octet_length(links), 0))::float8 as bytes`
 
 /** A span with the ids of its resource and scope. */
 export type PlacedSpan = SpanRow & Pick<SpanPlace, 'resourceId' | 'scopeId'>
 
 /** The spans at these places, in their order. */
-export function listSpansAt(
-  sql: Database,
-  traceId: string,
-  places: readonly SpanPlace[],
-): Promise<PlacedSpan[]> {
+export function listSpansAt(sql: Database, places: readonly SpanPlace[]): Promise<PlacedSpan[]> {
   return sql<PlacedSpan[]>`
     select spans.trace_id, spans.span_id, parent_span_id, start_ns, duration_ns, kind, status,
       (extract(epoch from spans.start_time) * 1000000)::int8 as start_us,
       status_message, name, trace_state, flags, dropped_attributes, dropped_events, dropped_links,
       attributes::text as attributes, payload, events, links, resource_id, scope_id
-    from ${spansAtPlaces(sql, traceId, places)}
+    from ${spansAtPlaces(sql, places)}
     order by nr`
 }
 
@@ -64,16 +66,17 @@ export function listSpansAt(
  * The spans at these places for a `from`: `spans`, and `nr`, the number of the place. Their range is
  * given as constants that the planner sees, so that only the days that hold them are looked at.
  */
-export function spansAtPlaces(sql: Database, traceId: string, places: readonly SpanPlace[]) {
+export function spansAtPlaces(sql: Database, places: readonly SpanPlace[]) {
   const times = places.map(({ startTime }) => startTime)
   const range = [...times].sort()
   return sql`
     unnest(
         ${times}::text[]::timestamptz[],
+        ${places.map(({ traceId }) => traceId)}::text[]::uuid[],
         ${places.map(({ spanId }) => spanId)}::text[]::int8[]
-      ) with ordinality as place (start_time, span_id, nr)
-    join spans on spans.start_time = place.start_time and spans.span_id = place.span_id
-      and spans.trace_id = ${traceId}::text::uuid
+      ) with ordinality as place (start_time, trace_id, span_id, nr)
+    join spans on spans.start_time = place.start_time and spans.trace_id = place.trace_id
+      and spans.span_id = place.span_id
       and spans.start_time between ${range.at(0) ?? ''}::text::timestamptz
         and ${range.at(-1) ?? ''}::text::timestamptz`
 }

@@ -115,7 +115,7 @@ interface MatchRow extends SpanPosition {
  */
 function searchSpans(
   sql: Database,
-  { traceId, text }: SearchQuery,
+  { text }: SearchQuery,
   { chunk, limit }: { chunk: readonly SpanPlace[]; limit: number },
 ): Promise<MatchRow[]> {
   const json = JSON.stringify(text).slice(1, -1)
@@ -138,7 +138,7 @@ function searchSpans(
         strpos(attributes::text, ${json}) as attributes_at,
         strpos(payload, ${json}) as payload_at,
         strpos(events, ${json}) as events_at
-      from ${spansAtPlaces(sql, traceId, chunk)}
+      from ${spansAtPlaces(sql, chunk)}
       offset 0
     ) as found
     where greatest(name_at, status_at, attributes_at, payload_at, events_at) > 0
