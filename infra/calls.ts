@@ -83,7 +83,7 @@ export const calls = [
   { from: 'web', to: 'oauth', port: 'http', why: 'connections to third-party providers' },
   { from: 'browsers', to: 'oauth', port: 'http', why: 'consent', isMade: isOauthExposed },
 
-  { from: 'web', to: 'collector', port: 'http', why: 'its health, for the diagnostic report' },
+  { from: 'web', to: 'collector', port: 'http', why: 'the spans of calls, and its health' },
   { from: 'worker', to: 'collector', port: 'http', why: 'the spans of runs' },
   { from: 'senders', to: 'collector', port: 'http', why: 'their spans', isMade: areSendersNamed },
   { from: 'senders', to: 'collector', port: 'grpc', why: 'their spans', isMade: isGrpcNamed },

@@ -114,6 +114,7 @@ const noService = {
   COLLECTOR_MAX_STORAGE_BYTES: unset,
   COLLECTOR_VOLUME_SIZE: unset,
   COLLECTOR_JWT_SECRET_PREVIOUS: unset,
+  COLLECTOR_REQUIRE_SCOPES: unset,
   COLLECTOR_REDACT: unset,
   COLLECTOR_REDACT_FILE: unset,
   COLLECTOR_REDACT_HASH_KEY: unset,
@@ -162,6 +163,7 @@ const receiver = () => ({
     ),
     COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
+    COLLECTOR_REQUIRE_SCOPES: pick(collector.config.requireScopes, 'true', 'false'),
     COLLECTOR_REDACT: setWhen(isSet(redact.kinds), redact.kinds),
     COLLECTOR_REDACT_FILE: setWhen(
       isSet(redact.expressionsSecret),

@@ -234,6 +234,11 @@ export const schema = {
             expected: 'bytes as a string of digits, one megabyte or more, or ""',
           },
         ),
+        requireScopes: boolean(
+          false,
+          'Refuse tokens that do not say what they allow. Turn it on once every sender has a ' +
+            'token with a scope.',
+        ),
         redact: group('What is replaced by marks in all texts before they are stored.', {
           kinds: string(
             '',

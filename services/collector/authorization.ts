@@ -1,10 +1,18 @@
 import { bearerToken } from '../shared/http/bearer-token.ts'
-import { MAX_TOKEN_SECONDS, verifyCollectorToken } from '../shared/collector-token.ts'
-import type { CollectorToken } from '../shared/collector-token.ts'
+import {
+  MAX_REVOCABLE_SECONDS,
+  MAX_TOKEN_SECONDS,
+  verifyCollectorToken,
+} from '../shared/collector-token.ts'
+import type { CollectorScope, CollectorToken } from '../shared/collector-token.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
+import type { Grant } from './tokens/grant.ts'
+import { createKnownTokens } from './tokens/known-tokens.ts'
+import type { KnownToken } from './tokens/known-tokens.ts'
+import type { Revocations } from './tokens/revocations.ts'
 
-/** The reason why a submission is not accepted: for the metrics, never for the sender. */
+/** The reason why a request is not accepted: for the metrics. */
 export type AuthFailure =
   | 'missing'
   | 'repeated'
@@ -12,9 +20,19 @@ export type AuthFailure =
   | 'expired'
   | 'lifetime_too_long'
   | 'invalid'
+  | 'revoked'
+  // Of a good token, whose bearer is told.
+  | 'no_scope'
+  | 'wrong_scope'
 
-/** Checks the raw headers of a request; returns undefined when its token is good. */
-export type Authorize = (rawHeaders: readonly string[]) => Promise<AuthFailure | undefined>
+/** The grant of a request, or why it has none. */
+export type Authorized = { readonly grant: Grant } | { readonly failure: AuthFailure }
+
+/** Checks the raw headers of a request that needs this scope. */
+export type Authorize = (
+  rawHeaders: readonly string[],
+  scope: CollectorScope,
+) => Promise<Authorized>
 
 /** Checks the tokens of requests. */
 export interface Authorization {
@@ -30,25 +48,16 @@ export interface Authorization {
 export interface AuthorizationOptions {
   /** The secret, and the previous one while emitters move over. */
   readonly secrets: readonly string[]
+  readonly revocations: Pick<Revocations, 'isRevoked'>
+  /** True once tokens without a scope are refused. */
+  readonly requireScopes: boolean
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly log: Log
 }
 
-interface Known {
-  readonly token: CollectorToken
-  /** Made to be used for days, such as one in an environment variable; nobody renews it unasked. */
-  readonly isLongLived: boolean
-  usedAtMs: number
-  warnedAtMs: number
-}
-
-const REMEMBERED_MAX = 1024
 const MAX_TOKEN_CHARS = 4096
-const MAX_ISSUER_CHARS = 100
-const HOUR_MS = 3_600_000
 const DAY_SECONDS = 86_400
-const WARNING_SECONDS = 7 * DAY_SECONDS
 /** For clocks that differ, as when a token is verified. */
 const LEEWAY_SECONDS = 60
 /** A token of the characters that RFC 6750 allows. */
@@ -56,35 +65,31 @@ const TOKEN = /^[\w.~+/-]+=*$/
 
 /**
  * Accepts tokens signed with the shared secret (SPEC 5.4). A token that was good stays good until
- * it expires.
+ * it expires or is revoked.
  */
 export function createAuthorization(options: AuthorizationOptions): Authorization {
-  const { now, log } = options
-  /** The one used longest ago first. */
-  const verified = new Map<string, Known>()
-  const use = (text: string, known: Known, nowMs: number): void => {
-    known.usedAtMs = nowMs
-    verified.set(text, known)
-    if (known.isLongLived) warnBeforeExpiry(known, log)
+  const { now, requireScopes } = options
+  const known = createKnownTokens(options.log)
+  const find = async (text: string): Promise<KnownToken | AuthFailure> => {
+    const nowMs = now()
+    const found = known.find(text, nowMs)
+    if (found) return found
+    const verified = await verify(text, options)
+    if (typeof verified !== 'string') known.add(text, verified, now())
+    return verified
   }
   return {
-    async authorize(rawHeaders) {
+    async authorize(rawHeaders, scope) {
       const text = readToken(rawHeaders)
-      if (typeof text !== 'string') return text.failure
-      const known = verified.get(text)
-      verified.delete(text)
-      const nowMs = now()
-      if (known && nowMs < known.token.expiresAt * 1000) {
-        use(text, known, nowMs)
-        return undefined
-      }
-      const outcome = await verify(text, options)
-      if (typeof outcome === 'string') return outcome
-      use(text, outcome, nowMs)
-      forgetOldest(verified)
-      return undefined
+      if (typeof text !== 'string') return text
+      const found = await find(text)
+      if (typeof found === 'string') return { failure: found }
+      const { grant, token } = found
+      if (grant.isRevoked()) return { failure: 'revoked' }
+      if (!token.scopes) return requireScopes ? { failure: 'no_scope' } : found
+      return token.scopes.has(scope) ? found : { failure: 'wrong_scope' }
     },
-    countExpiring: (seconds) => countExpiring(verified.values(), { nowMs: now(), seconds }),
+    countExpiring: (seconds) => known.countExpiring({ nowMs: now(), seconds }),
   }
 }
 
@@ -105,12 +110,13 @@ function readToken(rawHeaders: readonly string[]): string | { failure: AuthFailu
 
 async function verify(
   text: string,
-  { secrets, now }: AuthorizationOptions,
-): Promise<Known | AuthFailure> {
+  options: AuthorizationOptions,
+): Promise<KnownToken | AuthFailure> {
+  const { secrets, now } = options
   let failure: AuthFailure = 'invalid'
   for (const secret of secrets) {
     try {
-      return judgeLifetime(await verifyCollectorToken(text, secret, now()), now())
+      return checkLifetime(await verifyCollectorToken(text, secret, now()), options)
     } catch (thrown) {
       if (toError(thrown).name === 'JWTExpired') failure = 'expired'
     }
@@ -119,41 +125,15 @@ async function verify(
 }
 
 /** A token without the time of its issue counts as issued now. */
-function judgeLifetime(token: CollectorToken, nowMs: number): Known | AuthFailure {
-  const issuedAt = Math.min(token.issuedAt ?? Infinity, nowMs / 1000)
+function checkLifetime(
+  token: CollectorToken,
+  { now, revocations }: AuthorizationOptions,
+): KnownToken | AuthFailure {
+  const issuedAt = Math.min(token.issuedAt ?? Infinity, now() / 1000)
   const seconds = token.expiresAt - issuedAt
-  if (seconds > MAX_TOKEN_SECONDS + LEEWAY_SECONDS) return 'lifetime_too_long'
-  return { token, isLongLived: seconds > DAY_SECONDS, usedAtMs: nowMs, warnedAtMs: -Infinity }
-}
-
-/** Once a day, in the last week. Never shows the token itself. */
-function warnBeforeExpiry(known: Known, log: Log): void {
-  const { token, usedAtMs } = known
-  if (token.expiresAt - usedAtMs / 1000 > WARNING_SECONDS) return
-  if (usedAtMs - known.warnedAtMs < DAY_SECONDS * 1000) return
-  known.warnedAtMs = usedAtMs
-  const facts = {
-    issuer: token.issuer?.slice(0, MAX_ISSUER_CHARS),
-    expires_at: new Date(token.expiresAt * 1000).toISOString(),
-  }
-  log.warn(facts, 'a token in use expires within a week; give its sender a new one')
-}
-
-function countExpiring(
-  known: Iterable<Known>,
-  { nowMs, seconds }: { nowMs: number; seconds: number },
-): number {
-  let count = 0
-  for (const { token, isLongLived, usedAtMs } of known) {
-    const isInUse = nowMs - usedAtMs < HOUR_MS
-    const left = token.expiresAt - nowMs / 1000
-    if (isLongLived && isInUse && left > 0 && left < seconds) count++
-  }
-  return count
-}
-
-function forgetOldest(verified: Map<string, Known>): void {
-  if (verified.size <= REMEMBERED_MAX) return
-  const [oldest] = verified.keys()
-  if (oldest !== undefined) verified.delete(oldest)
+  const { id, organization } = token
+  const maxSeconds = id === undefined ? MAX_TOKEN_SECONDS : MAX_REVOCABLE_SECONDS
+  if (seconds > maxSeconds + LEEWAY_SECONDS) return 'lifetime_too_long'
+  const isRevoked = (): boolean => id !== undefined && revocations.isRevoked(id)
+  return { token, grant: { organization, isRevoked }, isLongLived: seconds > DAY_SECONDS }
 }

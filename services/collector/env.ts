@@ -53,6 +53,8 @@ export const collectorEnv = v.object({
   COLLECTOR_JWT_SECRET: text(32),
   /** Still accepted while emitters move to a new secret. */
   COLLECTOR_JWT_SECRET_PREVIOUS: optional(text(32)),
+  /** `true` once every token in use says what it allows: others are then refused. */
+  COLLECTOR_REQUIRE_SCOPES: v.optional(flag(), 'false'),
   /**
    * `true` where the chart manages PostgreSQL: the migration creates the database when it is
    * missing.

@@ -15,7 +15,6 @@ import {
   watchClock,
   watchDatabase,
 } from './maintenance.ts'
-import type { MaintenanceOptions } from './maintenance.ts'
 import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import type { Redaction } from './redaction/redaction.ts'
@@ -24,6 +23,8 @@ import { createDropGuard } from './storage/drop-guard.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
 import type { Storage } from './storage/storage.ts'
+import type { Revocations } from './tokens/revocations.ts'
+import { watchRevocations } from './tokens/watch-revocations.ts'
 
 /** The parts that the storage and its background work use. */
 export interface EventualStorageOptions {
@@ -40,6 +41,9 @@ export interface EventualStorageOptions {
   readonly redaction: Redaction | undefined
   /** The interval at which the limit of the storage is checked. */
   readonly spaceCheckMs: number
+  readonly revocations: Revocations
+  /** The interval at which the list of revoked tokens is read. */
+  readonly revocationsMs: number
 }
 
 /** The storage of a collector that starts before its database is ready. */
@@ -103,7 +107,7 @@ async function openStorage(
   const version = await prepareSchema({ address, createDatabase, timeoutMs: 0, log })
   metrics.migrationVersion.set(version)
   const sql = connectDatabase(address, { name: 'collector', max: 2 })
-  const background: MaintenanceOptions = {
+  const background = {
     ...options,
     sql,
     signal,
@@ -113,6 +117,7 @@ async function openStorage(
     maxStorageBytes: storageLimit(config),
   }
   try {
+    await options.revocations.refresh(sql)
     await maintain(background)
   } catch (error) {
     await sql.end({ timeout: 1 })
@@ -124,7 +129,7 @@ async function openStorage(
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const running = Promise.all(jobs.map((run) => run(background)))
+  const running = Promise.all([...jobs.map((run) => run(background)), watchRevocations(background)])
   return {
     storage,
     async endBackground() {

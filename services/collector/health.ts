@@ -1,5 +1,6 @@
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
+import type { Revocations } from './tokens/revocations.ts'
 
 /** The state of a collector between its start and its end. */
 export type Phase = 'starting' | 'running' | 'draining'
@@ -20,6 +21,8 @@ export interface HealthReport {
    */
   readonly clock: 'ok' | 'skewed'
   readonly clock_skew_ms: number
+  /** `stale`: the list of revoked tokens was not read for a minute; the last one still holds. */
+  readonly revocations: 'ok' | 'stale'
   readonly queue_bytes: number
   readonly oldest_unflushed_ms: number
 }
@@ -29,6 +32,7 @@ export interface Observations {
   readonly bytes: number
   readonly oldest: number | undefined
   readonly clock: Pick<Clock, 'isSkewed' | 'skewMs'>
+  readonly revocations: Pick<Revocations, 'isStale'>
 }
 
 type Why = Readonly<Record<string, string | undefined>>
@@ -90,9 +94,10 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly
     },
-    report({ bytes, oldest, clock }) {
+    report({ bytes, oldest, clock, revocations }) {
       const age = oldest === undefined ? 0 : Math.max(0, now() - oldest)
-      const isWell = isUp() && !isFull && !clock.isSkewed() && age < STALLED_MS
+      const isStale = revocations.isStale()
+      const isWell = isUp() && !isFull && !clock.isSkewed() && !isStale && age < STALLED_MS
       return {
         status: statusOf(phase, isWell),
         database: isUp() ? 'up' : 'down',
@@ -101,6 +106,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         days_dropped_early: days.droppedEarly,
         clock: clock.isSkewed() ? 'skewed' : 'ok',
         clock_skew_ms: clock.skewMs(),
+        revocations: isStale ? 'stale' : 'ok',
         queue_bytes: bytes,
         oldest_unflushed_ms: age,
       }

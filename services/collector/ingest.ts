@@ -1,6 +1,6 @@
 import type { Log } from '../shared/log.ts'
 import type { Admit, Ticket } from './admission.ts'
-import type { Authorize } from './authorization.ts'
+import type { Authorize, AuthFailure } from './authorization.ts'
 import type { Clock } from './clock.ts'
 import type { Health } from './health.ts'
 import type { ContentCoding, Inflate } from './inflate.ts'
@@ -15,15 +15,16 @@ import type { Transcript } from './otlp/transcode.ts'
 import {
   clockSkew,
   overBudget,
+  refusedToken,
   starting,
   storageFull,
   tooLarge,
-  unauthorized,
   unavailable,
 } from './refusals.ts'
 import { FIRST_BYTES } from './request-body.ts'
 import type { ReadLimits } from './request-body.ts'
 import type { GroupCommit, Submission } from './storage/group-commit.ts'
+import type { Grant } from './tokens/grant.ts'
 
 /** The parts that a submission passes through. */
 export interface IngestDeps {
@@ -69,13 +70,13 @@ export interface Delivery {
  */
 export async function ingest(deps: IngestDeps, delivery: Delivery): Promise<Buffer | string> {
   const started = performance.now()
-  await checkAuthorization(deps, delivery.rawHeaders)
+  const grant = await checkAuthorization(deps, delivery.rawHeaders)
   const commit = deps.commit()
   if (!commit) throw starting()
   if (deps.health.isFull()) throw storageFull()
   const content = await delivery.describe()
   const ticket = admit(deps, content)
-  const submission = await submit(deps, { delivery, content, ticket, commit })
+  const submission = await submit(deps, { delivery, content, ticket, commit, grant })
   if (deps.clock.isSkewed() && isRefusedByTime(submission.transcript)) throw clockSkew()
   const rejected = await committed(submission, deps.ackTimeoutMs)
   noteAcknowledged(deps, started)
@@ -95,13 +96,20 @@ function noteAcknowledged({ metrics, log }: IngestDeps, started: number): void {
 const isRefusedByTime = ({ refused }: Transcript): boolean =>
   refused.has('too_old') || refused.has('too_far_in_future')
 
-async function checkAuthorization(deps: IngestDeps, rawHeaders: readonly string[]): Promise<void> {
-  const failure = await deps.authorize(rawHeaders)
-  if (!failure) return
+const SCOPE = 'traces:write'
+
+async function checkAuthorization(deps: IngestDeps, rawHeaders: readonly string[]): Promise<Grant> {
+  const outcome = await deps.authorize(rawHeaders, SCOPE)
+  if ('grant' in outcome) return outcome.grant
+  const { failure } = outcome
   // Until PostgreSQL was asked, only the pod's clock says so.
   if (failure === 'expired' && !deps.commit()) throw starting()
-  deps.metrics.authFailures.inc({ reason: failure })
-  throw unauthorized()
+  throw refuseToken(deps, failure)
+}
+
+function refuseToken({ metrics }: IngestDeps, failure: AuthFailure): Error {
+  metrics.authFailures.inc({ reason: failure })
+  return refusedToken(failure, SCOPE)
 }
 
 /** Holds the memory that a body needs. Raises when it is too large, or does not fit. */
@@ -143,24 +151,33 @@ interface Intake {
   readonly content: Content
   readonly ticket: Ticket
   readonly commit: GroupCommit
+  readonly grant: Grant
 }
 
 /** From the bytes on the wire to rows in the queue. */
 async function submit(deps: IngestDeps, intake: Intake): Promise<Submission> {
   const { memory, metrics } = deps
-  const { content, commit, ticket } = intake
+  const { content, ticket } = intake
   try {
     // The rows are copies: what they were made of can serve the next request.
     const submission = lend(memory, await receive(deps, intake), (body) =>
       content.encoding === 'protobuf'
-        ? commit.submit(body)
-        : lend(memory, jsonRequestToProtobuf(body, memory), (bytes) => commit.submit(bytes)),
+        ? enqueue(deps, intake, body)
+        : lend(memory, jsonRequestToProtobuf(body, memory), (bytes) =>
+            enqueue(deps, intake, bytes),
+          ),
     )
     count(metrics, submission.transcript)
     return submission
   } finally {
     ticket.done()
   }
+}
+
+/** The token may have been revoked while the body came. */
+function enqueue(deps: IngestDeps, { commit, grant }: Intake, body: Buffer): Submission {
+  if (grant.isRevoked()) throw refuseToken(deps, 'revoked')
+  return commit.submit(body, grant.organization)
 }
 
 /** The body as it was before its sender compressed it. */

@@ -1,5 +1,7 @@
 import { AppError, toAppError, toError } from '../shared/errors.ts'
+import type { CollectorScope } from '../shared/collector-token.ts'
 import type { Log } from '../shared/log.ts'
+import type { AuthFailure } from './authorization.ts'
 import type { CollectorMetrics } from './metrics.ts'
 
 /** The ways in which a submission is turned away; `details.reason` is what the metrics count by. */
@@ -48,8 +50,22 @@ export const bodyStalled = (idleMs: number): AppError =>
 export const mediaType = (message: string): AppError =>
   new AppError('unsupported_media_type', `${message}.`, { details: { reason: 'media_type' } })
 
+/** The error for a request without a grant of this scope. */
+export function refusedToken(failure: AuthFailure, scope: CollectorScope): AppError {
+  if (failure === 'no_scope') return outOfScope(scope, 'has no scope')
+  return failure === 'wrong_scope' ? outOfScope(scope, 'has another scope') : unauthorized()
+}
+
+const outOfScope = (scope: CollectorScope, why: string): AppError =>
+  new AppError('insufficient_scope', `This needs a token with the scope ${scope}; yours ${why}.`, {
+    details: { reason: 'insufficient_scope' },
+    headers: {
+      'www-authenticate': `Bearer realm="collector", error="insufficient_scope", scope="${scope}"`,
+    },
+  })
+
 /** The error for a missing or invalid token. */
-export const unauthorized = (): AppError =>
+const unauthorized = (): AppError =>
   new AppError('invalid_token', 'A valid bearer token is required.', {
     details: { reason: 'unauthorized' },
     headers: { 'www-authenticate': 'Bearer realm="collector"' },

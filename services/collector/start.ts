@@ -23,16 +23,18 @@ import type { EventualStorage, EventualStorageOptions } from './eventual-storage
 import { serveGrpc } from './grpc/serve-grpc.ts'
 import type { GrpcServer } from './grpc/serve-grpc.ts'
 import { createHealth } from './health.ts'
+import type { HealthReport } from './health.ts'
 import { createInflate } from './inflate.ts'
 import type { IngestDeps } from './ingest.ts'
 import { createMemory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
 import type { Encoding } from './otlp/answer.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
-import { openReader } from './read/reader.ts'
-import type { Reader } from './read/reader.ts'
+import { openReaders } from './read/reader.ts'
+import type { Readers } from './read/reader.ts'
 import { createRedaction } from './redaction/redaction.ts'
 import type { Redaction } from './redaction/redaction.ts'
+import { createRevocations } from './tokens/revocations.ts'
 import { answerWrongProtocols } from './wrong-protocol.ts'
 
 /** Parts that tests replace. */
@@ -53,6 +55,8 @@ export interface StartOptions {
   readonly bodyIdleMs?: number
   /** The interval at which the limit of the storage is checked. @default 15_000 */
   readonly spaceCheckMs?: number
+  /** The interval at which the list of revoked tokens is read. @default 15_000 */
+  readonly revocationsMs?: number
 }
 
 /** A running collector. */
@@ -71,6 +75,7 @@ const DRAIN_MS = 5000
 const ACK_TIMEOUT_MS = 8000
 const BODY_IDLE_MS = 5000
 const SPACE_CHECK_MS = 15_000
+const REVOCATIONS_MS = 15_000
 
 /**
  * Starts the trace collector: it serves `/health` at once, and takes submissions when the database
@@ -87,11 +92,18 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const metrics = createCollectorMetrics(registry)
   const health = createHealth({ log, now })
   const memory = createMemory(config.COLLECTOR_MEMORY_BYTES ?? defaultCapacity())
-  const authorization = createAuthorization({ secrets: secretsOf(config), now: clock.now, log })
-  const reader = openReader(address)
-  const spaceCheckMs = options.spaceCheckMs ?? SPACE_CHECK_MS
-  const shared = { config, address, log, now, clock, registry, metrics, health, memory, reader }
-  const storage = createEventualStorage({ ...shared, redaction, spaceCheckMs })
+  const revocations = createRevocations()
+  const authorization = createAuthorization({
+    secrets: secretsOf(config),
+    requireScopes: config.COLLECTOR_REQUIRE_SCOPES,
+    revocations,
+    now: clock.now,
+    log,
+  })
+  const readers = openReaders(address, { log })
+  const common = { config, address, log, now, clock, registry, metrics, health, memory }
+  const shared = { ...common, readers, revocations }
+  const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
 
@@ -116,17 +128,24 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await delay(options.drainMs ?? DRAIN_MS)
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
-      await reader.close()
+      await readers.close()
       await metricsServer.stop()
     },
   }
 }
 
+type Intervals = Pick<EventualStorageOptions, 'spaceCheckMs' | 'revocationsMs'>
+
+const intervalsOf = (options: StartOptions): Intervals => ({
+  spaceCheckMs: options.spaceCheckMs ?? SPACE_CHECK_MS,
+  revocationsMs: options.revocationsMs ?? REVOCATIONS_MS,
+})
+
 /** The parts of a collector. */
-interface Parts extends Omit<EventualStorageOptions, 'spaceCheckMs' | 'redaction'> {
+interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redaction'> {
   readonly authorization: Authorization
   readonly registry: Registry
-  readonly reader: Reader
+  readonly readers: Readers
   readonly storage: EventualStorage
 }
 
@@ -203,12 +222,12 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, clock, health, metrics, memory, reader, registry, storage, grpcPort } = parts
+  const { config, log, metrics, readers, registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
-    healthReport: () => health.report({ bytes: memory.used(), oldest: oldestRow(parts), clock }),
+    healthReport: () => reportOf(parts),
     read: {
-      reader,
+      readers,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
     },
@@ -226,6 +245,9 @@ function serveApp(parts: AppParts): Promise<Service> {
     discardUnreadBodies: true,
   })
 }
+
+const reportOf = (parts: Parts): HealthReport =>
+  parts.health.report({ ...parts, bytes: parts.memory.used(), oldest: oldestRow(parts) })
 
 /** Of the memory; the objects of a JSON body, which lie elsewhere, need several times its size. */
 const LARGEST_BODY = { protobuf: SHARE_FOR_BODIES, json: 0.1 }

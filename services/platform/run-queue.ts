@@ -9,29 +9,33 @@ export const LEASE_SECONDS = 30
  */
 export const LOST_ATTEMPTS_MAX = 3
 
-/** A run that a worker owns for as long as it renews the lease. */
-export interface LeasedRun {
+/** What a run is, whoever has it. */
+export interface RunFacts {
   readonly id: string
-  readonly leaseId: string
   /** The number of times that a worker has taken it, this time included. */
   readonly attempt: number
-  /** The earlier attempts that were lost; those that were handed over do not count. */
-  readonly lostAttempts: number
   readonly inputs: Inputs
   readonly queuedAt: Date
   readonly automationId: string
-  readonly deploymentId: number
   readonly automationName: string
   readonly slug: string
   readonly organizationId: number
+  /** The version of its automation at the time of the kickoff. */
+  readonly definition: CrewDefinition
+}
+
+/** A run that a worker owns for as long as it renews the lease. */
+export interface LeasedRun extends RunFacts {
+  readonly leaseId: string
+  /** The earlier attempts that were lost; those that were handed over do not count. */
+  readonly lostAttempts: number
+  readonly deploymentId: number
   /**
    * The address of the crew that performs it, and the automation from which that crew's token is
    * derived.
    */
   readonly url: string | null
   readonly crewAutomationId: string
-  /** The version of its automation at the time of the kickoff. */
-  readonly definition: CrewDefinition
 }
 
 /** The proof that a worker still owns a run. */
@@ -124,20 +128,30 @@ function take(sql: Queryable, limit: number) {
     order by t.queued_at`
 }
 
-/** Ends the runs whose workers died too often. Returns how many. */
-export async function giveUpLostRuns(sql: Queryable): Promise<number> {
+/** A run that was ended because its workers died too often. */
+export interface LostRun extends RunFacts {
+  readonly failure: Failure
+}
+
+/** Ends the runs whose workers died too often, and returns them. */
+export async function giveUpLostRuns(sql: Queryable): Promise<LostRun[]> {
   const failure: Failure = {
     code: 'worker_lost',
     message:
       `The worker that ran this was lost ${LOST_ATTEMPTS_MAX} times. Look at the workers' logs, ` +
       'then start it again.',
   }
-  const lost = await sql`
-    update executions set status = 'error', error = ${sql.json({ ...failure })},
-      finished_at = now(), lease_id = null, lease_expires_at = null
-    where status = 'running' and lease_expires_at < now()
-      and lost_attempts + 1 >= ${LOST_ATTEMPTS_MAX} returning id`
-  return lost.length
+  return sql<LostRun[]>`
+    with lost as (
+      update executions set status = 'error', error = ${sql.json({ ...failure })},
+        finished_at = now(), lease_id = null, lease_expires_at = null
+      where status = 'running' and lease_expires_at < now()
+        and lost_attempts + 1 >= ${LOST_ATTEMPTS_MAX}
+      returning id, attempt, inputs, queued_at, deployment_id, project_version_id, error)
+    select l.id, l.attempt, l.inputs, l.queued_at, l.error as failure, d.automation_id,
+      d.name as automation_name, d.slug, d.organization_id, v.definition
+    from lost l join deployments d on d.id = l.deployment_id
+      join project_versions v on v.id = l.project_version_id`
 }
 
 /**

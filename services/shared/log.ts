@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
-import { routePath } from 'hono/route'
+import { routeOf } from './http/route-of.ts'
 import { pino, stdSerializers, stdTimeFunctions } from 'pino'
 import type { DestinationStream, Logger } from 'pino'
 import { isObject } from './is-object.ts'
@@ -88,7 +88,7 @@ export function requestLog(log: Log): MiddlewareHandler<{ Variables: RequestVari
     const line = {
       request_id: requestId,
       method: c.req.method,
-      route: routePath(c, -1),
+      route: routeOf(c),
       status,
       duration_ms: Math.round(performance.now() - started),
       ...wide,

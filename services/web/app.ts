@@ -33,6 +33,7 @@ import { signInRoutes } from './sign-in/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
+import { traceCalls } from './tracing/trace-calls.ts'
 
 /** Builds the web service: every mount, in order. */
 export function createApp(options: WebOptions): Hono<WebApp> {
@@ -46,6 +47,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   const app = new Hono<WebApp>({ router: new RegExpRouter() })
   const { gate, keys, guard } = openGate(deps)
   app.use(requestLog(deps.log))
+  if (deps.spans) app.use(traceCalls(deps.spans))
   app.use(securityHeaders(deps.config.PLATFORM_BASE_URL))
   // Its ids are UUIDs, whatever they are spelt with; all others are told here that no address has a
   // NUL.

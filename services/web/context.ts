@@ -1,6 +1,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { Database } from '../shared/postgres/database.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
+import type { SpanSender } from '../shared/tracing/span-sender.ts'
 import type { Automation } from '../platform/automations.ts'
 import type { Session } from '../platform/sessions.ts'
 import type { BadTokens } from './callers/bad-tokens.ts'
@@ -26,6 +27,8 @@ export interface WebOptions {
   readonly log: Log
   /** Counts the decisions of the automation API. */
   readonly authMetrics?: AuthMetrics
+  /** Sends spans of calls to the trace collector. */
+  readonly spans?: Pick<SpanSender, 'tracer'>
   /** The surroundings of the diagnoses. */
   readonly diagnostics?: DiagnosticsDeps
 }

@@ -1,4 +1,5 @@
 import type { HttpBindings } from '@hono/node-server'
+import type { Registry } from 'prom-client'
 import { connectDatabase } from '../shared/postgres/database.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import { openDatabasePing } from '../shared/postgres/ping.ts'
@@ -10,12 +11,16 @@ import { createMetrics, metricsApp } from '../shared/http/metrics.ts'
 import { inClusterAddress } from '../shared/kubernetes/client.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
+import { countSpans } from '../shared/tracing/span-metrics.ts'
+import { createSpanSender } from '../shared/tracing/span-sender.ts'
+import type { SpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
 import { createAuthMetrics } from './access-token/metrics.ts'
 import { tokenProblem } from './diagnostics/access.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import { createDiagnosisMetrics } from './diagnostics/metrics.ts'
 import { webEnv } from './env.ts'
+import type { WebConfig } from './env.ts'
 
 /** Enough for a tool of 64 MiB over a slow line. */
 const UPLOAD_MS = 300_000
@@ -61,10 +66,11 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const isDraining = (): boolean => draining
   const authMetrics = createAuthMetrics(registry)
   const { ping } = database
-  const app = createApp({ config, sql, log, ping, isDraining, diagnostics, authMetrics })
+  const spans = openSpans(config, log, registry)
+  const app = createApp({ config, sql, log, ping, isDraining, diagnostics, authMetrics, spans })
   let metrics: Service | undefined
   const close = async (): Promise<void> => {
-    await Promise.all([sql.end({ timeout: 5 }), database.close(), metrics?.stop()])
+    await Promise.all([sql.end({ timeout: 5 }), database.close(), metrics?.stop(), spans?.stop()])
   }
   try {
     const { HOST: host, PORT: port, METRICS_PORT } = config
@@ -94,4 +100,24 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
     await close()
     throw thrown
   }
+}
+
+function openSpans(
+  { COLLECTOR_URL, COLLECTOR_JWT_SECRET, PLATFORM_VERSION: version }: WebConfig,
+  log: Log,
+  registry: Registry,
+): SpanSender | undefined {
+  if (COLLECTOR_URL === undefined) return undefined
+  if (COLLECTOR_JWT_SECRET === undefined) {
+    log.warn('COLLECTOR_URL is set and COLLECTOR_JWT_SECRET is not: calls are not traced; set both')
+    return undefined
+  }
+  return createSpanSender({
+    service: 'web',
+    collectorUrl: COLLECTOR_URL,
+    secret: COLLECTOR_JWT_SECRET,
+    version,
+    log,
+    onSpans: countSpans(registry, 'web'),
+  })
 }

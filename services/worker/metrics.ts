@@ -3,7 +3,8 @@ import type { Registry } from 'prom-client'
 import type { QueueSize } from '../platform/run-queue.ts'
 import { OUTCOMES } from './ending.ts'
 import type { Outcome } from './ending.ts'
-import type { SpanCount } from './span-buffer.ts'
+import { countSpans } from '../shared/tracing/span-metrics.ts'
+import type { SpanCount } from '../shared/tracing/span-buffer.ts'
 
 const DURATION_BUCKETS = [0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
 
@@ -43,19 +44,12 @@ export function createWorkerMetrics(registry: Registry, sources: MetricSources):
     help: 'Times that an unavailable crew was tried again.',
     registers,
   })
-  const spans = new Counter({
-    name: 'worker_spans_total',
-    help: 'Spans that were sent to the trace collector, or dropped because it did not take them.',
-    labelNames: ['fate'] as const,
-    registers,
-  })
   const expired = new Counter({
     name: 'worker_executions_expired_total',
     help: 'Runs that were deleted because their retention had ended.',
     registers,
   })
   for (const outcome of OUTCOMES) runs.inc({ outcome }, 0)
-  for (const fate of ['exported', 'dropped']) spans.inc({ fate }, 0)
   registerGauges(registry, sources)
   return {
     ended(outcome, seconds) {
@@ -63,7 +57,7 @@ export function createWorkerMetrics(registry: Registry, sources: MetricSources):
       durations.observe({ outcome }, seconds)
     },
     crewUnavailable: () => unavailable.inc(),
-    spans: ({ fate, count }) => spans.inc({ fate }, count),
+    spans: countSpans(registry, 'worker'),
     expired: (count) => expired.inc(count),
   }
 }

@@ -53,7 +53,7 @@ export async function performRun(
   const outcome = await settleRun(deps, run, { ending, isDraining: signals.drain.aborted })
   hold.release()
   const failure = 'failure' in ending ? ending.failure : undefined
-  trace.end(failure)
+  trace.end({ failure, isOver: isOver(outcome, signals) })
   const facts = { kickoff_id: run.id, automation_id: run.automationId, attempt: run.attempt }
   const duration_ms = Math.round(performance.now() - started)
   log.info({ ...facts, outcome, error: failure?.code, duration_ms }, 'run ended')
@@ -90,6 +90,11 @@ export async function performRun(
     })
     return limitAttempts(ending, run)
   }
+}
+
+/** A run whose lease was lost goes on elsewhere, unless somebody stopped it. */
+function isOver(outcome: Outcome, { stopped }: RunSignals): boolean {
+  return outcome === 'completed' || outcome === 'error' || stopped.aborted
 }
 
 function explain(thrown: unknown, { log, runTimeoutMs }: RunDeps, { id }: LeasedRun): Ending {

@@ -1,20 +1,25 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace as api } from '@opentelemetry/api'
-import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api'
+import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api'
 import type { CrewEvent, LlmCallEvent } from '../platform/crew-protocol.ts'
-import type { LeasedRun } from '../platform/run-queue.ts'
+import type { LeasedRun, LostRun, RunFacts } from '../platform/run-queue.ts'
 import type { Failure } from '../platform/runs.ts'
+import { runSpan } from '../shared/tracing/run-span.ts'
+import type { SpanSender } from '../shared/tracing/span-sender.ts'
 import { describeLlmCall } from './llm-span.ts'
 
 /** The spans of one attempt of a run. */
 export interface RunTrace {
   event(event: CrewEvent): void
-  /** Ends the open spans, with the failure if there was one. */
-  end(failure?: Failure): void
+  /** Ends the open spans, with the failure if there was one; the run's own when it is over. */
+  end(ending: { readonly failure?: Failure | undefined; readonly isOver: boolean }): void
 }
 
 /** The tracing of runs. */
 export interface Tracing {
+  /** Begins the spans of an attempt. */
   startRun(run: LeasedRun): RunTrace
+  /** Ends the span of a run whose workers left it without an end. */
+  giveUp(run: LostRun): void
   /** Sends what is left, within a bound. */
   stop(): Promise<void>
 }
@@ -22,58 +27,59 @@ export interface Tracing {
 /** The tracing of an installation without a collector. */
 export const noTracing: Tracing = {
   startRun: () => ({ event() {}, end() {} }),
+  giveUp() {},
   stop: async () => {},
 }
 
-interface RunTracer {
-  readonly tracer: Tracer
-  /** Called right before the root span starts, so that the trace gets its id. */
-  readonly useTrace: (traceId: string) => void
-}
+/** The tracing of runs through a sender of spans. */
+export const createTracing = (sender: SpanSender): Tracing => ({
+  startRun: (run) => traceRun(sender, run),
+  giveUp: (run) => end(startWhole(sender, run), new Date(), run.failure),
+  stop: sender.stop,
+})
 
 type TaskStarted = Extract<CrewEvent, { type: 'task_started' }>
 
 /**
- * Turns the events of a run into spans: the crew, in it its tasks, in them their LLM calls
- * (OpenTelemetry GenAI conventions). The trace id is the kickoff id without its dashes; times are
- * the crew's own.
+ * Turns an attempt at a run and its events into spans: the run from its kickoff to its end, in it
+ * the wait in the queue and the attempts, in those the tasks, in them their LLM calls
+ * (OpenTelemetry GenAI conventions). The trace id is the kickoff id without its dashes; the times
+ * of tasks and calls are the crew's own.
+ *
+ * Every attempt makes the span of the run anew, with the same ids and the same start: the collector
+ * replaces one without an end by the one that has it.
  */
-export function traceRun({ tracer, useTrace }: RunTracer, run: LeasedRun): RunTrace {
-  let crew: Span | undefined
+function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
+  const start = starterOf(sender, run)
+  const whole = startWhole(sender, run)
+  let attempt: Span | undefined
   let task: Span | undefined
   let role: string | undefined
   let lastAt = new Date()
+  // A later attempt waited too, but nobody wrote down since when.
+  if (run.attempt === 1) start('queue', whole, { startTime: run.queuedAt }).end(lastAt)
 
-  function startCrew(startTime: Date): Span {
-    useTrace(run.id.replaceAll('-', ''))
-    const name = `${run.definition.name}.kickoff`
-    const attributes = crewAttributes(run)
-    return tracer.startSpan(name, { root: true, startTime, attributes }, ROOT_CONTEXT)
-  }
-
-  function startTask(event: TaskStarted): Span {
-    const attributes = { ...identity(run), ...taskAttributes(event, run) }
-    const options = { startTime: new Date(event.at), attributes }
-    return tracer.startSpan(`invoke_agent ${event.agent_role}`, options, inside(crew))
-  }
+  const startAttempt = (startTime: Date): Span =>
+    start(`attempt ${run.attempt}`, whole, { startTime, attributes: { attempt: run.attempt } })
 
   function addLlmCall(event: LlmCallEvent): void {
     const { name, attributes } = describeLlmCall(event)
-    const startTime = new Date(event.started_at)
-    // With whose and what for: the calls of a crew are found and summed without a look at their
-    // parents.
-    const all = { ...identity(run), 'gen_ai.agent.name': role, ...attributes }
-    const options = { kind: SpanKind.CLIENT, startTime, attributes: all }
-    end(tracer.startSpan(name, options, inside(task)), new Date(event.ended_at), event.error)
+    const options = {
+      kind: SpanKind.CLIENT,
+      startTime: new Date(event.started_at),
+      attributes: { 'gen_ai.agent.name': role, ...attributes },
+    }
+    end(start(name, task, options), new Date(event.ended_at), event.error)
   }
 
   function follow(event: CrewEvent): void {
     if (event.type === 'task_started') {
       role = event.agent_role
-      task = startTask(event)
+      const options = { startTime: new Date(event.at), attributes: taskAttributes(event, run) }
+      task = start(`invoke_agent ${event.agent_role}`, attempt, options)
     }
     if (event.type === 'llm_call') addLlmCall(event)
-    if (event.type === 'crew_completed') crew?.setAttribute('output.value', event.output)
+    if (event.type === 'crew_completed') whole.setAttribute('output.value', event.output)
     if (event.type === 'task_completed') {
       task?.setAttribute('output.value', event.output)
       end(task, new Date(event.at))
@@ -84,17 +90,37 @@ export function traceRun({ tracer, useTrace }: RunTracer, run: LeasedRun): RunTr
   return {
     event(event) {
       lastAt = new Date(event.type === 'llm_call' ? event.ended_at : event.at)
-      if (event.type === 'crew_started') crew ??= startCrew(lastAt)
-      else if (crew) follow(event)
+      if (event.type === 'crew_started') attempt ??= startAttempt(lastAt)
+      else if (attempt) follow(event)
     },
-    end(failure) {
-      // A run that never reached its crew is a trace of one span, timed by this worker.
-      crew ??= startCrew(lastAt)
+    end({ failure, isOver }) {
       const at = failure ? new Date(Math.max(Date.now(), lastAt.getTime())) : lastAt
       end(task, at, failure)
-      end(crew, at, failure)
+      // One that never reached its crew is timed by this worker.
+      end((attempt ??= startAttempt(lastAt)), at, failure)
+      if (isOver) end(whole, at, failure)
     },
   }
+}
+
+type Start = (name: string, parent: Span | undefined, options: SpanOptions) => Span
+
+/**
+ * Starts spans that say whose they are and what for: the calls of a crew are found and summed
+ * without a look at their parents.
+ */
+const starterOf =
+  ({ tracer }: SpanSender, run: LeasedRun): Start =>
+  (name, parent, options) => {
+    const attributes = { ...identity(run), ...options.attributes }
+    return tracer.startSpan(name, { ...options, attributes }, inside(parent))
+  }
+
+function startWhole({ tracer, useIds }: SpanSender, run: RunFacts): Span {
+  useIds(runSpan(run.id))
+  const name = `${run.definition.name}.kickoff`
+  const options = { root: true, startTime: run.queuedAt, attributes: wholeAttributes(run) }
+  return tracer.startSpan(name, options, ROOT_CONTEXT)
 }
 
 function end(span: Span | undefined, at: Date, failure?: Failure): void {
@@ -110,7 +136,7 @@ function end(span: Span | undefined, at: Date, failure?: Failure): void {
 const inside = (span: Span | undefined): Context =>
   span ? api.setSpan(ROOT_CONTEXT, span) : ROOT_CONTEXT
 
-function identity({ id, slug, automationId, organizationId }: LeasedRun): Attributes {
+function identity({ id, slug, automationId, organizationId }: RunFacts): Attributes {
   return {
     kickoff_id: id,
     crew_key: slug,
@@ -120,7 +146,7 @@ function identity({ id, slug, automationId, organizationId }: LeasedRun): Attrib
   }
 }
 
-function crewAttributes(run: LeasedRun): Attributes {
+function wholeAttributes(run: RunFacts): Attributes {
   const { definition, inputs, attempt, automationName } = run
   return {
     ...identity(run),
@@ -132,7 +158,7 @@ function crewAttributes(run: LeasedRun): Attributes {
   }
 }
 
-function taskAttributes(event: TaskStarted, { id, definition }: LeasedRun): Attributes {
+function taskAttributes(event: TaskStarted, { id, definition }: RunFacts): Attributes {
   const expected = definition.tasks.find(({ key }) => key === event.task)?.expected_output
   return {
     'gen_ai.operation.name': 'invoke_agent',

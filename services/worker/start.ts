@@ -16,6 +16,8 @@ import type { Log } from '../shared/log.ts'
 import { createMetrics } from '../shared/http/metrics.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
+import type { SpanCount } from '../shared/tracing/span-buffer.ts'
+import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
 import { workerEnv } from './env.ts'
 import { listen } from './listen.ts'
@@ -25,10 +27,8 @@ import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { startRetention } from './retention.ts'
 import { performRun } from './perform-run.ts'
-import { noTracing } from './run-trace.ts'
+import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
-import type { SpanCount } from './span-buffer.ts'
-import { createTracing } from './tracing.ts'
 
 /**
  * Every insert wakes the workers; polling finds runs that became due, and covers a lost
@@ -132,7 +132,9 @@ function startWork({ config, source, log, sql, tracing, metrics, stops }: Work):
     take: (limit) => takeRuns(sql, limit),
     async giveUp() {
       await forgetKickoffKeys(sql)
-      return giveUpLostRuns(sql)
+      const lost = await giveUpLostRuns(sql)
+      for (const run of lost) tracing.giveUp(run)
+      return lost.length
     },
     async run(run, drain) {
       const started = performance.now()
@@ -162,11 +164,14 @@ function openTracing(
         'trace. Set both, or neither.',
     )
   }
-  return createTracing({
+  const sender = createSpanSender({
+    service: 'worker',
     collectorUrl: COLLECTOR_URL,
     secret: COLLECTOR_JWT_SECRET,
     version: PLATFORM_VERSION,
     log,
+    sendsStarts: true,
     onSpans,
   })
+  return createTracing(sender)
 }

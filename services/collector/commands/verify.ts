@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { signCollectorToken } from '../../shared/collector-token.ts'
+import type { CollectorScope } from '../../shared/collector-token.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { httpUrl, integer } from '../../shared/env.ts'
 import type { EnvSource } from '../../shared/env.ts'
@@ -133,7 +134,7 @@ async function checkHealth(target: Target): Promise<string> {
 }
 
 async function writeTrace(target: Target, body: string): Promise<string> {
-  const headers = { ...(await bearer(target)), 'content-type': 'application/json' }
+  const headers = { ...(await bearer(target, 'traces:write')), 'content-type': 'application/json' }
   const { status, text } = await request(target, '/v1/traces', { method: 'POST', headers, body })
   if (status !== 200) throw failed(`/v1/traces answers ${status}: ${brief(text)}`)
   if (text !== '{}') throw failed(`The collector did not take all spans: ${brief(text)}`)
@@ -142,14 +143,16 @@ async function writeTrace(target: Target, body: string): Promise<string> {
 
 async function readTrace(target: Target, traceId: string): Promise<unknown> {
   const path = `/api/traces/${traceId}`
-  const { status, text } = await request(target, path, { headers: await bearer(target) })
+  const headers = await bearer(target, 'traces:read')
+  const { status, text } = await request(target, path, { headers })
   if (status !== 200) throw failed(`${path} answers ${status}: ${brief(text)}`)
   return JSON.parse(text)
 }
 
-const bearer = async ({ secret }: Target): Promise<Record<string, string>> => ({
-  authorization: `Bearer ${await signCollectorToken(secret, 'verify')}`,
-})
+async function bearer({ secret }: Target, scope: CollectorScope): Promise<Record<string, string>> {
+  const token = await signCollectorToken(secret, 'verify', { scopes: [scope] })
+  return { authorization: `Bearer ${token}` }
+}
 
 async function request(
   { url, timeoutMs }: Target,

@@ -3,6 +3,7 @@ export const GRPC_CODES = {
   ok: 0,
   invalidArgument: 3,
   notFound: 5,
+  permissionDenied: 7,
   resourceExhausted: 8,
   unimplemented: 12,
   internal: 13,
@@ -13,6 +14,7 @@ export const GRPC_CODES = {
 const BY_STATUS: Readonly<Record<number, number>> = {
   400: GRPC_CODES.invalidArgument,
   401: GRPC_CODES.unauthenticated,
+  403: GRPC_CODES.permissionDenied,
   413: GRPC_CODES.resourceExhausted,
   415: GRPC_CODES.invalidArgument,
   503: GRPC_CODES.unavailable,

@@ -1,17 +1,26 @@
 import { createHash } from 'node:crypto'
+import { organizationOfResource } from './resource-organization.ts'
 
-/** A resource or an instrumentation scope: what many spans share. */
+/** A resource or an instrumentation scope: what many spans of one organization share. */
 export interface Identity {
   readonly kind: 'resource' | 'scope'
-  /** The first eight bytes of the SHA-256 of the document, as a signed decimal and as they are. */
+  /** Empty for the platform's own. */
+  readonly organization: string
+  /**
+   * The first eight bytes of the SHA-256 of the organization and the document, as a signed decimal
+   * and as they are.
+   */
   readonly id: string
   readonly idBytes: Buffer
   /** Everything known of it, as JSON. */
   readonly document: string
 }
 
-/** Returns the identity of a document, which lies in `bytes`. */
-export type FindIdentity = (kind: Identity['kind'], bytes: Buffer) => Identity
+/**
+ * Returns the identity of a document, which lies in `bytes`. A resource of no organization may name
+ * its own.
+ */
+export type FindIdentity = (kind: Identity['kind'], bytes: Buffer, organization: string) => Identity
 
 const CACHED_MAX = 4096
 const CACHED_CHARS_MAX = 4 << 20
@@ -20,11 +29,11 @@ const CACHED_CHARS_MAX = 4 << 20
 export function createIdentities(): FindIdentity {
   const cache = new Map<string, Identity>()
   let chars = 0
-  return (kind, bytes) => {
-    const key = kind + bytes.toString('latin1')
+  return (kind, bytes, organization) => {
+    const key = `${kind}${organization}\0${bytes.toString('latin1')}`
     const known = cache.get(key)
     if (known) return known
-    const identity = describe(kind, bytes)
+    const identity = describe(kind, bytes, organization)
     chars += key.length + identity.document.length
     if (cache.size >= CACHED_MAX || chars > CACHED_CHARS_MAX) {
       cache.clear()
@@ -35,8 +44,13 @@ export function createIdentities(): FindIdentity {
   }
 }
 
-function describe(kind: Identity['kind'], bytes: Buffer): Identity {
-  const idBytes = createHash('sha256').update(kind).update(bytes).digest().subarray(0, 8)
-  const id = idBytes.readBigInt64BE().toString()
-  return { kind, id, idBytes, document: bytes.toString('utf8') }
+function describe(kind: Identity['kind'], bytes: Buffer, given: string): Identity {
+  const document = bytes.toString('utf8')
+  const isUnnamed = kind === 'resource' && given === ''
+  const organization = isUnnamed ? organizationOfResource(document) : given
+  const hash = createHash('sha256').update(kind)
+  // No document begins with this character, so that no two of them are hashed as the same bytes.
+  if (organization !== '') hash.update(`\0${organization}\0`)
+  const idBytes = hash.update(bytes).digest().subarray(0, 8)
+  return { kind, organization, id: idBytes.readBigInt64BE().toString(), idBytes, document }
 }

@@ -47,7 +47,7 @@ export const MAX_KIND_NAMES = 63
 /** Longer JSON texts are not looked into for numbers. */
 export const MAX_DOCUMENT_BYTES = 64 * 1024
 /** Characters of an organization, which may take four bytes each. */
-export const MAX_ORGANIZATION_CHARS = 64
+export { MAX_ORGANIZATION_CHARS } from '../../shared/organization-name.ts'
 /** Expressions that are looked for to redact what they match, and their items and classes. */
 export const MAX_REDACTION_ENTRIES = 128
 export const MAX_REDACTION_ITEMS = 1024

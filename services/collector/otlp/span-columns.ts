@@ -1,5 +1,5 @@
 import { PROMOTED_COLUMNS } from '../conventions/columns.ts'
-import { TRACE_ID_BYTES } from './limits.ts'
+import { SPAN_ID_BYTES, TRACE_ID_BYTES } from './limits.ts'
 
 const namesOf = (...kinds: string[]): string[] =>
   PROMOTED_COLUMNS.filter(({ kind }) => kinds.includes(kind)).map(({ column }) => column)
@@ -8,6 +8,7 @@ const namesOf = (...kinds: string[]): string[] =>
 export const SPAN_COLUMNS: readonly string[] = [
   'trace_id',
   'span_id',
+  'organization',
   'start_time',
   'duration_ns',
   'parent_span_id',
@@ -26,7 +27,6 @@ export const SPAN_COLUMNS: readonly string[] = [
   'status_message',
   'trace_state',
   'operation_kind',
-  'organization',
   ...namesOf('text'),
   'attributes',
   'payload',
@@ -35,7 +35,7 @@ export const SPAN_COLUMNS: readonly string[] = [
 ]
 
 /** Columns that identify a span. */
-export const KEY_COLUMNS: readonly string[] = ['start_time', 'trace_id', 'span_id']
+export const KEY_COLUMNS: readonly string[] = ['start_time', 'trace_id', 'span_id', 'organization']
 
 // A row begins with the count of its columns, and each field with its length.
 const COUNT_BYTES = 2
@@ -45,3 +45,7 @@ const LENGTH_BYTES = 4
 export const ROW_TRACE_ID = COUNT_BYTES + LENGTH_BYTES
 /** The place of the span id in a row. */
 export const ROW_SPAN_ID = ROW_TRACE_ID + TRACE_ID_BYTES + LENGTH_BYTES
+/** The place of the organization's length in a row; its text follows. */
+export const ROW_ORGANIZATION_LENGTH = ROW_SPAN_ID + SPAN_ID_BYTES
+/** The place of the organization in a row. */
+export const ROW_ORGANIZATION = ROW_ORGANIZATION_LENGTH + LENGTH_BYTES

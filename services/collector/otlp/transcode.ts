@@ -20,7 +20,10 @@ export interface Window {
 
 /** What holds for all spans of a request. */
 export interface RequestFacts extends Window {
-  /** Whose spans they are: 1 to 64 characters. */
+  /**
+   * Whose spans they are: 1 to 64 characters. Without it they are the platform's own, unless their
+   * resource names an organization.
+   */
   readonly organization?: string | undefined
 }
 
@@ -57,10 +60,12 @@ export function createTranscoder(memory: Memory, redaction?: Redaction): Transco
   const bytes = Buffer.from(buffer)
   const findIdentity = createIdentities()
   let request = NO_REQUEST
-  const take = (kind: Identity['kind'], idAt: number, document: Buffer): void => {
-    const identity = findIdentity(kind, document)
+  const take = (kind: Identity['kind'], idAt: number, document: Buffer): Identity => {
+    const owner = kind === 'scope' ? request.resource : undefined
+    const identity = findIdentity(kind, document, owner?.organization ?? request.organization)
     request[kind] = identity
     bytes.set(identity.idBytes, idAt)
+    return identity
   }
   const keep = (identity: Identity | undefined): void => {
     if (identity) noteIdentity(request.target, identity)
@@ -73,13 +78,13 @@ export function createTranscoder(memory: Memory, redaction?: Redaction): Transco
     noteRows(count) {
       const offsets = new Uint32Array(buffer, module.notedOffsets.value, count)
       const starts = new Float64Array(buffer, module.notedStarts.value, count)
-      for (const [row, offset] of offsets.entries()) {
-        noteRow(request.target, offset, starts[row] ?? 0)
-      }
+      offsets.forEach((offset, row) => noteRow(request.target, offset, starts[row] ?? 0))
     },
     noteRefusal: (reason) => countRefusal(request.refused, reason),
-    takeResource: (from, end) =>
-      take('resource', module.resourceId.value, bytes.subarray(from, end)),
+    takeResource(from, end) {
+      const { organization } = take('resource', module.resourceId.value, bytes.subarray(from, end))
+      setOrganization(module, bytes, organization)
+    },
     takeScope: (from, end) => take('scope', module.scopeId.value, bytes.subarray(from, end)),
     keepResource: () => keep(request.resource),
     keepScope: () => keep(request.scope),
@@ -93,9 +98,8 @@ export function createTranscoder(memory: Memory, redaction?: Redaction): Transco
   return (body, target, { oldest, newest, organization = '' }) => {
     requireWithin(buffer, [body, target.bytes])
     const { rows, end } = target
-    request = { target, refused: new Map(), redacted: new Map() }
+    request = { target, organization, refused: new Map(), redacted: new Map() }
     module.setWindow(oldest, newest)
-    module.setOrganization(writeOrganization(bytes, module.organization.value, organization))
     writeWithin(module, target)
     try {
       const from = body.byteOffset
@@ -114,6 +118,7 @@ export function createTranscoder(memory: Memory, redaction?: Redaction): Transco
 /** The request being read, and the identities of the spans being read. */
 interface CurrentRequest {
   readonly target: RowBuffer
+  readonly organization: string
   readonly refused: Map<Refusal, number>
   readonly redacted: Map<string, number>
   resource?: Identity
@@ -122,6 +127,7 @@ interface CurrentRequest {
 
 const NO_REQUEST: CurrentRequest = {
   target: createRowBuffer(Buffer.alloc(0)),
+  organization: '',
   refused: new Map(),
   redacted: new Map(),
 }
@@ -131,10 +137,10 @@ function requireWithin(block: ArrayBuffer, buffers: readonly Buffer[]): void {
   if (isForeign) throw new Error('Requests and rows must lie in the memory of the transcoder.')
 }
 
-/** Returns its bytes. Raises an error when it is longer than an organization may be. */
-function writeOrganization(bytes: Buffer, to: number, organization: string): number {
+/** Raises an error when it is longer than an organization may be. */
+function setOrganization(module: TranscoderModule, bytes: Buffer, organization: string): void {
   if (organization.length > MAX_ORGANIZATION_CHARS) throw new Error('The organization is too long.')
-  return bytes.write(organization, to)
+  module.setOrganization(bytes.write(organization, module.organization.value))
 }
 
 function countRefusal(refused: Map<Refusal, number>, reason: number): void {

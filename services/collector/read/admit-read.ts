@@ -4,12 +4,14 @@ import type { MiddlewareHandler } from 'hono'
 import { AppError } from '../../shared/errors.ts'
 import type { Authorize } from '../authorization.ts'
 import type { CollectorMetrics } from '../metrics.ts'
-import { unauthorized } from '../refusals.ts'
+import { refusedToken } from '../refusals.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
+import type { Reader, Readers } from './reader.ts'
 
 /** The parts that admit readers. */
 export interface AdmitDeps {
   readonly authorize: Authorize
+  readonly readers: Readers
   readonly metrics: CollectorMetrics
   readonly readMetrics: ReadMetrics
   /** False until the schema is there. */
@@ -23,6 +25,8 @@ export interface ReadEnv {
   Bindings: HttpBindings
   Variables: {
     requestId: string
+    /** Sees what the token allows. */
+    reader: Reader
     view: ReadView
     /** Set by a handler whose answer goes on after it returned, and who calls `finish` then. */
     isStreaming: boolean
@@ -31,21 +35,23 @@ export interface ReadEnv {
 }
 
 const MAX_READS = 8
+const SCOPE = 'traces:read'
 
 /**
  * Lets a question in: the token first, then whether there is room. Measures each answer to its last
  * byte.
  */
 export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
-  const { authorize, metrics, readMetrics, isReady, maxReads = MAX_READS } = deps
+  const { authorize, readers, metrics, readMetrics, isReady, maxReads = MAX_READS } = deps
   let open = 0
   return async function admit(c, next) {
     c.set('requestId', randomUUID())
-    const failure = await authorize(c.env.incoming.rawHeaders)
-    if (failure) {
-      metrics.authFailures.inc({ reason: failure })
-      throw unauthorized()
+    const outcome = await authorize(c.env.incoming.rawHeaders, SCOPE)
+    if ('failure' in outcome) {
+      metrics.authFailures.inc({ reason: outcome.failure })
+      throw refusedToken(outcome.failure, SCOPE)
     }
+    c.set('reader', readers.for(outcome.grant.organization))
     if (!isReady()) throw tryAgain('The collector is starting; try again.')
     if (open >= maxReads) throw tryAgain('Too many traces are being read; try again.')
     open++

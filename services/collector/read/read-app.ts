@@ -14,7 +14,6 @@ import {
   readView,
   requireNoParameters,
 } from './read-query.ts'
-import type { Reader } from './reader.ts'
 import { readSpanView } from './span-view.ts'
 import { toByteStream } from './byte-stream.ts'
 import { readSkeleton } from './trace-skeleton.ts'
@@ -27,7 +26,6 @@ import { summarizeTraces } from './trace-summary.ts'
 
 /** The parts of the read API. */
 export interface ReadDeps extends AdmitDeps {
-  readonly reader: Reader
   readonly log: Log
   /** The time that a caller may take to read one trace. @default 60_000 */
   readonly streamTimeoutMs?: number
@@ -37,15 +35,14 @@ export interface ReadDeps extends AdmitDeps {
 const STREAM_MS = 60_000
 const NO_STORE = { 'cache-control': 'no-store' }
 
-/** Reading traces back, for trace pages and people. Takes the same tokens as submissions. */
+/** Reading traces back, for trace pages and people. */
 export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
-  const { reader } = deps
   const app = new Hono<ReadEnv>()
   app.use(admitRead(deps))
   app.get('/traces', async (c) => {
     c.set('view', 'list')
     const query = readListQuery(parametersOf(c))
-    return c.json(await listTraces(reader, query), 200, NO_STORE)
+    return c.json(await listTraces(c.var.reader, query), 200, NO_STORE)
   })
   app.get('/traces/:id', async (c) => {
     const traceId = readTraceId(c.req.param('id'))
@@ -53,7 +50,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     c.set('view', query.view)
     if (query.view === 'otlp') return streamTrace(deps, c, traceId)
     if (query.view === 'skeleton') return sendSkeleton(deps, c, { ...query, traceId })
-    const summaries = await reader.ask((sql) => summarizeTraces(sql, [traceId]))
+    const summaries = await c.var.reader.ask((sql) => summarizeTraces(sql, [traceId]))
     const summary = summaries.get(traceId)
     if (!summary) throw traceNotFound(traceId)
     return c.json(summary, 200, NO_STORE)
@@ -63,14 +60,14 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const traceId = readTraceId(c.req.param('id'))
     const spanId = readSpanId(c.req.param('span'))
     requireNoParameters(parametersOf(c))
-    const view = await reader.ask((sql) => readSpanView(sql, { traceId, spanId }))
+    const view = await c.var.reader.ask((sql) => readSpanView(sql, { traceId, spanId }))
     return c.json(view, 200, NO_STORE)
   })
   app.get('/traces/:id/search', async (c) => {
     c.set('view', 'search')
     const traceId = readTraceId(c.req.param('id'))
     const query = { ...readSearch(parametersOf(c)), traceId }
-    return c.json(await searchTrace(reader, query), 200, NO_STORE)
+    return c.json(await searchTrace(c.var.reader, query), 200, NO_STORE)
   })
   app.all('*', (c) => {
     throw c.req.method === 'GET' ? new AppError('not_found', PLACES) : methodNotAllowed()
@@ -101,7 +98,7 @@ async function streamTrace(
   c: Context<ReadEnv>,
   traceId: string,
 ): Promise<Response> {
-  const { parts, isTruncated } = await openTraceDocument(deps.reader, traceId, deps.documentLimits)
+  const { parts, isTruncated } = await openTraceDocument(c.var.reader, traceId, deps.documentLimits)
   return stream(deps, c, { parts, headers: { 'trace-truncated': String(isTruncated) } })
 }
 
@@ -111,7 +108,7 @@ async function sendSkeleton(
   c: Context<ReadEnv>,
   query: SkeletonQuery,
 ): Promise<Response> {
-  const { pieces, isTruncated } = await readSkeleton(deps.reader, query)
+  const { pieces, isTruncated } = await readSkeleton(c.var.reader, query)
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   const headers = { 'trace-truncated': String(isTruncated), 'content-length': String(length) }
   return stream(deps, c, { parts: oneByOne(pieces), headers })

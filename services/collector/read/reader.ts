@@ -1,24 +1,38 @@
 import { connectDatabase } from '../../shared/postgres/database.ts'
+import { quote } from '../../shared/postgres/copy/copy-connection.ts'
 import { isDatabaseUnavailable, sqlState } from '../../shared/postgres/failures.ts'
-import type { Database } from '../../shared/postgres/database.ts'
+import type { Database, Queryable } from '../../shared/postgres/database.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError } from '../../shared/errors.ts'
 import { createCopyReader } from './copy-reader.ts'
+import type { Log } from '../../shared/log.ts'
 
-/** Questions to the trace database, on connections of their own: readers never hold up a writer. */
+/** Questions to the trace database on behalf of one organization, or of the platform. */
 export interface Reader {
   /**
    * Raises `timeout` for a question that takes too long, and `unavailable` while the database is
    * away.
    */
-  ask<Rows>(question: (sql: Database) => Promise<Rows>): Promise<Rows>
+  ask<Rows>(question: (sql: Queryable) => Promise<Rows>): Promise<Rows>
   /**
    * The rows of a query as COPY's text format has them, without a limit to their number: `onRow`
    * gets each while the server sends it. Raises as `ask` does.
    */
   copyOut(query: string, onRow: (row: Buffer) => void): Promise<void>
+}
+
+/** Readers, on connections of their own: they never hold up a writer. */
+export interface Readers {
+  /** One that sees the rows of this organization; undefined for the platform, which sees all. */
+  for(organization: string | undefined): Reader
   close(): Promise<void>
+}
+
+/** The limit of a question, and where to say that roles are not to be had. */
+export interface ReaderOptions {
+  readonly statementMs?: number
+  readonly log: Log
 }
 
 const CONNECTIONS = 3
@@ -31,13 +45,14 @@ const CANCELED = '57014'
 const COPY_SETTINGS = "set local work_mem = '32MB'; set local jit = off;"
 
 /** Opens connections that can only read. */
-export function openReader(
+export function openReaders(
   address: DatabaseAddress,
-  { statementMs = STATEMENT_MS }: { statementMs?: number } = {},
-): Reader {
+  { statementMs = STATEMENT_MS, log }: ReaderOptions,
+): Readers {
   const limits = { max: CONNECTIONS, statementTimeoutMs: statementMs, connectTimeoutMs: 3000 }
   const sql = connectDatabase(address, { name: 'collector-read', ...limits })
   const copies = createCopyReader(address, { statementMs })
+  const noteRole = createRoleNote(log)
   const within = async <Rows>(work: () => Promise<Rows>): Promise<Rows> => {
     try {
       return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, work)
@@ -46,13 +61,67 @@ export function openReader(
     }
   }
   return {
-    ask: (question) => within(() => question(sql)),
-    copyOut: (query, onRow) =>
-      within(() => copies.read(`${COPY_SETTINGS} copy (${query}) to stdout`, onRow)),
+    for: (organization) => ({
+      ask: (question) =>
+        within(() =>
+          organization === undefined
+            ? question(sql)
+            : askLimited(sql, organization, { question, noteRole }),
+        ),
+      copyOut(query, onRow) {
+        const limits = organization === undefined ? '' : limitTo(organization)
+        const statements = `${limits} ${COPY_SETTINGS} copy (${query}) to stdout`
+        return within(() => copies.read(statements, onRow))
+      },
+    }),
     async close() {
       copies.close()
       await sql.end({ timeout: 1 })
     },
+  }
+}
+
+interface Limited<Rows> {
+  readonly question: (sql: Queryable) => Promise<Rows>
+  readonly noteRole: (hasRole: boolean) => void
+}
+
+/**
+ * Asks within a transaction that sees one organization: by row-level security, whatever the
+ * question says, where the collector has the role for it, and in any case by the views.
+ */
+async function askLimited<Rows>(
+  sql: Database,
+  organization: string,
+  { question, noteRole }: Limited<Rows>,
+): Promise<Rows> {
+  const { rows } = await sql.begin('read only', async (tx) => {
+    const [limits] = await tx<{ hasRole: boolean }[]>`
+      select set_config('collector.organization', ${organization}, true),
+        set_config('role', coalesce(reader_role(), current_setting('role')), true),
+        reader_role() is not null as has_role`
+    noteRole(limits?.hasRole === true)
+    return { rows: await question(tx) }
+  })
+  return rows
+}
+
+/** The same for statements that have no parameters. */
+const limitTo = (organization: string): string => `
+  set local transaction read only;
+  select set_config('collector.organization', ${quote(organization)}, true),
+    set_config('role', coalesce(reader_role(), current_setting('role')), true);`
+
+/** Tells once that the role is missing. */
+function createRoleNote(log: Log): (hasRole: boolean) => void {
+  let isTold = false
+  return (hasRole) => {
+    if (hasRole || isTold) return
+    isTold = true
+    log.warn(
+      'the database has no role "collector_reader" that the collector may take: readers of an ' +
+        'organization are limited by views and conditions alone',
+    )
   }
 }
 

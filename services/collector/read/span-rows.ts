@@ -1,4 +1,4 @@
-import type { Database } from '../../shared/postgres/database.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
 import type { IdentityRow, SpanRow } from './span-json.ts'
 
 /** A place in the order of a trace's spans. */
@@ -13,6 +13,7 @@ export interface SpanPosition {
 export interface SpanPlace extends SpanPosition {
   /** A UUID. */
   readonly traceId: string
+  readonly organization: string
   readonly startTime: string
   readonly resourceId: string
   readonly scopeId: string
@@ -22,27 +23,43 @@ export interface SpanPlace extends SpanPosition {
 /**
  * The first spans of a trace by start time; expired ones are not seen. Large values are not even
  * unpacked. The order is one that no index has: else the planner may walk through all spans by time
- * rather than look up the trace.
+ * rather than look up the trace. Of organizations that use the same trace id the first by name is
+ * shown to the platform, whose own comes before all.
  */
 export function listSpanPlaces(
-  sql: Database,
+  sql: Queryable,
   traceId: string,
   { limit, after }: { limit: number; after?: SpanPosition | undefined },
 ): Promise<SpanPlace[]> {
   const isAfter = after
-    ? sql`and (start_time, span_id)
+    ? sql`and (started, span_id)
         > (timestamptz 'epoch' + ${after.startUs}::text::int8 * interval '1 microsecond',
           ${after.spanId}::text::int8)`
     : sql``
   return sql<SpanPlace[]>`
-    select ${placeColumns(sql)}
-    from live_spans where trace_id = ${traceId}::text::uuid ${isAfter}
-    order by live_spans.start_time + interval '0', span_id limit ${limit}`
+    select ${sql(PLACE_COLUMNS)} from (
+      select ${placeOf(sql)}, live_spans.start_time as started,
+        min(organization) over () as shown_organization
+      from live_spans where trace_id = ${traceId}::text::uuid
+    ) as found
+    where organization = shown_organization ${isAfter}
+    order by started + interval '0', span_id limit ${limit}`
 }
 
-/** The columns of a `SpanPlace`. */
-export const placeColumns = (sql: Database) => sql`
-  trace_id, span_id, start_time::text as start_time, resource_id, scope_id,
+const PLACE_COLUMNS = [
+  'trace_id',
+  'span_id',
+  'organization',
+  'start_time',
+  'start_us',
+  'resource_id',
+  'scope_id',
+  'bytes',
+]
+
+/** The columns of a `SpanPlace`, from `live_spans`. */
+export const placeOf = (sql: Queryable) => sql`
+  trace_id, span_id, organization, live_spans.start_time::text as start_time, resource_id, scope_id,
   (extract(epoch from live_spans.start_time) * 1000000)::int8 as start_us,
   (octet_length(name) + coalesce(pg_column_size(attributes), 0)
     + coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0)
@@ -52,7 +69,7 @@ export const placeColumns = (sql: Database) => sql`
 export type PlacedSpan = SpanRow & Pick<SpanPlace, 'resourceId' | 'scopeId'>
 
 /** The spans at these places, in their order. */
-export function listSpansAt(sql: Database, places: readonly SpanPlace[]): Promise<PlacedSpan[]> {
+export function listSpansAt(sql: Queryable, places: readonly SpanPlace[]): Promise<PlacedSpan[]> {
   return sql<PlacedSpan[]>`
     select spans.trace_id, spans.span_id, parent_span_id, start_ns, duration_ns, kind, status,
       (extract(epoch from spans.start_time) * 1000000)::int8 as start_us,
@@ -66,31 +83,38 @@ export function listSpansAt(sql: Database, places: readonly SpanPlace[]): Promis
  * The spans at these places for a `from`: `spans`, and `nr`, the number of the place. Their range is
  * given as constants that the planner sees, so that only the days that hold them are looked at.
  */
-export function spansAtPlaces(sql: Database, places: readonly SpanPlace[]) {
+export function spansAtPlaces(sql: Queryable, places: readonly SpanPlace[]) {
   const times = places.map(({ startTime }) => startTime)
   const range = [...times].sort()
   return sql`
     unnest(
         ${times}::text[]::timestamptz[],
         ${places.map(({ traceId }) => traceId)}::text[]::uuid[],
-        ${places.map(({ spanId }) => spanId)}::text[]::int8[]
-      ) with ordinality as place (start_time, trace_id, span_id, nr)
-    join spans on spans.start_time = place.start_time and spans.trace_id = place.trace_id
-      and spans.span_id = place.span_id
+        ${places.map(({ spanId }) => spanId)}::text[]::int8[],
+        ${places.map(({ organization }) => organization)}::text[]
+      ) with ordinality as place (start_time, trace_id, span_id, organization, nr)
+    join live_spans as spans
+      on spans.start_time = place.start_time and spans.trace_id = place.trace_id
+      and spans.span_id = place.span_id and spans.organization = place.organization
       and spans.start_time between ${range.at(0) ?? ''}::text::timestamptz
         and ${range.at(-1) ?? ''}::text::timestamptz`
 }
 
+/** The condition that `live_spans` has, for tables: true when the reader may see the row. */
+const isReadable = (sql: Queryable) => sql`(
+  (select reading_organization()) is null or organization = (select reading_organization())
+)`
+
 /** The resources of these ids. */
-export function listResources(sql: Database, ids: readonly string[]): Promise<IdentityRow[]> {
+export function listResources(sql: Queryable, ids: readonly string[]): Promise<IdentityRow[]> {
   return sql<IdentityRow[]>`
     select id, attributes::text as attributes, dropped_attributes, schema_url
-    from resources where id = any (${ids}::text[]::int8[])`
+    from resources where id = any (${ids}::text[]::int8[]) and ${isReadable(sql)}`
 }
 
 /** The scopes of these ids. */
-export function listScopes(sql: Database, ids: readonly string[]): Promise<IdentityRow[]> {
+export function listScopes(sql: Queryable, ids: readonly string[]): Promise<IdentityRow[]> {
   return sql<IdentityRow[]>`
     select id, attributes::text as attributes, dropped_attributes, schema_url, name, version
-    from scopes where id = any (${ids}::text[]::int8[])`
+    from scopes where id = any (${ids}::text[]::int8[]) and ${isReadable(sql)}`
 }

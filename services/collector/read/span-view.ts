@@ -1,4 +1,4 @@
-import type { Database } from '../../shared/postgres/database.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import { PROMOTED_COLUMNS } from '../conventions/columns.ts'
 import type { Messages } from '../conventions/message.ts'
@@ -46,9 +46,12 @@ interface SpanPlace {
   readonly spanId: string
 }
 
-/** A span by its ids; of rows with the same ids the latest is shown. Raises `not_found`. */
+/**
+ * A span by its ids; of rows with the same ids the latest of the first organization is shown.
+ * Raises `not_found`.
+ */
 export async function readSpanView(
-  sql: Database,
+  sql: Queryable,
   place: SpanPlace,
   maxBytes = MAX_BYTES,
 ): Promise<SpanView> {
@@ -79,7 +82,7 @@ const spanNotFound = ({ traceId }: SpanPlace): AppError =>
   )
 
 /** Large values are not unpacked to find it. The order is one that no index has. */
-const findSpan = (sql: Database, { traceId, spanId }: SpanPlace, maxBytes: number) => sql<Row[]>`
+const findSpan = (sql: Queryable, { traceId, spanId }: SpanPlace, maxBytes: number) => sql<Row[]>`
   select trace_id, span_id, parent_span_id, start_ns, duration_ns, kind, status,
     (extract(epoch from start_time) * 1000000)::int8 as start_us,
     status_message, name, trace_state, flags, dropped_attributes, dropped_events, dropped_links,
@@ -93,5 +96,5 @@ const findSpan = (sql: Database, { traceId, spanId }: SpanPlace, maxBytes: numbe
         as is_large
     from live_spans
     where trace_id = ${traceId}::text::uuid and span_id = ${spanId}::text::int8
-    order by start_time + interval '0' desc limit 1
+    order by organization, start_time + interval '0' desc limit 1
   ) as found`

@@ -1,4 +1,4 @@
-import type { Database } from '../../shared/postgres/database.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
 import { toCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
 import type { TraceQuery } from './read-query.ts'
@@ -71,7 +71,7 @@ async function findRoots(
 
 /** The next roots that fit the filters that have an index, and whether they fit the others. */
 function listRoots(
-  sql: Database,
+  sql: Queryable,
   query: TraceQuery,
   { after, size }: { after: Position | undefined; size: number },
 ): Promise<Root[]> {
@@ -103,7 +103,7 @@ function listRoots(
  * A call of the model is looked for in the days around the root only, so that few partitions are
  * touched.
  */
-function matchesOf(sql: Database, { model, minDurationMs }: TraceQuery) {
+function matchesOf(sql: Queryable, { model, minDurationMs }: TraceQuery) {
   const isLong =
     minDurationMs === undefined
       ? sql`true`
@@ -112,6 +112,7 @@ function matchesOf(sql: Database, { model, minDurationMs }: TraceQuery) {
   return sql`${isLong} and exists (
     select from live_spans as call
     where call.trace_id = root.trace_id and call.llm_call
+      and call.organization = root.organization
       and (call.request_model = ${model} or call.response_model = ${model})
       and call.start_time >= root.start_time - interval '1 hour'
       and call.start_time <= coalesce(root.end_time, root.start_time) + interval '1 day'

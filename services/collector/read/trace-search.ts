@@ -1,4 +1,4 @@
-import type { Database } from '../../shared/postgres/database.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
 import { readNumbersCursor, toNumbersCursor, wrongCursor } from './cursor.ts'
 import type { Reader } from './reader.ts'
 import { chunksOf } from './span-chunks.ts'
@@ -114,7 +114,7 @@ interface MatchRow extends SpanPosition {
  * once, and only the excerpts of matching spans are cut out.
  */
 function searchSpans(
-  sql: Database,
+  sql: Queryable,
   { text }: SearchQuery,
   { chunk, limit }: { chunk: readonly SpanPlace[]; limit: number },
 ): Promise<MatchRow[]> {

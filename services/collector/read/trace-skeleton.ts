@@ -123,7 +123,10 @@ interface Page {
 
 type Place = Pick<SkeletonPosition, 'start' | 'spanId'>
 
-/** The first two values of a row are its place; the others are shown. */
+/**
+ * The first three values of a row are its place; the others are shown. Of organizations that use the
+ * same trace id the first by name is shown to the platform, whose own comes before all.
+ */
 function createPage(
   rows: JsonRows,
   { limit, maxBytes }: { limit: number; maxBytes: number },
@@ -133,11 +136,12 @@ function createPage(
   let last: Buffer | undefined
   return {
     add(row) {
-      isFull ||= count === limit || rows.bytes() > maxBytes
+      if (isFull || (last && !hasSameOwner(last, row))) return
+      isFull = count === limit || rows.bytes() > maxBytes
       if (isFull) return
       count++
       last = row
-      rows.add(row, endOfPlace(row))
+      rows.add(row, endOf(row, PLACE_VALUES))
     },
     last() {
       const [start, spanId] = last?.toString().split('\t') ?? []
@@ -148,24 +152,37 @@ function createPage(
 }
 
 const TAB = 0x09
+const PLACE_VALUES = 3
 const NANOSECONDS = 1_000_000_000n
 
-function endOfPlace(row: Buffer): number {
+/** Where the value after so many values begins. */
+function endOf(row: Buffer, values: number): number {
   let tabs = 0
-  for (let at = 0; at < row.length; at++) if (row[at] === TAB && ++tabs === 2) return at + 1
+  for (let at = 0; at < row.length; at++) if (row[at] === TAB && ++tabs === values) return at + 1
   return row.length
+}
+
+function hasSameOwner(one: Buffer, other: Buffer): boolean {
+  let [at, place] = [endOf(one, 2), endOf(other, 2)]
+  while (one[at] === other[place] && one[at] !== TAB) {
+    at++
+    place++
+  }
+  return one[at] === other[place]
 }
 
 /** In an order that no index has: else the planner may walk through all spans by time. */
 const skeletonQuery = ({ traceId, limit, after }: SkeletonQuery): string => `
-  select ${START}, span_id, ${COLUMNS.map(({ sql }) => sql).join(', ')}
+  select ${START}, span_id, organization, ${COLUMNS.map(({ sql }) => sql).join(', ')}
   from live_spans
-  where trace_id = '${traceId}' ${after ? isAfter(after) : ''}
-  order by start_time + interval '0', span_id limit ${limit + 1}`
+  where trace_id = '${traceId}' ${after ? isAfter(traceId, after) : ''}
+  order by organization, start_time + interval '0', span_id limit ${limit + 1}`
 
-function isAfter({ start, spanId }: SkeletonPosition): string {
+function isAfter(traceId: string, { start, spanId }: SkeletonPosition): string {
   const time = timeLiteral(start / 1000n)
-  return `and start_time >= ${time} and (start_time, span_id) > (${time}, ${spanId})`
+  return `
+    and start_time >= ${time} and (start_time, span_id) > (${time}, ${spanId})
+    and organization = (select min(organization) from live_spans where trace_id = '${traceId}')`
 }
 
 const timeLiteral = (us: bigint): string =>

@@ -1,4 +1,4 @@
-import type { Database } from '../../shared/postgres/database.ts'
+import type { Queryable } from '../../shared/postgres/database.ts'
 import { toHexId } from './span-json.ts'
 
 /** `incomplete` while the span that the trace begins with has not come. */
@@ -68,7 +68,7 @@ interface SummaryRow {
  * The summaries of these traces by trace id (a UUID); those that have no live span are left out.
  */
 export async function summarizeTraces(
-  sql: Database,
+  sql: Queryable,
   traceIds: readonly string[],
   maxSpans = MAX_SPANS,
 ): Promise<Map<string, TraceSummary>> {
@@ -108,19 +108,21 @@ export async function summarizeTraces(
  * In an order that no index has: else the planner walks through all spans by time rather than look
  * up each trace.
  */
-const firstSpans = (sql: Database, traceIds: readonly string[], limit: number) => sql`
+const firstSpans = (sql: Queryable, traceIds: readonly string[], limit: number) => sql`
   select found.*
   from unnest(${traceIds}::text[]::uuid[]) as given (trace_id)
   cross join lateral (
     select trace_id, span_id, parent_span_id, start_time, start_ns, duration_ns, status, name,
       crew_id, kickoff_id, llm_call, coalesce(request_model, response_model) as model,
-      input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd
+      input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
+      cost_usd, organization, min(organization) over () as shown_organization
     from live_spans where live_spans.trace_id = given.trace_id
-    order by start_time + interval '0' limit ${limit}
-  ) as found`
+    order by organization, start_time + interval '0' limit ${limit}
+  ) as found
+  where organization = shown_organization`
 
 /** `union` keeps each span once: that is linear, and spans in a circle come to an end. */
-const spansAboveCalls = (sql: Database) => sql`
+const spansAboveCalls = (sql: Queryable) => sql`
   select trace_id, parent_span_id as span_id
   from trace_spans where llm_call and parent_span_id is not null
   union
@@ -128,7 +130,7 @@ const spansAboveCalls = (sql: Database) => sql`
   from above join trace_spans using (trace_id, span_id)
   where parent_span_id is not null`
 
-const usageOfLeafCalls = (sql: Database) => sql`
+const usageOfLeafCalls = (sql: Queryable) => sql`
   select trace_id, count(*) as llm_calls, array_agg(distinct model) as models,
     sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
     sum(cache_read_tokens) as cache_read_tokens, sum(cache_write_tokens) as cache_write_tokens,

@@ -39,21 +39,27 @@ function ofKind(identities: readonly Identity[], kind: Identity['kind']): Identi
 }
 
 const valuesOf = (list: readonly Identity[]): string =>
-  list.map(({ id, document }) => `(${id}, ${quote(document)}::jsonb)`).join(', ')
+  list
+    .map(({ id, organization, document }) => {
+      return `(${id}, ${quote(organization)}, ${quote(document)}::jsonb)`
+    })
+    .join(', ')
 
 const INSERT: Readonly<Record<Identity['kind'], (values: string, day: string) => string>> = {
   resource: (values, day) => `
-    insert into resources (id, last_seen, attributes, dropped_attributes, schema_url)
-    select id, '${day.slice(0, 10)}', doc->'attributes', (doc->>'dropped_attributes')::int8,
-      doc->>'schema_url'
-    from (values ${values}) as given (id, doc)
+    insert into resources
+      (id, organization, last_seen, attributes, dropped_attributes, schema_url)
+    select id, organization, '${day.slice(0, 10)}', doc->'attributes',
+      (doc->>'dropped_attributes')::int8, doc->>'schema_url'
+    from (values ${values}) as given (id, organization, doc)
     on conflict (id) do update set last_seen = excluded.last_seen
     where resources.last_seen < excluded.last_seen`,
   scope: (values, day) => `
-    insert into scopes (id, last_seen, name, version, attributes, dropped_attributes, schema_url)
-    select id, '${day.slice(0, 10)}', doc->>'name', doc->>'version', doc->'attributes',
-      (doc->>'dropped_attributes')::int8, doc->>'schema_url'
-    from (values ${values}) as given (id, doc)
+    insert into scopes
+      (id, organization, last_seen, name, version, attributes, dropped_attributes, schema_url)
+    select id, organization, '${day.slice(0, 10)}', doc->>'name', doc->>'version',
+      doc->'attributes', (doc->>'dropped_attributes')::int8, doc->>'schema_url'
+    from (values ${values}) as given (id, organization, doc)
     on conflict (id) do update set last_seen = excluded.last_seen
     where scopes.last_seen < excluded.last_seen`,
 }

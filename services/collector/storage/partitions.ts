@@ -96,7 +96,9 @@ async function createPartition(session: Session, day: Day): Promise<boolean> {
 
 /** A table of that name that someone has detached is taken back with its rows. */
 const attachStatements = (name: string, day: Day): string => `
-  create table if not exists ${name} (like spans including storage including compression);
+  create table if not exists ${name} (
+    like spans including storage including compression including constraints
+  );
   alter table spans attach partition ${name}
     for values from ('${startOfDay(day)}') to ('${startOfDay(day + 1)}')`
 

@@ -1,19 +1,18 @@
 import type { RowBuffer } from '../otlp/row-buffer.ts'
-import { rowIds } from './sorted-rows.ts'
+import { rowKey } from './sorted-rows.ts'
 
 const REMEMBERED_MAX = 65_536
 const FORGOTTEN_AT_ONCE = REMEMBERED_MAX / 8
 
 /**
- * Tells whether a request that begins with this row came before, by the ids of its first span. A
- * client that gets no answer sends the same bytes again; knowing that saves a commit that would
- * fail.
+ * Tells whether a request that begins with this row came before, by the ids of its first span and
+ * whose it is. A client that gets no answer sends the same bytes again; knowing that saves a commit
+ * that would fail.
  */
 export function createSeenRequests(): (buffer: RowBuffer, row: number) => boolean {
   const seen = new Set<string>()
   return (buffer, row) => {
-    const { traceId, spanId } = rowIds(buffer, row)
-    const key = traceId.toString('latin1') + spanId.toString('latin1')
+    const key = rowKey(buffer, row)
     if (seen.has(key)) return true
     seen.add(key)
     if (seen.size > REMEMBERED_MAX) forget(seen)

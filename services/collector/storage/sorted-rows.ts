@@ -1,6 +1,11 @@
 import { rowOffset } from '../otlp/row-buffer.ts'
 import type { RowBuffer } from '../otlp/row-buffer.ts'
-import { ROW_SPAN_ID, ROW_TRACE_ID } from '../otlp/span-columns.ts'
+import {
+  ROW_ORGANIZATION,
+  ROW_ORGANIZATION_LENGTH,
+  ROW_SPAN_ID,
+  ROW_TRACE_ID,
+} from '../otlp/span-columns.ts'
 import type { CopyStream } from '../../shared/postgres/copy/copy-connection.ts'
 
 const COPY_HEADER = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)])
@@ -100,7 +105,8 @@ function compareRows(buffer: RowBuffer, a: number, b: number): number {
   // As signed numbers, which is how the database sorts them.
   const left = bytes.readBigInt64BE(first + ROW_SPAN_ID)
   const right = bytes.readBigInt64BE(second + ROW_SPAN_ID)
-  return left < right ? -1 : Number(left > right)
+  if (left !== right) return left < right ? -1 : 1
+  return organizationBytes(buffer, a).compare(organizationBytes(buffer, b))
 }
 
 /**
@@ -159,11 +165,32 @@ function sizeOf(buffer: RowBuffer, rows: Uint32Array): number {
 export const rowBytes = (buffer: RowBuffer, row: number): Buffer =>
   buffer.bytes.subarray(rowOffset(buffer, row), rowOffset(buffer, row + 1))
 
-/** The trace and span ids of a row, as they lie in it. */
-export function rowIds(buffer: RowBuffer, row: number): { traceId: Buffer; spanId: Buffer } {
+/** The end of a row's ids and organization, counted from its beginning. */
+const endOfIds = (buffer: RowBuffer, row: number): number =>
+  ROW_ORGANIZATION + buffer.bytes.readInt32BE(rowOffset(buffer, row) + ROW_ORGANIZATION_LENGTH)
+
+const organizationBytes = (buffer: RowBuffer, row: number): Buffer =>
+  rowBytes(buffer, row).subarray(ROW_ORGANIZATION, endOfIds(buffer, row))
+
+/** What identifies a span and whose it is, as it lies in its row. */
+export interface RowIds {
+  readonly traceId: Buffer
+  readonly spanId: Buffer
+  readonly organization: string
+}
+
+/** The ids of a row. */
+export function rowIds(buffer: RowBuffer, row: number): RowIds {
   const bytes = rowBytes(buffer, row)
   return {
     traceId: bytes.subarray(ROW_TRACE_ID, ROW_TRACE_ID + 16),
     spanId: bytes.subarray(ROW_SPAN_ID, ROW_SPAN_ID + 8),
+    organization: organizationBytes(buffer, row).toString(),
   }
+}
+
+/** One text for the ids and the organization of a row: equal for those that have the same. */
+export function rowKey(buffer: RowBuffer, row: number): string {
+  const start = rowOffset(buffer, row)
+  return buffer.bytes.toString('latin1', start + ROW_TRACE_ID, start + endOfIds(buffer, row))
 }

@@ -3,6 +3,10 @@ import { KEY_COLUMNS, SPAN_COLUMNS } from '../otlp/span-columns.ts'
 const columns = SPAN_COLUMNS.join(', ')
 const keys = KEY_COLUMNS.join(', ')
 const replaced = SPAN_COLUMNS.filter((column) => !KEY_COLUMNS.includes(column))
+/** As the rows of a batch are sorted: texts by their bytes, whatever the collation. */
+const order = KEY_COLUMNS.map((column) =>
+  column === 'organization' ? `${column} collate "C"` : column,
+).join(', ')
 const assignments = replaced.map((column) => `${column} = excluded.${column}`).join(', ')
 
 /** The fast way: straight into the table. It fails as a whole when one span is there already. */
@@ -22,8 +26,8 @@ export const COPY_INCOMING = `copy incoming (${columns}) from stdin (format bina
  */
 export const MERGE_INCOMING = `
   insert into spans (${columns})
-  select distinct on (${keys}) ${columns} from incoming
-  order by ${keys}, duration_ns desc nulls last, start_ns desc
+  select distinct on (${order}) ${columns} from incoming
+  order by ${order}, duration_ns desc nulls last, start_ns desc
   on conflict (${keys}) do update set ${assignments}
   where (spans.duration_ns is null and excluded.duration_ns is not null)
     or (excluded.duration_ns, excluded.start_ns) > (spans.duration_ns, spans.start_ns)`

@@ -8,19 +8,21 @@ import type { Log } from '../log.ts'
 export interface IndexDefinition {
   readonly name: string
   readonly table: string
+  readonly isUnique: boolean
   /** The rest of the statement after the name of the table: columns, and a condition. */
   readonly definition: string
 }
 
-const CREATE_INDEX = /^create\s+index\s+(\w+)\s+on\s+(\w+)\s*([^]+)$/i
+const CREATE_INDEX = /^create\s+(unique\s+)?index\s+(\w+)\s+on\s+(\w+)\s*([^]+)$/i
 
 /** The indexes of a migration that creates nothing else; none for any other. */
 export function readIndexes(statements: string): IndexDefinition[] {
   const parts = statements.replace(/--.*$/gm, '').split(';')
   const given = parts.map((part) => part.trim()).filter((part) => part !== '')
   const found = given.flatMap((part) => {
-    const [, name, table, definition] = CREATE_INDEX.exec(part) ?? []
-    return name && table && definition ? [{ name, table, definition }] : []
+    const [, unique, name, table, definition] = CREATE_INDEX.exec(part) ?? []
+    const isUnique = unique !== undefined
+    return name && table && definition ? [{ name, table, isUnique, definition }] : []
   })
   return found.length === given.length ? found : []
 }
@@ -80,12 +82,12 @@ async function listParts(
   indexes: readonly IndexDefinition[],
 ): Promise<IndexDefinition[]> {
   const parts: IndexDefinition[] = []
-  for (const { name, table, definition } of indexes) {
+  for (const { name, table, ...rest } of indexes) {
     const partitions = await sql<{ name: string }[]>`
       select relid::regclass::text as name from pg_partition_tree(to_regclass(${table}))
       where isleaf and level > 0 order by relid::regclass::text`
     for (const partition of partitions) {
-      parts.push({ name: `${partition.name}_${name}`, table: partition.name, definition })
+      parts.push({ name: `${partition.name}_${name}`, table: partition.name, ...rest })
     }
   }
   return parts
@@ -106,7 +108,7 @@ async function buildPart(sql: Database, part: IndexDefinition, log: Log): Promis
 
 async function buildMissing(
   sql: Database,
-  { name, table, definition }: IndexDefinition,
+  { name, table, isUnique, definition }: IndexDefinition,
   log: Log,
 ): Promise<void> {
   const [found] = await sql<{ isValid: boolean }[]>`
@@ -115,6 +117,7 @@ async function buildMissing(
   // One that was not finished is of no use.
   if (found) await sql.unsafe(`drop index concurrently ${name}`)
   const started = performance.now()
-  await sql.unsafe(`create index concurrently ${name} on ${table} ${definition}`)
+  const kind = isUnique ? 'unique index' : 'index'
+  await sql.unsafe(`create ${kind} concurrently ${name} on ${table} ${definition}`)
   log.info({ index: name, ms: Math.round(performance.now() - started) }, 'index built')
 }

@@ -30,7 +30,8 @@ const LOCK = 7_310_452_117
  * Applies the numbered `.sql` files of a folder that the database does not have yet, each in its
  * own transaction. Safe with many replicas at once. Returns the version reached. A file of nothing
  * but `create index` does not stop those who write to a partitioned table: the indexes are built
- * concurrently on its partitions before. Raises `schema_mismatch` when an applied file was changed
+ * concurrently on its partitions before. A file that gives up waiting for a lock is tried again,
+ * for two minutes at least. Raises `schema_mismatch` when an applied file was changed
  * or the database is newer than this program.
  */
 export async function migrate(sql: Database, folder: URL, log: Log): Promise<number> {
@@ -50,8 +51,8 @@ export async function migrate(sql: Database, folder: URL, log: Log): Promise<num
     return new Set(rows.map(({ version }) => version))
   })
   for (const migration of migrations.filter(({ version }) => !applied.has(version))) {
-    if (migration.indexes.length === 0) await apply(sql, migration, log)
-    else await applyIndexes(sql, migration, log)
+    await buildIndexes(sql, migration.indexes, log)
+    await applyPatiently(sql, migration, log)
   }
   return migrations.at(-1)?.version ?? 0
 }
@@ -60,9 +61,11 @@ const LOCK_TIMEOUT = '55P03'
 const LOCK_TRIES = 120
 const LOCK_PAUSE_MS = 1000
 
-/** Waits for no lock longer than writers, who queue up behind it, can bear. */
-async function applyIndexes(sql: Database, migration: Migration, log: Log): Promise<void> {
-  await buildIndexes(sql, migration.indexes, log)
+/**
+ * Tries again when a lock was not to be had: a migration that sets `lock_timeout` waits for none
+ * longer than writers, who queue up behind it, can bear.
+ */
+async function applyPatiently(sql: Database, migration: Migration, log: Log): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       await apply(sql, migration, log)

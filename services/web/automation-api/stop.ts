@@ -14,7 +14,7 @@ export const stopRoute: ApiRoute = {
       const over = await findRun(sql, c.var.automation.id, id)
       if (over?.status !== 'stopped') throw alreadyOver(over?.status)
     }
-    Object.assign(c.var.wide, { audit: 'execution_stopped', kickoff_id: id })
+    c.var.wide['audit'] = 'execution_stopped'
     return c.json({ kickoff_id: id, status: 'stopped', state: STATES.stopped })
   },
 }

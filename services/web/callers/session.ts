@@ -35,7 +35,8 @@ export function requireSession(deps: WebDeps): MiddlewareHandler<SignedIn> {
       return c.redirect(`/sign-in${back}`, 303)
     }
     c.set('session', session)
-    c.var.wide['user_id'] = session.user.id
+    const { id, organizationId } = session.user
+    Object.assign(c.var.wide, { user_id: id, organization_id: organizationId })
     return next()
   }
 }

@@ -18,7 +18,7 @@ const withSecret = { COLLECTOR_JWT_SECRET: SECRET }
 describe('the commands of the collector', () => {
   let harness: Harness
   beforeAll(async () => {
-    harness = await createHarness()
+    harness = await createHarness({}, { revocationsMs: 50 })
   })
   afterAll(() => harness.stop())
 
@@ -86,13 +86,16 @@ describe('the commands of the collector', () => {
   })
 
   describe('token', () => {
-    it('prints a token that the collector takes, and nothing else', async () => {
-      const { code, stdout, stderr } = await runMain(['token', '--ttl', '2d'], withSecret)
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    it('prints a token that the collector takes, and beside it the id', async () => {
+      const args = ['token', '--days', '2', '--org', 'Example', '--scope', 'traces:write']
+      const { code, stdout, stderr } = await runMain(args, withSecret)
+      expect(code).toBe(0)
       const token = stdout.trimEnd()
       const twoDays = Date.now() / 1000 + 2 * 86_400
-      const { expiresAt: expiry } = await verifyCollectorToken(token, SECRET)
+      const { expiresAt: expiry, ...claims } = await verifyCollectorToken(token, SECRET)
       expect(Math.abs(expiry - twoDays)).toBeLessThan(60)
+      expect(claims).toMatchObject({ organization: 'Example', scopes: new Set(['traces:write']) })
+      expect(stderr).toBe(`id: ${claims.id}\n`)
       const answer = await postTo(harness.collector.url, toJson(requestOf(spanOf())).toString(), {
         'content-type': JSON_TYPE,
         authorization: `Bearer ${token}`,
@@ -101,13 +104,47 @@ describe('the commands of the collector', () => {
     })
 
     it('refuses a time that it does not understand, or that is too long', async () => {
-      const times = ['soon', '0s', '91d']
+      const times = ['soon', '0s', '367d']
       const ended = await Promise.all(
         times.map((ttl) => runMain(['token', '--ttl', ttl], withSecret)),
       )
       for (const { code, stdout, stderr } of ended) {
         expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
         expect(stderr).toContain('--ttl must be a time such as 90s, 15m, 12h or 30d')
+      }
+    })
+  })
+
+  describe('token revoke', () => {
+    it('ends a token by its id, once, and lists what was revoked', async () => {
+      const { stdout, stderr } = await runMain(['token'], withSecret)
+      const id = stderr.trim().replace('id: ', '')
+      const env = { DATABASE_URL: harness.databaseUrl }
+      const args = ['token', 'revoke', id, '--reason', 'leaked']
+      expect((await runMain(args, env)).stdout).toMatch(/^Revoked .*within a minute\.$/m)
+      expect((await runMain(args, env)).stdout).toContain('was revoked before')
+      const listed = await runMain(['token', 'revoked'], env)
+      expect(listed.stdout).toMatch(new RegExp(`Z  ${id}  "leaked"\n$`))
+      const authorization = `Bearer ${stdout.trimEnd()}`
+      await expect
+        .poll(async () => (await postTo(harness.collector.url, '', { authorization })).status)
+        .toBe(401)
+    })
+
+    it('says what is missing', async () => {
+      const url = { DATABASE_URL: `postgres://nobody@127.0.0.1:${await freePort()}/none` }
+      const cases: [string[], Record<string, string>, RegExp][] = [
+        [['revoke'], url, /revoke needs the id of a token/],
+        [['revoke', 'x'], {}, /DATABASE_URL/],
+        [['revoked'], url, /"none" at 127\.0\.0\.1:\d+ cannot be reached/],
+        [['--org', ''], withSecret, /--org must have 1 to 64 characters/],
+        [['--scope', 'write'], withSecret, /--scope must be traces:write or traces:read/],
+        [['--days', '367'], withSecret, /--days must be 1 to 366 at the most/],
+      ]
+      const ended = await Promise.all(cases.map(([args, env]) => runMain(['token', ...args], env)))
+      for (const [index, { code, stderr }] of ended.entries()) {
+        expect(stderr).toMatch(cases[index]?.[2] ?? /never/)
+        expect(code).toBe(3)
       }
     })
   })

@@ -216,7 +216,7 @@ describe('what follows from the attributes of a span', () => {
         { key: 'output.value', value: { stringValue: large } },
       ]
       expect(span['attributes']).toEqual(expect.arrayContaining(attributes))
-      expect(columns).toMatchObject({ operation_kind: 'llm', organization: null })
+      expect(columns).toMatchObject({ operation_kind: 'llm', organization: '' })
       const text = (role: string, said: string) => ({
         role,
         content: [{ type: 'text', text: said }],

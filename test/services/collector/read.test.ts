@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReader } from '../../../services/collector/read/reader.ts'
+import { openReaders } from '../../../services/collector/read/reader.ts'
 import { openTraceDocument } from '../../../services/collector/read/trace-document.ts'
 import { summarizeTraces } from '../../../services/collector/read/trace-summary.ts'
 import { signCollectorToken } from '../../../services/shared/collector-token.ts'
@@ -259,7 +259,8 @@ describe('reading traces back', () => {
         }),
       )
       await send(...spans)
-      const reader = openReader(parseAddress(harness.databaseUrl))
+      const readers = openReaders(parseAddress(harness.databaseUrl), { log: silent })
+      const reader = readers.for(undefined)
       const read = async (limits: { spans: number; bytes: number }) => {
         let text = ''
         const { parts, isTruncated } = await openTraceDocument(reader, traceId, limits)
@@ -282,7 +283,7 @@ describe('reading traces back', () => {
       }
       const summaries = await reader.ask((sql) => summarizeTraces(sql, [traceId], 5))
       expect([...summaries.values()]).toMatchObject([{ spans: 5, name: '0', truncated: true }])
-      await reader.close()
+      await readers.close()
     })
 
     it('does not outlive a caller who goes away', async () => {
@@ -391,9 +392,10 @@ describe('reading traces back', () => {
   })
 
   it('is a 504 for a question that takes too long', async () => {
-    const reader = openReader(parseAddress(harness.databaseUrl), { statementMs: 20 })
-    const asking = reader.ask((sql) => sql`select pg_sleep(5)`)
+    const options = { statementMs: 20, log: silent }
+    const readers = openReaders(parseAddress(harness.databaseUrl), options)
+    const asking = readers.for(undefined).ask((sql) => sql`select pg_sleep(5)`)
     await expect(asking).rejects.toMatchObject({ code: 'timeout', status: 504 })
-    await reader.close()
+    await readers.close()
   })
 })

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReader } from '../../../services/collector/read/reader.ts'
+import { openReaders } from '../../../services/collector/read/reader.ts'
 import { readSkeleton } from '../../../services/collector/read/trace-skeleton.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
-import { createHarness, lockSpans } from './support/harness.ts'
+import { createHarness, lockSpans, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { ask } from './support/reading.ts'
 import { freshId, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
@@ -28,6 +28,7 @@ describe('the skeleton of a trace', () => {
   })
   afterAll(() => harness.stop())
 
+  const address = () => parseAddress(harness.databaseUrl)
   const send = async (...spans: OtlpSpan[]): Promise<void> => {
     const answer = await harness.post(toProtobuf(requestOf(...spans)))
     expect(answer.status).toBe(200)
@@ -172,10 +173,11 @@ describe('the skeleton of a trace', () => {
   it('is cut at a number of bytes, and goes on from there', async () => {
     const { traceId, spans } = shortTrace(['a', 'b', 'c', 'd'])
     await send(...spans)
-    const reader = openReader(parseAddress(harness.databaseUrl))
+    const readers = openReaders(address(), { log: silent })
+    const reader = readers.for(undefined)
     const id = traceId.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
     const { pieces, isTruncated } = await readSkeleton(reader, { traceId: id, limit: 100 }, 200)
-    await reader.close()
+    await readers.close()
     expect(isTruncated).toBe(true)
     const first = JSON.parse(Buffer.concat(pieces).toString()) as Document
     const rest = await read(traceId, `&cursor=${first.next_cursor}`)
@@ -209,19 +211,22 @@ describe('the skeleton of a trace', () => {
   it('is a 504 when the database takes too long, and reads on after that', async () => {
     const { traceId, spans } = shortTrace(['a'])
     await send(...spans)
-    const reader = openReader(parseAddress(harness.databaseUrl), { statementMs: 50 })
+    const readers = openReaders(address(), { statementMs: 50, log: silent })
+    const reader = readers.for(undefined)
     const unlock = await lockSpans(harness.databaseUrl)
     const question = { traceId, limit: 10 }
     await expect(readSkeleton(reader, question)).rejects.toMatchObject({ status: 504 })
     await unlock()
     expect((await readSkeleton(reader, question)).isTruncated).toBe(false)
-    await reader.close()
+    await readers.close()
   })
 
   it('is a 503 when the database cannot be reached', async () => {
-    const reader = openReader(parseAddress('postgres://nobody@127.0.0.1:1/none'))
+    const nowhere = parseAddress('postgres://nobody@127.0.0.1:1/none')
+    const readers = openReaders(nowhere, { log: silent })
+    const reader = readers.for(undefined)
     const reading = readSkeleton(reader, { traceId: freshId() + freshId(), limit: 10 })
     await expect(reading).rejects.toMatchObject({ status: 503 })
-    await reader.close()
+    await readers.close()
   })
 })

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openReader } from '../../../services/collector/read/reader.ts'
+import { openReaders } from '../../../services/collector/read/reader.ts'
 import { searchTrace } from '../../../services/collector/read/trace-search.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
-import { createHarness, lockSpans } from './support/harness.ts'
+import { createHarness, lockSpans, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { ask } from './support/reading.ts'
 import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
@@ -22,6 +22,7 @@ describe('the search within a trace', () => {
   })
   afterAll(() => harness.stop())
 
+  const address = () => parseAddress(harness.databaseUrl)
   const send = async (...spans: OtlpSpan[]): Promise<void> => {
     const answer = await harness.post(toProtobuf(requestOf(...spans)))
     expect(answer.status).toBe(200)
@@ -115,10 +116,11 @@ describe('the search within a trace', () => {
       })),
     )
     for (let i = 0; i < 70; i += 10) await send(...spans.slice(i, i + 10))
-    const reader = openReader(parseAddress(harness.databaseUrl))
+    const readers = openReaders(address(), { log: silent })
+    const reader = readers.for(undefined)
     const traceId = idOf(spans).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
     const page = await searchTrace(reader, { traceId, text: 'the last', limit: 10 }, 0)
-    await reader.close()
+    await readers.close()
     expect(page).toMatchObject({ matches: [], next_cursor: expect.any(String) })
     expect(page.spans_searched).toBeLessThan(70)
     const rest = await search(idOf(spans), 'the last', `&cursor=${page.next_cursor}`)
@@ -129,12 +131,13 @@ describe('the search within a trace', () => {
   it('is a 504 when the database takes too long', async () => {
     const spans = traceOf([{ name: 'a' }])
     await send(...spans)
-    const reader = openReader(parseAddress(harness.databaseUrl), { statementMs: 50 })
+    const readers = openReaders(address(), { statementMs: 50, log: silent })
+    const reader = readers.for(undefined)
     const unlock = await lockSpans(harness.databaseUrl)
     const searching = searchTrace(reader, { traceId: idOf(spans), text: 'a', limit: 10 })
     await expect(searching).rejects.toMatchObject({ status: 504 })
     await unlock()
-    await reader.close()
+    await readers.close()
   })
 
   it.each([

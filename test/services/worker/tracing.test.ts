@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { stopRun } from '../../../services/platform/runs.ts'
 import { verifyCollectorToken } from '../../../services/shared/collector-token.ts'
 import { freePort } from '../../support/free-port.ts'
 import { isSilent, refuses, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
 import { COLLECTOR_SECRET, openPlatform } from './harness.ts'
-import { startSpanReceiver } from './span-receiver.ts'
-import type { ReceivedSpan, SpanReceiver } from './span-receiver.ts'
+import { startSpanReceiver } from '../../support/span-receiver.ts'
+import type { ReceivedSpan, SpanReceiver } from '../../support/span-receiver.ts'
 import { startDuration } from '../../support/duration.ts'
 
 const CLIENT = 3
@@ -44,9 +45,12 @@ const startWorker = (env: Record<string, string> = {}) =>
     ...env,
   })
 
+/** What came of spans that have ended; a run is also sent when it starts. */
+const ended = (): ReceivedSpan[] => collector.spans().filter(({ endMs }) => endMs > 0)
+
 async function spansOf(count: number): Promise<ReceivedSpan[]> {
-  await expect.poll(() => collector.spans().length, { timeout: 5000 }).toBe(count)
-  return collector.spans()
+  await expect.poll(() => ended().length, { timeout: 15_000 }).toBe(count)
+  return ended()
 }
 
 function named(spans: readonly ReceivedSpan[], name: string): ReceivedSpan {
@@ -56,18 +60,22 @@ function named(spans: readonly ReceivedSpan[], name: string): ReceivedSpan {
 }
 
 describe('the trace of a run (SPEC 9)', () => {
-  it('is a tree of crew, tasks and LLM calls under the kickoff id', async () => {
+  it('is a tree of wait, attempt, tasks and LLM calls under the kickoff id', async () => {
     model.play(says('Facts.'), says('A summary.'))
     await startWorker()
     const id = await platform.kickoff({ topic: 'whales' })
-    const spans = await spansOf(5)
+    const spans = await spansOf(7)
     expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([id.replaceAll('-', '')]))
-    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(5)
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(7)
     const crew = named(spans, 'Research.kickoff')
+    const wait = named(spans, 'queue')
+    const attempt = named(spans, 'attempt 1')
     const research = named(spans, 'invoke_agent Researcher')
     const write = named(spans, 'invoke_agent Writer')
-    expect(crew.parentSpanId).toBe('')
-    expect([research.parentSpanId, write.parentSpanId]).toEqual([crew.spanId, crew.spanId])
+    expect(crew).toMatchObject({ parentSpanId: '', spanId: id.replaceAll('-', '').slice(16) })
+    expect([wait.parentSpanId, attempt.parentSpanId]).toEqual([crew.spanId, crew.spanId])
+    expect(wait.startMs).toBe(crew.startMs)
+    expect([research.parentSpanId, write.parentSpanId]).toEqual([attempt.spanId, attempt.spanId])
     const calls = spans.filter(({ name }) => name === 'chat test-model')
     expect(calls.map(({ parentSpanId }) => parentSpanId)).toEqual([research.spanId, write.spanId])
     expect(calls.map(({ kind }) => kind)).toEqual([CLIENT, CLIENT])
@@ -89,7 +97,7 @@ describe('the trace of a run (SPEC 9)', () => {
     model.play(says('Facts.'), says('A summary.'))
     await startWorker()
     const id = await platform.kickoff({ topic: 'whales' })
-    const spans = await spansOf(5)
+    const spans = await spansOf(7)
     const { automationId, organizationId } = platform.automation
     expect(named(spans, 'Research.kickoff').attributes).toMatchObject({
       'gen_ai.operation.name': 'invoke_workflow',
@@ -142,8 +150,13 @@ describe('the trace of a run (SPEC 9)', () => {
     model.play(refuses(400, 'no such model'))
     await startWorker()
     await platform.until(await platform.kickoff(), 'error')
-    const spans = await spansOf(3)
-    for (const name of ['Research.kickoff', 'invoke_agent Researcher', 'chat test-model']) {
+    const spans = await spansOf(5)
+    for (const name of [
+      'Research.kickoff',
+      'attempt 1',
+      'invoke_agent Researcher',
+      'chat test-model',
+    ]) {
       const { status, attributes, events } = named(spans, name)
       expect(status).toEqual({ code: ERROR, message: expect.stringContaining('no such model') })
       expect(attributes['error.type']).toBe('llm_rejected')
@@ -156,30 +169,56 @@ describe('the trace of a run (SPEC 9)', () => {
     }
   })
 
-  it('is one failed span when the crew was not reached', async () => {
+  it('is a failed attempt when the crew was not reached', async () => {
     await platform.deployAt(`http://127.0.0.1:${await freePort()}`)
     await startWorker({ CREW_PATIENCE_SECONDS: '0' })
     const id = await platform.kickoff()
-    const [span] = await spansOf(1)
-    expect(span).toMatchObject({
-      name: 'Research.kickoff',
+    const spans = await spansOf(3)
+    expect(named(spans, 'attempt 1').attributes['error.type']).toBe('crew_unreachable')
+    expect(named(spans, 'Research.kickoff')).toMatchObject({
       traceId: id.replaceAll('-', ''),
       status: { code: ERROR },
       attributes: { 'error.type': 'crew_unreachable', crew_inputs: '{"topic":"whales"}' },
     })
   })
 
-  it('is sent before a stopping worker is gone', async () => {
-    model.play(isSilent)
+  it('shows a run from its start on, and ends with the last of its attempts', async () => {
+    model.play(isSilent, says('Facts.'), says('A summary.'))
     const arrival = model.arrival()
-    const worker = await startWorker()
+    const first = await startWorker()
     const id = await platform.kickoff()
     await arrival
     await expect.poll(async () => (await platform.events(id)).length).toBe(2)
-    await worker.stop()
-    const spans = collector.spans()
-    expect(spans.map(({ name }) => name)).toEqual(['invoke_agent Researcher', 'Research.kickoff'])
-    expect(spans[1]?.attributes['error.type']).toBe('worker_draining')
+    await first.stop()
+    const [wait, research, attempt, ...others] = ended()
+    expect([wait?.name, research?.name, attempt?.name, others.length]).toEqual([
+      'queue',
+      'invoke_agent Researcher',
+      'attempt 1',
+      0,
+    ])
+    expect(attempt?.attributes['error.type']).toBe('worker_draining')
+    const [started] = collector.spans().filter(({ endMs }) => endMs === 0)
+    expect(started).toMatchObject({ name: 'Research.kickoff', endMs: 0 })
+
+    await startWorker()
+    await platform.until(id, 'completed')
+    const spans = await spansOf(9)
+    const whole = named(spans, 'Research.kickoff')
+    expect(whole).toMatchObject({ spanId: started?.spanId, startMs: started?.startMs })
+    expect(whole.status.code).toBe(0)
+    expect(named(spans, 'attempt 2')).toMatchObject({ parentSpanId: whole.spanId })
+  })
+
+  it('ends when the run is stopped', async () => {
+    model.play(isSilent)
+    const arrival = model.arrival()
+    await startWorker()
+    const id = await platform.kickoff()
+    await arrival
+    await stopRun(platform.sql, id)
+    const spans = await spansOf(4)
+    expect(named(spans, 'Research.kickoff').attributes['error.type']).toBe('lease_lost')
   })
 })
 
@@ -189,9 +228,9 @@ describe('the trace collector, seen from a worker (SPEC 4.6, 5.4)', () => {
     model.play(says('fine'))
     await startWorker()
     await platform.until(await platform.kickoff(), 'completed')
-    await spansOf(5)
+    await spansOf(7)
     await platform.until(await platform.kickoff(), 'completed')
-    await spansOf(10)
+    await spansOf(14)
     expect(collector.exports.length).toBeGreaterThanOrEqual(3)
     for (const { headers, receivedAt } of collector.exports) {
       expect(headers).toMatchObject({
@@ -221,6 +260,6 @@ describe('the trace collector, seen from a worker (SPEC 4.6, 5.4)', () => {
     const worker = await startWorker()
     await platform.until(await platform.kickoff(), 'completed')
     const metrics = async () => (await fetch(`${worker.url}/metrics`)).text()
-    await expect.poll(metrics, { timeout: 5000 }).toContain('worker_spans_total{fate="dropped"} 5')
+    await expect.poll(metrics, { timeout: 5000 }).toContain('worker_spans_total{fate="dropped"} 8')
   })
 })

@@ -45,6 +45,13 @@ export function writeBool(to: usize, value: bool): usize {
   return to + 5
 }
 
+/** A text of the host, as it is and also when it is empty; the caller has made room for it. */
+export function writeOwnText(to: usize, from: usize, end: usize): usize {
+  store<u32>(to, bswap(<u32>(end - from)))
+  memory.copy(to + 4, from, end - from)
+  return to + 4 + end - from
+}
+
 /** Begins a field whose length is known at its end; its value follows at `beginField(to)`. */
 export function beginField(to: usize): usize {
   return room(to, 4) + 4

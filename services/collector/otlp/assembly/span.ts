@@ -6,6 +6,7 @@ import { REFUSED_INVALID_TRACE_ID, REFUSED_MISSING_START_TIME } from './constant
 import { REFUSED_TOO_DEEP, REFUSED_TOO_FAR_IN_FUTURE, REFUSED_TOO_OLD } from './constants'
 import * as attributes from './attributes'
 import { FIELD_BYTES, writeBool, writeGivenInt8, writeInt2, writeInt8, writeNull } from './fields'
+import { writeOwnText } from './fields'
 import * as items from './items'
 import { offsetOf, placeOf, room } from './output'
 import { complete, isLlmCall, writeKind, writeNumbers, writeTexts } from './promoted-columns'
@@ -36,11 +37,12 @@ export const resourceId: usize = memory.data(8, 8)
 /** The place where the host writes the id of the scope. */
 export const scopeId: usize = memory.data(8, 8)
 
+const MAX_ORGANIZATION_BYTES: usize = MAX_ORGANIZATION_CHARS * 4
 /** The place where the host writes the organization of the next rows, in UTF-8. */
 export const organization: usize = memory.data(MAX_ORGANIZATION_CHARS * 4, 16)
 let organizationEnd: usize = organization
 
-/** Called by the host: the bytes of the organization; 0 for none. */
+/** Called by the host: the bytes of the organization; 0 for the platform's own. */
 export function setOrganization(size: usize): void {
   organizationEnd = organization + size
 }
@@ -102,11 +104,12 @@ function microsOf(nanos: u64): i64 {
 const FIXED_FIELDS: usize = 16
 
 function writeFixed(to: usize, start: u64, micros: i64): usize {
-  to = room(to, 2 + TRACE_ID_BYTES + FIXED_FIELDS * FIELD_BYTES)
+  to = room(to, 2 + TRACE_ID_BYTES + FIXED_FIELDS * FIELD_BYTES + MAX_ORGANIZATION_BYTES)
   store<u16>(to, bswap(rowColumns))
   store<u32>(to, bswap<u32>(TRACE_ID_BYTES), 2)
   v128.store(to, v128.load(scan.traceId), 6)
   to = writeInt8(to + 6 + TRACE_ID_BYTES, load<u64>(scan.spanId))
+  to = writeOwnText(to, organization, organizationEnd)
   to = writeInt8(to, bswap(<u64>micros))
   to = writeDuration(to, start)
   to = writeParent(to)
@@ -140,8 +143,7 @@ function writeVariable(to: usize, startNs: u16): usize {
   to = writeText(to, scan.name, scan.nameEnd)
   to = writeGivenText(to, scan.message, scan.messageEnd)
   to = writeGivenText(to, scan.traceState, scan.traceStateEnd)
-  to = writeGivenText(writeKind(to), organization, organizationEnd)
-  to = attributes.writeAttributes(writeTexts(to))
+  to = attributes.writeAttributes(writeTexts(writeKind(to)))
   return items.writeItems(to)
 }
 

@@ -13,7 +13,10 @@ import type { SignedIn } from '../../context.ts'
  */
 export async function getOwnAutomation(c: Context<SignedIn>, sql: Database): Promise<Automation> {
   const found = await findAutomation(sql, c.req.param('automationId') ?? '')
-  if (found?.organizationId === c.var.session.user.organizationId) return found
+  if (found?.organizationId === c.var.session.user.organizationId) {
+    c.var.wide['automation_id'] = found.automationId
+    return found
+  }
   throw new AppError('not_found', 'Your organization has no such automation.')
 }
 

@@ -1,5 +1,6 @@
 import { REQUEST_TAGS as TAGS } from '../../../../services/collector/otlp/tags.ts'
 import { createHash } from 'node:crypto'
+import { organizationOfResource } from '../../../../services/collector/otlp/resource-organization.ts'
 import { writeAscii, writeJsonString } from './json-string.ts'
 import { writeAttributesObject } from './json-value.ts'
 import { checkEnd, readEnd, readVarint, skipField } from './tape.ts'
@@ -8,8 +9,10 @@ import type { Tape } from './tape.ts'
 /** A resource or an instrumentation scope: what many spans share. */
 export interface Identity {
   readonly kind: 'resource' | 'scope'
+  readonly organization: string
   /**
-   * The first eight bytes of the SHA-256 of the document, as a signed decimal and as two halves.
+   * The first eight bytes of the SHA-256 of the organization and the document, as a signed decimal
+   * and as two halves.
    */
   readonly id: string
   readonly high: number
@@ -28,9 +31,11 @@ export interface IdentityRange {
   schemaEnd: number
 }
 
+type Owner = Pick<Identity, 'kind' | 'organization'>
+
 export interface Identities {
-  resourceOf(tape: Tape, range: IdentityRange): Identity
-  scopeOf(tape: Tape, range: IdentityRange): Identity
+  resourceOf(tape: Tape, range: IdentityRange, organization: string): Identity
+  scopeOf(tape: Tape, range: IdentityRange, organization: string): Identity
 }
 
 const CACHED_MAX = 4096
@@ -43,14 +48,14 @@ const CACHED_CHARS_MAX = 4 << 20
 export function createIdentities(): Identities {
   const cache = new Map<string, Identity>()
   let chars = 0
-  const find = (tape: Tape, range: IdentityRange, kind: Identity['kind']): Identity => {
-    const key = keyOf(tape, range, kind)
+  const find = (tape: Tape, range: IdentityRange, owner: Owner): Identity => {
+    const key = `${owner.organization}\n${keyOf(tape, range, owner.kind)}`
     const known = cache.get(key)
     if (known) {
       tape.truncated += known.truncated
       return known
     }
-    const identity = describe(tape, range, kind)
+    const identity = describe(tape, range, owner)
     chars += key.length + identity.document.length
     if (cache.size >= CACHED_MAX || chars > CACHED_CHARS_MAX) {
       cache.clear()
@@ -60,8 +65,9 @@ export function createIdentities(): Identities {
     return identity
   }
   return {
-    resourceOf: (tape, range) => find(tape, range, 'resource'),
-    scopeOf: (tape, range) => find(tape, range, 'scope'),
+    resourceOf: (tape, range, organization) =>
+      find(tape, range, { kind: 'resource', organization }),
+    scopeOf: (tape, range, organization) => find(tape, range, { kind: 'scope', organization }),
   }
 }
 
@@ -70,16 +76,21 @@ function keyOf({ src }: Tape, range: IdentityRange, kind: string): string {
   return `${kind}\n${src.toString('latin1', range.schemaFrom, range.schemaEnd)}\n${message}`
 }
 
-function describe(tape: Tape, range: IdentityRange, kind: Identity['kind']): Identity {
+function describe(tape: Tape, range: IdentityRange, owner: Owner): Identity {
+  const { kind } = owner
   const start = tape.to
   const before = tape.truncated
   writeDocument(tape, range, kind)
   const document = tape.out.toString('utf8', start, tape.to)
   // The document was written where the next row will be, only to be read back.
   tape.to = start
-  const hash = createHash('sha256').update(kind).update(document).digest()
+  const isUnnamed = kind === 'resource' && owner.organization === ''
+  const organization = isUnnamed ? organizationOfResource(document) : owner.organization
+  const prefix = organization === '' ? '' : `\0${organization}\0`
+  const hash = createHash('sha256').update(`${kind}${prefix}${document}`).digest()
   return {
     kind,
+    organization,
     id: hash.readBigInt64BE(0).toString(),
     high: hash.readInt32BE(0),
     low: hash.readInt32BE(4),

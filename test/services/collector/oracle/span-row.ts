@@ -1,5 +1,9 @@
 import type { Refusal } from '../../../../services/collector/otlp/problems.ts'
-import { MAX_INT2, POSTGRES_EPOCH_US } from '../../../../services/collector/otlp/limits.ts'
+import {
+  MAX_INT2,
+  MAX_ORGANIZATION_CHARS,
+  POSTGRES_EPOCH_US,
+} from '../../../../services/collector/otlp/limits.ts'
 import { writeAttributeFields } from './attributes.ts'
 import {
   FIXED_FIELD_BYTES,
@@ -33,7 +37,7 @@ export interface SpanContext {
   scopeHigh: number
   scopeLow: number
   scopeName: string
-  readonly organization: string
+  organization: string
   /** The start of the row written last; microseconds since 2000, and nanoseconds more. */
   startTime: number
   startNs: number
@@ -101,13 +105,15 @@ function readStart(view: DataView, at: number, context: SpanContext): void {
 }
 
 const FIXED_FIELDS = 12
+const MAX_ORGANIZATION_BYTES = 4 * MAX_ORGANIZATION_CHARS
 
 function writeFixedFields(tape: Tape, scan: SpanScan, context: SpanContext): void {
-  reserve(tape, 2 + 20 + FIXED_FIELDS * FIXED_FIELD_BYTES)
+  reserve(tape, 2 + 20 + FIXED_FIELDS * FIXED_FIELD_BYTES + MAX_ORGANIZATION_BYTES)
   tape.outView.setInt16(tape.to, SPAN_COLUMNS.length)
   tape.to += 2
   writeBytesField(tape, scan.traceIdFrom, 16)
   writeBytesField(tape, scan.spanIdFrom, 8)
+  writeOrganization(tape, context.organization)
   writeInt8Halves(tape, Math.floor(context.startTime / TWO_32), context.startTime >>> 0)
   writeDuration(tape, scan)
   if (scan.parentSize === 0) writeNull(tape)
@@ -135,7 +141,7 @@ function writeDuration(tape: Tape, { startAt, endAt }: SpanScan): void {
 function writeVariableFields(
   tape: Tape,
   scan: SpanScan,
-  { startNs, kind, organization }: SpanContext & { kind: OperationKind | undefined },
+  { startNs, kind }: SpanContext & { kind: OperationKind | undefined },
 ): void {
   writePromotedNumbers(tape, scan.attributes)
   reserve(tape, 4 * FIXED_FIELD_BYTES)
@@ -147,7 +153,6 @@ function writeVariableFields(
   writeOptionalText(tape, scan.messageFrom, scan.messageEnd)
   writeOptionalText(tape, scan.stateFrom, scan.stateEnd)
   writeOwnText(tape, kind ?? '')
-  writeOwnText(tape, organization)
   writePromotedTexts(tape, scan.attributes)
   writeAttributeFields(tape, scan.attributes)
   writeItemsField(tape, scan.events, writeEvent)
@@ -158,6 +163,13 @@ function writeOptionalText(tape: Tape, from: number, end: number): void {
   if (end > from) return writeTextField(tape, from, end)
   reserve(tape, 4)
   writeNull(tape)
+}
+
+/** A text that is there even when it is empty. */
+function writeOrganization(tape: Tape, organization: string): void {
+  const size = tape.out.write(organization, tape.to + 4)
+  tape.outView.setInt32(tape.to, size)
+  tape.to += 4 + size
 }
 
 /** A text that does not come from the request; null when it is empty. */

@@ -30,6 +30,7 @@ interface State {
   readonly identities: Identities
   readonly context: SpanContext & { end: number; oldest: number; newest: number }
   target: RowBuffer
+  readonly organization: string
   transcript: Transcript
   /** Spans without a trace id at all. */
   withoutId: number
@@ -48,7 +49,8 @@ export function createOracle(): Transcode {
     const place = { end: 0, startTime: 0, startNs: 0 }
     const context = { oldest, newest, organization, ...place, ...NO_IDENTITY }
     const transcript = emptyTranscript()
-    const state = { tape, scan, identities, context, target, transcript, withoutId: 0 }
+    const counts = { transcript, withoutId: 0 }
+    const state = { tape, scan, identities, context, target, organization, ...counts }
     const { rows, end } = target
     readFrom(tape, body)
     writeTo(tape, target.bytes, end)
@@ -100,7 +102,8 @@ function readResourceSpans(state: State, end: number): void {
   const { tape, context } = state
   const from = tape.at
   const range = findIdentity(tape, end)
-  const resource = state.identities.resourceOf(tape, range)
+  const resource = state.identities.resourceOf(tape, range, state.organization)
+  context.organization = resource.organization
   context.resourceHigh = resource.high
   context.resourceLow = resource.low
   const before = state.target.rows
@@ -118,7 +121,7 @@ function readScopeSpans(state: State, end: number): void {
   const { tape, context } = state
   const from = tape.at
   const range = findIdentity(tape, end)
-  const scope = state.identities.scopeOf(tape, range)
+  const scope = state.identities.scopeOf(tape, range, context.organization)
   context.scopeHigh = scope.high
   context.scopeLow = scope.low
   context.scopeName = String(JSON.parse(scope.document).name)

@@ -21,7 +21,7 @@ const TABLE = `
 const INDEXES = `
   -- For look-ups; see the readers.
   create index days_name on days (name);
-  create index days_short on days (day, name) where length(name) < 4;`
+  create unique index days_short on days (day, name) where length(name) < 4;`
 
 describe('a migration of nothing but indexes on a partitioned table', () => {
   let database: TestDatabase
@@ -125,7 +125,7 @@ describe('a migration of nothing but indexes on a partitioned table', () => {
     for (const day of ['days_1', 'days_2']) {
       await sql.unsafe(`create index ${day}_days_name on ${day} (name)`)
       const short = `on ${day} (day, name) where length(name) < 4`
-      await sql.unsafe(`create index ${day}_days_short ${short}`)
+      await sql.unsafe(`create unique index ${day}_days_short ${short}`)
     }
     const writer = connect('writer')
     await writer.unsafe('begin')
@@ -148,7 +148,7 @@ describe('which migrations create nothing but indexes', () => {
     ['create index a on t (x);', ['a']],
     ['-- why; because\ncreate index a on t (x) where y;\ncreate index b on t (y)', ['a', 'b']],
     ['create index a on t (x); alter table t add y int;', []],
-    ['create unique index a on t (x);', []],
+    ['create unique index a on t (x);', ['a']],
     ['select 1', []],
     ['', []],
   ])('%j', (statements, names) => {

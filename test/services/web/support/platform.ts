@@ -1,5 +1,6 @@
 import { randomBytes, scryptSync } from 'node:crypto'
 import { createApp } from '../../../../services/web/app.ts'
+import type { WebOptions } from '../../../../services/web/context.ts'
 import { webEnv } from '../../../../services/web/env.ts'
 import type { CrewDefinition } from '../../../../services/platform/crew-definition.ts'
 import type { Automation } from '../../../../services/platform/automations.ts'
@@ -53,8 +54,13 @@ export async function openPlatform(passwordHash: string | null = null) {
   const lines: Record<string, unknown>[] = []
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) }
   const log = createLog({ name: 'web', destination })
-  const appAt = (baseUrl: string, extra: Record<string, string> = {}) =>
+  const appAt = (
+    baseUrl: string,
+    extra: Record<string, string> = {},
+    others: Pick<WebOptions, 'spans'> = {},
+  ) =>
     createApp({
+      ...others,
       config: readEnv(webEnv, { ...environment(database.url, baseUrl), ...extra }),
       sql,
       log,

@@ -1,8 +1,9 @@
 /** This platform's own worker: the trace of a run with one task and two calls of a model. */
 import type { LlmCallEvent } from '../../../../../../services/platform/crew-protocol.ts'
 import type { LeasedRun } from '../../../../../../services/platform/run-queue.ts'
-import { createTracing } from '../../../../../../services/worker/tracing.ts'
+import { createTracing } from '../../../../../../services/worker/run-trace.ts'
 import { createLog } from '../../../../../../services/shared/log.ts'
+import { createSpanSender } from '../../../../../../services/shared/tracing/span-sender.ts'
 
 const ID = '00000000-0000-4000-8000-000000000001'
 const AUTOMATION = '00000000-0000-4000-8000-000000000002'
@@ -13,7 +14,7 @@ const run: LeasedRun = {
   attempt: 1,
   lostAttempts: 0,
   inputs: { city: 'Paris' },
-  queuedAt: new Date(0),
+  queuedAt: new Date(Date.UTC(2026, 0, 1)),
   automationId: AUTOMATION,
   deploymentId: 1,
   automationName: 'weather',
@@ -64,12 +65,14 @@ const call: LlmCallEvent = {
 const output = 'It is 18 degrees and sunny in Paris.'
 const task = { task: 'warmth', agent: 'meteorologist' }
 
-const tracing = createTracing({
+const sender = createSpanSender({
+  service: 'worker',
   collectorUrl: process.env.MODEL_SERVER ?? '',
   secret: 'none'.repeat(8),
   version: '1.0.0',
   log: createLog({ name: 'corpus', level: 'error' }),
 })
+const tracing = createTracing(sender)
 const trace = tracing.startRun(run)
 trace.event({ type: 'crew_started', at: at(0), crew: 'Weather' })
 trace.event({
@@ -96,5 +99,5 @@ trace.event({
 trace.event({ type: 'task_completed', at: at(6), ...task, output })
 const usage = { input_tokens: 120, output_tokens: 40 }
 trace.event({ type: 'crew_completed', at: at(7), output, usage })
-trace.end()
+trace.end({ isOver: true })
 await tracing.stop()

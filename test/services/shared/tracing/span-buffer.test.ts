@@ -1,12 +1,12 @@
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { BasicTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { describe, expect, it } from 'vitest'
+import { patientExporter } from '../../../../services/shared/tracing/patient-exporter.ts'
 import {
   boundProcessor,
   createSpanBuffer,
-  patientExporter,
   SPANS_MAX,
-} from '../../../services/worker/span-buffer.ts'
+} from '../../../../services/shared/tracing/span-buffer.ts'
 
 type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0]
 

@@ -18,6 +18,7 @@ export interface ReceivedSpan {
   readonly endMs: number
   readonly attributes: Attributes
   readonly events: readonly { readonly name: string; readonly attributes: Attributes }[]
+  readonly links: readonly { readonly traceId: string; readonly spanId: string }[]
   readonly status: { readonly code: number; readonly message: string }
   readonly resource: Attributes
 }
@@ -140,6 +141,10 @@ function readSpan(span: Message, resource: Attributes): ReceivedSpan {
     events: messagesOf(span, 11).map((event) => ({
       name: textOf(event, 2),
       attributes: readAttributes(event, 3),
+    })),
+    links: messagesOf(span, 13).map((link) => ({
+      traceId: hexOf(link, 1),
+      spanId: hexOf(link, 2),
     })),
     status: { code: numberOf(status, 3), message: textOf(status, 2) },
     resource,

@@ -1,20 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import type { Tracer } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import {
   AlwaysOnSampler,
   BasicTracerProvider,
   BatchSpanProcessor,
-  RandomIdGenerator,
 } from '@opentelemetry/sdk-trace-base'
-import { signCollectorToken } from '../shared/collector-token.ts'
-import { deadline } from '../shared/deadline.ts'
-import { toError } from '../shared/errors.ts'
-import type { Log } from '../shared/log.ts'
-import { traceRun } from './run-trace.ts'
-import type { Tracing } from './run-trace.ts'
-import { boundProcessor, createSpanBuffer, patientExporter, SPANS_MAX } from './span-buffer.ts'
+import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { signCollectorToken } from '../collector-token.ts'
+import { deadline } from '../deadline.ts'
+import { toError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { nameOrganizations } from './name-organizations.ts'
+import { createNextIds } from './next-ids.ts'
+import type { SpanIds } from './next-ids.ts'
+import { patientExporter } from './patient-exporter.ts'
+import { boundProcessor, createSpanBuffer, SPANS_MAX } from './span-buffer.ts'
 import type { SpanCount } from './span-buffer.ts'
 
 /** Spans are sent soon: somebody may look at the trace of a run that has just ended. */
@@ -30,23 +33,37 @@ const RETRY_FOR_MS = 120_000
 const ATTRIBUTE_CHARACTERS_MAX = 262_144
 const STOP_MS = 3000
 
-interface TracingOptions {
+/** The service that sends spans, and the collector that takes them. */
+export interface SpanSenderOptions {
+  /** `service.name` of the resource: `web`, `worker`. */
+  readonly service: string
   readonly collectorUrl: string
+  /** `COLLECTOR_JWT_SECRET`, which signs a fresh token for each request. */
   readonly secret: string
   readonly version: string
   readonly log: Log
+  /** Sends root spans when they start as well, so that readers see what goes on. @default false */
+  readonly sendsStarts?: boolean
   /** Called with what became of spans. */
   readonly onSpans?: (count: SpanCount) => void
 }
 
+/** Sends the spans of a service. */
+export interface SpanSender {
+  readonly tracer: Tracer
+  /** Gives the next span, which has to be a root, these ids. */
+  readonly useIds: (ids: SpanIds) => void
+  /** Sends what is left, within 3 s. */
+  readonly stop: () => Promise<void>
+}
+
 /**
  * Sends spans to the trace collector in the background (SPEC 4.6): bounded in number and bytes, so
- * that an unavailable collector costs spans, never runs. Nothing is registered globally.
+ * that an unavailable collector costs spans and nothing else. Nothing is registered globally.
  */
-export function createTracing(options: TracingOptions): Tracing {
-  const { log, version } = options
-  const random = new RandomIdGenerator()
-  let traceId = random.generateTraceId()
+export function createSpanSender(options: SpanSenderOptions): SpanSender {
+  const { service, log, version } = options
+  const ids = createNextIds()
   const pipeline = createPipeline(options)
   const provider = new BasicTracerProvider({
     // Given here, so that no OTEL_* variable of the environment decides instead.
@@ -56,25 +73,17 @@ export function createTracing(options: TracingOptions): Tracing {
       attributeCountLimit: 128,
     },
     resource: resourceFromAttributes({
-      'service.name': 'worker',
+      'service.name': service,
       'service.version': version,
       'service.instance.id': randomUUID(),
       'host.name': hostname(),
     }),
-    // A root span takes the id that was set right before it starts; its children take their
-    // parent's.
-    idGenerator: {
-      generateTraceId: () => traceId,
-      generateSpanId: () => random.generateSpanId(),
-    },
-    spanProcessors: [pipeline.processor],
+    idGenerator: ids.generator,
+    spanProcessors: pipeline.processors,
   })
-  const tracer = provider.getTracer('crew-platform-worker', version)
-  const useTrace = (id: string): void => {
-    traceId = id
-  }
   return {
-    startRun: (run) => traceRun({ tracer, useTrace }, run),
+    tracer: provider.getTracer(`crew-platform-${service}`, version),
+    useIds: ids.use,
     async stop() {
       try {
         await deadline({ name: 'collector', timeoutMs: STOP_MS }, () => provider.shutdown())
@@ -87,10 +96,11 @@ export function createTracing(options: TracingOptions): Tracing {
   }
 }
 
-function createPipeline({ collectorUrl, secret, log, onSpans = () => {} }: TracingOptions) {
+function createPipeline(options: SpanSenderOptions) {
+  const { log, onSpans = () => {} } = options
   const buffer = createSpanBuffer()
   const exporter = patientExporter({
-    exporter: createExporter(collectorUrl, secret),
+    exporter: nameOrganizations(createExporter(options)),
     waitMs: RETRY_MS,
     forMs: RETRY_FOR_MS,
     onDone(spans, error) {
@@ -107,21 +117,41 @@ function createPipeline({ collectorUrl, secret, log, onSpans = () => {} }: Traci
   })
   const onDropped = (): void => onSpans({ fate: 'dropped', count: 1 })
   const processor = boundProcessor({ processor: batches, buffer, onDropped })
-  return { processor, abandon: exporter.abandon }
+  const processors = options.sendsStarts ? [processor, startOf(processor)] : [processor]
+  return { processors, abandon: exporter.abandon }
 }
+
+/** A processor that hands on root spans when they start, as spans without an end. */
+const startOf = (processor: SpanProcessor): SpanProcessor => ({
+  onStart(span) {
+    if (!span.parentSpanContext) processor.onEnd(asStarted(span))
+  },
+  onEnd() {},
+  forceFlush: async () => {},
+  shutdown: async () => {},
+})
+
+/** The span as it is now: by the time it is sent, the original may have ended. */
+const asStarted = (span: ReadableSpan): ReadableSpan =>
+  Object.create(span, {
+    endTime: { value: [0, 0] },
+    attributes: { value: { ...span.attributes } },
+  })
+
+const WRITES = { scopes: ['traces:write'] } as const
 
 type ExporterConfig = NonNullable<ConstructorParameters<typeof OTLPTraceExporter>[0]>
 
-function createExporter(collectorUrl: string, secret: string): OTLPTraceExporter {
+function createExporter({ service, collectorUrl, secret }: SpanSenderOptions): OTLPTraceExporter {
   return new OTLPTraceExporter({
     url: `${collectorUrl}/v1/traces`,
     // Called for each request, retries included: no token is ever sent after it expired.
     headers: async () => ({
-      authorization: `Bearer ${await signCollectorToken(secret, 'worker')}`,
+      authorization: `Bearer ${await signCollectorToken(secret, service, WRITES)}`,
     }),
     // The enum of this value is in an internal package of the exporter.
     compression: 'gzip' as ExporterConfig['compression'],
     timeoutMillis: EXPORT_MS,
-    userAgent: 'crew-platform-worker',
+    userAgent: `crew-platform-${service}`,
   })
 }

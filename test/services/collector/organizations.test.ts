@@ -1,0 +1,266 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { addressUrl } from '../../support/address-url.ts'
+import { connectDatabase } from '../../../services/shared/postgres/database.ts'
+import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import type { Database } from '../../../services/shared/postgres/database.ts'
+import { createHarness } from './support/harness.ts'
+import type { Harness } from './support/harness.ts'
+import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
+import type { OtlpSpan } from './support/otlp.ts'
+import { A, B, tenantOf } from './support/tokens.ts'
+import type { Tenant } from './support/tokens.ts'
+
+/** Runs of a property; `FUZZ_RUNS=500` is the long form. */
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 12)
+const NOW = Date.now() - 60_000
+
+/** A trace of an agent and two calls of a model. */
+function traceOf(traceId: string): OtlpSpan[] {
+  const at = (ms: number, given: OtlpSpan): OtlpSpan =>
+    spanOf({
+      traceId,
+      startTimeUnixNano: nanos(NOW + ms),
+      endTimeUnixNano: nanos(NOW + ms + 500),
+      ...given,
+    })
+  const root = at(0, { name: 'root', attributes: [textAttribute('crew_id', 'crew')] })
+  const call = (ms: number): OtlpSpan =>
+    at(ms, {
+      name: 'call',
+      parentSpanId: root.spanId ?? '',
+      attributes: [
+        textAttribute('gen_ai.operation.name', 'chat'),
+        textAttribute('gen_ai.request.model', 'model-a'),
+        { key: 'gen_ai.usage.input_tokens', value: { intValue: '7' } },
+      ],
+    })
+  return [root, call(10), call(20)]
+}
+
+const bodyOf = (...spans: OtlpSpan[]): Buffer => toProtobuf(requestOf(...spans))
+
+describe('organizations', () => {
+  let harness: Harness
+  let a: Tenant
+  let b: Tenant
+  let platform: Tenant
+  beforeAll(async () => {
+    harness = await createHarness()
+    a = tenantOf(harness, A)
+    b = tenantOf(harness, B)
+    platform = tenantOf(harness)
+  })
+  afterAll(() => harness.stop())
+
+  const countOf = async (traceId: string): Promise<number> => {
+    const rows = await harness.sql`select from spans where trace_id = ${traceId}::uuid`
+    return rows.length
+  }
+  const ids = (): string => freshId() + freshId()
+  const idOf = ({ spanId = '' }: OtlpSpan | undefined = {}): string => spanId
+
+  it('store the same ids beside each other, and each span once', async () => {
+    const spans = traceOf(ids())
+    const traceId = spans[0]?.traceId ?? ''
+    for (const tenant of [a, b, platform, a, b, platform]) await tenant.send(bodyOf(...spans))
+    expect(await countOf(traceId)).toBe(9)
+    await Promise.all([a, b, a, b].map((tenant) => tenant.send(bodyOf(...spans.toReversed()))))
+    expect(await countOf(traceId)).toBe(9)
+  })
+
+  it('share neither a resource nor a scope', async () => {
+    await a.send(bodyOf(spanOf()))
+    await b.send(bodyOf(spanOf()))
+    for (const table of ['resources', 'scopes']) {
+      const rows = await harness.sql`
+        select organization from ${harness.sql(table)} where organization in (${A}, ${B})
+        order by organization`
+      expect(rows).toEqual([{ organization: A }, { organization: B }])
+    }
+  })
+
+  it('read what is theirs, and the platform its own first', async () => {
+    const traceId = ids()
+    const named = (name: string): Buffer => bodyOf(spanOf({ traceId, name }))
+    await b.send(named('of-b'))
+    const name = async (tenant: Tenant): Promise<unknown> => {
+      const { status, text } = await tenant.ask(`/api/traces/${traceId}?view=summary`)
+      return status === 200 ? JSON.parse(text).name : status
+    }
+    expect([await name(a), await name(b), await name(platform)]).toEqual([404, 'of-b', 'of-b'])
+    await a.send(named('of-a'))
+    expect([await name(a), await name(b), await name(platform)]).toEqual(['of-a', 'of-b', 'of-a'])
+    await platform.send(named('own'))
+    expect([await name(a), await name(b), await name(platform)]).toEqual(['of-a', 'of-b', 'own'])
+    const document = await platform.ask(`/api/traces/${traceId}`)
+    expect(document.text).toContain('"own"')
+    expect(document.text).not.toContain('"of-a"')
+    const namesIn = async (tenant: Tenant): Promise<unknown[]> => {
+      const { text } = await tenant.ask(`/api/traces/${traceId}?view=skeleton`)
+      const { columns, spans } = JSON.parse(text) as { columns: string[]; spans: unknown[][] }
+      return spans.map((values) => values[columns.indexOf('name')])
+    }
+    const seen = await Promise.all([a, b, platform].map(namesIn))
+    expect(seen).toEqual([['of-a'], ['of-b'], ['own']])
+  })
+
+  it('keep the reason for a refused row to themselves', async () => {
+    await harness.sql`alter table spans add constraint tasty check (name not like 'poison%')`
+    const traceId = ids()
+    await expect(a.send(bodyOf(spanOf({ traceId, name: 'poison' })))).rejects.toThrow()
+    const rows = await harness.sql`
+      select organization from span_rejects where trace_id = ${traceId}::uuid`
+    expect(rows).toEqual([{ organization: A }])
+  })
+
+  describe('whatever another one does', () => {
+    let spans: OtlpSpan[]
+    let paths: string[]
+    let before: string[]
+    beforeAll(async () => {
+      const traceId = ids()
+      spans = traceOf(traceId)
+      await a.send(bodyOf(...spans))
+      paths = [
+        `/api/traces/${traceId}`,
+        `/api/traces/${traceId}?view=summary`,
+        `/api/traces/${traceId}?view=skeleton`,
+        `/api/traces/${traceId}/search?q=model`,
+        `/api/traces/${traceId}/spans/${idOf(spans[1])}`,
+        `/api/traces?crew=crew&limit=1&to=${new Date(NOW + 1).toISOString()}`,
+      ]
+      before = await answers()
+      expect(before.join('')).toContain('model-a')
+    })
+    const answers = async (): Promise<string[]> => {
+      const asked = await Promise.all(paths.map((path) => a.ask(path)))
+      return asked.map(({ status, text }) => `${status} ${text}`)
+    }
+
+    /** Spans with the ids, or some of the ids, of A's, and other content. */
+    const span = fc
+      .record({
+        like: fc.integer({ min: 0, max: 2 }),
+        isSameStart: fc.boolean(),
+        later: fc.integer({ min: -1000, max: 100_000 }),
+        name: fc.constantFrom('root', 'call', 'evil'),
+        parent: fc.constantFrom(undefined, 0, 1, 2),
+        model: fc.constantFrom('model-a', 'model-b'),
+        hasEnd: fc.boolean(),
+      })
+      .map((given) => (): OtlpSpan => {
+        const original = spans[given.like] ?? {}
+        const start = given.isSameStart ? original.startTimeUnixNano : nanos(NOW + given.later)
+        return {
+          ...original,
+          name: given.name,
+          startTimeUnixNano: start ?? '',
+          endTimeUnixNano: given.hasEnd ? nanos(NOW + 1000 + given.later) : '0',
+          ...(given.parent === undefined ? {} : { parentSpanId: idOf(spans[given.parent]) }),
+          attributes: [
+            textAttribute('gen_ai.operation.name', 'chat'),
+            textAttribute('gen_ai.request.model', given.model),
+            textAttribute('crew_id', 'crew'),
+            textAttribute('organization_id', A),
+          ],
+        }
+      })
+    const act = fc.oneof(
+      fc
+        .array(span, { minLength: 1, maxLength: 4 })
+        .map((made) => async () => b.send(bodyOf(...made.map((make) => make())))),
+      fc.constant(async () => b.send(bodyOf(...spans))),
+      fc.nat(3).map((path) => async () => b.ask(paths[path] ?? '')),
+    )
+
+    it('get the same bytes', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 6 }), async (acts) => {
+          await Promise.all(acts.slice(0, 2).map((run) => run()))
+          for (const run of acts.slice(2)) await run()
+          expect(await answers()).toEqual(before)
+        }),
+        { numRuns: RUNS },
+      )
+      await a.send(bodyOf(...spans))
+      expect(await answers()).toEqual(before)
+    }, 120_000)
+  })
+
+  describe('in the database', () => {
+    const role = `reader_${freshId()}`
+    let reader: Database
+    beforeAll(async () => {
+      await harness.sql.unsafe(`create role ${role} login password 'p' in role collector_reader`)
+      const address = { ...parseAddress(harness.databaseUrl), user: role, password: 'p' }
+      reader = connectDatabase(parseAddress(addressUrl(address)), { name: 'reader', max: 1 })
+      for (const tenant of [a, b, platform]) await tenant.send(bodyOf(spanOf()))
+    })
+    afterAll(async () => {
+      await reader.end()
+      await harness.sql.unsafe(`drop role ${role}`)
+    })
+
+    const TABLES = ['spans', 'live_spans', 'llm_calls', 'resources', 'scopes', 'span_rejects']
+    const seenIn = async (table: string, organization?: string): Promise<unknown[]> => {
+      const rows = await reader.begin(async (tx) => {
+        if (organization !== undefined) {
+          await tx`select set_config('collector.organization', ${organization}, true)`
+        }
+        return tx`select distinct organization from ${tx(table)} order by 1`
+      })
+      return rows.map((row) => row['organization'])
+    }
+
+    it.each(TABLES)('a reader sees the rows of its organization only: %s', async (table) => {
+      expect((await seenIn(table, A)).filter((found) => found !== A)).toEqual([])
+      expect(await seenIn(table, 'nobody')).toEqual([])
+      expect(await seenIn(table, '')).toEqual([])
+      expect(await seenIn(table)).toEqual([])
+    })
+
+    it('a reader sees its own rows, and can change none', async () => {
+      for (const table of ['spans', 'live_spans', 'llm_calls', 'resources', 'scopes']) {
+        expect(await seenIn(table, A)).toEqual([A])
+      }
+      await expect(reader`delete from spans`).rejects.toMatchObject({ code: '42501' })
+      await expect(reader`select from revoked_tokens`).rejects.toMatchObject({ code: '42501' })
+    })
+
+    it('every table with an organization is protected', async () => {
+      const open = await harness.sql`
+        select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
+        where a.attname = 'organization' and not a.attisdropped and c.relkind in ('r', 'p')
+          and not c.relispartition and not c.relrowsecurity
+          and c.relnamespace = 'public'::regnamespace`
+      expect(open, 'end its migration with select protect_by_organization(…)').toEqual([])
+    })
+
+    it('others see what they were granted', async () => {
+      const other = `other_${freshId()}`
+      await harness.sql.unsafe(`create role ${other}; grant select on spans to ${other}`)
+      const rows = await harness.sql.begin(async (tx) => {
+        await tx.unsafe(`set local role ${other}`)
+        return tx`select distinct organization from spans`
+      })
+      expect(rows.length).toBeGreaterThan(2)
+      await harness.sql.unsafe(`drop owned by ${other}; drop role ${other}`)
+    })
+  })
+
+  it('see nothing of others also where the database has no role for readers', async () => {
+    const spans = traceOf(ids())
+    await a.send(bodyOf(...spans))
+    // As on a server that lets nobody make roles.
+    await harness.sql`
+      create or replace function reader_role() returns text language sql stable as 'select null'`
+    for (const path of ['', `/${spans[0]?.traceId ?? ''}`]) {
+      const { text } = await b.ask(`/api/traces${path}`)
+      expect(text).not.toContain(idOf(spans[0]))
+    }
+    const resources = await b.ask('/api/traces')
+    expect(resources.status).toBe(200)
+    expect((await a.ask(`/api/traces/${spans[0]?.traceId ?? ''}`)).text).toContain('"crew"')
+  })
+})
