@@ -230,6 +230,7 @@ function serveApp(parts: AppParts): Promise<Service> {
       readers,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
+      isDraining: () => parts.health.phase() === 'draining',
     },
   })
   return serve({

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { HttpBindings } from '@hono/node-server'
 import type { MiddlewareHandler } from 'hono'
+import type { CollectorScope } from '../../shared/collector-token.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Authorize } from '../authorization.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { refusedToken } from '../refusals.ts'
+import type { Grant } from '../tokens/grant.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
 import type { Reader, Readers } from './reader.ts'
 
@@ -25,6 +27,7 @@ export interface ReadEnv {
   Bindings: HttpBindings
   Variables: {
     requestId: string
+    grant: Grant
     /** Sees what the token allows. */
     reader: Reader
     view: ReadView
@@ -35,7 +38,9 @@ export interface ReadEnv {
 }
 
 const MAX_READS = 8
-const SCOPE = 'traces:read'
+
+const scopeOf = (method: string): CollectorScope =>
+  method === 'DELETE' ? 'traces:delete' : 'traces:read'
 
 /**
  * Lets a question in: the token first, then whether there is room. Measures each answer to its last
@@ -46,11 +51,13 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
   let open = 0
   return async function admit(c, next) {
     c.set('requestId', randomUUID())
-    const outcome = await authorize(c.env.incoming.rawHeaders, SCOPE)
+    const scope = scopeOf(c.req.method)
+    const outcome = await authorize(c.env.incoming.rawHeaders, scope)
     if ('failure' in outcome) {
       metrics.authFailures.inc({ reason: outcome.failure })
-      throw refusedToken(outcome.failure, SCOPE)
+      throw refusedToken(outcome.failure, scope)
     }
+    c.set('grant', outcome.grant)
     c.set('reader', readers.for(outcome.grant.organization))
     if (!isReady()) throw tryAgain('The collector is starting; try again.')
     if (open >= maxReads) throw tryAgain('Too many traces are being read; try again.')

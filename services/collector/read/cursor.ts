@@ -48,4 +48,5 @@ export function readNumbersCursor(cursor: string, count: number): bigint[] {
   return numbers
 }
 
-const isInt8 = (number: bigint): boolean => BigInt.asIntN(64, number) === number
+/** Tells whether a column of type int8 can hold the number. */
+export const isInt8 = (number: bigint): boolean => BigInt.asIntN(64, number) === number

@@ -15,6 +15,7 @@ import {
   requireNoParameters,
 } from './read-query.ts'
 import { readSpanView } from './span-view.ts'
+import { addExport } from './export-route.ts'
 import { toByteStream } from './byte-stream.ts'
 import { readSkeleton } from './trace-skeleton.ts'
 import type { SkeletonQuery } from './trace-skeleton.ts'
@@ -27,6 +28,8 @@ import { summarizeTraces } from './trace-summary.ts'
 /** The parts of the read API. */
 export interface ReadDeps extends AdmitDeps {
   readonly log: Log
+  /** True once the collector stops: long answers end then. */
+  readonly isDraining: () => boolean
   /** The time that a caller may take to read one trace. @default 60_000 */
   readonly streamTimeoutMs?: number
   readonly documentLimits?: DocumentLimits
@@ -69,6 +72,8 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const query = { ...readSearch(parametersOf(c)), traceId }
     return c.json(await searchTrace(c.var.reader, query), 200, NO_STORE)
   })
+  const { log, isDraining } = deps
+  addExport(app, { isDraining, logFailure: (thrown) => logFailure(log, thrown) })
   app.all('*', (c) => {
     throw c.req.method === 'GET' ? new AppError('not_found', PLACES) : methodNotAllowed()
   })
@@ -82,7 +87,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
 
 const PLACES =
   'There is nothing here; there are /api/traces, /api/traces/<trace id>, ' +
-  '/api/traces/<trace id>/search and /api/traces/<trace id>/spans/<span id>.'
+  '/api/traces/<trace id>/search, /api/traces/<trace id>/spans/<span id> and /api/export.'
 
 const methodNotAllowed = (): AppError =>
   new AppError('method_not_allowed', 'Only GET is allowed.', { headers: { allow: 'GET' } })

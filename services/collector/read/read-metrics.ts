@@ -2,7 +2,15 @@ import { Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
 
 /** The view that was read. */
-export type ReadView = 'list' | 'summary' | 'otlp' | 'skeleton' | 'search' | 'span' | 'none'
+export type ReadView =
+  | 'list'
+  | 'summary'
+  | 'otlp'
+  | 'skeleton'
+  | 'search'
+  | 'export'
+  | 'span'
+  | 'none'
 
 /** Metrics of reading back; `code` is the HTTP status. */
 export type ReadMetrics = Histogram<'view' | 'code'>

@@ -13,7 +13,8 @@ const MAX_DURATION_MS = 365 * 86_400_000
 const MAX_TEXT = 512
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 
-const name = v.pipe(
+/** A text that a filter compares with. */
+export const name = v.pipe(
   v.string(),
   v.check(
     (text) => text !== '' && text.length <= MAX_TEXT && !text.includes('\0'),
@@ -22,7 +23,7 @@ const name = v.pipe(
 )
 
 /** As RFC 3339 has it; a day alone begins at midnight UTC. */
-const time = v.pipe(
+export const time = v.pipe(
   v.string(),
   v.check(
     (text) => TIME.test(text) && !Number.isNaN(Date.parse(text)),
@@ -80,7 +81,7 @@ export interface TraceQuery {
 
 /** Raises `invalid_request` that names the parameter, what was given and what is allowed. */
 export function readListQuery(parameters: URLSearchParams): TraceQuery {
-  const { min_duration_ms, cursor, ...rest } = read(listParameters, parameters)
+  const { min_duration_ms, cursor, ...rest } = readParameters(listParameters, parameters)
   if (rest.from && rest.to && rest.from >= rest.to) {
     throw invalid(
       'from',
@@ -97,7 +98,7 @@ export type ViewQuery =
 
 /** The requested form of a trace. Raises `invalid_request`. */
 export function readView(parameters: URLSearchParams): ViewQuery {
-  const { view, limit, cursor } = read(traceParameters, parameters)
+  const { view, limit, cursor } = readParameters(traceParameters, parameters)
   if (view === 'skeleton') return { view, limit: limit ?? MAX_SKELETON_SPANS, after: cursor }
   for (const name of ['limit', 'cursor']) {
     if (parameters.has(name)) throw invalid(name, `${name} is for view=skeleton only.`)
@@ -107,7 +108,7 @@ export function readView(parameters: URLSearchParams): ViewQuery {
 
 /** What to look for in a trace. Raises `invalid_request`. */
 export function readSearch(parameters: URLSearchParams): Omit<SearchQuery, 'traceId'> {
-  const { q, limit, cursor } = read(searchParameters, parameters)
+  const { q, limit, cursor } = readParameters(searchParameters, parameters)
   return { text: q, limit, after: cursor }
 }
 
@@ -141,7 +142,11 @@ export function requireNoParameters(parameters: URLSearchParams): void {
 
 type Parameters = v.ObjectSchema<v.ObjectEntries, undefined>
 
-function read<Schema extends Parameters>(
+/**
+ * Reads the parameters of a request. Raises `invalid_request` that names the parameter, what was
+ * given and what is allowed.
+ */
+export function readParameters<Schema extends Parameters>(
   schema: Schema,
   parameters: URLSearchParams,
 ): v.InferOutput<Schema> {
@@ -162,7 +167,8 @@ function read<Schema extends Parameters>(
 const SHOWN_MAX = 100
 const quote = (text: string): string => JSON.stringify(text.slice(0, SHOWN_MAX))
 
-const invalid = (parameter: string, message: string): AppError =>
+/** The error for a wrong parameter. */
+export const invalid = (parameter: string, message: string): AppError =>
   new AppError('invalid_request', message, {
     details: { parameter: parameter.slice(0, SHOWN_MAX) },
   })
