@@ -34,7 +34,7 @@ export type ProgramName = keyof typeof programs
 
 /** The callers outside the release, in the words of the network table. */
 export const outsiders = {
-  visitors: 'everywhere, or `networkPolicy.ingressNamespace` and the crews',
+  visitors: 'everywhere, or `networkPolicy.ingressNamespace`, the crews and `helm test`',
   browsers: 'also from where web is reached, when oauth has a host in `ingress` or `httpRoute`',
   senders: 'traces from `networkPolicy.tracesNamespace`',
   monitoring: 'its metrics from `networkPolicy.monitoringNamespace`',

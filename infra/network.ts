@@ -125,6 +125,7 @@ const PEERS: Readonly<Record<Outsider, Peers>> = {
       // The namespaces that the crews' Job makes.
       { namespaceSelector: { matchLabels: { 'platform/home': releaseNamespace } } },
     ),
+    when<k8s.NetworkPolicyPeer>(isSet(networkPolicy.ingressNamespace), pods('test')),
   ],
 }
 

@@ -1,18 +1,16 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { chromium } from 'playwright-core'
 import type { Page } from 'playwright-core'
+import { chromiumPath, launchBrowser } from './browser.ts'
 import { fillPlatform, MODEL_WITHOUT_KEY } from './fill-platform.ts'
 import type { LocalPlatform } from './start-platform.ts'
 
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const VIEWPORT = { width: 1280, height: 880 }
 
 /** Writes `dashboard.png` and `platform-health.png` into `directory`. */
 export async function takePictures(platform: LocalPlatform, directory: string): Promise<void> {
-  const executablePath = [process.env['CHROMIUM_PATH'] ?? '', ...BROWSERS].find(existsSync)
+  const executablePath = chromiumPath()
   if (!executablePath) throw new Error('no Chromium found; set CHROMIUM_PATH')
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  const browser = await launchBrowser(executablePath)
   try {
     const page = await browser.newPage({ baseURL: platform.url, viewport: VIEWPORT })
     await signIn(page, platform)

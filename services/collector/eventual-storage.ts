@@ -7,16 +7,12 @@ import type { Clock } from './clock.ts'
 import { storageLimit } from './env.ts'
 import type { CollectorConfig } from './env.ts'
 import type { Health } from './health.ts'
-import {
-  guardSpace,
-  maintain,
-  maintainHourly,
-  pause,
-  watchClock,
-  watchDatabase,
-} from './maintenance.ts'
+import { guardSpace, maintain, maintainHourly, watchClock, watchDatabase } from './maintenance.ts'
 import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
+import { pause } from './pause.ts'
+import type { Price } from './prices/price-table.ts'
+import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { prepareSchema } from './schema.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
@@ -37,6 +33,7 @@ export interface EventualStorageOptions {
   readonly metrics: CollectorMetrics
   readonly health: Health
   readonly memory: Memory
+  readonly prices: readonly Price[]
   /** Undefined when texts are stored as they come. */
   readonly redaction: Redaction | undefined
   /** The interval at which the limit of the storage is checked. */
@@ -129,7 +126,12 @@ async function openStorage(
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const running = Promise.all([...jobs.map((run) => run(background)), watchRevocations(background)])
+  const rollUps = [keepRolledUp, watchRollUps]
+  const running = Promise.all([
+    ...jobs.map((run) => run(background)),
+    ...rollUps.map((run) => run({ ...options, sql, signal })),
+    watchRevocations(background),
+  ])
   return {
     storage,
     async endBackground() {

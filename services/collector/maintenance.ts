@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../shared/postgres/database.ts'
 import type { DatabaseAddress } from '../shared/postgres/address.ts'
 import { openDatabasePing } from '../shared/postgres/ping.ts'
@@ -7,6 +6,7 @@ import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
 import type { Health } from './health.ts'
 import type { CollectorMetrics } from './metrics.ts'
+import { pause } from './pause.ts'
 import { openCopyConnection } from '../shared/postgres/copy/copy-connection.ts'
 import type { DropGuard } from './storage/drop-guard.ts'
 import type { Partitions } from './storage/partitions.ts'
@@ -15,6 +15,8 @@ import {
   dropOldest,
   partitionSizes,
   recordRetention,
+  rollUpSize,
+  storedBytes,
   sumOf,
 } from './storage/retention.ts'
 
@@ -60,10 +62,12 @@ async function retain(options: MaintenanceOptions): Promise<void> {
   if (!clock.isSkewed()) metrics.retentionSuccess.set(clock.now() / 1000)
 }
 
-/** The bytes of all days together. */
+/** The bytes of all days together, with their roll-ups. */
 async function measure({ sql, metrics }: MaintenanceOptions): Promise<number> {
   const sizes = await partitionSizes(sql)
-  const total = sumOf(sizes.map(({ bytes }) => bytes))
+  const rollUpBytes = await rollUpSize(sql)
+  const total = storedBytes(sumOf(sizes.map(({ bytes }) => bytes)), rollUpBytes)
+  metrics.rollUpBytes.set(rollUpBytes)
   metrics.partitions.set(sizes.length)
   metrics.storageBytes.set(total)
   metrics.partitionBytes.reset()
@@ -149,15 +153,5 @@ export async function watchClock({ sql, clock, log, signal }: MaintenanceOptions
     } catch (thrown) {
       log.debug({ reason: toError(thrown).message }, 'PostgreSQL did not tell its time')
     }
-  }
-}
-
-/** False when the signal came first. */
-export async function pause(signal: AbortSignal, ms: number): Promise<boolean> {
-  try {
-    await delay(ms, undefined, { signal })
-    return true
-  } catch {
-    return false
   }
 }

@@ -32,6 +32,10 @@ export interface CollectorMetrics {
   readonly retentionSuccess: Gauge
   readonly droppedPartitions: Counter<'reason'>
   readonly heldBackDays: Gauge
+  readonly rollUpLag: Gauge
+  readonly rollUpSeconds: Histogram
+  readonly rolledUpTraces: Counter
+  readonly rollUpBytes: Gauge
 }
 
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -81,6 +85,10 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
     ),
     droppedPartitions: counter('retention_dropped_partitions_total', 'Days dropped.', ['reason']),
     heldBackDays: gauge('retention_held_back_days', 'Expired days that are kept for safety.'),
+    rollUpLag: gauge('roll_up_lag_seconds', 'Age of the oldest commit that is not rolled up.'),
+    rollUpSeconds: histogram('roll_up_seconds', 'One turn of the leader with work.', SECONDS),
+    rolledUpTraces: counter('rolled_up_traces_total', 'Traces brought up to date.'),
+    rollUpBytes: gauge('roll_up_bytes', 'Size of the roll-ups and their notes.'),
   }
 }
 

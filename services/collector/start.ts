@@ -29,6 +29,7 @@ import type { IngestDeps } from './ingest.ts'
 import { createMemory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
 import type { Encoding } from './otlp/answer.ts'
+import { loadPrices } from './prices/load-prices.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
 import { openReaders } from './read/reader.ts'
 import type { Readers } from './read/reader.ts'
@@ -100,9 +101,10 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
     now: clock.now,
     log,
   })
+  const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const readers = openReaders(address, { log })
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
-  const shared = { ...common, readers, revocations }
+  const shared = { ...common, readers, revocations, prices }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)

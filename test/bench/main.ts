@@ -7,6 +7,7 @@ test/bench/README.md has the method.
 
   collector        against "psql \\copy" and a plain receiver
   collector DIR    against the collector of another checkout, in turns
+  roll-ups         lists and totals of 91 days and a million traces
   reads            one trace of 50,000 spans and 1 GB
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
@@ -25,6 +26,7 @@ async function benchCollector(other: string | undefined): Promise<void> {
 
 const BENCHES: Readonly<Record<string, (other?: string) => Promise<void> | void>> = {
   collector: benchCollector,
+  'roll-ups': async () => (await import('./roll-ups/run.ts')).run(),
   reads: async () => (await import('./reads/run.ts')).run(),
   'automation-api': benchAutomationApi,
 }

@@ -23,9 +23,12 @@ export interface FaultOptions {
   readonly seed: number
   /** How long PostgreSQL is stopped, once for each. */
   readonly stopsSeconds: readonly number[]
-  /** What the clients speak. @default 'http' */
-  readonly protocol?: 'http' | 'grpc'
-  /** Between two faults; a random number up to this many spans is acknowledged. @default 600 */
+  /** The bundle of the collector. @default one that is built first */
+  readonly main?: string
+  /**
+   * Between two faults; a random number up to this many spans is acknowledged over each protocol.
+   * @default 300
+   */
   readonly spansBetween?: number
   readonly onProgress?: (progress: { kills: number; acknowledged: number }) => void
 }
@@ -58,20 +61,20 @@ const SHARE_OF_OTHERS = 0.2
 
 /** Kills and hinders collector and database while clients send, and then counts what is stored. */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
-  const stage = await openStage()
+  const stage = await openStage(options.main)
   const grpc = openGrpc(stage.collector.grpcUrl)
-  const send = async (body: Buffer): Promise<boolean> => (await grpc.send(body)).code === 0
-  const isGrpc = options.protocol === 'grpc'
-  const ledger = openLedger({ send: isGrpc ? send : overHttp(stage.collector.url) })
+  const overGrpc = async (body: Buffer): Promise<boolean> => (await grpc.send(body)).code === 0
+  const senders = [overHttp(stage.collector.url), overGrpc]
+  const ledgers = senders.map((send) => openLedger({ send, clients: 4 }))
   try {
-    const faults = await causeFaults(stage, ledger, options)
-    await ledger.stop()
-    const acknowledged = ledger.acknowledged.length
-    const found = await asAdmin(stage, (sql) => audit(sql, ledger.acknowledged))
+    const faults = await causeFaults(stage, ledgers, options)
+    await Promise.all(ledgers.map((ledger) => ledger.stop()))
+    const ids = ledgers.flatMap(({ acknowledged }) => acknowledged)
+    const found = await asAdmin(stage, (sql) => audit(sql, ids))
     const { rows, spans, missing } = found
-    const isRight = missing === 0 && rows === acknowledged && spans === acknowledged
+    const isRight = missing === 0 && rows === ids.length && spans === ids.length
     const exitCode = await closeStage(stage)
-    return { ...found, seed: options.seed, acknowledged, faults, exitCode, isRight }
+    return { ...found, seed: options.seed, acknowledged: ids.length, faults, exitCode, isRight }
   } catch (error) {
     stage.collector.child.kill('SIGKILL')
     process.kill(stage.server.pid, 'SIGKILL')
@@ -83,25 +86,25 @@ export async function runFaults(options: FaultOptions): Promise<FaultReport> {
 
 async function causeFaults(
   stage: Stage,
-  ledger: Ledger,
-  { kills, seed, stopsSeconds, spansBetween = 600, onProgress }: FaultOptions,
+  ledgers: readonly Ledger[],
+  { kills, seed, stopsSeconds, spansBetween = 300, onProgress }: FaultOptions,
 ): Promise<Record<string, number>> {
   const random = createRandom(seed)
   const counts: Record<string, number> = {}
   const cause = async ([name, fault]: readonly [string, Fault]): Promise<void> => {
-    await untilMore(ledger, Math.floor(random() * spansBetween))
+    await untilMore(ledgers, Math.floor(random() * spansBetween))
     await fault(stage, random)
     counts[name] = (counts[name] ?? 0) + 1
   }
   for (let done = 1; done <= kills; done++) {
     await cause(nth(KILLS, done))
     if (random() < SHARE_OF_OTHERS) await cause(nth(OTHERS, Math.floor(random() * 12)))
-    onProgress?.({ kills: done, acknowledged: ledger.acknowledged.length })
+    onProgress?.({ kills: done, acknowledged: acknowledgedIn(ledgers) })
   }
   for (const seconds of stopsSeconds) {
     await cause([`postgres stopped for ${seconds} s`, (on) => stopPostgres(on, seconds)])
   }
-  await untilMore(ledger, spansBetween)
+  await untilMore(ledgers, spansBetween)
   return counts
 }
 
@@ -112,13 +115,22 @@ function nth(faults: Readonly<Record<string, Fault>>, turn: number): readonly [s
   return found
 }
 
+const acknowledgedIn = (ledgers: readonly Ledger[]): number =>
+  ledgers.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0)
+
 const PROGRESS_MS = 120_000
 
-/** Waits for the clients to have more acknowledged; that they do is half of what is tested. */
-async function untilMore(ledger: Ledger, spans: number): Promise<void> {
-  const reached = ledger.acknowledged.length + spans
+/**
+ * Waits for the clients to have more acknowledged over each protocol; that they do is half of what
+ * is tested.
+ */
+async function untilMore(ledgers: readonly Ledger[], spans: number): Promise<void> {
+  const goals = ledgers.map(({ acknowledged }) => ({
+    acknowledged,
+    length: acknowledged.length + spans,
+  }))
   const started = performance.now()
-  while (ledger.acknowledged.length < reached) {
+  while (goals.some(({ acknowledged, length }) => acknowledged.length < length)) {
     if (performance.now() - started > PROGRESS_MS) {
       throw new Error(`nothing was acknowledged for ${PROGRESS_MS / 1000} s`)
     }

@@ -29,12 +29,13 @@ export interface Stage {
   collector: CollectorProcess
 }
 
-export async function openStage(): Promise<Stage> {
+/** Opens a stage for a bundle of the collector, or for one that it builds. */
+export async function openStage(bundle?: string): Promise<Stage> {
   const directory = await mkdtemp(join(tmpdir(), 'faults-'))
   await chmod(directory, 0o755)
   const port = await freePort()
-  await buildPrograms(directory)
-  const main = join(directory, 'collector/main.js')
+  if (bundle === undefined) await buildPrograms(directory)
+  const main = bundle ?? join(directory, 'collector/main.js')
   const server = await startServer(directory, port)
   const proxy = await createDatabaseProxy(server.url)
   const collector = await spawnCollector(main, { databaseUrl: proxy.url })

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { addressOf, calls, isProgram, programNames } from '../../infra/calls.ts'
 import type { ValuesOverrides } from '../../infra/values.ts'
-import { containersOf, find, manifests, podsOf } from './support/platform.ts'
+import { contextOf } from '../../infra/render.ts'
+import { chartTestPod, containersOf, find, manifests, podsOf, RELEASE } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
 
 /** The calls between programs of the release, as they are declared. */
@@ -220,16 +221,18 @@ describe('the network policies', () => {
     }
   })
 
-  it('close the front door but for the ingress controller and the crews, when it is named', () => {
+  it('close web but for the ingress controller, crews and `helm test`, when it is named', () => {
     const objects = manifests({
       networkPolicy: { ingressNamespace: 'ingress' },
       crews: { namespace: 'crews' },
     })
     const names = find(objects, 'NetworkPolicy', 'web').spec.ingress[0].from.map(
-      ({ namespaceSelector }: Manifest) =>
-        namespaceSelector?.matchLabels['kubernetes.io/metadata.name'] ?? 'its own',
+      ({ namespaceSelector, podSelector }: Manifest) =>
+        namespaceSelector?.matchLabels['kubernetes.io/metadata.name'] ?? podSelector.matchLabels,
     )
-    expect(names).toEqual(['ingress', 'crews'])
+    const context = contextOf([{}], RELEASE)
+    expect(names).toEqual(['ingress', 'crews', labelsOf('test')])
+    expect(chartTestPod(context).metadata.labels).toMatchObject(labelsOf('test'))
   })
 
   it('open oauth to browsers only when it has a host', () => {

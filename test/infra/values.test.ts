@@ -2,6 +2,7 @@ import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { contextOf, platformManifests } from '../../infra/render.ts'
+import { mergeOverrides } from '../../infra/template/merge.ts'
 import { leavesOf } from '../../infra/template/schema.ts'
 import type { LeafField } from '../../infra/template/schema.ts'
 import { ValuesError } from '../../infra/template/values-error.ts'
@@ -230,12 +231,11 @@ const TRACES = {
     grpc: { enabled: true },
   },
 }
+/** Those with the most effects come first. */
 const BASES = [
+  mergeOverrides([EVERYTHING, SIGN_IN, TRACES]),
   {},
   { buildkit: { enabled: false } },
-  TRACES,
-  SIGN_IN,
-  EVERYTHING,
   { ...EXTERNAL, postgres: { enabled: false } },
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },
 ]

@@ -5,7 +5,7 @@ import { createScratchRepository, runIn, runScript } from './scratch-repository.
 let directory: string
 
 beforeAll(() => {
-  directory = createScratchRepository()
+  directory = createScratchRepository(['scripts', 'package.json', '.gitignore'])
 })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 

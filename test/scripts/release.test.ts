@@ -7,7 +7,7 @@ import { createScratchRepository, runIn, runScript } from './scratch-repository.
 let directory: string
 
 beforeAll(() => {
-  directory = createScratchRepository()
+  directory = createScratchRepository(['.', ':!docs', ':!test'])
 })
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 

@@ -41,12 +41,15 @@ export function runScript(directory: string, script: string, args: readonly stri
   }
 }
 
-/** A repository with the present files of this one in a single commit, and the same packages. */
-export function createScratchRepository(): string {
+/**
+ * A repository with the present files of this one that some paths of git name, in a single commit,
+ * and the same packages.
+ */
+export function createScratchRepository(paths: readonly string[]): string {
   const directory = mkdtempSync(join(tmpdir(), 'scratch-repository-'))
   const listed = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate']
   const deleted = new Set(runIn(root, 'git', ['ls-files', '-z', '--deleted']).split('\0'))
-  for (const file of runIn(root, 'git', listed).split('\0')) {
+  for (const file of runIn(root, 'git', [...listed, '--', ...paths]).split('\0')) {
     if (file === '' || deleted.has(file)) continue
     mkdirSync(dirname(join(directory, file)), { recursive: true })
     cpSync(join(root, file), join(directory, file))

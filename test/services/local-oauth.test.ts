@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeSummary } from '../../services/local/summary.ts'
 import type { Summary } from '../../services/local/summary.ts'
+import { signCollectorToken } from '../../services/shared/collector-token.ts'
 import { blocksOf, isWalk, SHELL_BLOCKS, whyNotRun } from '../docs/documents.ts'
 import { freePortBase } from '../support/free-port.ts'
 import { localPlatformPath } from '../support/program.ts'
@@ -102,11 +103,9 @@ async function endedRun(): Promise<string> {
     body: JSON.stringify({ inputs: { topic: 'tides' } }),
   })
   const { kickoff_id: id } = (await response.json()) as { kickoff_id: string }
-  const env = { ...process.env, COLLECTOR_JWT_SECRET: collector_jwt_secret }
-  const minted = ['run', '--silent', 'collector:token']
-  const { stdout: token } = await run('npm', minted, { ...options, cwd: root, env })
+  const token = await signCollectorToken(collector_jwt_secret, 'test')
   await until(async () => {
-    const headers = { authorization: `Bearer ${token.trim()}` }
+    const headers = { authorization: `Bearer ${token}` }
     return (await fetch(`${collector_url}/api/traces/${id}`, { headers })).ok
   })
   return id

@@ -9,7 +9,8 @@ const root = new URL('../..', import.meta.url)
 
 /** Bundles the services into `<directory>/<service>/main.js`, as their images have them. */
 export async function buildPrograms(directory: string): Promise<void> {
-  await promisify(execFile)('npm', ['run', 'build', '--', '--out', directory], { cwd: root })
+  const build = ['scripts/bundle-and-run.mjs', 'scripts/build.ts', '--out', directory]
+  await promisify(execFile)(process.execPath, build, { cwd: root })
 }
 
 /** Lets a module find the files beside its source from wherever the bundle is. */

@@ -16,7 +16,9 @@ export async function createDatabase(
   const serverUrl = inject('postgresUrl')
   const database = `test_${randomBytes(6).toString('hex')}`
   const source = template === 'empty' ? 'template1' : `template_${template}`
-  await asAdmin(serverUrl, `create database ${database} template ${source}`)
+  // Copies files, which takes half of the time that writing them to the log takes.
+  const copied = `template ${source} strategy file_copy`
+  await asAdmin(serverUrl, `create database ${database} ${copied}`)
   return {
     url: addressUrl({ ...parseAddress(serverUrl), database }),
     drop: () => asAdmin(serverUrl, `drop database if exists ${database} with (force)`),

@@ -378,6 +378,12 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: setup
 {{- end }}
 
+{{- define "platform.test.selectorLabels" -}}
+app.kubernetes.io/name: platform
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/component: test
+{{- end }}
+
 {{- define "platform.version" -}}
 {{- .Values.image.tag | default (.Values.image.digest | default .Chart.AppVersion) }}
 {{- end }}

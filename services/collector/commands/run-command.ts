@@ -4,6 +4,7 @@ import { endOnSignal, explain, run } from '../../shared/run.ts'
 import { runMigration } from '../schema.ts'
 import { start } from '../start.ts'
 import type { Command, Output } from './command.ts'
+import { rebuildCommand } from './rebuild.ts'
 import { tokenCommand } from './token.ts'
 import { verifyCommand } from './verify.ts'
 
@@ -12,9 +13,11 @@ const USAGE = `Usage: node build/collector/main.js [command]
   serve     the collector itself (default)
   migrate   bring the database's schema up to date and end
   verify    write a trace and read it back
+  rebuild   make what lists and totals read anew from the spans
   token     print a token for an emitter
 
-verify and token have a --help of their own; serve and migrate are configured by the environment.
+verify, rebuild and token have a --help of their own; serve and migrate are configured by the
+environment.
 `
 
 /** The command could not be carried out: what was to be found out is still unknown. */
@@ -24,6 +27,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   serve: (_, source) => run(start, source),
   migrate: endable((_, source) => runMigration(source)),
   verify: endable(verifyCommand),
+  rebuild: endable(rebuildCommand),
   token: tokenCommand,
   help: async (_, __, output) => output.out(USAGE),
 }

@@ -36,7 +36,7 @@ const listParameters = v.object({
   crew: v.optional(name),
   kickoff: v.optional(name),
   model: v.optional(name),
-  status: v.optional(word(['ok', 'error'] as const)),
+  status: v.optional(word(['ok', 'error', 'running', 'incomplete'] as const)),
   from: v.optional(time),
   to: v.optional(time),
   min_duration_ms: v.optional(integer(0, MAX_DURATION_MS)),
@@ -70,8 +70,8 @@ export interface TraceQuery {
   readonly crew?: string | undefined
   readonly kickoff?: string | undefined
   readonly model?: string | undefined
-  readonly status?: 'ok' | 'error' | undefined
-  /** The root starts at this time or later, and before `to`. */
+  readonly status?: 'ok' | 'error' | 'running' | 'incomplete' | undefined
+  /** The trace starts at this time or later, and before `to`. */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
   readonly minDurationMs?: number | undefined

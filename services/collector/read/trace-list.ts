@@ -3,118 +3,102 @@ import { toCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
 import type { TraceQuery } from './read-query.ts'
 import type { Reader } from './reader.ts'
-import { summarizeTraces } from './trace-summary.ts'
-import type { TraceSummary } from './trace-summary.ts'
+import { toListedTrace } from './listed-trace.ts'
+import type { ListedTrace, TraceRow } from './listed-trace.ts'
 
 /** A page of traces, and where the next one begins. */
 export interface TracePage {
-  readonly traces: readonly TraceSummary[]
+  readonly traces: readonly ListedTrace[]
   /** Null at the end. A page with fewer traces than asked for, even with none, is not the end. */
   readonly next_cursor: string | null
 }
 
-/** Roots looked at for one page at the most, when some filter has no index. */
-const BATCHES = 10
-const BATCH = 200
+/** Traces looked at for one page at the most, when some filter has no index. */
+const MAX_SCANNED = 2000
 
 /**
- * One page of the traces whose root has come, the latest start first. The order is that of the
- * start of a root, which never changes, so pages neither repeat nor skip a trace while spans
- * arrive.
+ * One page of the traces, the latest start first; it costs the same however many there are. The
+ * order is that of the start of the root, which never changes, so pages neither repeat nor skip
+ * such a trace while spans arrive. A trace without a root stands where its first span starts.
  */
 export async function listTraces(reader: Reader, query: TraceQuery): Promise<TracePage> {
-  const { found, next } = await findRoots(reader, query)
-  const ids = found.map(({ traceId }) => traceId)
-  const summaries =
-    ids.length > 0 ? await reader.ask((sql) => summarizeTraces(sql, ids)) : new Map<string, never>()
-  const traces = found.flatMap((root): TraceSummary[] => {
-    const summary: TraceSummary | undefined = summaries.get(root.traceId)
-    // A trace with several roots is listed where its first one is.
-    return summary && isRootOf(root, summary) ? [summary] : []
-  })
-  return { traces, next_cursor: next ? toCursor(next) : null }
-}
-
-interface Root extends Position {
-  readonly startUs: string
-  readonly startNs: number
-  readonly matches: boolean
-}
-
-const isRootOf = ({ startUs, startNs }: Root, summary: TraceSummary): boolean =>
-  `${BigInt(startUs) * 1000n + BigInt(startNs)}` === summary.start_time_unix_nano
-
-async function findRoots(
-  reader: Reader,
-  query: TraceQuery,
-): Promise<{ found: Root[]; next: Position | undefined }> {
   const { limit } = query
   const isScan = query.model !== undefined || query.minDurationMs !== undefined
-  const size = isScan ? BATCH : limit + 1
-  const found = new Map<string, Root>()
-  let position = query.after
-  for (let batch = 0; batch < BATCHES; batch++) {
-    const after = position
-    const roots = await reader.ask((sql) => listRoots(sql, query, { after, size }))
-    for (const [index, root] of roots.entries()) {
-      position = root
-      if (root.matches) found.set(root.traceId, root)
-      const hasMore = index + 1 < roots.length || roots.length === size
-      if (found.size === limit) {
-        return { found: [...found.values()], next: hasMore ? position : undefined }
-      }
-    }
-    if (roots.length < size) return { found: [...found.values()], next: undefined }
-  }
-  return { found: [...found.values()], next: position }
+  const size = isScan ? MAX_SCANNED : limit + 1
+  const rows = await reader.ask((sql) => listRows(sql, query, size))
+  const matching = rows.filter(({ matches }) => matches)
+  const shown = matching.slice(0, limit)
+  const hasMore = matching.length > limit || rows.at(-1)?.place === size
+  const last = matching.length < limit ? rows.at(-1) : shown.at(-1)
+  return { traces: shown.map(toListedTrace), next_cursor: hasMore && last ? toCursor(last) : null }
 }
 
-/** The next roots that fit the filters that have an index, and whether they fit the others. */
-function listRoots(
-  sql: Queryable,
-  query: TraceQuery,
-  { after, size }: { after: Position | undefined; size: number },
-): Promise<Root[]> {
-  const { crew, kickoff, status, from, to } = query
-  // The place is also given as a plain bound: partitions are not excluded by a comparison of rows.
-  return sql<Root[]>`
-    select trace_id, (start_time at time zone 'UTC')::text as start_time, start_ns,
-      (extract(epoch from start_time) * 1000000)::int8 as start_us,
-      ${matchesOf(sql, query)} as matches
-    from live_spans as root
-    where parent_span_id is null
-      ${crew === undefined ? sql`` : sql`and crew_id = ${crew}`}
-      ${kickoff === undefined ? sql`` : sql`and kickoff_id = ${kickoff}`}
-      ${status === 'error' ? sql`and status = 2` : sql``}
-      ${status === 'ok' ? sql`and status <> 2` : sql``}
-      ${from ? sql`and start_time >= ${from.toISOString()}::text::timestamptz` : sql``}
-      ${to ? sql`and start_time < ${to.toISOString()}::text::timestamptz` : sql``}
-      ${
-        after
-          ? sql`and start_time <= ${`${after.startTime}Z`}::text::timestamptz
-              and (start_time, trace_id)
-                < (${`${after.startTime}Z`}::text::timestamptz, ${after.traceId}::text::uuid)`
-          : sql``
-      }
-    order by root.start_time desc, trace_id desc limit ${size}`
+interface Row extends TraceRow, Position {
+  readonly matches: boolean
+  /** Among those looked at, from 1. */
+  readonly place: number
 }
 
 /**
- * A call of the model is looked for in the days around the root only, so that few partitions are
- * touched.
+ * Of the next traces that fit the filters that have an index, those that fit the others too, and
+ * the last one.
  */
+function listRows(sql: Queryable, query: TraceQuery, size: number): Promise<Row[]> {
+  return sql<Row[]>`
+    with looked_at as (
+      select *, ${matchesOf(sql, query)} as matches
+      from traces
+      where start_time >= now() - (select weeks * interval '1 week' from retention)
+        and ((select reading_organization()) is null
+          or organization = (select reading_organization()))
+        ${conditionsOf(sql, query)}
+      order by traces.start_time desc, trace_id desc limit ${size}
+    ),
+    placed as (
+      select *, row_number() over (order by start_time desc, trace_id desc)::int as place,
+        count(*) over () as total
+      from looked_at
+    )
+    select matches, place, ${shownColumns(sql)}
+    from placed where matches or place = total order by place`
+}
+
+function conditionsOf(sql: Queryable, query: TraceQuery) {
+  const { crew, kickoff, status, from, to, after } = query
+  return sql`
+    ${crew === undefined ? sql`` : sql`and crew_id = ${crew}`}
+    ${kickoff === undefined ? sql`` : sql`and kickoff_id = ${kickoff}`}
+    ${status === undefined ? sql`` : sql`and status = ${status}`}
+    ${from ? sql`and start_time >= ${from.toISOString()}::text::timestamptz` : sql``}
+    ${to ? sql`and start_time < ${to.toISOString()}::text::timestamptz` : sql``}
+    ${
+      after
+        ? sql`and (start_time, trace_id)
+            < (${`${after.startTime}Z`}::text::timestamptz, ${after.traceId}::text::uuid)`
+        : sql``
+    }`
+}
+
 function matchesOf(sql: Queryable, { model, minDurationMs }: TraceQuery) {
   const isLong =
     minDurationMs === undefined
       ? sql`true`
       : sql`coalesce(duration_ns >= ${minDurationMs}::int8 * 1000000, false)`
-  if (model === undefined) return isLong
-  return sql`${isLong} and exists (
-    select from live_spans as call
-    where call.trace_id = root.trace_id and call.llm_call
-      and call.organization = root.organization
-      and (call.request_model = ${model} or call.response_model = ${model})
-      and call.start_time >= root.start_time - interval '1 hour'
-      and call.start_time <= coalesce(root.end_time, root.start_time) + interval '1 day'
-  )`
+  return model === undefined ? isLong : sql`${isLong} and ${model} = any (models)`
 }
+
+const shownColumns = (sql: Queryable) => sql`
+  trace_id, (start_time at time zone 'UTC')::text as start_time, start_ns,
+  (extract(epoch from start_time) * 1000000)::int8 as start_us, root_span_id,
+  (extract(epoch from end_time) * 1000)::float8 as end_ms,
+  name, status, duration_ns, service, nullif(organization, '') as organization,
+  crew_id, kickoff_id, session_id, user_id,
+  agents, models, spans::float8 as spans, error_spans::float8 as error_spans,
+  llm_calls::float8 as llm_calls, input_tokens::float8 as input_tokens,
+  output_tokens::float8 as output_tokens, cache_read_tokens::float8 as cache_read_tokens,
+  cache_write_tokens::float8 as cache_write_tokens, reasoning_tokens::float8 as reasoning_tokens,
+  audio_input_tokens::float8 as audio_input_tokens,
+  audio_output_tokens::float8 as audio_output_tokens,
+  least(cost_usd, 1e300)::float8 as cost_usd,
+  least(reported_cost_usd, 1e300)::float8 as reported_cost_usd,
+  least(computed_cost_usd, 1e300)::float8 as computed_cost_usd`

@@ -79,9 +79,10 @@ export async function dropOldest(options: SpaceOptions): Promise<string[] | unde
   return withDropLock(address, async (session) => {
     const dropped: string[] = []
     const sizes = new Map((await partitionSizes(session)).map(({ name, bytes }) => [name, bytes]))
+    const rollUpBytes = await rollUpSize(session)
     let total = sumOf([...sizes.values()])
     for (const partition of await listPartitions(session)) {
-      if (total <= maxBytes || partition.day >= today) break
+      if (storedBytes(total, rollUpBytes) <= maxBytes || partition.day >= today) break
       await dropPartition(session, partition)
       dropped.push(partition.name)
       total -= sizes.get(partition.name) ?? 0
@@ -147,3 +148,19 @@ export async function partitionSizes(sql: Database): Promise<{ name: string; byt
     from pg_inherits where inhparent = 'spans'::regclass
     order by inhrelid::regclass::text limit 1000`
 }
+
+/** Bytes of the roll-ups and their notes. */
+export async function rollUpSize(sql: Database): Promise<number> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select (pg_total_relation_size('traces') + pg_total_relation_size('usage_hourly')
+      + pg_total_relation_size('touched_traces'))::float8 as bytes`
+  return row?.bytes ?? 0
+}
+
+/**
+ * The bytes that count for the limit. Roll-ups of dropped days leave space within their files,
+ * which serves those of the next days: roll-ups count for as much as the days themselves at the
+ * most, or days could be dropped in vain.
+ */
+export const storedBytes = (dayBytes: number, rollUpBytes: number): number =>
+  dayBytes + Math.min(rollUpBytes, dayBytes)

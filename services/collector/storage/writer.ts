@@ -11,6 +11,7 @@ import type { Day, Partitions } from './partitions.ts'
 import { storeReject } from './reject-store.ts'
 import { createCopyStreams, rowBytes, rowIds, sortedRows } from './sorted-rows.ts'
 import { BEGIN_MERGE, COPY_INCOMING, COPY_SPANS, MERGE_INCOMING } from './span-statements.ts'
+import { noteTouched } from './touched-traces.ts'
 
 /** The outcome of a buffer of rows. */
 export interface Written {
@@ -69,7 +70,10 @@ export function createWriter(options: WriterOptions): Writer {
     await options.partitions.ensure(open, daysOf(buffer, piece.rows))
     await options.storeIdentities(open, buffer.identities)
     const stream = copyStream(buffer, piece.rows)
-    return piece.way === 'copy' ? open.copy(COPY_SPANS, stream) : merge(open, stream)
+    const note = noteTouched({ buffer, rows: piece.rows, dayAt: (row) => dayAt(buffer, row) })
+    // In one message they are one transaction, and take one way to the server and back.
+    if (piece.way === 'copy') return open.copy(`${note}; ${COPY_SPANS}`, stream)
+    return merge(open, { note, stream })
   }
   return {
     async write(buffer, { isRepeat }) {
@@ -101,18 +105,22 @@ function count(written: Written, { rows }: Piece, stored: number): void {
   written.duplicates += rows.length - stored
 }
 
+const dayAt = (buffer: RowBuffer, row: number): Day =>
+  dayOf((buffer.startTimes[row] ?? 0) / 1000 + UNIX_TO_POSTGRES_EPOCH_MS)
+
 /** The days of the rows. */
 function daysOf(buffer: RowBuffer, rows: Uint32Array): Set<Day> {
   const days = new Set<Day>()
-  for (const row of rows) {
-    days.add(dayOf((buffer.startTimes[row] ?? 0) / 1000 + UNIX_TO_POSTGRES_EPOCH_MS))
-  }
+  for (const row of rows) days.add(dayAt(buffer, row))
   return days
 }
 
-async function merge(connection: CopyConnection, stream: CopyStream): Promise<number> {
+async function merge(
+  connection: CopyConnection,
+  { note, stream }: { note: string; stream: CopyStream },
+): Promise<number> {
   try {
-    await connection.query(BEGIN_MERGE)
+    await connection.query(`${BEGIN_MERGE}; ${note}`)
     await connection.copy(COPY_INCOMING, stream)
     const tag = await connection.query(MERGE_INCOMING)
     const outcome = await connection.query('commit')

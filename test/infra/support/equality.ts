@@ -24,6 +24,9 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(members.map(([key, member]) => [key, withoutNulls(member)]))
 }
 
+/** How many random sets `npm test` tries of each kind. */
+export const SETS = 50
+
 /**
  * Fails when the chart and the plain manifests are not the same objects for some random, hostile
  * values.

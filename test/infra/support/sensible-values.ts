@@ -41,6 +41,7 @@ function separatePorts({ collector, dbProxy, envVars, oauth, web, worker }: Muta
   for (const [holder, key] of [
     [collector, 'port'],
     [collector, 'metricsPort'],
+    [collector.grpc, 'port'],
     [envVars, 'DB_PORT'],
     [dbProxy, 'healthPort'],
     [web, 'port'],

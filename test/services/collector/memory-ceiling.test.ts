@@ -193,6 +193,4 @@ function createZippedBodies(): () => Buffer {
 }
 
 /** Inflates to a gigabyte of zeros: a gzip stream may have many members. */
-const BOMB = Buffer.concat(
-  Array.from({ length: 64 }, () => gzipSync(Buffer.alloc(16 * MiB), { level: 9 })),
-)
+const BOMB = Buffer.concat(Array<Buffer>(64).fill(gzipSync(Buffer.alloc(16 * MiB), { level: 9 })))

@@ -170,6 +170,19 @@ describe('the dashboard and the alerts', () => {
     }
   })
 
+  it('ask the roll-ups only for what they have', async () => {
+    const usage: { panels: { targets?: { rawSql: string }[] }[] } = JSON.parse(
+      read('usage-dashboard.json'),
+    )
+    const statements = usage.panels.flatMap(({ targets = [] }) =>
+      targets.map(({ rawSql }) => rawSql),
+    )
+    expect(statements).toHaveLength(8)
+    for (const statement of statements) {
+      await harness.sql.unsafe(statement.replace('$__timeFilter(hour)', 'hour <= now()'))
+    }
+  })
+
   it.skipIf(!hasPromtool)('are valid for promtool', () => {
     const path = new URL('alerts.yaml', folder).pathname
     const { status, stderr } = spawnSync(promtool, ['check', 'rules', path], { encoding: 'utf8' })

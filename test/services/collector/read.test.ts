@@ -50,6 +50,7 @@ describe('reading traces back', () => {
   const send = async (...spans: OtlpSpan[]): Promise<void> => {
     const answer = await harness.post(toProtobuf(requestOf(...spans)))
     expect(await answer.text()).toBe('')
+    await harness.rolledUp()
   }
   const rootAt = (ms: number, given: OtlpSpan = {}): OtlpSpan =>
     spanOf({
@@ -335,7 +336,7 @@ describe('reading traces back', () => {
     it.each([
       ['?limit=0', 'limit must be between 1 and 200 (given: "0").'],
       ['?limit=ten', 'limit must be a whole number between 1 and 200 (given: "ten").'],
-      ['?status=failed', 'status must be one of ok, error (given: "failed").'],
+      ['?status=failed', 'status must be one of ok, error, running, incomplete (given: "failed").'],
       ['?from=yesterday', 'from must be a time such as'],
       ['?to=2026-13-01', 'to must be a time such as'],
       ['?from=2026-02-02&to=2026-02-02', 'from (2026-02-02) must be before to (2026-02-02).'],

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePortBase } from '../../support/free-port.ts'
+import { localPlatformPath } from '../../support/program.ts'
 
 const root = new URL('../../..', import.meta.url).pathname
 /** Runs a script where a disk of that size, which nobody else sees, is mounted on a directory. */
@@ -35,8 +36,7 @@ describe('npm start on a full disk', () => {
     '%s says so in a sentence',
     async (_, size) => {
       const port = await freePortBase()
-      const start =
-        `exec node services/run.mjs services/local.ts --data "$0/data" ` + `--port-base ${port}`
+      const start = `exec node ${localPlatformPath()} --data "$0/data" --port-base ${port}`
       const { status, stderr } = onDisk(size, directory, start)
       expect(status).toBe(1)
       const [last] = stderr.trim().split('\n').slice(-1)

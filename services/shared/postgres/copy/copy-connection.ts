@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { createAuthentication } from './authentication.ts'
 import { createPendingStatements } from './pending-statements.ts'
+import type { Answer } from './pending-statements.ts'
 import {
   copyDataHead,
   copyDone,
@@ -9,7 +10,7 @@ import {
   startupMessage,
   terminateMessage,
 } from './wire-messages.ts'
-import type { ServerMessage } from './wire-messages.ts'
+import type { Row, ServerMessage } from './wire-messages.ts'
 import type { DatabaseAddress } from '../address.ts'
 import { connectionLost } from '../failures.ts'
 import { openDatabaseSocket } from '../socket.ts'
@@ -51,6 +52,8 @@ export interface Session {
    * `details.sqlstate`, and `timeout`.
    */
   query(statement: string): Promise<string>
+  /** Runs a statement. Returns its rows, all in memory. Raises as `query` does. */
+  rows(statement: string): Promise<readonly Row[]>
   /** False once the connection is lost. */
   isOpen(): boolean
 }
@@ -118,7 +121,7 @@ function createConnection(
     pending.rejectAll(error)
   }
 
-  async function send(buffers: Iterable<Buffer>, onData?: (data: Buffer) => void): Promise<string> {
+  async function send(buffers: Iterable<Buffer>, onData?: (data: Buffer) => void): Promise<Answer> {
     if (lost) throw lost
     const settled = pending.add(onData)
     const written = writeAll(socket, buffers)
@@ -130,7 +133,7 @@ function createConnection(
     }
   }
 
-  function run(buffers: Iterable<Buffer>, onData?: (data: Buffer) => void): Promise<string> {
+  function run(buffers: Iterable<Buffer>, onData?: (data: Buffer) => void): Promise<Answer> {
     const timeoutMs = login.statementTimeoutMs + TIMEOUT_GRACE_MS
     const statement = deadline({ name: 'PostgreSQL', timeoutMs }, () => send(buffers, onData))
     statement.catch((error: unknown) => {
@@ -143,8 +146,9 @@ function createConnection(
   receiveMessages(socket, { password, fail, receive: (message) => pending.receive(message) })
   return {
     ready: send([startupMessage(parametersOf(login))]),
-    query: (statement) => run([queryMessage(statement)]),
-    copy: async (statement, stream) => copiedRows(await run(copyMessages(statement, stream))),
+    query: async (statement) => (await run([queryMessage(statement)])).tag,
+    rows: async (statement) => (await run([queryMessage(statement)])).rows,
+    copy: async (statement, stream) => copiedRows((await run(copyMessages(statement, stream))).tag),
     copyOut: async (statements, onRow) => void (await run([queryMessage(statements)], onRow)),
     isOpen: () => lost === undefined,
     close() {

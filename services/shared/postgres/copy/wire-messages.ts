@@ -81,3 +81,19 @@ export function serverError(body: Buffer): AppError {
 
 /** The command tag of a CommandComplete, such as `COPY 512`. */
 export const commandTag = (body: Buffer): string => body.toString('latin1', 0, body.length - 1)
+
+/** A row of a result: the text of each value, null for none. */
+export type Row = readonly (string | null)[]
+
+/** Reads a DataRow. */
+export function dataRow(body: Buffer): Row {
+  const row: (string | null)[] = []
+  let at = 2
+  for (let left = body.readInt16BE(0); left > 0; left--) {
+    const length = body.readInt32BE(at)
+    at += 4
+    row.push(length < 0 ? null : body.toString('utf8', at, at + length))
+    at += Math.max(length, 0)
+  }
+  return row
+}

@@ -8,6 +8,7 @@ import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { createDatabase } from '../../../support/postgres.ts'
+import { until } from '../../../support/until.ts'
 
 export const SECRET = 'a-collector-secret-of-more-than-32-characters'
 export const PROTOBUF = 'application/x-protobuf'
@@ -31,6 +32,8 @@ export interface Harness {
   post(body: Buffer | string, headers?: Record<string, string>): Promise<Response>
   /** The sum of a metric over the labels that are not given. */
   metric(name: string, labels?: Record<string, string>): Promise<number>
+  /** Resolves when the roll-ups have all that was committed before. */
+  rolledUp(): Promise<void>
   /** Starts another collector on the same database. */
   another(env?: Record<string, string>, options?: StartOptions): Promise<Collector>
   stop(): Promise<void>
@@ -69,6 +72,12 @@ export async function createHarness(
     databaseUrl: database.url,
     post: (body, headers) => postTo(collector.url, body, headers),
     metric: (name, labels) => readMetric(collector.metricsUrl, name, labels),
+    rolledUp: () =>
+      until(async () => {
+        const rows = await sql`
+          select from touched_traces union all select from days_to_roll_up where due_at <= now()`
+        return rows.length === 0
+      }),
     another,
     async stop() {
       await Promise.all(started.map((one) => one.stop()))

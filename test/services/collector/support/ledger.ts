@@ -16,8 +16,7 @@ export type Send = (body: Buffer) => Promise<boolean>
 
 export interface LedgerOptions {
   readonly send: Send
-  /** @default 8 */
-  readonly clients?: number
+  readonly clients: number
   /** In each request. @default 20 */
   readonly spans?: number
 }
@@ -33,7 +32,7 @@ export const overHttp =
 /**
  * Starts the clients; each sends one request at a time, and the same bytes until they are taken.
  */
-export function openLedger({ send, clients = 8, spans = 20 }: LedgerOptions): Ledger {
+export function openLedger({ send, clients, spans = 20 }: LedgerOptions): Ledger {
   const acknowledged: string[] = []
   let isLoading = true
   const client = async (): Promise<void> => {

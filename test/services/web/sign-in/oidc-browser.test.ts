@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { chromiumPath, launchBrowser } from '../../../support/browser.ts'
+import { chromiumPath, launchBrowser } from '../../../../scripts/pictures/browser.ts'
 import { openPlatformWithOidc } from '../support/platform-with-oidc.ts'
 import type { PlatformWithOidc } from '../support/platform-with-oidc.ts'
 

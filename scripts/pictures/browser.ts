@@ -11,6 +11,7 @@ export function chromiumPath(): string | undefined {
   )
 }
 
+/** Starts a Chromium that talks to nobody but the pages it is told to open. */
 export async function launchBrowser(executablePath: string): Promise<Browser> {
   return chromium.launch({
     executablePath,

@@ -1,0 +1,51 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import * as v from 'valibot'
+import { databaseAddress, databaseEnv } from '../../shared/postgres/address.ts'
+import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
+import { optional, readEnv, text } from '../../shared/env.ts'
+import { loadPrices } from '../prices/load-prices.ts'
+import { openTurns, startRebuild, takeTurn } from '../roll-ups/roll-up-turn.ts'
+import { readArguments } from './options.ts'
+import type { Command } from './command.ts'
+
+const USAGE = `Usage: npm run --silent collector:rebuild -- [options]
+       node build/collector/main.js rebuild [options]
+
+Empties the roll-ups (the tables traces and usage_hourly) and makes them anew from the spans: after
+a change of COLLECTOR_PRICES_FILE, so that it counts for past calls too. Spans are taken all the
+while; a trace is in the list again once its day was rolled up, the latest day first. When it is
+cut off, the running collector does the rest. It needs the database and prices of the collector's
+environment.
+
+  --help              print this
+`
+
+const rebuildEnv = v.object({ ...databaseEnv, COLLECTOR_PRICES_FILE: optional(text()) })
+
+/** `main.js rebuild`: ends when the roll-ups are those of all spans. */
+export const rebuildCommand: Command = async (args, source, output) => {
+  if (readArguments(args, {}, USAGE).help) return output.out(USAGE)
+  const env = readEnv(rebuildEnv, source)
+  const session = await openTurns(databaseAddress(env), await loadPrices(env.COLLECTOR_PRICES_FILE))
+  try {
+    await startRebuild(session)
+    output.out('The roll-ups are empty; rolling up the days, the latest first.\n')
+    output.out(`${await rollUpAll(session)} traces are rolled up.\n`)
+  } finally {
+    session.close()
+  }
+}
+
+/** Ends: each turn takes some of what is left, and nothing adds days. */
+async function rollUpAll(session: Session): Promise<number> {
+  let traces = 0
+  for (let isDone = false; !isDone;) {
+    const turn = await takeTurn(session)
+    traces += turn.traces
+    isDone = turn.isDone
+    if (!turn.isLeader) await delay(OTHERS_TURN_MS)
+  }
+  return traces
+}
+
+const OTHERS_TURN_MS = 100

@@ -1,0 +1,73 @@
+import type { DatabaseAddress } from '../../shared/postgres/address.ts'
+import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
+import type { Database } from '../../shared/postgres/database.ts'
+import { toError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import type { CollectorMetrics } from '../metrics.ts'
+import { pause } from '../pause.ts'
+import type { Price } from '../prices/price-table.ts'
+import { openTurns, takeTurn } from './roll-up-turn.ts'
+
+/** The parts that bring the roll-ups up to date. */
+export interface RollUpOptions {
+  readonly sql: Database
+  readonly address: DatabaseAddress
+  readonly prices: readonly Price[]
+  readonly metrics: CollectorMetrics
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+const SHORTEST_MS = 250
+const LONGEST_MS = 2000
+const AFTER_FAILURE_MS = 2000
+const LAG_MS = 1000
+
+/**
+ * Takes turns as the leader until the signal. It rests after each for as long as that took, so it
+ * takes half of one of the server's cores at the most, whatever arrives: then the roll-ups come
+ * later, and `collector_roll_up_lag_seconds` tells by how much.
+ */
+export async function keepRolledUp(options: RollUpOptions): Promise<void> {
+  const { address, prices, signal } = options
+  let session: Awaited<ReturnType<typeof openTurns>> | undefined
+  let restMs = 0
+  while (await pause(signal, restMs)) {
+    try {
+      if (session?.isOpen() !== true) session = await openTurns(address, prices)
+      restMs = await takeMeasuredTurn(session, options)
+    } catch (thrown) {
+      options.log.error({ reason: toError(thrown).message }, 'the roll-ups are not up to date')
+      restMs = AFTER_FAILURE_MS
+    }
+  }
+  session?.close()
+}
+
+/** Returns the milliseconds to rest. */
+async function takeMeasuredTurn(session: Session, { metrics }: RollUpOptions): Promise<number> {
+  const started = performance.now()
+  const { traces, isDone, isLeader } = await takeTurn(session)
+  const ms = performance.now() - started
+  metrics.rolledUpTraces.inc(traces)
+  if (traces > 0) metrics.rollUpSeconds.observe(ms / 1000)
+  const hasOnlyNoted = isLeader && traces === 0 && !isDone
+  return Math.min(hasOnlyNoted ? ms : Math.max(ms, SHORTEST_MS), LONGEST_MS)
+}
+
+/** Measures until the signal how late the roll-ups are. */
+export async function watchRollUps({ sql, metrics, log, signal }: RollUpOptions): Promise<void> {
+  while (await pause(signal, LAG_MS)) {
+    try {
+      metrics.rollUpLag.set(await readLag(sql))
+    } catch (thrown) {
+      log.debug({ reason: toError(thrown).message }, 'the lag of the roll-ups is not known')
+    }
+  }
+}
+
+async function readLag(sql: Database): Promise<number> {
+  const [row] = await sql<{ seconds: number | null }[]>`
+    select extract(epoch from now() - min(noted_at))::float8 as seconds from touched_traces`
+  return Math.max(row?.seconds ?? 0, 0)
+}

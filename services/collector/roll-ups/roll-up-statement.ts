@@ -1,0 +1,208 @@
+import { priceJoins } from './call-cost.ts'
+import type { Price } from '../prices/price-table.ts'
+import { COST_COLUMNS, durationRange, MEASURES, TOKEN_COLUMNS, USAGE_KEYS } from './measures.ts'
+
+/** Names that a trace shows of its agents and of its models. */
+const MAX_NAMES = 20
+/** Of one kind and call: four of them fit in four bytes. More than that counts as that. */
+const MAX_TOKENS = 500_000_000
+/** A call that lasts longer counts as a day. */
+const MAX_DURATION_NS = '86400000000000'
+
+/** Dollars: a call that costs more counts as that. */
+const MAX_COST = '1e6'
+
+const keys = USAGE_KEYS.join(', ')
+const measures = MEASURES.map(({ column }) => column)
+
+/**
+ * Brings the roll-ups of some traces up to date: their organizations (text[]), ids (uuid[]), and
+ * the first and last day (date[]) of the spans for which it was noted. Finds the number of traces.
+ *
+ * What is joined later has a number for each trace, `nr`: that is cheaper than its key.
+ */
+export const rollUpStatement = (prices: readonly Price[]): string => `
+  with recursive ${TOUCHED}, ${SPANS}, ${TRACES}, ${callsOf(prices)}, ${USAGE},
+  added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE})
+  select count(*) from touched`
+
+/** The types of its parameters. */
+export const ROLL_UP_PARAMETERS = 'text[], uuid[], date[], date[]'
+
+const TOUCHED = `
+  touched as materialized (
+    select nr, noted.organization, noted.trace_id, known.usage as usage_before,
+      known.crew_id as crew_before,
+      least(first_day::timestamp at time zone 'UTC', first_start) as begins,
+      greatest((last_day + 1)::timestamp at time zone 'UTC',
+        last_start + interval '1 microsecond') as ends
+    from unnest($1, $2, $3, $4) with ordinality
+      as noted (organization, trace_id, first_day, last_day, nr)
+    left join lateral (
+      select first_start, last_start, usage, crew_id from traces
+      where traces.organization = noted.organization and traces.trace_id = noted.trace_id
+      offset 0
+    ) as known on true
+  )`
+
+/**
+ * Trace by trace, by `lateral` and `offset 0`, and only in the days that each trace has: the
+ * planner would otherwise read whole days. The `between` says nothing new, but makes the index on
+ * the trace id look as cheap as it is: of a day that nobody has analyzed, the planner believes
+ * that a range of times finds as few rows, and goes through the whole day for each trace.
+ */
+const SPANS = `
+  trace_spans as materialized (
+    select nr, touched.organization, span.* from touched cross join lateral (
+      select span_id, parent_span_id, start_time, start_ns, duration_ns, status, llm_call, name,
+        resource_id, agent, crew_id, kickoff_id, session_id, user_id, request_model,
+        response_model, ${TOKEN_COLUMNS.join(', ')}, cost_usd
+      from spans
+      where spans.trace_id = touched.trace_id
+        and spans.trace_id between touched.trace_id and touched.trace_id
+        and start_time >= begins and start_time < ends
+        and spans.organization = touched.organization
+      offset 0
+    ) as span
+  )`
+
+const TRACES = `
+  roots as (
+    select distinct on (nr) nr, span_id, parent_span_id is null as is_root, start_time, start_ns,
+      duration_ns, status, name, resource_id, crew_id, kickoff_id, session_id, user_id
+    from trace_spans
+    order by nr, parent_span_id is null desc, start_time, span_id
+  ),
+  totals as (
+    select nr, count(*) as spans, count(*) filter (where status = 2) as error_spans,
+      min(start_time) as first_start, max(start_time) as last_start,
+      max(start_time + duration_ns / 1000 * interval '1 microsecond') as end_time,
+      min(crew_id) as crew_id, min(kickoff_id) as kickoff_id, min(session_id) as session_id,
+      min(user_id) as user_id
+    from trace_spans group by nr
+  ),
+  agents as (
+    select nr, (array_agg(agent order by agent))[:${MAX_NAMES}] as agents
+    from (select distinct nr, agent from trace_spans where agent is not null) as named
+    group by nr
+  ),
+  found as materialized (
+    select nr, touched.organization, touched.trace_id, roots.start_time, first_start, last_start,
+      end_time, case when is_root then duration_ns end as duration_ns,
+      case when is_root then span_id end as root_span_id, start_ns,
+      case when not is_root then 'incomplete' when status = 2 then 'error'
+        when duration_ns is null then 'running' else 'ok' end as status,
+      name,
+      (select attributes->>'service.name' from resources where id = resource_id) as service,
+      coalesce(roots.crew_id, totals.crew_id) as crew_id,
+      coalesce(roots.kickoff_id, totals.kickoff_id) as kickoff_id,
+      coalesce(roots.session_id, totals.session_id) as session_id,
+      coalesce(roots.user_id, totals.user_id) as user_id,
+      coalesce(agents, '{}') as agents, spans, error_spans
+    from touched join roots using (nr) join totals using (nr) left join agents using (nr)
+  )`
+
+const tokens = TOKEN_COLUMNS.map(
+  (column) => `least(greatest(${column}, 0), ${MAX_TOKENS})::int4 as ${column}`,
+)
+
+/**
+ * The calls that have no other one below them. Only where some call has a span below it is it worth
+ * to walk up from each; `union` ends with spans in a circle.
+ */
+const callsOf = (prices: readonly Price[]): string => {
+  const { joins, computedCost } = priceJoins(prices)
+  return `
+  nested as (
+    select distinct child.nr from trace_spans as child join trace_spans as call
+      on call.nr = child.nr and call.span_id = child.parent_span_id and call.llm_call
+  ),
+  above as (
+    select nr, parent_span_id as span_id
+    from trace_spans join nested using (nr) where llm_call and parent_span_id is not null
+    union
+    select nr, parent_span_id
+    from above join trace_spans using (nr, span_id)
+    where parent_span_id is not null
+  ),
+  leaves as (
+    select nr, organization, start_time, status, request_model, response_model,
+      ${tokens.join(', ')},
+      case when duration_ns is not null then least(duration_ns, ${MAX_DURATION_NS}) / 1000 end
+        as duration_us,
+      ${durationRange('duration_ns')} as duration_range,
+      case when cost_usd is not null
+        then (least(greatest(cost_usd, 0), ${MAX_COST}) * 1e12)::int8 end as reported_cost_usd
+    from trace_spans as call where llm_call and not exists (
+      select from above where above.nr = call.nr and above.span_id = call.span_id
+    )
+  ),
+  priced as (
+    select call.*, ${computedCost} as computed_cost_usd from leaves as call ${joins}
+  ),
+  calls as (
+    select *, date_bin('1 hour', start_time, 'epoch') as hour,
+      coalesce(request_model, response_model, '') as model,
+      coalesce(reported_cost_usd, computed_cost_usd) as cost_usd
+    from priced
+  )`
+}
+
+const USAGE = `
+  usage as materialized (
+    select nr, hour, model, ${MEASURES.map(({ column, sum }) => `${sum} as ${column}`).join(', ')}
+    from calls group by nr, hour, model
+  ),
+  models as (
+    select nr, (array_agg(model order by model))[:${MAX_NAMES}] as models
+    from (select distinct nr, model from usage where model <> '') as named
+    group by nr
+  ),
+  usage_totals as (
+    select nr, sum(calls) as llm_calls,
+      ${[...TOKEN_COLUMNS, ...COST_COLUMNS].map((name) => `sum(${name}) as ${name}`).join(', ')},
+      array_agg(row(hour, model, ${measures.map((column) => `nullif(${column}, 0)`).join(', ')})
+        ::usage_part) as usage
+    from usage group by nr
+  )`
+
+const added = measures.map((column) => `${column} = usage_hourly.${column} + excluded.${column}`)
+
+/** What the traces have now, less what they had added before. */
+const ADD_USAGE = `
+  insert into usage_hourly (${keys}, ${measures.join(', ')})
+  select ${keys}, ${measures.map((column) => `coalesce(sum(${column}), 0)`).join(', ')}
+  from (
+    select hour, organization, coalesce(crew_id, '') as crew_id, model, ${measures.join(', ')}
+    from usage join found using (nr)
+    union all
+    select hour, organization, coalesce(crew_before, ''), model,
+      ${measures.map((column) => `-before.${column}`).join(', ')}
+    from touched cross join lateral unnest(usage_before) as before
+  ) as change
+  group by ${keys}
+  on conflict (${keys}) do update set ${added.join(', ')}`
+
+const found = [
+  ['organization', 'trace_id', 'start_time', 'first_start', 'last_start', 'end_time'],
+  ['duration_ns', 'root_span_id', 'start_ns', 'status', 'name', 'service', 'crew_id'],
+  ['kickoff_id', 'session_id', 'user_id', 'agents', 'spans', 'error_spans'],
+].flat()
+const summed = ['llm_calls', ...TOKEN_COLUMNS]
+const written = [...found, ...summed, ...COST_COLUMNS, 'models', 'usage']
+const replaced = written.filter((column) => !['organization', 'trace_id'].includes(column))
+
+const WRITE_TRACES = `
+  insert into traces (${written.join(', ')})
+  select ${found.join(', ')}, ${summed.map((column) => `coalesce(${column}, 0)`).join(', ')},
+    ${COST_COLUMNS.join(', ')}, coalesce(models, '{}'), coalesce(usage_totals.usage, '{}')
+  from found left join usage_totals using (nr) left join models using (nr)
+  on conflict (organization, trace_id) do update
+  set ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')}`
+
+/** Traces that have no span any more. */
+const DELETE_GONE = `
+  delete from traces using touched
+  where usage_before is not null
+    and traces.organization = touched.organization and traces.trace_id = touched.trace_id
+    and not exists (select from found where found.nr = touched.nr)`

@@ -1,0 +1,60 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { prepareSchema } from '../../../services/collector/schema.ts'
+import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
+import { createLog } from '../../../services/shared/log.ts'
+import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import { connectDatabase } from '../../../services/shared/postgres/database.ts'
+import type { Database } from '../../../services/shared/postgres/database.ts'
+import { freePort } from '../../support/free-port.ts'
+import { POSTGRES_PASSWORD } from '../../support/postgres-password.ts'
+import { quantile, toTable } from '../support/statistics.ts'
+import { fillRollUps } from './fill.ts'
+import { QUERIES } from './queries.ts'
+
+const SIZE = { days: 91, callsADay: 24_000, traces: 1_000_000, crews: 20 }
+const TIMES = 21
+
+/** Lists and totals over roll-ups of the size of a busy installation. */
+export async function run(): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'bench-'))
+  chmodSync(directory, 0o755)
+  const server = await startEmbeddedPostgres({
+    directory: join(directory, 'data'),
+    port: await freePort(),
+    settings: { shared_buffers: '256MB' },
+    password: POSTGRES_PASSWORD,
+  })
+  const address = parseAddress(server.url)
+  const log = createLog({ name: 'bench', level: 'silent' })
+  const sql = connectDatabase(address, { name: 'bench', max: 1, statementTimeoutMs: 600_000 })
+  try {
+    await prepareSchema({ address, createDatabase: false, timeoutMs: 0, log })
+    await fillRollUps(sql, SIZE)
+    await measure(sql)
+  } finally {
+    await sql.end()
+    await server.stop()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+async function measure(sql: Database): Promise<void> {
+  const rows: string[][] = []
+  for (const [name, query] of Object.entries(QUERIES)) {
+    const times: number[] = []
+    for (let time = 0; time <= TIMES; time++) {
+      const started = performance.now()
+      await query(sql)
+      if (time > 0) times.push(performance.now() - started)
+    }
+    rows.push([name, quantile(times, 0.5).toFixed(1), quantile(times, 0.95).toFixed(1)])
+  }
+  const [size] = await sql`
+    select pg_total_relation_size('traces') / count(*) as trace,
+      pg_total_relation_size('usage_hourly') / (select count(*) from usage_hourly) as usage
+    from traces`
+  process.stdout.write(`${toTable(['question', 'p50 ms', 'p95 ms'], rows)}\n`)
+  process.stdout.write(`bytes: ${size?.['trace']} a trace, ${size?.['usage']} a row of usage\n`)
+}

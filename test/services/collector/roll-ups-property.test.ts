@@ -1,0 +1,124 @@
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTurns, takeTurn } from '../../../services/collector/roll-ups/roll-up-turn.ts'
+import { interrupted } from './support/interrupted.ts'
+import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import { createHarness } from './support/harness.ts'
+import type { Harness } from './support/harness.ts'
+import { nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
+import type { OtlpSpan } from './support/otlp.ts'
+import { readRollUps, recomputeRollUps } from './support/roll-up-oracle.ts'
+
+const HOUR_MS = 3_600_000
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 12)
+
+/** A span of one of a few traces, whose parents come before it, after it, or never. */
+const anySpan = fc.record({
+  trace: fc.nat(3),
+  id: fc.nat(7),
+  parent: fc.option(fc.nat(9), { nil: undefined }),
+  hoursAgo: fc.nat(60),
+  lastsMs: fc.option(fc.nat(400_000), { nil: undefined }),
+  isCall: fc.boolean(),
+  isFailed: fc.boolean(),
+  model: fc.constantFrom('gpt-4o', 'no-such-model'),
+  crew: fc.option(fc.constantFrom('one', 'two'), { nil: undefined }),
+  tokens: fc.option(fc.oneof(fc.nat(5000), fc.constantFrom(-3, 2 ** 53)), { nil: undefined }),
+  cents: fc.nat(300),
+})
+
+/** Of one organization, or of none: they use the same trace ids. */
+const anyRequest = fc.record({
+  spans: fc.array(anySpan, { minLength: 1, maxLength: 8 }),
+  organization: fc.option(fc.constantFrom('acme', 'b "\\\'ö'), { nil: undefined }),
+})
+
+type Of<Arbitrary> = Arbitrary extends fc.Arbitrary<infer One> ? One : never
+type AnySpan = Of<typeof anySpan>
+type AnyRequest = Of<typeof anyRequest>
+
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ send: anyRequest }) },
+  { weight: 1, arbitrary: fc.record({ sendAgain: fc.nat(5) }) },
+  { weight: 2, arbitrary: fc.record({ dieAt: fc.nat(8) }) },
+)
+
+let run = 0
+
+function toSpan(one: AnySpan, now: number): OtlpSpan {
+  const hex = (number: number, digits: number): string => number.toString(16).padStart(digits, '0')
+  const start = now - one.hoursAgo * HOUR_MS - one.id
+  const text = (key: string, value: string | undefined) =>
+    value === undefined ? [] : [textAttribute(key, value)]
+  return spanOf({
+    traceId: hex(run, 16) + hex(one.trace + 1, 16),
+    spanId: hex(one.id + 1, 16),
+    ...(one.parent === undefined ? {} : { parentSpanId: hex(one.parent + 1, 16) }),
+    startTimeUnixNano: nanos(start),
+    endTimeUnixNano: one.lastsMs === undefined ? '0' : nanos(start + one.lastsMs),
+    status: { code: one.isFailed ? 2 : 1 },
+    attributes: [
+      ...text('gen_ai.operation.name', one.isCall ? 'chat' : undefined),
+      ...text('gen_ai.request.model', one.isCall ? one.model : undefined),
+      ...text('crew_id', one.crew),
+      ...text('agent.name', `agent ${one.id % 3}`),
+      ...(one.tokens === undefined
+        ? []
+        : [{ key: 'gen_ai.usage.input_tokens', value: { intValue: `${one.tokens}` } }]),
+      { key: 'llm.cost.total', value: { doubleValue: one.cents / 100 } },
+    ],
+  })
+}
+
+function toBody({ spans, organization }: AnyRequest, now: number): Buffer {
+  const request = requestOf(...spans.map((given) => toSpan(given, now)))
+  const [first] = request.resourceSpans ?? []
+  if (organization !== undefined)
+    first?.resource?.attributes?.push(textAttribute('organization_id', organization))
+  return toProtobuf(request)
+}
+
+const EMPTY = toProtobuf({ resourceSpans: [] })
+
+describe('the roll-ups', () => {
+  let harness: Harness
+  beforeAll(async () => {
+    harness = await createHarness()
+  })
+  afterAll(() => harness.stop())
+
+  /** Leads with a connection that is gone before the statement of this number. */
+  const leadUntil = async (number: number): Promise<void> => {
+    const session = await openTurns(parseAddress(harness.databaseUrl), [])
+    await takeTurn(
+      interrupted(session, async (statement) => {
+        if (statement === number) session.close()
+      }),
+    ).catch(() => {})
+    session.close()
+  }
+  const send = async (body: Buffer): Promise<void> => {
+    expect((await harness.post(body)).status).toBe(200)
+  }
+
+  it('are what the spans add up to, whatever comes when, whenever the leader dies', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+        run++
+        const now = Date.now()
+        const sent: Buffer[] = []
+        for (const one of steps) {
+          if ('send' in one) {
+            sent.push(toBody(one.send, now))
+            await send(sent.at(-1) ?? EMPTY)
+          }
+          if ('sendAgain' in one) await send(sent[one.sendAgain] ?? EMPTY)
+          if ('dieAt' in one) await leadUntil(one.dieAt)
+        }
+        await harness.rolledUp()
+        expect(await readRollUps(harness.sql)).toEqual(await recomputeRollUps(harness.sql))
+      }),
+      { numRuns: RUNS },
+    )
+  }, 300_000)
+})

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTurns, takeTurn } from '../../../services/collector/roll-ups/roll-up-turn.ts'
+import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import { interrupted } from './support/interrupted.ts'
+import { dayOf, partitionName } from '../../../services/collector/storage/partitions.ts'
+import { runProgram } from '../../support/program.ts'
+import { bearer, createHarness, environment } from './support/harness.ts'
+import type { Harness } from './support/harness.ts'
+import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
+import type { KeyValue, OtlpSpan } from './support/otlp.ts'
+import { readRollUps, recomputeRollUps } from './support/roll-up-oracle.ts'
+
+const DAY_MS = 86_400_000
+const int = (key: string, value: number): KeyValue => ({
+  key,
+  value: { intValue: `${value}` },
+})
+const call = (...attributes: KeyValue[]): KeyValue[] => [
+  textAttribute('gen_ai.operation.name', 'chat'),
+  ...attributes,
+]
+
+/** What gives a leader work. */
+const sqlOf = {
+  note: `insert into touched_traces (day, trace_ids)
+    values (current_date, uuid_send(gen_random_uuid()))`,
+  day: 'insert into days_to_roll_up (day) values (current_date)',
+}
+
+/** Days ago that have no partition yet. */
+let newDays = 5
+
+describe('the roll-ups', () => {
+  let harness: Harness
+  beforeAll(async () => {
+    harness = await createHarness({ RETENTION_WEEKS: '3' })
+  })
+  afterAll(() => harness.stop())
+
+  const send = async (...spans: OtlpSpan[]): Promise<void> => {
+    expect(await (await harness.post(toProtobuf(requestOf(...spans)))).text()).toBe('')
+    await harness.rolledUp()
+  }
+  const listed = async (traceId: string | undefined): Promise<unknown> => {
+    const headers = { authorization: await bearer() }
+    const response = await fetch(`${harness.collector.url}/api/traces?limit=200`, { headers })
+    const { traces } = (await response.json()) as { traces: { trace_id: string }[] }
+    return traces.find(({ trace_id }) => trace_id === traceId)
+  }
+  const isExact = async (): Promise<void> =>
+    expect(await readRollUps(harness.sql)).toEqual(await recomputeRollUps(harness.sql))
+
+  it('have what a trace cost: by its sender where it says so, else by the prices', async () => {
+    const root = spanOf({ attributes: [textAttribute('user.id', 'ann')] })
+    const { traceId = '', spanId: parentSpanId = '' } = root
+    const child = (...attributes: KeyValue[]): OtlpSpan =>
+      spanOf({ traceId, parentSpanId, attributes: call(...attributes) })
+    const tokens = [
+      textAttribute('gen_ai.request.model', 'openai/gpt-4o'),
+      int('gen_ai.usage.input_tokens', 1_000_000),
+      int('gen_ai.usage.cache_read.input_tokens', 400_000),
+      int('gen_ai.usage.output_tokens', 100_000),
+    ]
+    await send(
+      root,
+      child(...tokens),
+      child(...tokens, { key: 'llm.cost.total', value: { doubleValue: 7 } }),
+      child(textAttribute('gen_ai.request.model', 'nobody-knows-it')),
+    )
+    expect(await listed(traceId)).toMatchObject({
+      status: 'ok',
+      service: 'crew',
+      user_id: 'ann',
+      llm_calls: 3,
+      models: ['nobody-knows-it', 'openai/gpt-4o'],
+      tokens: { input: 2_000_000, cache_read: 800_000, output: 200_000 },
+      reported_cost_usd: 7,
+      computed_cost_usd: 6,
+      cost_usd: 10,
+    })
+    const usage = await harness.sql`
+      select model, calls::int as calls, unpriced::int as unpriced, cost_usd::float8 as cost
+      from usage_hourly order by model`
+    expect(usage).toEqual([
+      { model: 'nobody-knows-it', calls: 1, unpriced: 1, cost: 0 },
+      { model: 'openai/gpt-4o', calls: 2, unpriced: 0, cost: 10 },
+    ])
+  })
+
+  it('list a trace whose root is elsewhere, and one that runs', async () => {
+    const remote = spanOf({ parentSpanId: freshId(), name: 'called from elsewhere' })
+    const running = spanOf({ name: 'still at it', endTimeUnixNano: '0' })
+    await send(remote, running)
+    const incomplete = { status: 'incomplete', name: 'called from elsewhere', root_span_id: null }
+    expect(await listed(remote.traceId)).toMatchObject({ ...incomplete, duration_ms: null })
+    expect(await listed(running.traceId)).toMatchObject({ status: 'running', duration_ms: null })
+    await send({ ...running, endTimeUnixNano: nanos(Date.now() + 1000) })
+    expect(await listed(running.traceId)).toMatchObject({ status: 'ok' })
+  })
+
+  it('let go of a dropped day, and keep what a trace has in the next one', async () => {
+    const { traceId = '' } = spanOf()
+    const at = (ms: number): OtlpSpan => ({
+      traceId,
+      attributes: call(),
+      startTimeUnixNano: nanos(ms),
+      endTimeUnixNano: nanos(ms + 5),
+    })
+    const day = dayOf(Date.now()) - 4
+    const gone = spanOf({ ...at(day * DAY_MS + 1000), traceId: freshId() + freshId() })
+    await send(gone, spanOf(at(day * DAY_MS + 2000)), spanOf(at((day + 1) * DAY_MS)))
+    expect(await listed(traceId)).toMatchObject({ llm_calls: 2 })
+    await harness.sql.unsafe(`drop table ${partitionName(day)}`)
+    await expect.poll(() => listed(gone.traceId), { timeout: 10_000 }).toBeUndefined()
+    await expect
+      .poll(() => listed(traceId), { timeout: 10_000 })
+      .toMatchObject({ llm_calls: 1, spans: 1 })
+    await isExact()
+  })
+
+  it('lose a trace whose spans were deleted, once that is noted', async () => {
+    const { traceId = '' } = spanOf()
+    await send(spanOf({ traceId, attributes: call() }))
+    await harness.sql.begin(async (tx) => {
+      await tx`delete from spans where trace_id = ${traceId}::uuid`
+      await tx`
+        insert into touched_traces (day, trace_ids)
+        values (current_date, uuid_send(${traceId}::uuid))`
+    })
+    await harness.rolledUp()
+    expect(await listed(traceId)).toBeUndefined()
+    await isExact()
+  })
+
+  it('are made anew by the command, while the collector goes on', async () => {
+    await harness.sql`update usage_hourly set calls = calls + 5`
+    await harness.sql`delete from traces where status = 'ok'`
+    const { code, stdout, stderr } = await runProgram(
+      'collector',
+      ['rebuild'],
+      environment(harness.databaseUrl),
+    )
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/traces are rolled up\.\n$/)
+    await harness.rolledUp()
+    await isExact()
+  })
+
+  it.each([
+    ['new spans', sqlOf.note],
+    ['a day without notes', sqlOf.day],
+  ])('have what is committed into a new day while a leader rolls up %s', async (_, work) => {
+    const session = await openTurns(parseAddress(harness.databaseUrl), [])
+    // Its plans are those of the days that there are now.
+    await takeTurn(session)
+    for (let moment = 1; moment <= 5; moment++) {
+      const start = (dayOf(Date.now()) - newDays++) * DAY_MS
+      const times = { startTimeUnixNano: nanos(start), endTimeUnixNano: nanos(start + 5) }
+      const late = toProtobuf(requestOf(spanOf(times)))
+      const during = interrupted(session, async (statement) => {
+        if (statement === 1) await harness.sql.unsafe(work)
+        if (statement === moment) expect((await harness.post(late)).status).toBe(200)
+      })
+      // The other collector waits for its end.
+      while (!(await takeTurn(during)).isLeader);
+    }
+    session.close()
+    await harness.rolledUp()
+    await isExact()
+  })
+
+  it('tell how late they are', async () => {
+    const lag = () => harness.metric('collector_roll_up_lag_seconds')
+    await expect.poll(lag, { timeout: 5000 }).toBe(0)
+    expect(await harness.metric('collector_rolled_up_traces_total')).toBeGreaterThan(5)
+  })
+})
