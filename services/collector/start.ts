@@ -22,6 +22,8 @@ import { createEventualStorage } from './eventual-storage.ts'
 import type { EventualStorage, EventualStorageOptions } from './eventual-storage.ts'
 import { serveGrpc } from './grpc/serve-grpc.ts'
 import type { GrpcServer } from './grpc/serve-grpc.ts'
+import { createEraser } from './erasures/erase-trace.ts'
+import type { Eraser } from './erasures/erase-trace.ts'
 import { createHealth } from './health.ts'
 import type { HealthReport } from './health.ts'
 import { createInflate } from './inflate.ts'
@@ -104,7 +106,8 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const readers = openReaders(address, { log })
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
-  const shared = { ...common, readers, revocations, prices }
+  const eraser = createEraser(address)
+  const shared = { ...common, readers, eraser, revocations, prices }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
@@ -130,7 +133,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await delay(options.drainMs ?? DRAIN_MS)
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
-      await readers.close()
+      await Promise.all([readers.close(), eraser.close()])
       await metricsServer.stop()
     },
   }
@@ -148,6 +151,7 @@ interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redactio
   readonly authorization: Authorization
   readonly registry: Registry
   readonly readers: Readers
+  readonly eraser: Eraser
   readonly storage: EventualStorage
 }
 
@@ -224,12 +228,13 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, metrics, readers, registry, storage, grpcPort } = parts
+  const { config, log, metrics, readers, eraser, registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
     healthReport: () => reportOf(parts),
     read: {
       readers,
+      eraser,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
       isDraining: () => parts.health.phase() === 'draining',

@@ -4,10 +4,13 @@ import type { Context } from 'hono'
 import { AppError, toAppError, toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
+import { traceToDeleteNotFound } from '../erasures/erase-trace.ts'
+import type { Eraser } from '../erasures/erase-trace.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
 import {
   readListQuery,
+  readOrganization,
   readSearch,
   readSpanId,
   readTraceId,
@@ -28,6 +31,7 @@ import { summarizeTraces } from './trace-summary.ts'
 /** The parts of the read API. */
 export interface ReadDeps extends AdmitDeps {
   readonly log: Log
+  readonly eraser: Eraser
   /** True once the collector stops: long answers end then. */
   readonly isDraining: () => boolean
   /** The time that a caller may take to read one trace. @default 60_000 */
@@ -72,6 +76,18 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const query = { ...readSearch(parametersOf(c)), traceId }
     return c.json(await searchTrace(c.var.reader, query), 200, NO_STORE)
   })
+  app.delete('/traces/:id', async (c) => {
+    c.set('view', 'erase')
+    const traceId = readTraceId(c.req.param('id'))
+    const named = readOrganization(parametersOf(c))
+    const { issuer, tokenId, organization: own } = c.var.grant
+    if (own !== undefined && named !== undefined && named !== own)
+      throw traceToDeleteNotFound(traceId)
+    const organization = own ?? named ?? ''
+    const erased = await deps.eraser.erase({ traceId, organization, issuer, tokenId })
+    const answer = { trace_id: traceId.replaceAll('-', ''), organization, spans: erased.spans }
+    return c.json({ ...answer, erased_at: erased.erasedAt }, 200, NO_STORE)
+  })
   const { log, isDraining } = deps
   addExport(app, { isDraining, logFailure: (thrown) => logFailure(log, thrown) })
   app.all('*', (c) => {
@@ -90,7 +106,9 @@ const PLACES =
   '/api/traces/<trace id>/search, /api/traces/<trace id>/spans/<span id> and /api/export.'
 
 const methodNotAllowed = (): AppError =>
-  new AppError('method_not_allowed', 'Only GET is allowed.', { headers: { allow: 'GET' } })
+  new AppError('method_not_allowed', 'Only GET is allowed, and DELETE for a trace.', {
+    headers: { allow: 'GET' },
+  })
 
 const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchParams
 

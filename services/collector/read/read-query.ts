@@ -112,6 +112,12 @@ export function readSearch(parameters: URLSearchParams): Omit<SearchQuery, 'trac
   return { text: q, limit, after: cursor }
 }
 
+const organizationParameters = v.object({ organization: v.optional(v.string()) })
+
+/** The organization whose trace is meant; undefined for the token's. Raises `invalid_request`. */
+export const readOrganization = (parameters: URLSearchParams): string | undefined =>
+  readParameters(organizationParameters, parameters).organization
+
 const TRACE_ID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/
 
 /** A trace id, or the kickoff id that it equals, as a UUID. Raises `invalid_request`. */
