@@ -1,8 +1,14 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
+import { CollectorPrices, hasPrices, pricesFile } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
-import { collectorDatabaseEnv, hasOwnTraceServer, waitForPostgres } from './kit/database.ts'
+import {
+  collectorDatabaseEnv,
+  createsOnTraceServer,
+  hasOwnTraceServer,
+  waitForPostgres,
+} from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, setWhen, unset } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
@@ -12,8 +18,8 @@ import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { amountText, all, digits, isSet, not, pick } from './template/operators.ts'
-import { when } from './template/structure.ts'
+import { amountText, all, any, digits, isSet, not, pick } from './template/operators.ts'
+import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { collector, postgres, envVars } = values
@@ -23,6 +29,7 @@ export class Collector extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     createServiceAccount(this, 'collector')
+    onlyWhen(hasPrices, new CollectorPrices(this, 'prices'))
     createService(this, 'collector', [
       { name: 'http', port: collector.port, targetPort: k8s.IntOrString.fromString('http') },
       {
@@ -43,6 +50,7 @@ export class Collector extends Construct {
       metricsPort: collector.metricsPort,
       annotations: {
         ...secretsChecksum('COLLECTOR_JWT_SECRET', 'COLLECTOR_JWT_SECRET_PREVIOUS', 'DB_PASSWORD'),
+        ...pricesFile.annotations,
       },
       pod: {
         imagePullSecrets: databasePodPullSecrets(collectorImage),
@@ -50,7 +58,13 @@ export class Collector extends Construct {
         terminationGracePeriodSeconds: 30,
         initContainers: [dbProxySidecar(), waitForPostgres('collector', isInCluster), migrate()],
         containers: [receiver()],
-        volumes: [tmp.volume, ...caVolumes, certificate.volume, expressionsVolume],
+        volumes: [
+          tmp.volume,
+          ...caVolumes,
+          certificate.volume,
+          expressionsVolume,
+          pricesFile.volume,
+        ],
       },
     })
     scale(this, 'collector', collector)
@@ -91,6 +105,8 @@ const expressionsMount = when<k8s.VolumeMount>(isSet(redact.expressionsSecret), 
 /** Holds while traces are in the chart's own PostgreSQL. */
 const isInCluster = all(postgres.enabled, not(hasOwnTraceServer))
 
+const { citus } = collector
+
 /** The variables that the service and its migration have in common. */
 const common = {
   ...collectorDatabaseEnv,
@@ -100,6 +116,12 @@ const common = {
   COLLECTOR_WRITERS: unset,
   COLLECTOR_MAX_BODY_BYTES: unset,
   COLLECTOR_MEMORY_BYTES: unset,
+  COLLECTOR_DISTRIBUTE: setWhen(citus.distribute, 'true'),
+  COLLECTOR_DDL_DATABASE_URL: setWhen(isSet(citus.coordinatorSecret), {
+    valueFrom: {
+      secretKeyRef: { name: citus.coordinatorSecret, key: citus.coordinatorKey },
+    },
+  }),
 }
 
 /** The variables of the service alone, which the migration leaves to their defaults. */
@@ -115,6 +137,7 @@ const noService = {
   COLLECTOR_VOLUME_SIZE: unset,
   COLLECTOR_PRICES_FILE: unset,
   COLLECTOR_JWT_SECRET_PREVIOUS: unset,
+  COLLECTOR_READ_DATABASE_URL: unset,
   COLLECTOR_REQUIRE_SCOPES: unset,
   COLLECTOR_REDACT: unset,
   COLLECTOR_REDACT_FILE: unset,
@@ -129,7 +152,7 @@ const migrate = () => ({
   env: env<CollectorEnv>({
     ...common,
     ...noService,
-    COLLECTOR_CREATE_DATABASE: pick(isInCluster, 'true', 'false'),
+    COLLECTOR_CREATE_DATABASE: pick(any(isInCluster, createsOnTraceServer), 'true', 'false'),
   }),
   resources: initResources,
   volumeMounts: [tmp.mount, caMount],
@@ -163,8 +186,16 @@ const receiver = () => ({
       collector.config.maxStorageBytes,
     ),
     COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
-    COLLECTOR_PRICES_FILE: unset,
+    COLLECTOR_PRICES_FILE: setWhen(hasPrices, pricesFile.path),
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
+    COLLECTOR_READ_DATABASE_URL: setWhen(isSet(collector.readDatabase.urlSecret), {
+      valueFrom: {
+        secretKeyRef: {
+          name: collector.readDatabase.urlSecret,
+          key: collector.readDatabase.urlKey,
+        },
+      },
+    }),
     COLLECTOR_REQUIRE_SCOPES: pick(collector.config.requireScopes, 'true', 'false'),
     COLLECTOR_REDACT: setWhen(isSet(redact.kinds), redact.kinds),
     COLLECTOR_REDACT_FILE: setWhen(
@@ -177,6 +208,6 @@ const receiver = () => ({
   }),
   ...healthProbes,
   resources: resourcesOf(collector.resources),
-  volumeMounts: [tmp.mount, caMount, certificate.mount, expressionsMount],
+  volumeMounts: [tmp.mount, caMount, certificate.mount, expressionsMount, pricesFile.mount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -152,6 +152,9 @@ const toDatabase = [
   when<k8s.NetworkPolicyEgressRule>(isSet(collector.database.host), {
     ports: [{ protocol: 'TCP', port: intOrString(collector.database.port) }],
   }),
+  when<k8s.NetworkPolicyEgressRule>(isSet(collector.readDatabase.urlSecret), {
+    ports: [{ protocol: 'TCP', port: intOrString(collector.readDatabase.port) }],
+  }),
   // The proxy asks for its identity and its instance at addresses of the cloud provider.
   when<k8s.NetworkPolicyEgressRule>(dbProxy.enabled, {}),
 ]

@@ -33,6 +33,13 @@ export const objectName = (doc: string): StringField =>
     expected: 'the name of a Kubernetes object, or ""',
   })
 
+/** An object in JSON, or nothing. */
+export const json = (doc: string, what: string): StringField =>
+  string('', `${doc} Empty means none.`, {
+    pattern: /^(\s*\{[\s\S]*\}\s*)?$/,
+    expected: `${what} in JSON, or ""`,
+  })
+
 /** A key of a Secret or a ConfigMap. */
 export const dataKey = (value: string, doc: string): StringField =>
   string(value, doc, {

@@ -8,6 +8,7 @@ import { cluster } from './values/cluster.ts'
 import { outgoing } from './values/outgoing.ts'
 import { secrets } from './values/secrets.ts'
 import { thirdParty } from './values/third-party.ts'
+import { traceDatabases } from './values/trace-databases.ts'
 
 /** As `COLLECTOR_REDACT` takes it. */
 const REDACTABLE = /^((cards|keys|emails|ibans|custom)(,(cards|keys|emails|ibans|custom))*)?$/
@@ -234,6 +235,11 @@ export const schema = {
             expected: 'bytes as a string of digits, one megabyte or more, or ""',
           },
         ),
+        prices: type.json(
+          'Prices of models that come before the shipped ones, as the file ' +
+            '`COLLECTOR_PRICES_FILE`.',
+          'prices as {"prices":[…]}',
+        ),
         requireScopes: boolean(
           false,
           'Refuse tokens that do not say what they allow. Turn it on once every sender has a ' +
@@ -258,21 +264,7 @@ export const schema = {
           ),
         }),
       }),
-      database: group(
-        'A PostgreSQL server for the traces alone. The database ' +
-          '`postgres.collectorDatabase` must exist there.',
-        {
-          host: string('', 'Host. Empty means the server of the platform.', {
-            pattern: /^([A-Za-z0-9][A-Za-z0-9.-]*)?$/,
-            expected: 'a host name or address, or ""',
-          }),
-          port: port(5432, 'Port.'),
-          user: type.databaseUser('collector', 'User with all privileges on the database.'),
-          passwordSecret: type.objectName('Secret of yours with the password of that user.'),
-          passwordKey: type.dataKey('password', 'Key in that Secret.'),
-          sslMode: type.sslMode('How connections to that server are encrypted.'),
-        },
-      ),
+      ...traceDatabases,
       resources: type.resources({ cpu: '500m', memory: '512Mi' }, { cpu: '100m', memory: '128Mi' }),
       ...type.pods,
     },

@@ -1,6 +1,6 @@
 import type * as k8s from '../k8s.ts'
 import type { Val } from '../template/expression.ts'
-import { any, digits, helper, isSet, not, pick } from '../template/operators.ts'
+import { all, any, digits, helper, isSet, not, pick } from '../template/operators.ts'
 import type { Condition } from '../template/operators.ts'
 import { when } from '../template/structure.ts'
 import { values } from '../values.ts'
@@ -48,6 +48,9 @@ const { host: ownHost, ...own } = collector.database
 /** Holds while traces have a server of their own. */
 export const hasOwnTraceServer = isSet(ownHost)
 
+/** Holds while the migration creates a missing database on the server of the traces. */
+export const createsOnTraceServer = all(hasOwnTraceServer, own.create)
+
 const secretOf = secretName('DB_PASSWORD')
 
 /** The variables of the trace database: on the server of the platform, or on one of its own. */
@@ -55,7 +58,7 @@ export const collectorDatabaseEnv = {
   DATABASE_URL: unset,
   DB_HOST: pick(hasOwnTraceServer, ownHost, hostFor('collector')),
   DB_PORT: pick(hasOwnTraceServer, digits(own.port), digits(envVars.DB_PORT)),
-  DB_NAME: postgres.collectorDatabase,
+  DB_NAME: pick(all(hasOwnTraceServer, isSet(own.name)), own.name, postgres.collectorDatabase),
   DB_USER: pick(hasOwnTraceServer, own.user, envVars.DB_USER),
   DB_PASSWORD: choose(
     not(dbProxy.autoIamAuthn),

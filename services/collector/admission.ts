@@ -29,7 +29,7 @@ export const SHARE_FOR_BODIES = 0.28
 /**
  * Decides before a body is read. Bodies are turned into rows one after the other, so it is enough
  * to hold back the largest workspace of those that were let in: a body that was read is then not
- * thrown away for want of it. How much a compressed body needs is only a guess, so bodies have a
+ * discarded for want of it. How much a compressed body needs is only a guess, so bodies have a
  * share of their own: they must not crowd out the work on them.
  */
 export function createAdmission(memory: Memory): Admit {

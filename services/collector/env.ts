@@ -1,7 +1,8 @@
 import * as v from 'valibot'
-import { databaseEnv } from '../shared/postgres/address.ts'
+import { databaseEnv, postgresUrl } from '../shared/postgres/address.ts'
 import { flag, integer, logLevel, optional, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { ddlEnv } from './ddl-address.ts'
 import { LARGEST_CAPACITY } from './admission.ts'
 import { REDACTABLE } from './redaction/redaction.ts'
 
@@ -60,6 +61,9 @@ export const collectorEnv = v.object({
    * missing.
    */
   COLLECTOR_CREATE_DATABASE: v.optional(flag(), 'false'),
+  ...ddlEnv,
+  /** A streaming replica of the database, which the read API asks instead of it. */
+  COLLECTOR_READ_DATABASE_URL: optional(postgresUrl),
   /** Connections that write at the same time. */
   COLLECTOR_WRITERS: v.optional(integer(1, 32), '2'),
   /** Largest request body, before and after inflation. */

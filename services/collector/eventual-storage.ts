@@ -6,15 +6,19 @@ import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
 import { storageLimit } from './env.ts'
 import type { CollectorConfig } from './env.ts'
+import { ddlAddress } from './ddl-address.ts'
 import type { Health } from './health.ts'
 import { guardSpace, maintain, maintainHourly, watchClock, watchDatabase } from './maintenance.ts'
 import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { pause } from './pause.ts'
 import type { Price } from './prices/price-table.ts'
+import { followReplica } from './read/replica.ts'
+import type { Replica } from './read/replica.ts'
 import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { prepareSchema } from './schema.ts'
+import { DISTRIBUTED_SESSION, isDistributed } from './storage/distribution.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
@@ -34,6 +38,8 @@ export interface EventualStorageOptions {
   readonly health: Health
   readonly memory: Memory
   readonly prices: readonly Price[]
+  /** Undefined when reads come from the database itself. */
+  readonly replica: Replica | undefined
   /** Undefined when texts are stored as they come. */
   readonly redaction: Redaction | undefined
   /** The interval at which the limit of the storage is checked. */
@@ -99,38 +105,48 @@ async function openStorage(
   options: EventualStorageOptions,
   signal: AbortSignal,
 ): Promise<OpenStorage> {
-  const { config, address, log, now, clock, metrics, health, memory, redaction } = options
-  const createDatabase = config.COLLECTOR_CREATE_DATABASE
-  const version = await prepareSchema({ address, createDatabase, timeoutMs: 0, log })
+  const { config, log, now, clock, metrics, health, memory, redaction } = options
+  const ddl = ddlAddress(config)
+  const { COLLECTOR_CREATE_DATABASE: createDatabase, COLLECTOR_DISTRIBUTE: distributes } = config
+  const wanted = { address: ddl, createDatabase, distribute: distributes, timeoutMs: 0, log }
+  const version = await prepareSchema(wanted)
   metrics.migrationVersion.set(version)
-  const sql = connectDatabase(address, { name: 'collector', max: 2 })
+  const sql = connectDatabase(ddl, { name: 'collector', max: 2 })
   const background = {
     ...options,
     sql,
     signal,
-    partitions: createPartitions({ log, now: clock.now }),
+    ddl,
+    partitions: createPartitions({
+      log,
+      now: clock.now,
+      coordinator: config.COLLECTOR_DDL_DATABASE_URL === undefined ? undefined : ddl,
+    }),
     guard: createDropGuard({ clock, log }),
     retentionWeeks: config.RETENTION_WEEKS,
     maxStorageBytes: storageLimit(config),
   }
+  let settings: string | undefined
   try {
     await options.revocations.refresh(sql)
     await maintain(background)
+    settings = (await isDistributed(sql)) ? DISTRIBUTED_SESSION : undefined
   } catch (error) {
     await sql.end({ timeout: 1 })
     throw error
   }
   const writers = config.COLLECTOR_WRITERS
-  const storage = createStorage({ ...background, now, memory, redaction, writers })
+  const storage = createStorage({ ...background, now, memory, redaction, writers, settings })
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const rollUps = [keepRolledUp, watchRollUps]
+  const atCoordinator = { ...background, address: ddl }
+  const others = [watchRevocations, keepRolledUp, watchRollUps]
   const running = Promise.all([
+    followReplica({ ...atCoordinator, version }),
     ...jobs.map((run) => run(background)),
-    ...rollUps.map((run) => run({ ...options, sql, signal })),
-    watchRevocations(background),
+    ...others.map((run) => run(atCoordinator)),
   ])
   return {
     storage,

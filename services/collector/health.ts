@@ -1,5 +1,6 @@
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
+import type { Replica, ReplicaState } from './read/replica.ts'
 import type { Revocations } from './tokens/revocations.ts'
 
 /** The state of a collector between its start and its end. */
@@ -23,8 +24,15 @@ export interface HealthReport {
   readonly clock_skew_ms: number
   /** `stale`: the list of revoked tokens was not read for a minute; the last one still holds. */
   readonly revocations: 'ok' | 'stale'
+  /** `late`: lists and totals do not show yet what was committed a minute ago. */
+  readonly roll_ups: 'ok' | 'late'
+  readonly roll_up_lag_ms: number
   readonly queue_bytes: number
   readonly oldest_unflushed_ms: number
+  /** Absent where no replica is read from. While it is not `up` reads come from the primary. */
+  readonly replica?: ReplicaState
+  /** What was acknowledged longer ago is on the replica; null until that is known. */
+  readonly replica_lag_ms?: number | null
 }
 
 /** Facts for the report from elsewhere. */
@@ -32,6 +40,7 @@ export interface Observations {
   readonly bytes: number
   readonly oldest: number | undefined
   readonly clock: Pick<Clock, 'isSkewed' | 'skewMs'>
+  readonly replica?: Pick<Replica, 'state' | 'lagMs'> | undefined
   readonly revocations: Pick<Revocations, 'isStale'>
 }
 
@@ -53,20 +62,24 @@ export interface Health {
   isFull(): boolean
   /** The outcome of a run of the retention, or of making space. */
   noteDays(days: { heldBack?: number; droppedEarly?: number }): void
+  /** Notes how late the roll-ups are. */
+  noteRollUpLag(ms: number): void
   report(observed: Observations): HealthReport
 }
 
 /** Rows that wait this long for their commit mean trouble, even if the database answers. */
 const STALLED_MS = 5000
+const LATE_MS = 60_000
 
 /**
  * What `GET /health` says (SPEC 4.6, 8). One endpoint serves the startup, liveness and readiness
  * probes, so it fails only while starting and draining: to restart the collector because the
- * database is away would cure nothing and lose the spans it holds.
+ * database is unavailable would cure nothing and lose the spans it holds.
  */
 export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
   let phase: Phase = 'starting'
   let isFull = false
+  let rollUpLagMs = 0
   const days = { heldBack: 0, droppedEarly: 0 }
   const works = { ping: false, write: true }
   const isUp = (): boolean => works.ping && works.write
@@ -94,10 +107,15 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly
     },
-    report({ bytes, oldest, clock, revocations }) {
+    noteRollUpLag(ms) {
+      rollUpLagMs = Math.round(ms)
+    },
+    report({ bytes, oldest, clock, replica, revocations }) {
       const age = oldest === undefined ? 0 : Math.max(0, now() - oldest)
       const isStale = revocations.isStale()
-      const isWell = isUp() && !isFull && !clock.isSkewed() && !isStale && age < STALLED_MS
+      const isLate = rollUpLagMs > LATE_MS
+      const isTimely = age < STALLED_MS && !isStale && !isLate
+      const isWell = isUp() && !isFull && !clock.isSkewed() && isTimely
       return {
         status: statusOf(phase, isWell),
         database: isUp() ? 'up' : 'down',
@@ -107,12 +125,20 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         clock: clock.isSkewed() ? 'skewed' : 'ok',
         clock_skew_ms: clock.skewMs(),
         revocations: isStale ? 'stale' : 'ok',
+        roll_ups: isLate ? 'late' : 'ok',
+        roll_up_lag_ms: rollUpLagMs,
         queue_bytes: bytes,
         oldest_unflushed_ms: age,
+        ...stateOf(replica),
       }
     },
   }
 }
+
+const stateOf = (
+  replica: Observations['replica'],
+): Pick<HealthReport, 'replica' | 'replica_lag_ms'> =>
+  replica ? { replica: replica.state(), replica_lag_ms: replica.lagMs() ?? null } : {}
 
 function statusOf(phase: Phase, isWell: boolean): HealthReport['status'] {
   if (phase !== 'running') return phase

@@ -66,8 +66,8 @@ function createTurns(): <Result>(task: () => Promise<Result>) => Promise<Result>
 
 /**
  * Refuses a body whose trailer claims more than is allowed. Of a gzip body that is true, but one
- * that is cut off, or that is something else, has any number there: so it is inflated, and thrown
- * away, until either shows.
+ * that is cut off, or that is something else, has any number there: so it is inflated, and the
+ * output discarded, until either shows.
  */
 async function refuse(body: Buffer, { maxBytes }: BodyLimits): Promise<never> {
   const stream = createInflater('gzip', body)

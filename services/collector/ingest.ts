@@ -1,4 +1,5 @@
 import type { Log } from '../shared/log.ts'
+import type { WithinLimit } from './ack-limit.ts'
 import type { Admit, Ticket } from './admission.ts'
 import type { Authorize, AuthFailure } from './authorization.ts'
 import type { Clock } from './clock.ts'
@@ -40,7 +41,7 @@ export interface IngestDeps {
   readonly commit: () => GroupCommit | undefined
   readonly maxBodyBytes: Readonly<Record<Encoding, number>>
   /** Submissions not committed by then are answered 503, while their rows stay queued. */
-  readonly ackTimeoutMs: number
+  readonly withinAckTime: WithinLimit
   /** A body of which nothing comes for so long is given up. */
   readonly bodyIdleMs: number
 }
@@ -60,7 +61,7 @@ export interface Delivery {
   /** Called once the sender is known. Raises when the body cannot be read. */
   describe(): Content | Promise<Content>
   /** Reads the body into `place`, or into larger memory in its stead, as `readBody` does. */
-  read(place: Buffer, limits: ReadLimits): Promise<Buffer>
+  read(place: Buffer, limits: ReadLimits): Buffer | Promise<Buffer>
 }
 
 /**
@@ -74,11 +75,12 @@ export async function ingest(deps: IngestDeps, delivery: Delivery): Promise<Buff
   const commit = deps.commit()
   if (!commit) throw starting()
   if (deps.health.isFull()) throw storageFull()
-  const content = await delivery.describe()
+  const described = delivery.describe()
+  const content = described instanceof Promise ? await described : described
   const ticket = admit(deps, content)
   const submission = await submit(deps, { delivery, content, ticket, commit, grant })
   if (deps.clock.isSkewed() && isRefusedByTime(submission.transcript)) throw clockSkew()
-  const rejected = await committed(submission, deps.ackTimeoutMs)
+  const rejected = await deps.withinAckTime(submission.settled, notCommitted)
   noteAcknowledged(deps, started)
   const { refused, message } = describe(submission.transcript, rejected)
   return exportResponse(content.encoding, refused, message)
@@ -187,7 +189,8 @@ async function receive(
 ): Promise<Buffer> {
   const { encoding, coding } = content
   const limits = { maxBytes: maxBodyBytes[encoding], memory }
-  const raw = await delivery.read(ticket.body, { ...limits, idleMs: bodyIdleMs })
+  const read = delivery.read(ticket.body, { ...limits, idleMs: bodyIdleMs })
+  const raw = read instanceof Promise ? await read : read
   if (!coding) return raw
   try {
     return await inflate(raw, coding, limits)
@@ -210,21 +213,7 @@ function count(metrics: CollectorMetrics, transcript: Transcript): void {
 const notCommitted = () =>
   unavailable('not_committed_in_time', 'The database does not answer; try again.')
 
-/**
- * How many rows the database refused, once the others are committed. Raises `unavailable` after
- * `timeoutMs`.
- */
-async function committed({ settled }: Submission, timeoutMs: number): Promise<number> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(notCommitted()), timeoutMs)
-  })
-  try {
-    return await Promise.race([settled, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+const AS_SENT = { refused: 0, message: '' }
 
 /**
  * What the sender is told of spans that are not stored, or not as they were; nothing when all is as
@@ -232,6 +221,8 @@ async function committed({ settled }: Submission, timeoutMs: number): Promise<nu
  */
 function describe(transcript: Transcript, rejected: number): { refused: number; message: string } {
   const { refused, truncated, droppedAttributes, droppedItems } = transcript
+  // Of nearly every submission all is stored as it came.
+  if (rejected + refused.size + truncated + droppedAttributes + droppedItems === 0) return AS_SENT
   const reasons = [...refused].map(([reason, spans]) => `${spans} ${reason}`)
   if (rejected > 0) reasons.push(`${rejected} refused_by_database`)
   const cuts = [

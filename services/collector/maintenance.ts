@@ -25,6 +25,8 @@ import {
 export interface MaintenanceOptions {
   readonly sql: Database
   readonly address: DatabaseAddress
+  /** Where days are dropped: the same one, or the coordinator of Citus. */
+  readonly ddl: DatabaseAddress
   readonly partitions: Partitions
   readonly health: Health
   readonly metrics: CollectorMetrics
@@ -56,7 +58,7 @@ export async function maintain(options: MaintenanceOptions): Promise<void> {
 
 async function retain(options: MaintenanceOptions): Promise<void> {
   const { clock, health, metrics, retentionWeeks: weeks } = options
-  const retained = await dropExpired({ ...options, weeks })
+  const retained = await dropExpired({ ...options, address: options.ddl, weeks })
   if (!retained) return
   metrics.droppedPartitions.inc({ reason: 'expired' }, retained.dropped.length)
   metrics.heldBackDays.set(retained.heldBack)
@@ -97,7 +99,7 @@ async function makeSpace(options: MaintenanceOptions, maxBytes: number): Promise
   const { health, metrics } = options
   let kept = await measure(options)
   if (kept > maxBytes) {
-    const dropped = await dropOldest({ ...options, maxBytes })
+    const dropped = await dropOldest({ ...options, address: options.ddl, maxBytes })
     // Another replica is making space: what comes of it shows next time.
     if (!dropped) return
     metrics.droppedPartitions.inc({ reason: 'storage_limit' }, dropped.length)

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
+import type { Replica } from './read/replica.ts'
 
 /**
  * What the collector counts. It balances: spans received = committed + duplicate + rejected + rows
@@ -100,6 +101,7 @@ export interface Observed {
   readonly oldestSeconds: () => number
   readonly databaseUp: () => boolean
   readonly clockSkewSeconds: () => number
+  readonly replica: Pick<Replica, 'state' | 'lagMs'> | undefined
   readonly tokensExpiring: (withinSeconds: number) => number
 }
 
@@ -120,7 +122,29 @@ export function observe(registry: Registry, observed: Observed): void {
   gauge('db_up', '1 while the database answers.', () => Number(observed.databaseUp()))
   const skew = "How far the pod's clock is ahead of PostgreSQL's."
   gauge('clock_skew_seconds', skew, observed.clockSkewSeconds)
+  gauge(
+    'replica_lag_seconds',
+    'How far the replica that is read from may be behind.',
+    () => (observed.replica?.lagMs() ?? 0) / 1000,
+  )
+  observeReplica(registry, observed)
   observeTokens(registry, observed)
+}
+
+const REPLICA_STATES = ['up', 'behind', 'down'] as const
+
+function observeReplica(registry: Registry, { replica }: Observed): void {
+  const collect = function (this: Gauge<'state'>): void {
+    if (!replica) return
+    for (const state of REPLICA_STATES) this.set({ state }, Number(replica.state() === state))
+  }
+  void new Gauge({
+    name: 'collector_replica',
+    help: '1 for the state of the replica that is read from; nothing where there is none.',
+    labelNames: ['state'],
+    collect,
+    registers: [registry],
+  })
 }
 
 function observeTokens(registry: Registry, { tokensExpiring }: Observed): void {

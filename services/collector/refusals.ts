@@ -4,7 +4,7 @@ import type { Log } from '../shared/log.ts'
 import type { AuthFailure } from './authorization.ts'
 import type { CollectorMetrics } from './metrics.ts'
 
-/** The ways in which a submission is turned away; `details.reason` is what the metrics count by. */
+/** The ways in which a submission is refused; `details.reason` is what the metrics count by. */
 export const unavailable = (reason: string, message: string): AppError =>
   new AppError('unavailable', message, { details: { reason } })
 

@@ -42,9 +42,27 @@ export function grow(
 /**
  * Reads a body into `bytes`, or into larger memory in their place. Raises `payload_too_large` over
  * the limit, `unavailable` over the budget or when nothing comes for `idleMs`, and
- * `invalid_request` when the client goes away; the memory is then given back.
+ * `invalid_request` when the client disconnects; the memory is then given back. A small body that has
+ * come already is returned at once.
  */
-export function readBody(incoming: BodyStream, given: Buffer, limits: ReadLimits): Promise<Buffer> {
+export function readBody(
+  incoming: BodyStream,
+  given: Buffer,
+  limits: ReadLimits,
+): Buffer | Promise<Buffer> {
+  return takeWhole(incoming, given) ?? readChunks(incoming, given, limits)
+}
+
+/** A body that lies in the stream as one piece that fits; undefined for any other. */
+function takeWhole(incoming: BodyStream, given: Buffer): Buffer | undefined {
+  const { complete, destroyed, readableLength } = incoming
+  if (complete !== true || destroyed || readableLength === 0) return undefined
+  if (readableLength > given.length) return undefined
+  const bytes: unknown = incoming.read()
+  return Buffer.isBuffer(bytes) ? given.subarray(0, bytes.copy(given)) : undefined
+}
+
+function readChunks(incoming: BodyStream, given: Buffer, limits: ReadLimits): Promise<Buffer> {
   const { idleMs } = limits
   let bytes = given
   let size = 0
@@ -78,7 +96,7 @@ export function readBody(incoming: BodyStream, given: Buffer, limits: ReadLimits
     const onGone = (): void => end(clientGone())
     // The events of a client that has gone before anyone listened will not come again.
     if (incoming.destroyed) return onGone()
-    // Most bodies have come already, and need no timer.
+    // A large body may have come already, and needs no timer.
     if (!incoming.complete) idle = setTimeout(() => end(bodyStalled(idleMs)), idleMs)
     incoming.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone)
   })

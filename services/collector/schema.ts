@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { connectDatabase } from '../shared/postgres/database.ts'
-import { databaseAddress, databaseEnv } from '../shared/postgres/address.ts'
+import { databaseEnv } from '../shared/postgres/address.ts'
 import { sqlState } from '../shared/postgres/failures.ts'
 import type { DatabaseAddress } from '../shared/postgres/address.ts'
 import { flag, logLevel, readEnv } from '../shared/env.ts'
@@ -11,7 +11,9 @@ import type { Log } from '../shared/log.ts'
 import { migrate } from '../shared/postgres/migrate.ts'
 import { explain } from '../shared/run.ts'
 import { waitForDatabase } from '../shared/postgres/wait-for-database.ts'
+import { ddlAddress, ddlEnv } from './ddl-address.ts'
 import { refuseMainDatabase } from './main-database.ts'
+import { distribute } from './storage/distribution.ts'
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 /** The time that the migration waits for PostgreSQL, which may be starting at the same time. */
@@ -25,6 +27,8 @@ export interface SchemaOptions {
    * 2).
    */
   readonly createDatabase: boolean
+  /** Spread the spans over the nodes of Citus. */
+  readonly distribute: boolean
   readonly timeoutMs: number
   readonly log: Log
 }
@@ -39,7 +43,9 @@ export async function prepareSchema(options: SchemaOptions): Promise<number> {
   const sql = connectDatabase(address, { name: 'collector-migrate', max: 1 })
   try {
     await refuseMainDatabase(sql, address)
-    return await migrate(sql, MIGRATIONS, log)
+    const version = await migrate(sql, MIGRATIONS, log)
+    if (options.distribute) await distribute(sql, log)
+    return version
   } finally {
     await sql.end({ timeout: 1 })
   }
@@ -80,6 +86,7 @@ async function createMissing(address: DatabaseAddress): Promise<void> {
 
 const migrateEnv = v.object({
   ...databaseEnv,
+  ...ddlEnv,
   LOG_LEVEL: logLevel,
   COLLECTOR_CREATE_DATABASE: v.optional(flag(), 'false'),
 })
@@ -92,9 +99,9 @@ export async function runMigration(source: EnvSource): Promise<void> {
   try {
     const env = readEnv(migrateEnv, source)
     const log = createLog({ name: 'collector-migrate', level: env.LOG_LEVEL })
-    const createDatabase = env.COLLECTOR_CREATE_DATABASE
-    const options = { address: databaseAddress(env), createDatabase, timeoutMs: WAIT_MS, log }
-    const version = await prepareSchema(options)
+    const { COLLECTOR_CREATE_DATABASE: createDatabase, COLLECTOR_DISTRIBUTE: distributes } = env
+    const options = { createDatabase, distribute: distributes, timeoutMs: WAIT_MS, log }
+    const version = await prepareSchema({ ...options, address: ddlAddress(env) })
     log.info({ version }, 'the schema is up to date')
   } catch (thrown) {
     process.stderr.write(`${explain(thrown)}\n`)

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Registry } from 'prom-client'
-import { databaseAddress } from '../shared/postgres/address.ts'
+import { databaseAddress, parseAddress } from '../shared/postgres/address.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
@@ -10,6 +10,7 @@ import type { Log } from '../shared/log.ts'
 import { createMetrics, metricsApp } from '../shared/http/metrics.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
+import { createLimit } from './ack-limit.ts'
 import { createAdmission, defaultCapacity, SHARE_FOR_BODIES } from './admission.ts'
 import { createApp } from './app.ts'
 import { createAuthorization } from './authorization.ts'
@@ -17,6 +18,7 @@ import type { Authorization } from './authorization.ts'
 import { createClock } from './clock.ts'
 import type { Clock } from './clock.ts'
 import { collectorEnv } from './env.ts'
+import { ddlAddress } from './ddl-address.ts'
 import type { CollectorConfig } from './env.ts'
 import { createEventualStorage } from './eventual-storage.ts'
 import type { EventualStorage, EventualStorageOptions } from './eventual-storage.ts'
@@ -33,11 +35,14 @@ import { createCollectorMetrics, observe } from './metrics.ts'
 import type { Encoding } from './otlp/answer.ts'
 import { loadPrices } from './prices/load-prices.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
-import { openReaders } from './read/reader.ts'
-import type { Readers } from './read/reader.ts'
+import { openAnswerReaders } from './read/answer-readers.ts'
+import type { AnswerReaders } from './read/answer-readers.ts'
+import { createReplica } from './read/replica.ts'
+import type { Replica } from './read/replica.ts'
 import { createRedaction } from './redaction/redaction.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { createRevocations } from './tokens/revocations.ts'
+import { createTracesListener } from './traces-endpoint.ts'
 import { answerWrongProtocols } from './wrong-protocol.ts'
 
 /** Parts that tests replace. */
@@ -104,10 +109,11 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
     log,
   })
   const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
-  const readers = openReaders(address, { log })
+  const replica = replicaOf(config, { clock, log })
+  const readers = openAnswerReaders(ddlAddress(config), { replica, log })
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
-  const eraser = createEraser(address)
-  const shared = { ...common, readers, eraser, revocations, prices }
+  const eraser = createEraser(ddlAddress(config))
+  const shared = { ...common, prices, readers, eraser, replica, revocations }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
@@ -150,7 +156,7 @@ const intervalsOf = (options: StartOptions): Intervals => ({
 interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redaction'> {
   readonly authorization: Authorization
   readonly registry: Registry
-  readonly readers: Readers
+  readonly readers: AnswerReaders
   readonly eraser: Eraser
   readonly storage: EventualStorage
 }
@@ -162,6 +168,12 @@ const redactionOf = (config: CollectorConfig): Redaction | undefined =>
     file: config.COLLECTOR_REDACT_FILE,
     hashKey: config.COLLECTOR_REDACT_HASH_KEY,
   })
+
+/** The replica that the variables name; undefined for none. */
+const replicaOf = (
+  { COLLECTOR_READ_DATABASE_URL: url }: CollectorConfig,
+  parts: { clock: Clock; log: Log },
+): Replica | undefined => (url === undefined ? undefined : createReplica(parseAddress(url), parts))
 
 function secretsOf(config: CollectorConfig): string[] {
   const { COLLECTOR_JWT_SECRET: secret, COLLECTOR_JWT_SECRET_PREVIOUS: previous } = config
@@ -184,6 +196,7 @@ function observeParts(parts: Parts): void {
     },
     databaseUp: () => health.databaseUp(),
     clockSkewSeconds: () => clock.skewMs() / 1000,
+    replica: parts.replica,
     tokensExpiring: (seconds) => authorization.countExpiring(seconds),
   })
 }
@@ -218,7 +231,7 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
     metrics,
     log,
     clock,
-    ackTimeoutMs: options.ackTimeoutMs ?? ACK_TIMEOUT_MS,
+    withinAckTime: createLimit(options.ackTimeoutMs ?? ACK_TIMEOUT_MS),
     bodyIdleMs: options.bodyIdleMs ?? BODY_IDLE_MS,
     commit: () => storage.current()?.commit,
     maxBodyBytes: { protobuf: largestBody(parts, 'protobuf'), json: largestBody(parts, 'json') },
@@ -243,6 +256,8 @@ function serveApp(parts: AppParts): Promise<Service> {
   return serve({
     // The Node adapter hands in the raw request and response.
     fetch: (request, env) => app.fetch(request, env as HttpBindings),
+    // Before hono, whose objects for each request cost as much as all else that is done for it.
+    direct: createTracesListener(parts.deps),
     port: config.PORT,
     host: config.HOST,
     log,

@@ -150,7 +150,7 @@ async function untilReady(
   const ready = new Promise<void>((done, fail) => {
     const timer = setTimeout(() => fail(new Error('it took too long')), START_TIMEOUT_MS)
     server.stderr?.on('data', () => {
-      if (!output.text().includes('ready to accept connections')) return
+      if (!/ready to accept (read-only )?connections/.test(output.text())) return
       clearTimeout(timer)
       done()
     })

@@ -19,8 +19,9 @@ export async function deadline<Result>(
   call: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const expired = new AbortController()
-  const error = new AppError('timeout', `${name} did not answer within ${timeoutMs} ms.`)
-  const timer = setTimeout(() => expired.abort(error), timeoutMs)
+  const expire = (): void =>
+    expired.abort(new AppError('timeout', `${name} did not answer within ${timeoutMs} ms.`))
+  const timer = setTimeout(expire, timeoutMs)
   const stop = signal ? AbortSignal.any([signal, expired.signal]) : expired.signal
   try {
     stop.throwIfAborted()

@@ -6,8 +6,10 @@ Runs one measurement, alone on the machine if it can be, and prints its tables;
 test/bench/README.md has the method.
 
   collector        against "psql \\copy" and a plain receiver
-  collector DIR    against the collector of another checkout, in turns
   roll-ups         lists and totals of 91 days and a million traces
+  collector DIR    against the collector of another checkout and one connection of psql, in
+                   turns; names of loads behind it choose some: llm, light, one-span,
+                   few-spans, retries-0, retries-5, retries-20
   reads            one trace of 50,000 spans and 1 GB
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
@@ -19,12 +21,12 @@ function benchAutomationApi(): void {
   process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
 }
 
-async function benchCollector(other: string | undefined): Promise<void> {
+async function benchCollector(other?: string, ...loads: string[]): Promise<void> {
   if (other === undefined) return (await import('./collector/run.ts')).run()
-  return (await import('./collector/compare.ts')).compare(other)
+  return (await import('./collector/compare.ts')).compare(other, ...loads)
 }
 
-const BENCHES: Readonly<Record<string, (other?: string) => Promise<void> | void>> = {
+const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | void>> = {
   collector: benchCollector,
   'roll-ups': async () => (await import('./roll-ups/run.ts')).run(),
   reads: async () => (await import('./reads/run.ts')).run(),
@@ -34,7 +36,7 @@ const BENCHES: Readonly<Record<string, (other?: string) => Promise<void> | void>
 const [name = '', ...rest] = process.argv.slice(2)
 const bench = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined
 if ([name, ...rest].includes('--help')) process.stdout.write(HELP)
-else if (bench && rest.length <= 1) await bench(rest[0])
+else if (bench && rest.every((one) => !one.startsWith('-'))) await bench(...rest)
 else {
   process.stderr.write(`Which measurement?\n\n${HELP}`)
   process.exitCode = 2

@@ -6,14 +6,15 @@ const HELP = `npm run test:faults -- [options]
 
 The collector, PostgreSQL and the connections between them are killed in turn while clients send,
 and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
-once.
+once, and the roll-ups must be what the spans add up to.
 
   --kills <n>   how many kills (default 200)
   --seed <n>    of the faults and the pauses between them (default: a random one, which is printed)
   --json        one JSON document on standard output instead of a table
   --help        this text
 
-Exit code: 0 when all is there once, 1 when a span is lost or doubled, 2 for a wrong command line.
+Exit code: 0 when all is there once, 1 when a span is lost or doubled or a roll-up is wrong, 2 for a
+wrong command line.
 `
 const STOPS_SECONDS = [5, 30]
 
@@ -46,14 +47,15 @@ function whole(name: string, value: string): number {
   throw new Error(`--${name} must be a whole number; it is "${value}".`)
 }
 
-function toText({ faults, acknowledged, spans, rows, missing, seed }: FaultReport): string {
+function toText(report: FaultReport): string {
+  const { faults, acknowledged, spans, rows, missing, wrongRollUps, seed } = report
   const counts = Object.entries(faults).map(
     ([name, times]) => `${String(times).padStart(5)} ${name}`,
   )
   return [
     ...counts,
     `${acknowledged} spans acknowledged; stored ${spans}, in ${rows} rows`,
-    `${missing} lost, ${rows - spans} doubled (seed ${seed})`,
+    `${missing} lost, ${rows - spans} doubled, ${wrongRollUps} roll-ups wrong (seed ${seed})`,
     '',
   ].join('\n')
 }

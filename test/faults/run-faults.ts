@@ -1,8 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Database } from '../../services/shared/postgres/database.ts'
 import { createRandom } from '../bench/support/requests.ts'
 import { openGrpc } from '../services/collector/support/grpc.ts'
 import { audit, openLedger, overHttp } from '../services/collector/support/ledger.ts'
 import type { Audit, Ledger } from '../services/collector/support/ledger.ts'
+import { nanos, spanOf, textAttribute } from '../services/collector/support/otlp.ts'
+import type { OtlpSpan } from '../services/collector/support/otlp.ts'
+import { countWrongRollUps } from '../services/collector/support/roll-up-oracle.ts'
 import {
   asAdmin,
   closeStage,
@@ -40,6 +44,8 @@ export interface FaultReport extends Audit {
   readonly faults: Readonly<Record<string, number>>
   /** Of the collector, told to end at last. */
   readonly exitCode: number | null
+  /** Traces and hours whose roll-ups are not what the spans add up to. */
+  readonly wrongRollUps: number
   /** Every span that was acknowledged is there once, and no other is. */
   readonly isRight: boolean
 }
@@ -59,22 +65,56 @@ const OTHERS: Readonly<Record<string, Fault>> = {
 }
 const SHARE_OF_OTHERS = 0.2
 
+const DAY_MS = 86_400_000
+const DAYS = 5
+
+/** A model call of one of the last days, most of which have no partition yet. */
+function makeSpan(): OtlpSpan {
+  const start = Date.now() - Math.floor(Math.random() * DAYS) * DAY_MS
+  const tokens = { intValue: String(Math.floor(Math.random() * 1000)) }
+  return spanOf({
+    startTimeUnixNano: nanos(start),
+    endTimeUnixNano: nanos(start + 5),
+    attributes: [
+      textAttribute('gen_ai.operation.name', 'chat'),
+      textAttribute('gen_ai.request.model', 'gpt-4o'),
+      { key: 'gen_ai.usage.input_tokens', value: tokens },
+    ],
+  })
+}
+
+const ROLL_UP_MS = 60_000
+
+/** Waits for the leader to catch up. */
+async function auditRollUps(sql: Database): Promise<number> {
+  const started = performance.now()
+  while ((await sql`select from touched_traces limit 1`).length > 0) {
+    if (performance.now() - started > ROLL_UP_MS)
+      throw new Error(`the roll-ups were not up to date within ${ROLL_UP_MS / 1000} s`)
+    await delay(50)
+  }
+  return countWrongRollUps(sql)
+}
+
 /** Kills and hinders collector and database while clients send, and then counts what is stored. */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
   const stage = await openStage(options.main)
   const grpc = openGrpc(stage.collector.grpcUrl)
   const overGrpc = async (body: Buffer): Promise<boolean> => (await grpc.send(body)).code === 0
   const senders = [overHttp(stage.collector.url), overGrpc]
-  const ledgers = senders.map((send) => openLedger({ send, clients: 4 }))
+  const ledgers = senders.map((send) => openLedger({ send, clients: 4, makeSpan }))
   try {
     const faults = await causeFaults(stage, ledgers, options)
     await Promise.all(ledgers.map((ledger) => ledger.stop()))
     const ids = ledgers.flatMap(({ acknowledged }) => acknowledged)
     const found = await asAdmin(stage, (sql) => audit(sql, ids))
+    const wrongRollUps = await asAdmin(stage, auditRollUps)
     const { rows, spans, missing } = found
-    const isRight = missing === 0 && rows === ids.length && spans === ids.length
+    const acknowledged = ids.length
+    const isStored = missing === 0 && rows === acknowledged && spans === acknowledged
+    const isRight = isStored && wrongRollUps === 0
     const exitCode = await closeStage(stage)
-    return { ...found, seed: options.seed, acknowledged: ids.length, faults, exitCode, isRight }
+    return { ...found, seed: options.seed, acknowledged, faults, exitCode, wrongRollUps, isRight }
   } catch (error) {
     stage.collector.child.kill('SIGKILL')
     process.kill(stage.server.pid, 'SIGKILL')

@@ -174,6 +174,30 @@ describe('the collector Deployment (2.6, 4.6, 5.4, 8)', () => {
     })
   })
 
+  it('reads the prices of the operator, and starts anew with others', () => {
+    expect(find(manifests(), 'ConfigMap', 'collector-prices')).toBeUndefined()
+    const pricesOf = (price: number): ValuesOverrides => {
+      const prices = { prices: [{ models: ['ours'], per_million: { input: price } }] }
+      return { collector: { config: { prices: JSON.stringify(prices, null, 2) } } }
+    }
+    const { data } = find(manifests(pricesOf(1)), 'ConfigMap', 'collector-prices')
+    expect(JSON.parse(data['prices.json'])).toMatchObject({ prices: [{ models: ['ours'] }] })
+    const { env, volumeMounts } = main(pricesOf(1))
+    expect(env).toContainEqual({
+      name: 'COLLECTOR_PRICES_FILE',
+      value: '/etc/prices/prices.json',
+    })
+    expect(volumeMounts).toContainEqual({
+      name: 'prices',
+      mountPath: '/etc/prices',
+      readOnly: true,
+    })
+    const annotations = (price: number): unknown =>
+      collector(pricesOf(price)).spec.template.metadata.annotations
+    expect(annotations(1)).not.toEqual(annotations(2))
+    expect(() => main({ collector: { config: { prices: 'gpt-4o: 2.5' } } })).toThrow('in JSON')
+  })
+
   it('goes to the nodes that are named, and names none by default', () => {
     const nodeSelector = { disk: 'fast' }
     expect(collector({ collector: { nodeSelector } }).spec.template.spec.nodeSelector).toEqual(
@@ -420,6 +444,35 @@ describe('how the collector reaches its database (2.6, appendix)', () => {
     expect(egress).toContainEqual({ ports: [{ protocol: 'TCP', port: 6432 }] })
     const callers = find(objects, 'NetworkPolicy', 'postgres').spec.ingress[0].from
     expect(JSON.stringify(callers)).not.toContain('collector')
+  })
+
+  it('takes another name for the database there, and creates it on request', () => {
+    const { database } = OWN.collector
+    const created = { database: { ...database, name: 'spans', create: true } }
+    const pod = find(manifests({ collector: created }), 'Deployment', 'collector').spec.template
+    const [migration, service] = containersOf(pod)
+    for (const one of [migration, service]) expect(variable(one, 'DB_NAME').value).toBe('spans')
+    expect(variable(migration, 'COLLECTOR_CREATE_DATABASE').value).toBe('true')
+    // The platform's own server has the database that `postgres.collectorDatabase` names.
+    const shared = { collector: { database: { name: 'spans', create: true } }, ...EXTERNAL }
+    const [migrationThere] = containersOf(
+      find(manifests(shared), 'Deployment', 'collector').spec.template,
+    )
+    expect(variable(migrationThere, 'DB_NAME').value).toBe('collector')
+    expect(variable(migrationThere, 'COLLECTOR_CREATE_DATABASE').value).toBe('false')
+  })
+
+  it('reads from a replica whose address is in a Secret, and may connect to it', () => {
+    const readDatabase = { urlSecret: 'replica', urlKey: 'address', port: 6433 }
+    const objects = manifests({ collector: { readDatabase } })
+    const [service] = find(objects, 'Deployment', 'collector').spec.template.spec.containers
+    expect(variable(service, 'COLLECTOR_READ_DATABASE_URL').valueFrom.secretKeyRef).toEqual({
+      name: 'replica',
+      key: 'address',
+    })
+    const { egress } = find(objects, 'NetworkPolicy', 'database').spec
+    expect(egress).toContainEqual({ ports: [{ protocol: 'TCP', port: 6433 }] })
+    expect(variable(main({}), 'COLLECTOR_READ_DATABASE_URL')).toBeUndefined()
   })
 
   it.each([

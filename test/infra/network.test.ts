@@ -82,7 +82,7 @@ visitors call web on http: pages, the automation API, tools of crews
 monitoring calls web on metrics: metrics
 web calls oauth on http: connections to third-party providers
 browsers call oauth on http: consent
-web calls collector on http: its health, for the diagnostic report
+web calls collector on http: the spans of calls, and its health
 worker calls collector on http: the spans of runs
 senders call collector on http: their spans
 senders call collector on grpc: their spans

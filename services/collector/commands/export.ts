@@ -135,7 +135,7 @@ async function exportSome(target: Target, job: Job): Promise<string> {
   const { query, progress } = job
   if (progress.cursor !== undefined) query.set('cursor', progress.cursor)
   try {
-    const response = await askCollector(target, `/api/export?${query}`)
+    const response = await askCollector(target, `/api/export?${query.toString()}`)
     if (response.status !== 200) return await refusal(target, response)
     if (response.body) await copyLines(response.body, job)
     return `${target.url} ended the export before its end.`

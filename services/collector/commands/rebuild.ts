@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import * as v from 'valibot'
-import { databaseAddress, databaseEnv } from '../../shared/postgres/address.ts'
+import { databaseEnv } from '../../shared/postgres/address.ts'
 import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
 import { optional, readEnv, text } from '../../shared/env.ts'
+import { ddlAddress, ddlEnv } from '../ddl-address.ts'
 import { loadPrices } from '../prices/load-prices.ts'
 import { openTurns, startRebuild, takeTurn } from '../roll-ups/roll-up-turn.ts'
 import { readArguments } from './options.ts'
@@ -20,13 +21,13 @@ environment.
   --help              print this
 `
 
-const rebuildEnv = v.object({ ...databaseEnv, COLLECTOR_PRICES_FILE: optional(text()) })
+const rebuildEnv = v.object({ ...databaseEnv, ...ddlEnv, COLLECTOR_PRICES_FILE: optional(text()) })
 
 /** `main.js rebuild`: ends when the roll-ups are those of all spans. */
 export const rebuildCommand: Command = async (args, source, output) => {
   if (readArguments(args, {}, USAGE).help) return output.out(USAGE)
   const env = readEnv(rebuildEnv, source)
-  const session = await openTurns(databaseAddress(env), await loadPrices(env.COLLECTOR_PRICES_FILE))
+  const session = await openTurns(ddlAddress(env), await loadPrices(env.COLLECTOR_PRICES_FILE))
   try {
     await startRebuild(session)
     output.out('The roll-ups are empty; rolling up the days, the latest first.\n')

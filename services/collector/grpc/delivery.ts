@@ -67,7 +67,7 @@ function readPrefix(
 
 /**
  * The first bytes of a stream, fewer when it ends before. Raises `unavailable` when they do not
- * come within `idleMs`, and `invalid_request` when the client goes away.
+ * come within `idleMs`, and `invalid_request` when the client disconnects.
  */
 function takePrefix(stream: ServerHttp2Stream, idleMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {

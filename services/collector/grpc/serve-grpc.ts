@@ -70,7 +70,7 @@ function answerCalls(server: AnyServer, deps: IngestDeps): void {
   let open = 0
   const take = (call: Call): void => {
     const { stream } = call
-    // A client that goes away is no failure of ours; what it was doing sees the stream close.
+    // A client that disconnects is no failure of ours; what it was doing sees the stream close.
     stream.on('error', () => {})
     const limit = setTimeout(() => stream.destroy(), MAX_CALL_MS)
     open++

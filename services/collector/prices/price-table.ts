@@ -1,7 +1,13 @@
 import * as v from 'valibot'
 import { AppError } from '../../shared/errors.ts'
 
-const amount = v.pipe(v.number(), v.finite(), v.minValue(0, 'must not be negative'))
+const MAX_PER_MILLION = 100_000
+const amount = v.pipe(
+  v.number(),
+  v.finite(),
+  v.minValue(0, 'must not be negative'),
+  v.maxValue(MAX_PER_MILLION, `must be ${MAX_PER_MILLION} dollars or less for a million tokens`),
+)
 /** February 31 is read as a day in March: it is none. */
 const isDay = (text: string): boolean => {
   const ms = Date.parse(`${text}T00:00:00Z`)
@@ -28,6 +34,8 @@ const price = v.pipe(
     until: v.optional(day),
     per_million: tokenPrices,
     source: v.optional(text),
+    /** The vendor's page that the source copies; without it, the source is the vendor's. */
+    copies: v.optional(text),
     read_on: v.optional(day),
   }),
   v.transform(({ per_million: perMillion, read_on: readOn, ...rest }) => ({

@@ -2,22 +2,35 @@ const ANTHROPIC = {
   source: 'https://platform.claude.com/docs/en/about-claude/pricing',
   read_on: '2026-11-22',
 }
-/** A transcription of https://ai.google.dev/gemini-api/docs/pricing. */
+const READ_ON = '2026-11-22'
+const OPENAI = 'https://developers.openai.com/api/docs/models'
+// Lists of others that copy the vendor's page, where that page itself could not be read.
 const GOOGLE = {
   source: 'https://github.com/api-evangelist/deepmind/blob/main/plans/deepmind-plans-pricing.yml',
+  copies: 'https://ai.google.dev/gemini-api/docs/pricing',
   read_on: '2026-10-07',
 }
-const READ_ON = '2026-11-22'
-// Lists that quote OpenAI's own page, and agree with each other.
-const GPT_5 = { source: 'https://www.morphllm.com/openai-api-pricing', read_on: READ_ON }
-const GPT_4 = { source: 'https://github.com/domderen/openai-usage', read_on: READ_ON }
-const GPT_4O = { source: 'https://docs.rs/crate/openai-models/0.1.1', read_on: READ_ON }
-const EMBEDDING = { source: 'https://tokenmath.io/openai-api-pricing-explained', read_on: READ_ON }
+const GPT_5 = {
+  source: 'https://github.com/api-evangelist/openai/blob/main/plans/openai-plans-pricing.yml',
+  copies: 'https://developers.openai.com/api/docs/pricing',
+  read_on: READ_ON,
+}
+const GPT_4 = {
+  source: 'https://hex.pm/packages/openai_responses/0.4.1/files/lib/responses/pricing.ex',
+  copies: 'https://platform.openai.com/docs/pricing',
+  read_on: READ_ON,
+}
+const O4 = {
+  source: 'https://www.helicone.ai/model/o4-mini',
+  copies: 'https://platform.openai.com/docs/pricing',
+  read_on: READ_ON,
+}
 
 /**
  * List prices of common models, in US dollars for a million tokens, without discounts for batches
  * and without surcharges for long prompts. What was written to a cache is priced as for the five
  * minutes that are the default. A price holds for all time where no earlier or later one is known.
+ * `copies` names the vendor's page where the source is a copy of it rather than the vendor's own.
  */
 export const SHIPPED_PRICES = {
   prices: [
@@ -130,18 +143,47 @@ export const SHIPPED_PRICES = {
     {
       models: ['gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-2024-11-20'],
       per_million: { input: 2.5, cached: 1.25, output: 10 },
-      ...GPT_4O,
+      ...GPT_4,
     },
     {
       models: ['gpt-4o-mini', 'gpt-4o-mini-2024-07-18'],
       per_million: { input: 0.15, cached: 0.075, output: 0.6 },
-      ...GPT_4O,
+      ...GPT_4,
     },
     {
       models: ['o4-mini', 'o4-mini-2025-04-16'],
       per_million: { input: 1.1, cached: 0.275, output: 4.4 },
-      ...GPT_4,
+      ...O4,
     },
-    { models: ['text-embedding-3-small'], per_million: { input: 0.02 }, ...EMBEDDING },
+    {
+      models: ['gpt-5-nano', 'gpt-5-nano-2025-08-07'],
+      per_million: { input: 0.05, cached: 0.005, output: 0.4 },
+      source: `${OPENAI}/gpt-5-nano`,
+      read_on: READ_ON,
+    },
+    {
+      models: ['gpt-4', 'gpt-4-0613'],
+      per_million: { input: 30, output: 60 },
+      source: `${OPENAI}/gpt-4`,
+      read_on: READ_ON,
+    },
+    {
+      models: ['gpt-3.5-turbo', 'gpt-3.5-turbo-0125'],
+      per_million: { input: 0.5, output: 1.5 },
+      source: `${OPENAI}/gpt-3.5-turbo`,
+      read_on: READ_ON,
+    },
+    {
+      models: ['text-embedding-3-small'],
+      per_million: { input: 0.02 },
+      source: `${OPENAI}/text-embedding-3-large`,
+      read_on: READ_ON,
+    },
+    {
+      models: ['text-embedding-3-large'],
+      per_million: { input: 0.13 },
+      source: `${OPENAI}/text-embedding-3-large`,
+      read_on: READ_ON,
+    },
   ],
 }

@@ -8,12 +8,13 @@ import type { CollectorMetrics } from '../metrics.ts'
 import { refusedToken } from '../refusals.ts'
 import type { Grant } from '../tokens/grant.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
-import type { Reader, Readers } from './reader.ts'
+import { withinTime } from './within-time.ts'
+import type { AnswerReader, AnswerReaders } from './answer-readers.ts'
 
 /** The parts that admit readers. */
 export interface AdmitDeps {
   readonly authorize: Authorize
-  readonly readers: Readers
+  readonly readers: Pick<AnswerReaders, 'for'>
   readonly metrics: CollectorMetrics
   readonly readMetrics: ReadMetrics
   /** False until the schema is there. */
@@ -28,8 +29,10 @@ export interface ReadEnv {
   Variables: {
     requestId: string
     grant: Grant
-    /** Sees what the token allows. */
-    reader: Reader
+    /** Sees what the token allows, for as long as an answer may take. */
+    reader: AnswerReader
+    /** Likewise, for an answer that lasts: the limit is for each question. */
+    lastingReader: AnswerReader
     view: ReadView
     /** Set by a handler whose answer goes on after it returned, and who calls `finish` then. */
     isStreaming: boolean
@@ -38,6 +41,8 @@ export interface ReadEnv {
 }
 
 const MAX_READS = 8
+/** An answer that takes longer is a 504, unless its first byte is out. */
+const ANSWER_MS = 5000
 
 const scopeOf = (method: string): CollectorScope =>
   method === 'DELETE' ? 'traces:delete' : 'traces:read'
@@ -58,7 +63,9 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
       throw refusedToken(outcome.failure, scope)
     }
     c.set('grant', outcome.grant)
-    c.set('reader', readers.for(outcome.grant.organization))
+    const reader = readers.for(outcome.grant.organization)
+    c.set('lastingReader', reader)
+    c.set('reader', withinTime(reader, ANSWER_MS))
     if (!isReady()) throw tryAgain('The collector is starting; try again.')
     if (open >= maxReads) throw tryAgain('Too many traces are being read; try again.')
     open++
@@ -71,6 +78,8 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
       readMetrics.observe({ view: c.var.view, code: String(code) }, seconds)
     })
     await next()
+    const lagMs = c.var.reader.lagMs()
+    if (lagMs !== undefined) c.header('trace-lag-ms', String(lagMs))
     if (!c.var.isStreaming) c.var.finish(c.res.status)
   }
 }

@@ -6,10 +6,11 @@ import { toByteStream } from './byte-stream.ts'
 import { invalid, name, readParameters, time } from './read-query.ts'
 import { exportLines, readExportCursor } from './span-export.ts'
 import type { ExportQuery } from './span-export.ts'
+import { startingWith } from './starting-with.ts'
 
-/** The parts of the export. */
-export interface ExportDeps {
-  /** True once the collector stops: exports end then, and go on elsewhere. */
+/** The parts of answers that last. */
+export interface LongAnswerDeps {
+  /** True once the collector stops: they end then, and go on elsewhere. */
   readonly isDraining: () => boolean
   readonly logFailure: (thrown: unknown) => void
 }
@@ -32,7 +33,7 @@ const LINE_MS = 60_000
 const LONGEST_MS = 3_600_000
 
 /** Adds `/export`, which streams the spans of a range of time. */
-export function addExport(app: Hono<ReadEnv>, deps: ExportDeps): void {
+export function addExport(app: Hono<ReadEnv>, deps: LongAnswerDeps): void {
   let open = 0
   app.get('/export', async (c) => {
     c.set('view', 'export')
@@ -67,9 +68,9 @@ const tooMany = (): AppError =>
 async function send(
   c: Context<ReadEnv>,
   query: ExportQuery,
-  { isDraining, logFailure, onEnd }: ExportDeps & { onEnd: () => void },
+  { isDraining, logFailure, onEnd }: LongAnswerDeps & { onEnd: () => void },
 ): Promise<Response> {
-  const { grant, reader } = c.var
+  const { grant, lastingReader: reader } = c.var
   const ends = performance.now() + LONGEST_MS
   const mayGoOn = (): boolean =>
     !grant.isRevoked() && !grant.isExpired() && !isDraining() && performance.now() < ends
@@ -94,14 +95,6 @@ async function send(
     vary: 'accept-encoding',
     ...(isCompressed ? { 'content-encoding': 'gzip' } : {}),
   })
-}
-
-async function* startingWith(
-  first: string | void,
-  rest: AsyncGenerator<string, void, undefined>,
-): AsyncGenerator<string, void, undefined> {
-  if (first) yield first
-  yield* rest
 }
 
 /** Only where it is asked for by name, and not with a weight of zero. */

@@ -13,7 +13,7 @@ export interface OwnedSpans {
 
 /** Reads the spans at these places, in their order. */
 export async function readOwnedSpans(
-  reader: Reader,
+  reader: Pick<Reader, 'ask'>,
   places: readonly SpanPlace[],
 ): Promise<OwnedSpans> {
   const resourceIds = [...new Set(places.map(({ resourceId }) => resourceId))]

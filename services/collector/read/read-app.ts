@@ -19,6 +19,7 @@ import {
 } from './read-query.ts'
 import { readSpanView } from './span-view.ts'
 import { addExport } from './export-route.ts'
+import { addTail } from './tail-route.ts'
 import { toByteStream } from './byte-stream.ts'
 import { readSkeleton } from './trace-skeleton.ts'
 import type { SkeletonQuery } from './trace-skeleton.ts'
@@ -89,7 +90,9 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     return c.json({ ...answer, erased_at: erased.erasedAt }, 200, NO_STORE)
   })
   const { log, isDraining } = deps
-  addExport(app, { isDraining, logFailure: (thrown) => logFailure(log, thrown) })
+  const long = { isDraining, logFailure: (thrown: unknown) => logFailure(log, thrown) }
+  addExport(app, long)
+  addTail(app, long)
   app.all('*', (c) => {
     throw c.req.method === 'GET' ? new AppError('not_found', PLACES) : methodNotAllowed()
   })
@@ -103,7 +106,8 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
 
 const PLACES =
   'There is nothing here; there are /api/traces, /api/traces/<trace id>, ' +
-  '/api/traces/<trace id>/search, /api/traces/<trace id>/spans/<span id> and /api/export.'
+  '/api/traces/<trace id>/search, /api/traces/<trace id>/spans/<span id>, /api/export and ' +
+  '/api/tail.'
 
 const methodNotAllowed = (): AppError =>
   new AppError('method_not_allowed', 'Only GET is allowed, and DELETE for a trace.', {
@@ -121,7 +125,11 @@ async function streamTrace(
   c: Context<ReadEnv>,
   traceId: string,
 ): Promise<Response> {
-  const { parts, isTruncated } = await openTraceDocument(c.var.reader, traceId, deps.documentLimits)
+  const { parts, isTruncated } = await openTraceDocument(
+    c.var.lastingReader,
+    traceId,
+    deps.documentLimits,
+  )
   return stream(deps, c, { parts, headers: { 'trace-truncated': String(isTruncated) } })
 }
 

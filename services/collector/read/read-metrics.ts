@@ -9,6 +9,7 @@ export type ReadView =
   | 'skeleton'
   | 'search'
   | 'export'
+  | 'tail'
   | 'erase'
   | 'span'
   | 'none'

@@ -38,7 +38,7 @@ export interface ReaderOptions {
 const CONNECTIONS = 3
 const STATEMENT_MS = 5000
 /** A question may wait for a connection, and must not outlive a connection that is dead. */
-const DEADLINE_MS = 8000
+const DEADLINE_MS = 5000
 /** SQLSTATE of a statement that the server ended at its timeout. */
 const CANCELED = '57014'
 /** For the sort of 100,000 rows, which else goes through files. */

@@ -35,7 +35,7 @@ const CHUNK: ChunkLimits = { spans: 256, bytes: 1 << 20 }
  * scope. Raises `not_found`.
  */
 export async function openTraceDocument(
-  reader: Reader,
+  reader: Pick<Reader, 'ask'>,
   traceId: string,
   limits: DocumentLimits = LIMITS,
 ): Promise<TraceDocument> {
@@ -64,7 +64,7 @@ function withinLimits(found: readonly SpanPlace[], limits: DocumentLimits): Span
 }
 
 interface Source {
-  readonly reader: Reader
+  readonly reader: Pick<Reader, 'ask'>
   readonly isTruncated: boolean
 }
 

@@ -21,7 +21,10 @@ const MAX_SCANNED = 2000
  * order is that of the start of the root, which never changes, so pages neither repeat nor skip
  * such a trace while spans arrive. A trace without a root stands where its first span starts.
  */
-export async function listTraces(reader: Reader, query: TraceQuery): Promise<TracePage> {
+export async function listTraces(
+  reader: Pick<Reader, 'ask'>,
+  query: TraceQuery,
+): Promise<TracePage> {
   const { limit } = query
   const isScan = query.model !== undefined || query.minDurationMs !== undefined
   const size = isScan ? MAX_SCANNED : limit + 1
@@ -47,12 +50,9 @@ function listRows(sql: Queryable, query: TraceQuery, size: number): Promise<Row[
   return sql<Row[]>`
     with looked_at as (
       select *, ${matchesOf(sql, query)} as matches
-      from traces
-      where start_time >= now() - (select weeks * interval '1 week' from retention)
-        and ((select reading_organization()) is null
-          or organization = (select reading_organization()))
-        ${conditionsOf(sql, query)}
-      order by traces.start_time desc, trace_id desc limit ${size}
+      from live_traces as trace
+      where true ${conditionsOf(sql, query)}
+      order by trace.start_time desc, trace_id desc limit ${size}
     ),
     placed as (
       select *, row_number() over (order by start_time desc, trace_id desc)::int as place,
@@ -91,14 +91,13 @@ const shownColumns = (sql: Queryable) => sql`
   trace_id, (start_time at time zone 'UTC')::text as start_time, start_ns,
   (extract(epoch from start_time) * 1000000)::int8 as start_us, root_span_id,
   (extract(epoch from end_time) * 1000)::float8 as end_ms,
-  name, status, duration_ns, service, nullif(organization, '') as organization,
-  crew_id, kickoff_id, session_id, user_id,
+  name, status, duration_ns, service, nullif(organization, '') as organization, crew_id, kickoff_id,
+  session_id, user_id,
   agents, models, spans::float8 as spans, error_spans::float8 as error_spans,
   llm_calls::float8 as llm_calls, input_tokens::float8 as input_tokens,
   output_tokens::float8 as output_tokens, cache_read_tokens::float8 as cache_read_tokens,
   cache_write_tokens::float8 as cache_write_tokens, reasoning_tokens::float8 as reasoning_tokens,
   audio_input_tokens::float8 as audio_input_tokens,
   audio_output_tokens::float8 as audio_output_tokens,
-  least(cost_usd, 1e300)::float8 as cost_usd,
-  least(reported_cost_usd, 1e300)::float8 as reported_cost_usd,
-  least(computed_cost_usd, 1e300)::float8 as computed_cost_usd`
+  cost_usd::float8 as cost_usd, reported_cost_usd::float8 as reported_cost_usd,
+  computed_cost_usd::float8 as computed_cost_usd`

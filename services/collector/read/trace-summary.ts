@@ -73,7 +73,7 @@ export async function summarizeTraces(
   maxSpans = MAX_SPANS,
 ): Promise<Map<string, TraceSummary>> {
   const rows = await sql<SummaryRow[]>`
-    with recursive trace_spans as materialized (${firstSpans(sql, traceIds, maxSpans + 1)}),
+    with trace_spans as materialized (${firstSpans(sql, traceIds, maxSpans + 1)}),
     above as (${spansAboveCalls(sql)}),
     usage as (${usageOfLeafCalls(sql)}),
     totals as (
@@ -104,31 +104,31 @@ export async function summarizeTraces(
   return new Map(rows.map((row) => [row.traceId, toSummary(row, maxSpans)]))
 }
 
-/**
- * In an order that no index has: else the planner walks through all spans by time rather than look
- * up each trace.
- */
+/** Trace by trace through the index on the trace id, whatever the planner knows of a day. */
 const firstSpans = (sql: Queryable, traceIds: readonly string[], limit: number) => sql`
-  select found.*
-  from unnest(${traceIds}::text[]::uuid[]) as given (trace_id)
-  cross join lateral (
+  select * from (
     select trace_id, span_id, parent_span_id, start_time, start_ns, duration_ns, status, name,
       crew_id, kickoff_id, llm_call, coalesce(request_model, response_model) as model,
       input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
-      cost_usd, organization, min(organization) over () as shown_organization
-    from live_spans where live_spans.trace_id = given.trace_id
-    order by organization, start_time + interval '0' limit ${limit}
-  ) as found
-  where organization = shown_organization`
+      cost_usd, organization, min(organization) over (partition by trace_id) as shown_organization,
+      row_number() over (partition by trace_id order by organization, start_time) as place
+    from live_spans where trace_id = any (${traceIds}::text[]::uuid[])
+  ) as placed
+  where place <= ${limit} and organization = shown_organization`
 
-/** `union` keeps each span once: that is linear, and spans in a circle come to an end. */
+/** Only where some call has a span below it is it worth to walk up from each. */
 const spansAboveCalls = (sql: Queryable) => sql`
-  select trace_id, parent_span_id as span_id
-  from trace_spans where llm_call and parent_span_id is not null
-  union
-  select trace_id, parent_span_id
-  from above join trace_spans using (trace_id, span_id)
-  where parent_span_id is not null`
+  select trace_id, unnest(
+      spans_above_calls(array_agg(span_id), array_agg(parent_span_id), array_agg(llm_call))
+    ) as span_id
+  from trace_spans
+  where trace_id in (
+    select call.trace_id from trace_spans as call
+    join trace_spans as child
+      on child.trace_id = call.trace_id and child.parent_span_id = call.span_id
+    where call.llm_call
+  )
+  group by trace_id`
 
 const usageOfLeafCalls = (sql: Queryable) => sql`
   select trace_id, count(*) as llm_calls, array_agg(distinct model) as models,

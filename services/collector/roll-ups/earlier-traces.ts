@@ -1,4 +1,5 @@
-const BATCH = 4000
+/** Spans that are looked at in one turn. */
+export const EARLIER_BATCH = 4000
 
 const OF_THE_DAY = `start_time >= day::timestamp at time zone 'UTC'
         and start_time < (day + 1)::timestamp at time zone 'UTC'`
@@ -10,16 +11,16 @@ export const FIND_EARLIER_DAY = 'select from days_to_roll_up where due_at <= now
  * Notes the next traces of a day whose spans were stored without notes, the latest day first. Where
  * it stands is stored with the notes, so it goes on there. Finds no row when there is no such day.
  */
-export const NOTE_EARLIER_TRACES = `
+export const noteEarlierTraces = (spans: string): string => `
   with next as materialized (
     select day, due_at, coalesce(after_trace, '00000000-0000-0000-0000-000000000000') as done
     from days_to_roll_up where due_at <= now() order by day desc, due_at limit 1
   ),
   looked_at as materialized (
     select span.* from next cross join lateral (
-      select trace_id, organization from spans
+      select trace_id, organization from ${spans}
       where ${OF_THE_DAY} and trace_id > done
-      order by trace_id limit ${BATCH}
+      order by trace_id limit ${EARLIER_BATCH}
     ) as span
   ),
   last as materialized (
@@ -30,8 +31,8 @@ export const NOTE_EARLIER_TRACES = `
     select trace_id, organization from looked_at
     union
     select trace_id, organization from next cross join last cross join lateral (
-      select organization from spans
-      where ${OF_THE_DAY} and spans.trace_id = last.trace_id
+      select organization from ${spans} as span
+      where ${OF_THE_DAY} and span.trace_id = last.trace_id
     ) as span
   ),
   noted as (

@@ -3,10 +3,12 @@ import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
+import type { Health } from '../health.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { pause } from '../pause.ts'
 import type { Price } from '../prices/price-table.ts'
 import { openTurns, takeTurn } from './roll-up-turn.ts'
+import type { Turn } from './roll-up-turn.ts'
 
 /** The parts that bring the roll-ups up to date. */
 export interface RollUpOptions {
@@ -14,6 +16,7 @@ export interface RollUpOptions {
   readonly address: DatabaseAddress
   readonly prices: readonly Price[]
   readonly metrics: CollectorMetrics
+  readonly health: Health
   readonly log: Log
   readonly signal: AbortSignal
 }
@@ -22,22 +25,30 @@ const SHORTEST_MS = 250
 const LONGEST_MS = 2000
 const AFTER_FAILURE_MS = 2000
 const LAG_MS = 1000
+/** From this age of the oldest note on it rests less. */
+const BEHIND_MS = 1000
+const REST_BEHIND = 0.25
 
 /**
- * Takes turns as the leader until the signal. It rests after each for as long as that took, so it
- * takes half of one of the server's cores at the most, whatever arrives: then the roll-ups come
- * later, and `collector_roll_up_lag_seconds` tells by how much.
+ * Takes turns as the leader until the signal. It rests after each for as long as that took, or a
+ * quarter of it while it is behind: so it takes less than one of the server's cores, whatever
+ * arrives. Then the roll-ups come later, and `collector_roll_up_lag_seconds` tells by how much.
  */
 export async function keepRolledUp(options: RollUpOptions): Promise<void> {
   const { address, prices, signal } = options
   let session: Awaited<ReturnType<typeof openTurns>> | undefined
   let restMs = 0
+  let hasFailed = false
   while (await pause(signal, restMs)) {
     try {
       if (session?.isOpen() !== true) session = await openTurns(address, prices)
       restMs = await takeMeasuredTurn(session, options)
+      hasFailed = false
     } catch (thrown) {
-      options.log.error({ reason: toError(thrown).message }, 'the roll-ups are not up to date')
+      const reason = toError(thrown).message
+      // Once, not with each try while the database is unavailable.
+      if (!hasFailed) options.log.warn({ reason }, 'the roll-ups are not up to date; trying again')
+      hasFailed = true
       restMs = AFTER_FAILURE_MS
     }
   }
@@ -47,19 +58,27 @@ export async function keepRolledUp(options: RollUpOptions): Promise<void> {
 /** Returns the milliseconds to rest. */
 async function takeMeasuredTurn(session: Session, { metrics }: RollUpOptions): Promise<number> {
   const started = performance.now()
-  const { traces, isDone, isLeader } = await takeTurn(session)
+  const turn = await takeTurn(session)
   const ms = performance.now() - started
-  metrics.rolledUpTraces.inc(traces)
-  if (traces > 0) metrics.rollUpSeconds.observe(ms / 1000)
+  metrics.rolledUpTraces.inc(turn.traces)
+  if (turn.traces > 0) metrics.rollUpSeconds.observe(ms / 1000)
+  return restAfter(turn, ms)
+}
+
+function restAfter({ traces, lagMs, isDone, isLeader }: Turn, ms: number): number {
+  if (lagMs > BEHIND_MS) return ms * REST_BEHIND
   const hasOnlyNoted = isLeader && traces === 0 && !isDone
   return Math.min(hasOnlyNoted ? ms : Math.max(ms, SHORTEST_MS), LONGEST_MS)
 }
 
 /** Measures until the signal how late the roll-ups are. */
-export async function watchRollUps({ sql, metrics, log, signal }: RollUpOptions): Promise<void> {
+export async function watchRollUps(options: RollUpOptions): Promise<void> {
+  const { sql, metrics, health, log, signal } = options
   while (await pause(signal, LAG_MS)) {
     try {
-      metrics.rollUpLag.set(await readLag(sql))
+      const seconds = await readLag(sql)
+      metrics.rollUpLag.set(seconds)
+      health.noteRollUpLag(seconds * 1000)
     } catch (thrown) {
       log.debug({ reason: toError(thrown).message }, 'the lag of the roll-ups is not known')
     }

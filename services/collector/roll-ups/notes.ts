@@ -19,7 +19,8 @@ const TAKE_NOTES = `
     ) as counted
     where bytes_before < ${MAX_BYTES}
   ))
-  returning organization, day, trace_ids`
+  returning organization, day, trace_ids,
+    (extract(epoch from clock_timestamp() - noted_at) * 1000)::int8`
 
 /** A trace to be rolled up, and the days of the spans for which that was noted. */
 export interface TouchedTrace {
@@ -31,13 +32,23 @@ export interface TouchedTrace {
   lastDay: string
 }
 
-/** Takes the oldest notes; each of their traces once. */
-export async function takeNotes(session: Session): Promise<TouchedTrace[]> {
+/** Notes that were taken. */
+export interface TakenNotes {
+  /** Each of their traces once. */
+  readonly touched: TouchedTrace[]
+  /** The age of the oldest. */
+  readonly lagMs: number
+}
+
+/** Takes the oldest notes. */
+export async function takeNotes(session: Session): Promise<TakenNotes> {
   const touched = new Map<string, TouchedTrace>()
-  for (const [organization, day, bytes] of await session.rows(TAKE_NOTES)) {
+  let lagMs = 0
+  for (const [organization, day, bytes, age] of await session.rows(TAKE_NOTES)) {
     noteAll(touched, { organization: organization ?? '', day: day ?? '', ids: bytes ?? '' })
+    lagMs = Math.max(lagMs, Number(age))
   }
-  return [...touched.values()]
+  return { touched: [...touched.values()], lagMs }
 }
 
 interface Note {

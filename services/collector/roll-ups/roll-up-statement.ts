@@ -12,6 +12,13 @@ const MAX_DURATION_NS = '86400000000000'
 /** Dollars: a call that costs more counts as that. */
 const MAX_COST = '1e6'
 
+/** What the roll-ups read of a span, beside its trace and its organization. */
+export const SPAN_COLUMNS: readonly string[] = [
+  ['span_id', 'parent_span_id', 'start_time', 'start_ns', 'duration_ns', 'status', 'llm_call'],
+  ['name', 'resource_id', 'agent', 'crew_id', 'kickoff_id', 'session_id', 'user_id'],
+  ['request_model', 'response_model', ...TOKEN_COLUMNS, 'cost_usd'],
+].flat()
+
 const keys = USAGE_KEYS.join(', ')
 const measures = MEASURES.map(({ column }) => column)
 
@@ -21,9 +28,16 @@ const measures = MEASURES.map(({ column }) => column)
  *
  * What is joined later has a number for each trace, `nr`: that is cheaper than its key.
  */
-export const rollUpStatement = (prices: readonly Price[]): string => `
-  with recursive ${TOUCHED}, ${SPANS}, ${TRACES}, ${callsOf(prices)}, ${USAGE},
-  added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE})
+export const rollUpStatement = (
+  prices: readonly Price[],
+  tables: { readonly spans: string; readonly resources: string },
+): string => `
+  with recursive ${TOUCHED}, ${spansIn(tables.spans)}, ${tracesWith(tables.resources)}, ${callsOf(prices)}, ${USAGE},
+  added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE}),
+  announced as (
+    insert into trace_changes (organization, trace_id)
+    select organization, trace_id from touched
+  )
   select count(*) from touched`
 
 /** The types of its parameters. */
@@ -51,13 +65,11 @@ const TOUCHED = `
  * the trace id look as cheap as it is: of a day that nobody has analyzed, the planner believes
  * that a range of times finds as few rows, and goes through the whole day for each trace.
  */
-const SPANS = `
+const spansIn = (spans: string): string => `
   trace_spans as materialized (
     select nr, touched.organization, span.* from touched cross join lateral (
-      select span_id, parent_span_id, start_time, start_ns, duration_ns, status, llm_call, name,
-        resource_id, agent, crew_id, kickoff_id, session_id, user_id, request_model,
-        response_model, ${TOKEN_COLUMNS.join(', ')}, cost_usd
-      from spans
+      select ${SPAN_COLUMNS.join(', ')}
+      from ${spans} as spans
       where spans.trace_id = touched.trace_id
         and spans.trace_id between touched.trace_id and touched.trace_id
         and start_time >= begins and start_time < ends
@@ -66,7 +78,7 @@ const SPANS = `
     ) as span
   )`
 
-const TRACES = `
+const tracesWith = (resources: string): string => `
   roots as (
     select distinct on (nr) nr, span_id, parent_span_id is null as is_root, start_time, start_ns,
       duration_ns, status, name, resource_id, crew_id, kickoff_id, session_id, user_id
@@ -93,7 +105,7 @@ const TRACES = `
       case when not is_root then 'incomplete' when status = 2 then 'error'
         when duration_ns is null then 'running' else 'ok' end as status,
       name,
-      (select attributes->>'service.name' from resources where id = resource_id) as service,
+      (select attributes->>'service.name' from ${resources} where id = resource_id) as service,
       coalesce(roots.crew_id, totals.crew_id) as crew_id,
       coalesce(roots.kickoff_id, totals.kickoff_id) as kickoff_id,
       coalesce(roots.session_id, totals.session_id) as session_id,

@@ -4,13 +4,26 @@ import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Price } from '../prices/price-table.ts'
 import { DELETE_DROPPED_SUMS, DELETE_DROPPED_TRACES, FIND_CHANGED_DAYS } from './dropped-days.ts'
-import { FIND_EARLIER_DAY, NOTE_EARLIER_TRACES } from './earlier-traces.ts'
+import { DISTRIBUTED_SESSION } from '../storage/distribution.ts'
+import {
+  COPIES,
+  copyEarlierSpans,
+  copySpansOf,
+  CREATE_COPIES,
+  hasDistributedSpans,
+  STORED,
+} from './distributed-spans.ts'
+import { FIND_EARLIER_DAY, noteEarlierTraces } from './earlier-traces.ts'
 import { takeNotes, toArguments } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
 /** Any number: who holds this lock is the leader, for one transaction. */
 const LEADER_LOCK = 7_310_452_121
 const STATEMENT_MS = 120_000
+/** Who follows the traces and was away for more changes than these is told that some are missing. */
+const FORGET_CHANGES = `
+  delete from trace_changes
+  where revision < (select max(revision) - 20000 from trace_changes)`
 
 /** The outcome of one turn. */
 export interface Turn {
@@ -18,6 +31,8 @@ export interface Turn {
   readonly isLeader: boolean
   /** Traces brought up to date. */
   readonly traces: number
+  /** The age of the oldest note that was taken. */
+  readonly lagMs: number
   /** True when nothing was left to do. */
   readonly isDone: boolean
 }
@@ -32,12 +47,15 @@ export async function openTurns(
 ): Promise<CopyConnection> {
   const options = { name: 'collector-roll-ups', statementTimeoutMs: STATEMENT_MS }
   const session = await openCopyConnection(address, options)
+  const isDistributed = await hasDistributedSpans(session)
+  if (isDistributed) await session.query(`${DISTRIBUTED_SESSION}; ${CREATE_COPIES}`)
+  const tables = isDistributed ? COPIES : STORED
   await session.query(`
     set enable_seqscan = off; set enable_mergejoin = off; set jit = off; set work_mem = '32MB';
     set max_parallel_workers_per_gather = 0; set idle_in_transaction_session_timeout = 5000;
     set plan_cache_mode = force_generic_plan;
-    prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices)};
-    prepare note_earlier_traces as ${NOTE_EARLIER_TRACES}`)
+    prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices, tables)};
+    prepare note_earlier_traces as ${noteEarlierTraces(tables.spans)}`)
   return session
 }
 
@@ -52,7 +70,7 @@ export async function takeTurn(session: Session): Promise<Turn> {
     select from pg_try_advisory_xact_lock(${LEADER_LOCK}) as is_leader where is_leader`)
   const isLeader = rowsOf(locked) === 1
   try {
-    const work = isLeader ? await lead(session) : { traces: 0, isDone: false }
+    const work = isLeader ? await lead(session) : { traces: 0, lagMs: 0, isDone: false }
     const outcome = await session.query('commit')
     if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
     return { isLeader, ...work }
@@ -70,19 +88,26 @@ export async function takeTurn(session: Session): Promise<Turn> {
  * does not read. For the same reason nothing before them in their transaction reads `spans`: a lock
  * that is held already does not bring news of partitions.
  */
-async function lead(session: Session): Promise<{ traces: number; isDone: boolean }> {
+async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
   const changed = rowsOf(await session.query(FIND_CHANGED_DAYS))
   if (changed > 0) await forgetDroppedDays(session)
-  const touched = await takeNotes(session)
+  const { touched, lagMs } = await takeNotes(session)
   if (touched.length > 0) {
+    if (await hasDistributedSpans(session)) await copySpansOf(session, touched)
     await session.query(`execute roll_up (${toArguments(touched)})`)
     await session.query('delete from usage_hourly where calls = 0')
-    return { traces: touched.length, isDone: false }
+    await session.query(FORGET_CHANGES)
+    return { traces: touched.length, lagMs, isDone: false }
   }
   // What arrives comes first.
   const isDue = rowsOf(await session.query(FIND_EARLIER_DAY)) > 0
-  const earlier = isDue ? rowsOf(await session.query('execute note_earlier_traces')) : 0
-  return { traces: 0, isDone: changed + earlier === 0 }
+  const earlier = isDue ? await noteEarlier(session) : 0
+  return { traces: 0, lagMs, isDone: changed + earlier === 0 }
+}
+
+async function noteEarlier(session: Session): Promise<number> {
+  if (await hasDistributedSpans(session)) await copyEarlierSpans(session)
+  return rowsOf(await session.query('execute note_earlier_traces'))
 }
 
 async function forgetDroppedDays(session: Session): Promise<void> {

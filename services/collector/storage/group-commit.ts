@@ -61,9 +61,9 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
 
   const runWriter = async (writer: Writer): Promise<void> => {
     for (let batch = await queue.take(); batch; batch = await queue.take()) {
-      const { buffer, isRepeat } = batch
+      const { buffer, isRepeat, entries } = batch
       const started = performance.now()
-      const written = await writer.write(buffer, { isRepeat })
+      const written = await writer.write(buffer, { isRepeat, requests: entries })
       const seconds = (performance.now() - started) / 1000
       options.onWritten(written, { rows: buffer.rows, seconds })
       queue.finish(

@@ -3,6 +3,7 @@ import type { Database } from '../../shared/postgres/database.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
+import { openCopyConnection } from '../../shared/postgres/copy/copy-connection.ts'
 import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
 
 /** Days since 1970 in UTC: each is one partition of `spans`. */
@@ -43,16 +44,28 @@ export interface Partitions {
   forget(): void
 }
 
+/** The clock of the days, and where they are created. */
+export interface PartitionsOptions {
+  readonly log: Log
+  readonly now: () => number
+  /** Of Citus, when the sessions are with other nodes, which may not create tables. */
+  readonly coordinator?: DatabaseAddress | undefined
+}
+
 /**
  * The daily partitions. There is no default partition: the database could then not detach one while
  * spans arrive. Late spans get the partition of their day when they come.
  */
-export function createPartitions({ log, now }: { log: Log; now: () => number }): Partitions {
+export function createPartitions({ log, now, coordinator }: PartitionsOptions): Partitions {
   const known = new Set<Day>()
+  const create = (session: Session, day: Day): Promise<boolean> =>
+    coordinator === undefined
+      ? createPartition(session, day)
+      : createAt(coordinator, (there) => createPartition(there, day))
   const ensure = async (session: Session, days: Iterable<Day>): Promise<void> => {
     for (const day of [...days].sort((a, b) => a - b)) {
       if (known.has(day)) continue
-      const created = await createPartition(session, day)
+      const created = await create(session, day)
       if (created) log.info({ partition: partitionName(day) }, 'partition created')
       known.add(day)
     }
@@ -70,6 +83,18 @@ export function createPartitions({ log, now }: { log: Log; now: () => number }):
   }
 }
 
+async function createAt(
+  coordinator: DatabaseAddress,
+  create: (session: Session) => Promise<boolean>,
+): Promise<boolean> {
+  const session = await openCopyConnection(coordinator, { name: 'collector-writer' })
+  try {
+    return await create(session)
+  } finally {
+    session.close()
+  }
+}
+
 /**
  * Creates the table first and attaches it then: unlike `create table … partition of`, that does not
  * wait for the readers of the parent, and no one waits behind it. False when the partition was
@@ -84,7 +109,11 @@ async function createPartition(session: Session, day: Day): Promise<boolean> {
     const found = await session.query(`
       select from pg_inherits
       where inhparent = 'spans'::regclass and inhrelid = to_regclass('${name}')`)
-    if (found === 'SELECT 0') await session.query(attachStatements(name, day))
+    if (found === 'SELECT 0') {
+      // One by one: Citus sends each to its other nodes by itself.
+      await session.query(createStatement(name))
+      await session.query(attachStatement(name, day))
+    }
     const outcome = await session.query('commit')
     if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
     return found === 'SELECT 0'
@@ -95,10 +124,12 @@ async function createPartition(session: Session, day: Day): Promise<boolean> {
 }
 
 /** A table of that name that someone has detached is taken back with its rows. */
-const attachStatements = (name: string, day: Day): string => `
+const createStatement = (name: string): string => `
   create table if not exists ${name} (
     like spans including storage including compression including constraints
-  );
+  )`
+
+const attachStatement = (name: string, day: Day): string => `
   alter table spans attach partition ${name}
     for values from ('${startOfDay(day)}') to ('${startOfDay(day + 1)}')`
 

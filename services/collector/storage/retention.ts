@@ -1,8 +1,10 @@
 import type { Database } from '../../shared/postgres/database.ts'
+import { sqlState } from '../../shared/postgres/failures.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Clock } from '../clock.ts'
 import type { DropGuard } from './drop-guard.ts'
+import { isDistributed } from './distribution.ts'
 import { dayOf, partitionDay, startOfDay, withDropLock } from './partitions.ts'
 import type { Day } from './partitions.ts'
 
@@ -52,7 +54,7 @@ export async function dropExpired(options: RetentionOptions): Promise<Retained |
     const expired = (await listPartitions(session)).filter(({ day }) => day < oldestDay)
     const dropped: string[] = []
     for (const partition of guard(expired)) {
-      await dropPartition(session, partition)
+      if (!(await dropPartition(session, partition, log))) continue
       dropped.push(partition.name)
       log.info({ partition: partition.name }, 'expired partition dropped')
     }
@@ -83,7 +85,7 @@ export async function dropOldest(options: SpaceOptions): Promise<string[] | unde
     let total = sumOf([...sizes.values()])
     for (const partition of await listPartitions(session)) {
       if (storedBytes(total, rollUpBytes) <= maxBytes || partition.day >= today) break
-      await dropPartition(session, partition)
+      if (!(await dropPartition(session, partition, log))) break
       dropped.push(partition.name)
       total -= sizes.get(partition.name) ?? 0
       log.warn(
@@ -126,12 +128,40 @@ async function listPartitions(sql: Database): Promise<Partition[]> {
   })
 }
 
-/** Detaching concurrently lets spans arrive and readers read all the while. */
-async function dropPartition(sql: Database, { name, state }: Partition): Promise<void> {
+/**
+ * Detaching concurrently lets spans arrive and readers read all the while. False when the day is in
+ * use and has to be dropped at the next run.
+ */
+async function dropPartition(sql: Database, partition: Partition, log: Log): Promise<boolean> {
+  const { name, state } = partition
+  if (await isDistributed(sql)) return dropDistributed(sql, partition, log)
   if (state === 'attached')
     await sql.unsafe(`alter table spans detach partition ${name} concurrently`)
   if (state === 'pending') await sql.unsafe(`alter table spans detach partition ${name} finalize`)
   await sql.unsafe(`drop table if exists ${name}`)
+  return true
+}
+
+/** A lock that was not to be had in time, and a circle of waits over several nodes. */
+const IN_USE = new Set(['55P03', '40P01'])
+
+/**
+ * Citus does not detach concurrently: dropping waits for the readers of all days, and others wait
+ * behind it, so it gives up soon. The settings reach the other nodes.
+ */
+async function dropDistributed(sql: Database, { name }: Partition, log: Log): Promise<boolean> {
+  try {
+    await sql.begin(async (tx) => {
+      await tx`set local citus.propagate_set_commands = 'local'`
+      await tx`set local lock_timeout = '2s'`
+      await tx.unsafe(`drop table if exists ${name}`)
+    })
+    return true
+  } catch (thrown) {
+    if (!IN_USE.has(sqlState(thrown) ?? '')) throw thrown
+    log.warn({ partition: name }, 'the day is being read; it is dropped at the next run')
+    return false
+  }
 }
 
 async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
@@ -144,9 +174,7 @@ async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
 /** Bytes of each attached partition with its indexes, for the metrics. */
 export async function partitionSizes(sql: Database): Promise<{ name: string; bytes: number }[]> {
   return sql<{ name: string; bytes: number }[]>`
-    select inhrelid::regclass::text as name, pg_total_relation_size(inhrelid)::float8 as bytes
-    from pg_inherits where inhparent = 'spans'::regclass
-    order by inhrelid::regclass::text limit 1000`
+    select name, bytes::float8 as bytes from day_sizes() order by name limit 1000`
 }
 
 /** Bytes of the roll-ups and their notes. */

@@ -20,6 +20,11 @@ export const BEGIN_MERGE = 'begin; create temp table incoming (like spans) on co
 /** The copy of the careful way. */
 export const COPY_INCOMING = `copy incoming (${columns}) from stdin (format binary)`
 
+/** The condition under which a span takes the place of the stored one with its identity. */
+export const replaces = (given: string, stored: string): string =>
+  `(${stored}.duration_ns is null and ${given}.duration_ns is not null)
+    or (${given}.duration_ns, ${given}.start_ns) > (${stored}.duration_ns, ${stored}.start_ns)`
+
 /**
  * Of spans with one identity the one that ends last stays; equal ones change nothing. The order
  * keeps two replicas that merge the same spans from waiting for each other in a circle.
@@ -29,5 +34,4 @@ export const MERGE_INCOMING = `
   select distinct on (${order}) ${columns} from incoming
   order by ${order}, duration_ns desc nulls last, start_ns desc
   on conflict (${keys}) do update set ${assignments}
-  where (spans.duration_ns is null and excluded.duration_ns is not null)
-    or (excluded.duration_ns, excluded.start_ns) > (spans.duration_ns, spans.start_ns)`
+  where ${replaces('excluded', 'spans')}`

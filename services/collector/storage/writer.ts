@@ -5,11 +5,14 @@ import { AppError, toError } from '../../shared/errors.ts'
 import type { RowBuffer } from '../otlp/row-buffer.ts'
 import { openCopyConnection } from '../../shared/postgres/copy/copy-connection.ts'
 import type { CopyConnection, CopyStream } from '../../shared/postgres/copy/copy-connection.ts'
+import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
 import type { StoreIdentities } from './identity-store.ts'
 import { dayOf } from './partitions.ts'
 import type { Day, Partitions } from './partitions.ts'
 import { storeReject } from './reject-store.ts'
 import { createCopyStreams, rowBytes, rowIds, sortedRows } from './sorted-rows.ts'
+import { createSuspicion, findRepeats, findStored } from './stored-rows.ts'
+import type { RequestRows, Suspicion } from './stored-rows.ts'
 import { BEGIN_MERGE, COPY_INCOMING, COPY_SPANS, MERGE_INCOMING } from './span-statements.ts'
 import { noteTouched } from './touched-traces.ts'
 
@@ -27,13 +30,21 @@ export interface Writer {
    * Resolves when every row is committed, a duplicate, or rejected; rejects only when `signal`
    * aborts.
    */
-  write(buffer: RowBuffer, options: { isRepeat: boolean }): Promise<Written>
+  write(buffer: RowBuffer, facts: BufferFacts): Promise<Written>
   close(): void
+}
+
+/** What is known of the rows of a buffer. */
+export interface BufferFacts {
+  /** All requests have been here before. */
+  readonly isRepeat: boolean
+  readonly requests: readonly RequestRows[]
 }
 
 /** The parts that a writer uses. */
 export interface WriterOptions {
   readonly address: DatabaseAddress
+  readonly settings: string | undefined
   readonly partitions: Partitions
   readonly storeIdentities: StoreIdentities
   /** Ends the retries when the service stops. */
@@ -46,8 +57,13 @@ export interface WriterOptions {
 /** Rows that are written, or fail, together. */
 interface Piece {
   readonly rows: Uint32Array
-  /** `merge` after a conflict, or when an earlier attempt may have been committed. */
-  way: 'copy' | 'merge' | 'reject'
+  /**
+   * `split` looks for requests that came before, `check` for rows that need not be written. `merge`
+   * after a conflict that this does not explain, or when an attempt may have been committed.
+   */
+  way: 'copy' | 'split' | 'check' | 'merge' | 'reject'
+  /** A copy of it has failed because one of its keys exists. */
+  hasConflict: boolean
   attempts: number
   sqlstate: string
   reason: string
@@ -61,8 +77,9 @@ export function createWriter(options: WriterOptions): Writer {
   let connection: CopyConnection | undefined
   const copyStream = createCopyStreams()
   const connect = async (): Promise<CopyConnection> => {
-    if (connection?.isOpen() !== true)
-      connection = await openCopyConnection(options.address, { name: 'collector-writer' })
+    if (connection?.isOpen() === true) return connection
+    connection = await openCopyConnection(options.address, { name: 'collector-writer' })
+    if (options.settings !== undefined) await connection.query(options.settings)
     return connection
   }
   const store = async (buffer: RowBuffer, piece: Piece): Promise<number> => {
@@ -75,16 +92,26 @@ export function createWriter(options: WriterOptions): Writer {
     if (piece.way === 'copy') return open.copy(`${note}; ${COPY_SPANS}`, stream)
     return merge(open, { note, stream })
   }
+  const suspicion = createSuspicion()
+  /** Returns what is left to write. */
+  const advance = async (job: Job, piece: Piece): Promise<Piece[]> => {
+    const { buffer, written } = job
+    const session = await connect()
+    if (piece.way === 'reject') await reject(buffer, piece, { written, session })
+    else if (piece.way === 'split') return split(job, piece, { session, suspicion })
+    else if (piece.way === 'check') return check(job, piece, session)
+    else count(written, piece, await store(buffer, piece))
+    return []
+  }
   return {
-    async write(buffer, { isRepeat }) {
+    async write(buffer, { isRepeat, requests }) {
       const written: Written = { committed: 0, duplicates: 0, rejected: [] }
-      const pieces = [toPiece(sortedRows(buffer), isRepeat ? 'merge' : 'copy')]
+      const first = suspicion.isRaised() ? 'split' : 'copy'
+      const pieces = [toPiece(sortedRows(buffer), isRepeat ? 'check' : first)]
       for (let piece = pieces.pop(); piece; piece = pieces.pop()) {
         options.signal.throwIfAborted()
         try {
-          if (piece.way === 'reject')
-            await reject(buffer, piece, { written, session: await connect() })
-          else count(written, piece, await store(buffer, piece))
+          pieces.push(...(await advance({ buffer, requests, written }, piece)))
           options.onCommit()
         } catch (thrown) {
           pieces.push(...(await react(piece, toError(thrown), options)))
@@ -96,8 +123,47 @@ export function createWriter(options: WriterOptions): Writer {
   }
 }
 
+/** The rows of one buffer, and what has become of them so far. */
+interface Job {
+  readonly buffer: RowBuffer
+  readonly requests: readonly RequestRows[]
+  readonly written: Written
+}
+
+/** Parts the requests that came before from the others, which can then be copied. */
+async function split(
+  { buffer, requests }: Job,
+  { rows, hasConflict }: Piece,
+  { session, suspicion }: { session: CopyConnection; suspicion: Suspicion },
+): Promise<Piece[]> {
+  const isRepeated = await findRepeats(session, buffer, requests)
+  const repeated = rows.filter((row) => isRepeated(row))
+  suspicion.note(repeated.length > 0)
+  // The conflict is not one of first spans: of those in the buffer itself, or of regrouped ones.
+  if (repeated.length === 0 && hasConflict) return [toPiece(rows, 'merge')]
+  const fresh = rows.filter((row) => !isRepeated(row))
+  const parts = [toPiece(repeated, 'check'), { ...toPiece(fresh, 'copy'), hasConflict }]
+  return parts.filter((one) => one.rows.length > 0)
+}
+
+/** Counts the rows that are stored already, and returns the others, which are merged. */
+async function check({ buffer, written }: Job, piece: Piece, session: Session): Promise<Piece[]> {
+  const stored = await findStored(session, buffer, piece.rows)
+  const missing = piece.rows.filter((row) => stored.get(row) !== true)
+  written.duplicates += piece.rows.length - missing.length
+  return missing.length > 0 ? [toPiece(missing, 'merge')] : []
+}
+
 function toPiece(rows: Uint32Array, way: Piece['way']): Piece {
-  return { rows, way, attempts: 0, sqlstate: '', reason: '', knowsPartitions: true }
+  return {
+    rows,
+    way,
+    hasConflict: false,
+    attempts: 0,
+    sqlstate: '',
+    reason: '',
+    knowsPartitions: true,
+  }
 }
 
 function count(written: Written, { rows }: Piece, stored: number): void {
@@ -144,17 +210,12 @@ async function reject(
   }
 }
 
-type Reaction = 'merge' | 'isolate' | 'retry'
-
-/** SQLSTATE classes that are the fault of the data; 23505, a key that exists, is not. */
+/** SQLSTATE classes that are the fault of the data. */
 const DATA_CLASSES = new Set(['22', '23', '54'])
 
-function reactionTo(sqlstate: string | undefined): Reaction {
-  if (sqlstate === undefined) return 'retry'
-  const kind = sqlstate.slice(0, 2)
-  if (sqlstate === '23505' || kind === '40') return 'merge'
-  return DATA_CLASSES.has(kind) ? 'isolate' : 'retry'
-}
+/** A key that exists, 23505, is not. */
+const isFaultOfData = (sqlstate: string): boolean =>
+  sqlstate !== '23505' && DATA_CLASSES.has(sqlstate.slice(0, 2))
 
 /**
  * What to write next after a failure: the piece again, or its halves until the bad row stands
@@ -162,11 +223,17 @@ function reactionTo(sqlstate: string | undefined): Reaction {
  */
 async function react(piece: Piece, error: Error, options: WriterOptions): Promise<Piece[]> {
   const sqlstate = stateOf(error)
-  const reaction = reactionTo(sqlstate)
-  if (reaction === 'isolate') return isolate(piece, { sqlstate: sqlstate ?? '', error }, options)
-  const isFirstConflict = sqlstate === '23505' && piece.way === 'copy'
-  if (piece.way === 'copy') piece.way = 'merge'
-  if (isFirstConflict) return [piece]
+  const { way, hasConflict } = piece
+  const isLook = way === 'split' || way === 'check'
+  // Merging needs no look. What it cannot do either is seen then.
+  if (isLook && sqlstate !== undefined) return [{ ...piece, way: 'merge' }]
+  if (sqlstate === '23505' && way === 'copy') {
+    return [{ ...piece, way: hasConflict ? 'merge' : 'split', hasConflict: true }]
+  }
+  if (sqlstate !== undefined && isFaultOfData(sqlstate)) {
+    return isolate(piece, { sqlstate, error }, options)
+  }
+  if (way !== 'reject') piece.way = 'merge'
   options.onFailure(error, sqlstate)
   await backOff(piece.attempts++, options.signal)
   return [piece]

@@ -1,8 +1,9 @@
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createAdaptorServer } from '@hono/node-server'
+import { getRequestListener } from '@hono/node-server'
 import { AppError, toError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { endStalledBodies } from './stalled-bodies.ts'
@@ -18,6 +19,8 @@ export interface Service {
 /** The handler of a service, where it listens, and its limits. */
 export interface ServeOptions {
   readonly fetch: (request: Request, env: unknown) => Response | Promise<Response>
+  /** Sees every request first; returns false for those that `fetch` answers. */
+  readonly direct?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean
   /** 0 lets the system choose. */
   readonly port: number
   /** @default '0.0.0.0' */
@@ -78,17 +81,18 @@ export async function serve(options: ServeOptions): Promise<Service> {
 
 function createServer(options: ServeOptions): Server {
   const { fetch, requestTimeoutMs = REQUEST_MS, bodyIdleMs = BODY_IDLE_MS } = options
-  const server = createAdaptorServer({
-    fetch,
-    // Node itself discards them, until `requestTimeout`.
-    autoCleanupIncoming: options.discardUnreadBodies !== true,
-    serverOptions: {
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      headersTimeout: Math.min(HEAD_MS, requestTimeoutMs),
-      requestTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: CHECK_MS,
-    },
-  }) as Server
+  // Node itself discards unread bodies, until `requestTimeout`.
+  const autoCleanupIncoming = options.discardUnreadBodies !== true
+  const listener = getRequestListener(fetch, { autoCleanupIncoming })
+  const limits = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: Math.min(HEAD_MS, requestTimeoutMs),
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: CHECK_MS,
+  }
+  const server = createHttpServer(limits, (incoming, outgoing) => {
+    if (options.direct?.(incoming, outgoing) !== true) void listener(incoming, outgoing)
+  })
   endStalledBodies(server, bodyIdleMs)
   return server
 }

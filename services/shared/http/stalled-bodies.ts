@@ -18,9 +18,24 @@ interface Progress {
  */
 export function endStalledBodies(server: Server, idleMs: number): void {
   const open = new Map<IncomingMessage, Progress>()
+  const arrived: [IncomingMessage, ServerResponse][] = []
+
+  function note(incoming: IncomingMessage, response: ServerResponse): void {
+    if (WITHOUT_BODY.has(incoming.method ?? '')) return
+    if (arrived.length === 0) setImmediate(followIncomplete)
+    arrived.push([incoming, response])
+  }
+
+  /** Most bodies come with their heads: nobody has to follow those. */
+  function followIncomplete(): void {
+    for (const [incoming, response] of arrived.splice(0)) {
+      if (!incoming.complete && !incoming.destroyed && !open.has(incoming)) {
+        follow(incoming, response)
+      }
+    }
+  }
 
   function follow(incoming: IncomingMessage, response: ServerResponse): void {
-    if (WITHOUT_BODY.has(incoming.method ?? '') || open.has(incoming)) return
     open.set(incoming, { response, bytesRead: incoming.socket.bytesRead, at: performance.now() })
     incoming.once('close', () => open.delete(incoming))
   }
@@ -41,8 +56,8 @@ export function endStalledBodies(server: Server, idleMs: number): void {
   }
 
   // Before the service sees them: it may have responded when its listener returns.
-  server.prependListener('request', follow)
-  server.prependListener('checkContinue', follow)
+  server.prependListener('request', note)
+  server.prependListener('checkContinue', note)
   const timer = setInterval(sweep, idleMs / SWEEPS_PER_LIMIT)
   timer.unref()
   server.once('close', () => clearInterval(timer))

@@ -9,12 +9,15 @@ import { AppError } from '../errors.ts'
 const SSL_MODES = ['disable', 'require', 'verify-full'] as const
 type SslMode = (typeof SSL_MODES)[number]
 
+/** The address of a database in one variable. */
+export const postgresUrl = v.pipe(v.string(), v.check(isPostgresUrl, 'must be a postgres:// URL'))
+
 /**
  * The variables of a service with a database: `DATABASE_URL`, or its parts. An empty password is
  * valid, for a proxy that logs in with IAM tokens (SPEC appendix 5).
  */
 export const databaseEnv = {
-  DATABASE_URL: optional(v.pipe(v.string(), v.check(isPostgresUrl, 'must be a postgres:// URL'))),
+  DATABASE_URL: optional(postgresUrl),
   DB_HOST: optional(text()),
   DB_PORT: v.optional(integer(1, 65_535), '5432'),
   DB_NAME: optional(text()),

@@ -1,4 +1,5 @@
 import type { DatabaseAddress } from './address.ts'
+import type { Database } from './database.ts'
 import { deadline } from '../deadline.ts'
 import { openDisposable } from './disposable-database.ts'
 import type { DisposableDatabase } from './disposable-database.ts'
@@ -28,22 +29,44 @@ export function openDatabasePing(
   address: DatabaseAddress,
   { name, freshMs = 0 }: DatabasePingOptions,
 ): DatabasePing {
+  const probe = openProbe(address, { name, ask: async (sql) => void (await sql`select 1`) })
+  return { ping: coalesce(probe.ask, freshMs), close: probe.close }
+}
+
+/** A connection that asks one short question again and again. */
+export interface Probe<Answer> {
+  /** Rejects unless the database responds in time. */
+  readonly ask: () => Promise<Answer>
+  readonly close: () => Promise<void>
+}
+
+/** The name of the connection in `pg_stat_activity`, and its question. */
+export interface ProbeOptions<Answer> {
+  readonly name: string
+  readonly ask: (sql: Database) => Promise<Answer>
+}
+
+/** Opens a connection of its own for a question that takes no more than two seconds. */
+export function openProbe<Answer>(
+  address: DatabaseAddress,
+  { name, ask }: ProbeOptions<Answer>,
+): Probe<Answer> {
   const limits = { max: 1, connectTimeoutMs: TIMEOUT_MS, statementTimeoutMs: TIMEOUT_MS }
   const open = (): DisposableDatabase => openDisposable(address, { name, ...limits })
   let database = open()
-
-  async function ping(): Promise<void> {
-    try {
-      await deadline({ name: 'database', timeoutMs: TIMEOUT_MS }, () => database.sql`select 1`)
-    } catch (thrown) {
-      // The next ping must not queue behind a statement that hangs on a dead connection.
-      void database.dispose()
-      database = open()
-      throw thrown
-    }
+  return {
+    async ask() {
+      try {
+        return await deadline({ name: 'database', timeoutMs: TIMEOUT_MS }, () => ask(database.sql))
+      } catch (thrown) {
+        // The next question must not queue behind a statement that hangs on a dead connection.
+        void database.dispose()
+        database = open()
+        throw thrown
+      }
+    },
+    close: () => database.dispose(),
   }
-
-  return { ping: coalesce(ping, freshMs), close: () => database.dispose() }
 }
 
 /**

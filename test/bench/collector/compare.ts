@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
@@ -11,51 +10,42 @@ import { spawnCollector } from '../../services/collector/support/process.ts'
 import type { CollectorProcess } from '../../services/collector/support/process.ts'
 import { freePort } from '../../support/free-port.ts'
 import { POSTGRES_PASSWORD } from '../../support/postgres-password.ts'
-import { cpuOf, cpuOfFamily } from '../support/processes.ts'
-import { createRequest } from '../support/requests.ts'
-import type { Profile } from '../support/requests.ts'
-import { median, quantile, toTable } from '../support/statistics.ts'
-import { freshBodies } from './fresh-bodies.ts'
+import { until } from '../../support/until.ts'
+import { countChildren, cpuOf, cpuOfFamily } from '../support/processes.ts'
+import { quantile } from '../support/statistics.ts'
+import { COMPARED_LOADS, createRound } from './compared-loads.ts'
+import type { ComparedLoad } from './compared-loads.ts'
+import { buildCollector } from './checkout.ts'
+import { printComparison } from './comparison-report.ts'
+import type { Compared } from './comparison-report.ts'
+import { createOwnCopy, createPsqlCopy, hasPsql, toCopyData } from './copy-limit.ts'
 import { createConnections, sendLoad } from './load.ts'
 import type { Connections } from './load.ts'
 import { SERVER_SETTINGS } from './server-settings.ts'
 
-const ROUNDS = 9
-const CONNECTIONS = 32
-const TEMPLATES = 24
+const ROUNDS = 5
+const REPLICAS = 2
+/** Enough that the start of psql does not weigh. */
+const COPIED_SPANS = 60_000
 
-interface Load {
-  readonly profile: Profile
-  readonly spans: number
-  readonly requests: number
-}
+/** Takes one round of a load. */
+type Contender = (load: ComparedLoad) => Promise<Compared>
 
-const LOADS: Readonly<Record<string, Load>> = {
-  'llm, 512 spans a request': { profile: 'llm', spans: 512, requests: 60 },
-  'light, 512 spans a request': { profile: 'light', spans: 512, requests: 300 },
-  'light, 1 span a request': { profile: 'light', spans: 1, requests: 6000 },
-}
-
-interface Contender {
-  readonly name: string
-  readonly collector: CollectorProcess
-  readonly sql: Database
-  readonly connections: Connections
-}
-
-interface Sample {
-  readonly spansPerSecond: number
-  readonly p99Ms: number
-  /** CPU microseconds for each span. */
-  readonly nodeMicros: number
-  readonly postgresMicros: number
+interface Opened {
+  readonly contender: Contender
+  readonly close: () => Promise<void>
 }
 
 /**
- * Measures the collector of this checkout against that of another one, in turns, on one server. The
- * ratios are the medians of the ratios of each round, so that what slows both does not count.
+ * Measures the collector of this checkout against that of another one and against one connection of
+ * psql, in turns, on one server. The ratios are the medians of the ratios of each round, so that
+ * what slows all does not count. Names some of the loads, or none for all.
  */
-export async function compare(other: string): Promise<void> {
+export async function compare(other: string, ...names: string[]): Promise<void> {
+  const chosen = Object.entries(COMPARED_LOADS).filter(
+    ([name]) => names.length === 0 || names.includes(name),
+  )
+  if (chosen.length < names.length) throw new Error(`Loads: ${Object.keys(COMPARED_LOADS).join()}`)
   const directory = mkdtempSync(join(tmpdir(), 'bench-'))
   chmodSync(directory, 0o755)
   const server = await startEmbeddedPostgres({
@@ -64,111 +54,130 @@ export async function compare(other: string): Promise<void> {
     settings: SERVER_SETTINGS,
     password: POSTGRES_PASSWORD,
   })
-  const opened: Contender[] = []
+  const opened = new Map<string, Opened>()
+  const addressOf = (name: string): Address => {
+    const url = new URL(server.url)
+    url.pathname = `/bench_${name}`
+    return { url: url.href, postgresPid: server.pid, directory }
+  }
   try {
     for (const [name, checkout] of Object.entries({ other, this: process.cwd() })) {
       const main = buildCollector(checkout, join(directory, name))
-      opened.push(await open(name, main, server.url))
+      opened.set(name, await openCollector(main, addressOf(name)))
     }
-    for (const [title, load] of Object.entries(LOADS)) await measure(title, load, opened)
+    opened.set('copy', openCopy(addressOf('this')))
+    for (const [name, load] of chosen) await measure(name, load, opened)
   } finally {
-    for (const { collector, connections, sql } of opened) {
-      connections.close()
-      await sql.end()
-      await collector.kill('SIGTERM')
-    }
+    for (const { close } of opened.values()) await close()
     await server.stop()
     rmSync(directory, { recursive: true, force: true })
   }
+}
 
-  async function measure(title: string, load: Load, contenders: Contender[]): Promise<void> {
-    const rounds: Map<string, Sample>[] = []
-    // The first round warms up and is not counted.
-    for (let round = 0; round <= ROUNDS; round++) {
-      const samples = new Map<string, Sample>()
-      const turns = round % 2 === 0 ? contenders : contenders.toReversed()
-      for (const one of turns) samples.set(one.name, await runOnce(one, load, server.pid))
-      if (round > 0) rounds.push(samples)
-      process.stderr.write(`${title} ${round}/${ROUNDS}\n`)
-    }
-    print(title, rounds)
+async function measure(
+  name: string,
+  load: ComparedLoad,
+  opened: ReadonlyMap<string, Opened>,
+): Promise<void> {
+  const rounds: Map<string, Compared>[] = []
+  // The first round warms up and is not counted.
+  for (let round = 0; round <= ROUNDS; round++) {
+    const turns = round % 2 === 0 ? [...opened] : [...opened].toReversed()
+    const samples = new Map<string, Compared>()
+    for (const [one, { contender }] of turns) samples.set(one, await contender(load))
+    if (round > 0) rounds.push(samples)
+    process.stderr.write(`${name} ${round}/${ROUNDS}\n`)
   }
+  printComparison(name, rounds)
 }
 
-/** Bundles the collector of a checkout with the tools of this one; returns its program. */
-function buildCollector(checkout: string, directory: string): string {
-  const require =
-    "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
-  const main = join(directory, 'main.js')
-  execFileSync('node_modules/.bin/esbuild', [
-    join(checkout, 'services/collector/main.ts'),
-    '--bundle',
-    '--platform=node',
-    '--target=node20',
-    '--format=esm',
-    `--banner:js=${require}`,
-    `--outfile=${main}`,
-    '--log-level=warning',
-  ])
-  const migrations = join(checkout, 'services/collector/migrations')
-  cpSync(migrations, join(directory, 'migrations'), { recursive: true })
-  return main
+/** A database, the server that it is on, and a directory for files. */
+interface Address {
+  readonly url: string
+  readonly postgresPid: number
+  readonly directory: string
 }
 
-async function open(name: string, main: string, serverUrl: string): Promise<Contender> {
-  const url = new URL(serverUrl)
-  url.pathname = `/bench_${name}`
+async function openCollector(main: string, { url, postgresPid }: Address): Promise<Opened> {
   const env = { COLLECTOR_CREATE_DATABASE: 'true', COLLECTOR_WRITERS: '2' }
-  const collector = await spawnCollector(main, { databaseUrl: url.href, env })
+  const replicas: CollectorProcess[] = []
+  for (let i = 0; i < REPLICAS; i++) {
+    replicas.push(await spawnCollector(main, { databaseUrl: url, env }))
+  }
+  const sql = connectDatabase(parseAddress(url), { name: 'bench', max: 1 })
+  const clients = createClients()
+  const cpu = (): number => replicas.reduce((sum, { child }) => sum + cpuOf(child.pid ?? 0), 0)
+  const contender: Contender = async (load) => {
+    const { bodies, spans } = createRound(load)
+    await empty(sql)
+    const token = await bearer()
+    const [node, postgres] = [cpu(), cpuOfFamily(postgresPid)]
+    const results = await Promise.all(
+      bodies.map((some, i) => {
+        const connections = clients.to(replicas[i]?.url ?? '', load.connections / bodies.length)
+        return sendLoad({ connections, token, contentType: PROTOBUF, bodies: some })
+      }),
+    )
+    const latenciesMs = results.flatMap((result) => result.latenciesMs)
+    return {
+      spansPerSecond: spans / Math.max(...results.map(({ seconds }) => seconds)),
+      p50Ms: quantile(latenciesMs, 0.5),
+      p99Ms: quantile(latenciesMs, 0.99),
+      nodeMicros: ((cpu() - node) / load.requests) * 1e6,
+      postgresMicros: ((cpuOfFamily(postgresPid) - postgres) / spans) * 1e6,
+    }
+  }
+  const close = async (): Promise<void> => {
+    clients.close()
+    await sql.end()
+    await Promise.all(replicas.map((replica) => replica.kill('SIGTERM')))
+  }
+  return { contender, close }
+}
+
+/** Connections by address and number, kept from round to round. */
+function createClients() {
+  const known = new Map<string, Connections>()
   return {
-    name,
-    collector,
-    sql: connectDatabase(parseAddress(url.href), { name: 'bench', max: 1 }),
-    connections: createConnections(collector.url, CONNECTIONS),
+    to(url: string, count: number): Connections {
+      const key = `${url} ${count}`
+      const connections = known.get(key) ?? createConnections(url, count)
+      known.set(key, connections)
+      return connections
+    },
+    close(): void {
+      for (const connections of known.values()) connections.close()
+    },
   }
 }
 
-async function runOnce(
-  { collector, sql, connections }: Contender,
-  { profile, spans, requests }: Load,
-  postgresPid: number,
-): Promise<Sample> {
+/** One connection of psql, into the tables of this checkout. */
+function openCopy({ url, postgresPid, directory }: Address): Opened {
+  const sql = connectDatabase(parseAddress(url), { name: 'bench', max: 1 })
+  const copyAll = hasPsql() ? createPsqlCopy(url, directory) : createOwnCopy(url)
+  const contender: Contender = async (load) => {
+    const mean = (load.spans[0] + load.spans[1]) / 2
+    const requests = Math.max(load.requests, Math.ceil(COPIED_SPANS / mean))
+    const { bodies, spans } = createRound({ ...load, requests, resent: undefined })
+    const data = toCopyData(bodies.flat())
+    await empty(sql)
+    const before = cpuOfFamily(postgresPid)
+    const sessions = countChildren(postgresPid)
+    const seconds = await copyAll(data, 1)
+    // PostgreSQL knows what a session has used only once it has noticed its end.
+    await until(async () => countChildren(postgresPid) <= sessions)
+    return {
+      spansPerSecond: spans / seconds,
+      p50Ms: Number.NaN,
+      p99Ms: Number.NaN,
+      nodeMicros: Number.NaN,
+      postgresMicros: ((cpuOfFamily(postgresPid) - before) / spans) * 1e6,
+    }
+  }
+  return { contender, close: () => sql.end() }
+}
+
+async function empty(sql: Database): Promise<void> {
   await sql`truncate spans`
   await sql`checkpoint`
-  const templates = Array.from({ length: TEMPLATES }, (_, seed) =>
-    createRequest(profile, { spans, seed, nowMs: Date.now() }),
-  )
-  const bodies = freshBodies(templates, requests)
-  const pid = collector.child.pid ?? 0
-  const [node, postgres] = [cpuOf(pid), cpuOfFamily(postgresPid)]
-  const token = await bearer()
-  const sent = await sendLoad({ connections, token, contentType: PROTOBUF, bodies })
-  const total = spans * requests
-  return {
-    spansPerSecond: total / sent.seconds,
-    p99Ms: quantile(sent.latenciesMs, 0.99),
-    nodeMicros: ((cpuOf(pid) - node) / total) * 1e6,
-    postgresMicros: ((cpuOfFamily(postgresPid) - postgres) / total) * 1e6,
-  }
 }
-
-const FIGURES = {
-  'spans/s': ({ spansPerSecond }: Sample) => spansPerSecond,
-  'p99 ms': ({ p99Ms }: Sample) => p99Ms,
-  'node µs/span': ({ nodeMicros }: Sample) => nodeMicros,
-  'postgres µs/span': ({ postgresMicros }: Sample) => postgresMicros,
-}
-
-function print(title: string, rounds: readonly Map<string, Sample>[]): void {
-  const rows = Object.entries(FIGURES).map(([figure, valueOf]) => {
-    const values = (name: string): number[] =>
-      rounds.flatMap((round) => [round.get(name)].flatMap((one) => (one ? [valueOf(one)] : [])))
-    const [others, own] = [values('other'), values('this')]
-    const ratio = median(own.map((value, i) => value / (others[i] ?? Number.NaN)))
-    return [figure, short(median(others)), short(median(own)), `${ratio.toFixed(2)} x`]
-  })
-  const head = [title, 'other checkout', 'this checkout', 'ratio']
-  process.stdout.write(`\n${toTable(head, rows)}\n`)
-}
-
-const short = (value: number): string => value.toFixed(value < 1000 ? 2 : 0)

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createMemory, lend } from '../../../services/collector/memory.ts'
 import { createRowBuffer, releaseRows } from '../../../services/collector/otlp/row-buffer.ts'
+import type { RowBuffer } from '../../../services/collector/otlp/row-buffer.ts'
 import { createTranscoder } from '../../../services/collector/otlp/transcode.ts'
 import { openCopyConnection } from '../../../services/shared/postgres/copy/copy-connection.ts'
 import type { CopyStream } from '../../../services/shared/postgres/copy/copy-connection.ts'
@@ -13,8 +14,8 @@ import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { takeCopy } from '../../services/collector/support/memory.ts'
 import { median } from '../support/statistics.ts'
 
-/** As many requests as the collector usually puts into one commit. */
-const REQUESTS_A_COMMIT = 8
+/** As many rows as the collector puts into one commit at the most. */
+const ROWS_A_COMMIT = 4096
 /** For the rows of one commit, also while they move to where there is more room. */
 const MEMORY_BYTES = 128 << 20
 const ALWAYS = { oldest: -(2 ** 53), newest: 2 ** 53 }
@@ -27,17 +28,20 @@ export function toCopyData(bodies: readonly Buffer[]): Buffer[] {
   const transcode = createTranscoder(memory)
   const streams = createCopyStreams()
   const data: Buffer[] = []
-  for (let from = 0; from < bodies.length; from += REQUESTS_A_COMMIT) {
-    const buffer = createRowBuffer(takeCopy(memory, Buffer.alloc(0)), memory)
-    for (const body of bodies.slice(from, from + REQUESTS_A_COMMIT)) {
-      lend(memory, takeCopy(memory, body), (given) => transcode(given, buffer, ALWAYS))
-    }
-    const copies: Buffer[] = []
-    for (const chunk of streams(buffer, sortedRows(buffer)).chunks())
-      copies.push(Buffer.from(chunk))
-    data.push(Buffer.concat(copies))
+  const open = (): RowBuffer => createRowBuffer(takeCopy(memory, Buffer.alloc(0)), memory)
+  let buffer = open()
+  const close = (): void => {
+    const chunks = streams(buffer, sortedRows(buffer)).chunks()
+    data.push(Buffer.concat(Array.from(chunks, (chunk) => Buffer.from(chunk))))
     releaseRows(buffer)
   }
+  for (const body of bodies) {
+    lend(memory, takeCopy(memory, body), (given) => transcode(given, buffer, ALWAYS))
+    if (buffer.rows < ROWS_A_COMMIT) continue
+    close()
+    buffer = open()
+  }
+  if (buffer.rows > 0) close()
   return data
 }
 

@@ -6,7 +6,6 @@ import type { TracePage } from '../../../services/collector/read/trace-list.ts'
 const list = (sql: Database, query: string): Promise<TracePage> => {
   const reader = {
     ask: <Rows>(ask: (to: Database) => Promise<Rows>) => ask(sql),
-    copyOut: () => Promise.reject(new Error('No list copies.')),
   }
   return listTraces(reader, readListQuery(new URLSearchParams(query)))
 }

@@ -30,7 +30,7 @@ export async function run(): Promise<void> {
   const log = createLog({ name: 'bench', level: 'silent' })
   const sql = connectDatabase(address, { name: 'bench', max: 1, statementTimeoutMs: 600_000 })
   try {
-    await prepareSchema({ address, createDatabase: false, timeoutMs: 0, log })
+    await prepareSchema({ address, createDatabase: false, distribute: false, timeoutMs: 0, log })
     await fillRollUps(sql, SIZE)
     await measure(sql)
   } finally {

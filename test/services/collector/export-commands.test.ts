@@ -67,16 +67,18 @@ describe('the commands to export and to import', () => {
     }
     const again = await run('export', ...args)
     expect(again).toMatchObject({ code: 3, stderr: expect.stringContaining('--out cannot be') })
-  })
+  }, 60_000)
 
   it('go on where a connection was lost', async () => {
     // A collector that is replaced after each line.
-    const proxy = createServer(async (request, response) => {
+    const proxy = createServer((request, response) => {
       const { authorization = '' } = request.headers
-      const url = `${source.collector.url}${request.url}`
-      const answer = await fetch(url, { headers: { authorization } })
-      const [first = '', second = ''] = (await answer.text()).split('\n')
-      response.write(`${first}\n${second.slice(0, 20)}`, () => response.destroy())
+      void fetch(`${source.collector.url}${request.url}`, { headers: { authorization } })
+        .then((answer) => answer.text())
+        .then((text) => {
+          const [first = '', second = ''] = text.split('\n')
+          response.write(`${first}\n${second.slice(0, 20)}`, () => response.destroy())
+        })
     }).listen(0, '127.0.0.1')
     await once(proxy, 'listening')
     const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
@@ -85,7 +87,7 @@ describe('the commands to export and to import', () => {
     expect(code).toBe(0)
     const names = [...stdout.matchAll(/"name":"(\d+)"/g)].map(([, name]) => name)
     expect(names).toEqual(Array.from({ length: 600 }, (_, i) => `${i}`))
-  })
+  }, 60_000)
 
   it('say which lines are foreign, cut or rejected, and take the others', async () => {
     const old = spanOf({ startTimeUnixNano: nanos(Date.now() - 30 * 24 * HOUR) })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Collector } from '../../../services/collector/start.ts'
 import { programPath } from '../../support/program.ts'
 import { spawnCollector } from './support/process.ts'
 import { createHarness, postTo, readMetric } from './support/harness.ts'
@@ -19,6 +20,9 @@ describe('spans that are sent again (SPEC 1.5)', () => {
       select deadlocks::int from pg_stat_database where datname = current_database()`
     return Number(row?.['deadlocks'])
   }
+  const balance = async ({ metricsUrl }: Collector): Promise<number> =>
+    (await readMetric(metricsUrl, 'collector_spans_committed_total')) +
+    (await readMetric(metricsUrl, 'collector_spans_duplicate_total'))
   const names = async ({ traceId = '' }: OtlpSpan): Promise<unknown[]> =>
     (await harness.sql`select name from spans where trace_id = ${traceId}::uuid`).map(
       ({ name }) => name as unknown,
@@ -69,6 +73,54 @@ describe('spans that are sent again (SPEC 1.5)', () => {
       expect(answers.map(({ status }) => status)).toEqual([200, 200])
     }
     expect(await deadlocks()).toBe(before)
+    await other.stop()
+  })
+
+  it('commits each span once, with its last end, whatever replicas get again of it', async () => {
+    const other = await harness.another()
+    const ends = new Map<OtlpSpan, number>()
+    const began = Date.now() + 1000
+    const toBody = (spans: readonly OtlpSpan[]): Buffer =>
+      toProtobuf(
+        requestOf(
+          ...spans.map((span) => ({ ...span, endTimeUnixNano: nanos(ends.get(span) ?? began) })),
+        ),
+      )
+    const send = async (bodies: readonly Buffer[], url: string): Promise<void> => {
+      const answers = await Promise.all(bodies.map((body) => postTo(url, body)))
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    }
+    const sentBefore = await balance(other)
+    let sent = 0
+    for (let round = 0; round < 4; round++) {
+      const requests = Array.from({ length: 40 }, () => Array.from({ length: 5 }, () => spanOf()))
+      const same = requests.slice(0, 12)
+      // Some of a request ends later, is new, or is what a client has regrouped.
+      const changed = requests.slice(12, 18).map((spans) => [...spans, spanOf()])
+      const regrouped = Array.from({ length: 5 }, (_, i) =>
+        requests.slice(18, 24).map((spans) => spans[i] ?? {}),
+      )
+      const fresh = Array.from({ length: 20 }, () => [spanOf(), spanOf()])
+      const first = requests.map(toBody)
+      for (const span of requests.flat()) ends.set(span, began)
+      await send(first, harness.collector.url)
+      for (const spans of changed) {
+        for (const span of spans.slice(1, 3)) ends.set(span, began + 5000)
+      }
+      const second = [...same, ...changed, ...regrouped, ...fresh]
+      for (const span of second.flat()) ends.set(span, ends.get(span) ?? began)
+      await send(second.map(toBody), other.url)
+      sent += second.flat().length
+    }
+    const rows = await harness.sql<{ trace: string; ms: number }[]>`
+      select trace_id::text as trace,
+        ((extract(epoch from start_time) * 1e9 + start_ns + duration_ns) / 1e6)::float8 as ms
+      from spans where trace_id = any (${[...ends.keys()].map(({ traceId = '' }) => traceId)}::text[]::uuid[])`
+    expect(rows.length).toBe(ends.size)
+    const stored = new Map(rows.map(({ trace, ms }) => [trace.replaceAll('-', ''), Math.round(ms)]))
+    const wanted = [...ends].map(([{ traceId = '' }, end]) => [traceId, end] as const)
+    expect(stored).toEqual(new Map(wanted))
+    expect((await balance(other)) - sentBefore).toBe(sent)
     await other.stop()
   })
 

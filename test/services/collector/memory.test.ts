@@ -109,7 +109,7 @@ describe('a collector with little memory (SPEC 2.6)', () => {
     await expect.poll(used).toBe(0)
   })
 
-  it('gets back the memory of clients that go away at any moment', async () => {
+  it('gets back the memory of clients that disconnect at any moment', async () => {
     const body = bodyOf(MiB / 2)
     const request = Buffer.concat([
       Buffer.from(

@@ -87,7 +87,7 @@ describe('the dashboard and the alerts', () => {
   it('group by labels that those metrics have', () => {
     const labels = ['reason', 'code', 'view', 'partition', 'within', 'kind']
     for (const label of labels) expect(exposition).toContain(`${label}="`)
-    const known = new Set([...labels, 'le', 'instance', 'sqlstate_class'])
+    const known = new Set([...labels, 'le', 'instance', 'sqlstate_class', 'state'])
     const used = queries.flatMap(({ expr }) =>
       [...expr.matchAll(/\b(?:by|without) \(([^)]*)\)/g)].flatMap(([, list = '']) =>
         list.split(/,\s*/),
@@ -116,6 +116,7 @@ describe('the dashboard and the alerts', () => {
         'CollectorClockSkewed',
         'CollectorHoldsBackExpiredDays',
         'CollectorDropsDaysEarly',
+        'CollectorReplicaNotRead',
         'CollectorTokenExpires',
         'CollectorAuthenticationFails',
         'CollectorRefusesRequests',

@@ -63,6 +63,9 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
         days_dropped_early: 0,
         clock: 'ok',
         clock_skew_ms: expect.any(Number) as number,
+        revocations: 'ok',
+        roll_ups: 'ok',
+        roll_up_lag_ms: expect.any(Number) as number,
         queue_bytes: 0,
         oldest_unflushed_ms: 0,
       },
@@ -140,7 +143,7 @@ describe('health and outages of the database (SPEC 4.6, 8)', () => {
     await early.stop()
   })
 
-  it('stops while PostgreSQL is away', async () => {
+  it('stops while PostgreSQL is unavailable', async () => {
     proxy.cut()
     const early = await start(environment(proxy.url), { log: silent, drainMs: 0 })
     await early.stop()

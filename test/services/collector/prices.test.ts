@@ -10,10 +10,12 @@ const price = (given: object) => ({ models: ['m'], per_million: { input: 1, outp
 const read = (...prices: object[]) => readPrices({ prices }, 'prices.json')
 
 describe('the table of prices', () => {
-  it('is shipped, each price with its source and the day on which it was read', async () => {
-    const prices = await loadPrices(undefined)
-    for (const { source, readOn } of prices) {
+  it('is shipped, each price with its source and day, and a mark where that copies the vendor', async () => {
+    const vendors =
+      /^https:\/\/(platform\.claude\.com|docs\.anthropic\.com|(developers|platform)\.openai\.com|ai\.google\.dev)\//
+    for (const { source, copies, readOn } of await loadPrices(undefined)) {
       expect(source).toMatch(/^https:\/\//)
+      expect(copies ?? source).toMatch(vendors)
       expect(readOn).toMatch(/^2026-/)
     }
   })
@@ -51,6 +53,7 @@ describe('the table of prices', () => {
     ],
     ['a day that is none', [{ from: '2026-02-31' }], 'prices.0.from: must be a day'],
     ['a negative price', [{ per_million: { input: -1 } }], 'must not be negative'],
+    ['an absurd price', [{ per_million: { input: 1e6 } }], 'must be 100000 dollars or less'],
     ['an unknown kind', [{ per_million: { input: 1, smell: 2 } }], 'prices.0.per_million.smell'],
   ])('is refused with %s, in words', (_, given, message) => {
     expect(() => read(...given.map(price))).toThrow(message)

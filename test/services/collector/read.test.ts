@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaders } from '../../../services/collector/read/reader.ts'
+import { withinTime } from '../../../services/collector/read/within-time.ts'
 import { openTraceDocument } from '../../../services/collector/read/trace-document.ts'
 import { summarizeTraces } from '../../../services/collector/read/trace-summary.ts'
 import { signCollectorToken } from '../../../services/shared/collector-token.ts'
@@ -287,7 +288,7 @@ describe('reading traces back', () => {
       await readers.close()
     })
 
-    it('does not outlive a caller who goes away', async () => {
+    it('does not outlive a caller who disconnects', async () => {
       const traceId = freshId() + freshId()
       const prompt = [textAttribute('prompt', 'x'.repeat(250_000))]
       for (let i = 0; i < 4; i++) {
@@ -372,7 +373,7 @@ describe('reading traces back', () => {
 
     it('is a 405 for another method', async () => {
       const response = await fetch(`${harness.collector.url}/api/traces`, {
-        method: 'DELETE',
+        method: 'POST',
         headers: { authorization: await bearer() },
       })
       expect(response.status).toBe(405)
@@ -380,7 +381,7 @@ describe('reading traces back', () => {
     })
   })
 
-  it('is a 503 that says to try again while the database is away', async () => {
+  it('is a 503 that says to try again while the database is unavailable', async () => {
     const env = { ...environment('postgres://nobody@127.0.0.1:1/none') }
     const collector = await start(env, { log: silent, drainMs: 0 })
     const response = await fetch(`${collector.url}/api/traces`, {
@@ -396,6 +397,16 @@ describe('reading traces back', () => {
     const options = { statementMs: 20, log: silent }
     const readers = openReaders(parseAddress(harness.databaseUrl), options)
     const asking = readers.for(undefined).ask((sql) => sql`select pg_sleep(5)`)
+    await expect(asking).rejects.toMatchObject({ code: 'timeout', status: 504 })
+    await readers.close()
+  })
+
+  it('is a 504 for an answer of several questions that take too long together', async () => {
+    const readers = openReaders(parseAddress(harness.databaseUrl), { log: silent })
+    const reader = { ...readers.for(undefined), lagMs: () => undefined }
+    const limited = withinTime(reader, 400)
+    await limited.ask((sql) => sql`select pg_sleep(0.2)`)
+    const asking = limited.ask((sql) => sql`select pg_sleep(0.3)`)
     await expect(asking).rejects.toMatchObject({ code: 'timeout', status: 504 })
     await readers.close()
   })

@@ -12,6 +12,7 @@ import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { bearerAt, clockAt, createHarness, readMetric, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
+import { citusUrl } from '../../support/citus.ts'
 
 const DAY_MS = 86_400_000
 const name = (ms: number): string => partitionName(dayOf(ms))
@@ -114,7 +115,7 @@ describe('partitions and retention (SPEC 2.6, 8)', () => {
     expect((await harness.sql`select from resources`).length).toBe(1)
   })
 
-  it('finishes what an interrupted run has left', async () => {
+  it.skipIf(citusUrl)('finishes what an interrupted run has left', async () => {
     const detached = name(now)
     await harness.sql.unsafe(`alter table spans detach partition ${detached} concurrently`)
     now += 20 * DAY_MS
@@ -122,7 +123,7 @@ describe('partitions and retention (SPEC 2.6, 8)', () => {
     expect(await partitions()).toEqual([])
   })
 
-  it('lets spans arrive while a reader holds an expired day', async () => {
+  it.skipIf(citusUrl)('lets spans arrive while a reader holds an expired day', async () => {
     await send(now)
     now += 20 * DAY_MS
     const session = await openCopyConnection(parseAddress(harness.databaseUrl), { name: 'test' })

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createHealth } from '../../../services/collector/health.ts'
 import { openTurns, takeTurn } from '../../../services/collector/roll-ups/roll-up-turn.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { interrupted } from './support/interrupted.ts'
 import { dayOf, partitionName } from '../../../services/collector/storage/partitions.ts'
 import { runProgram } from '../../support/program.ts'
-import { bearer, createHarness, environment } from './support/harness.ts'
+import { bearer, clockAt, createHarness, environment, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { KeyValue, OtlpSpan } from './support/otlp.ts'
@@ -93,7 +94,11 @@ describe('the roll-ups', () => {
     await send(remote, running)
     const incomplete = { status: 'incomplete', name: 'called from elsewhere', root_span_id: null }
     expect(await listed(remote.traceId)).toMatchObject({ ...incomplete, duration_ms: null })
-    expect(await listed(running.traceId)).toMatchObject({ status: 'running', duration_ms: null })
+    expect(await listed(running.traceId)).toMatchObject({
+      status: 'running',
+      duration_ms: null,
+      cost_usd: null,
+    })
     await send({ ...running, endTimeUnixNano: nanos(Date.now() + 1000) })
     expect(await listed(running.traceId)).toMatchObject({ status: 'ok' })
   })
@@ -167,6 +172,26 @@ describe('the roll-ups', () => {
     session.close()
     await harness.rolledUp()
     await isExact()
+  })
+
+  it('make the collector degraded when they are a minute late', () => {
+    const health = createHealth({ log: silent, now: Date.now })
+    const observed = {
+      bytes: 0,
+      oldest: undefined,
+      clock: clockAt(Date.now),
+      revocations: { isStale: () => false },
+    }
+    health.enter('running')
+    health.notePing(true)
+    health.noteRollUpLag(59_000)
+    expect(health.report(observed)).toMatchObject({ status: 'ok', roll_ups: 'ok' })
+    health.noteRollUpLag(61_000)
+    expect(health.report(observed)).toMatchObject({
+      status: 'degraded',
+      roll_ups: 'late',
+      roll_up_lag_ms: 61_000,
+    })
   })
 
   it('tell how late they are', async () => {

@@ -59,6 +59,17 @@ describe('the migration (SPEC 9, appendix)', () => {
     expect(stderr).toMatch(/^The database ".*" does not exist at .*\. Create it/)
   })
 
+  it('says so where the spans are to be distributed and there is no Citus', async () => {
+    const env = {
+      DATABASE_URL: newUrl(),
+      COLLECTOR_CREATE_DATABASE: 'true',
+      COLLECTOR_DISTRIBUTE: 'true',
+    }
+    const { code, stderr } = await runMigrate(env)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^COLLECTOR_DISTRIBUTE is true, and the trace database has no Citus/)
+  })
+
   it('refuses the main database of the platform in words, and changes nothing there', async () => {
     const main = await createDatabase('platform')
     const sql = connectDatabase(parseAddress(main.url), { name: 'test', max: 1 })

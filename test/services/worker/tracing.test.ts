@@ -89,6 +89,7 @@ describe('the trace of a run (SPEC 9)', () => {
         'service.name': 'worker',
         'service.version': '1.13.0',
         'service.instance.id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+        organization_id: String(platform.automation.organizationId),
       })
     }
   })

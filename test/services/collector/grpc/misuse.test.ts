@@ -124,7 +124,7 @@ describe('clients of gRPC that do what they should not', () => {
     raw.close()
   })
 
-  it('go away in the middle of a message', async () => {
+  it('disconnect in the middle of a message', async () => {
     const bytes = () => harness.metric('collector_queue_bytes')
     const stream = await open()
     stream.write(message(LENGTH, Buffer.alloc(LENGTH / 2)))
@@ -182,7 +182,7 @@ describe('clients of gRPC that do what they should not', () => {
     await expectNoTrace()
   })
 
-  it('flood it with calls that they reset at once: they are sent away', async () => {
+  it('flood it with calls that they reset at once: they are disconnected', async () => {
     const raw = await openHttp2(url())
     const code = Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL])
     const flags = FLAGS.endHeaders

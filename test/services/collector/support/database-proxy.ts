@@ -15,7 +15,7 @@ export interface DatabaseProxy {
   close(): Promise<void>
 }
 
-/** A way to the database that can be taken away. */
+/** A connection to the database that can be cut. */
 export async function createDatabaseProxy(target: string): Promise<DatabaseProxy> {
   const address = parseAddress(target)
   const sockets = new Set<Socket>()

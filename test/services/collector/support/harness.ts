@@ -7,7 +7,9 @@ import { connectDatabase } from '../../../../services/shared/postgres/database.t
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { createLog } from '../../../../services/shared/log.ts'
+import { citusUrl, createCitusDatabase } from '../../../support/citus.ts'
 import { createDatabase } from '../../../support/postgres.ts'
+import type { TestDatabase } from '../../../support/postgres.ts'
 import { until } from '../../../support/until.ts'
 
 export const SECRET = 'a-collector-secret-of-more-than-32-characters'
@@ -48,16 +50,22 @@ export const environment = (databaseUrl: string): Record<string, string> => ({
   COLLECTOR_JWT_SECRET: SECRET,
 })
 
+const distribution = citusUrl === undefined ? {} : { COLLECTOR_DISTRIBUTE: 'true' }
+
+/** An empty database; on all nodes of Citus when there is one to test with. */
+export const createTraceDatabase = (): Promise<TestDatabase> =>
+  citusUrl === undefined ? createDatabase('empty') : createCitusDatabase(citusUrl)
+
 /** A running collector on a database of its own. */
 export async function createHarness(
   env: Record<string, string> = {},
   options: StartOptions = {},
 ): Promise<Harness> {
-  const database = await createDatabase('empty')
+  const database = await createTraceDatabase()
   const started: Collector[] = []
   const another = async (more = env, moreOptions = options): Promise<Collector> => {
     const collector = await start(
-      { ...environment(database.url), ...more },
+      { ...environment(database.url), ...distribution, ...more },
       { log: silent, drainMs: 0, ...moreOptions },
     )
     started.push(collector)

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { postTo } from './harness.ts'
 import { requestOf, spanOf, toProtobuf } from './otlp.ts'
+import type { OtlpSpan } from './otlp.ts'
 
 /** Clients that send as exporters do, and a list of all they were told is stored. */
 export interface Ledger {
@@ -19,6 +20,8 @@ export interface LedgerOptions {
   readonly clients: number
   /** In each request. @default 20 */
   readonly spans?: number
+  /** Makes a span with ids of its own. */
+  readonly makeSpan?: () => OtlpSpan
 }
 
 const RETRY_MS = 20
@@ -32,12 +35,13 @@ export const overHttp =
 /**
  * Starts the clients; each sends one request at a time, and the same bytes until they are taken.
  */
-export function openLedger({ send, clients, spans = 20 }: LedgerOptions): Ledger {
+export function openLedger(options: LedgerOptions): Ledger {
+  const { send, clients, spans = 20, makeSpan = () => spanOf() } = options
   const acknowledged: string[] = []
   let isLoading = true
   const client = async (): Promise<void> => {
     while (isLoading) {
-      const batch = Array.from({ length: spans }, () => spanOf())
+      const batch = Array.from({ length: spans }, makeSpan)
       const body = toProtobuf(requestOf(...batch))
       for (let isTaken = false; !isTaken;) {
         isTaken = await send(body)
@@ -68,11 +72,12 @@ export interface Audit {
  * acknowledged.
  */
 export async function audit(sql: Database, acknowledged: readonly string[]): Promise<Audit> {
-  const [counts] = await sql<Audit[]>`
-    select count(*)::int as rows, count(distinct (trace_id, span_id))::int as spans,
-      (select count(*)::int from unnest(${[...acknowledged]}::text[]) as given (id)
-        where not exists (select from spans where trace_id = given.id::uuid)) as missing
-    from spans`
-  if (!counts) throw new Error('the database answered nothing')
-  return counts
+  const [counts] = await sql<Omit<Audit, 'missing'>[]>`
+    select count(*)::int as rows, count(distinct (trace_id, span_id))::int as spans from spans`
+  const [found] = await sql<{ traces: number }[]>`
+    select count(distinct trace_id)::int as traces from spans
+    where trace_id = any (${[...acknowledged]}::text[]::uuid[])`
+  if (!counts || !found) throw new Error('the database answered nothing')
+  // Each span has a trace of its own.
+  return { ...counts, missing: new Set(acknowledged).size - found.traces }
 }

@@ -71,9 +71,13 @@ export async function recomputeRollUps(sql: Database): Promise<RollUps> {
     from spans order by organization, trace_id, start_time, span_id`
   const traces: RolledTrace[] = []
   const usage: Record<string, number[]> = {}
-  const ids = new Set(spans.map(keyOf))
-  for (const id of ids) {
-    const list = spans.filter((span) => keyOf(span) === id)
+  const byTrace = new Map<string, StoredSpan[]>()
+  for (const span of spans) {
+    const list = byTrace.get(keyOf(span)) ?? []
+    byTrace.set(keyOf(span), list)
+    list.push(span)
+  }
+  for (const list of byTrace.values()) {
     const trace = toTrace(list)
     traces.push(trace)
     for (const call of leafCalls(list)) addCall(usage, call, trace)
@@ -149,3 +153,16 @@ function addCall(usage: Record<string, number[]>, call: StoredSpan, trace: Rolle
   const before = usage[key] ?? adds.map(() => 0)
   usage[key] = adds.map((add, index) => add + (before[index] ?? 0))
 }
+
+/** Traces and hours whose roll-ups are not what their spans add up to. */
+export async function countWrongRollUps(sql: Database): Promise<number> {
+  const stored = linesOf(await readRollUps(sql))
+  const right = linesOf(await recomputeRollUps(sql))
+  return [
+    ...[...stored].filter((line) => !right.has(line)),
+    ...[...right].filter((line) => !stored.has(line)),
+  ].length
+}
+
+const linesOf = ({ traces, usage }: RollUps): Set<string> =>
+  new Set([...traces, ...Object.entries(usage)].map((one) => JSON.stringify(one)))

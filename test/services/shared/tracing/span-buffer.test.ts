@@ -10,7 +10,7 @@ import {
 
 type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0]
 
-const AWAY: Result = { code: 1, error: new Error('ECONNREFUSED') }
+const UNREACHABLE: Result = { code: 1, error: new Error('ECONNREFUSED') }
 const REFUSED: Result = { code: 1, error: Object.assign(new Error('Unauthorized'), { code: 401 }) }
 const SENT: Result = { code: 0 }
 
@@ -38,7 +38,7 @@ function exportWith(inner: SpanExporter, limits: { waitMs: number; forMs: number
 
 describe('spans that wait for the collector', () => {
   it('are sent again while it is unavailable, and counted once', async () => {
-    const { exporter, calls } = exporterOf(AWAY, AWAY, SENT)
+    const { exporter, calls } = exporterOf(UNREACHABLE, UNREACHABLE, SENT)
     const { result, done } = exportWith(exporter, { waitMs: 1, forMs: 10_000 })
     expect(await result).toEqual(SENT)
     expect([calls(), done]).toEqual([3, [undefined]])
@@ -51,12 +51,12 @@ describe('spans that wait for the collector', () => {
   })
 
   it('are given up after a while, or at once when the worker ends', async () => {
-    const late = exportWith(exporterOf(AWAY).exporter, { waitMs: 1, forMs: 5 })
-    expect(await late.result).toEqual(AWAY)
-    const ending = exportWith(exporterOf(AWAY).exporter, { waitMs: 60_000, forMs: 120_000 })
+    const late = exportWith(exporterOf(UNREACHABLE).exporter, { waitMs: 1, forMs: 5 })
+    expect(await late.result).toEqual(UNREACHABLE)
+    const ending = exportWith(exporterOf(UNREACHABLE).exporter, { waitMs: 60_000, forMs: 120_000 })
     ending.exporter.abandon()
-    expect(await ending.result).toEqual(AWAY)
-    expect(ending.done).toEqual([AWAY.error])
+    expect(await ending.result).toEqual(UNREACHABLE)
+    expect(ending.done).toEqual([UNREACHABLE.error])
   })
 
   it('are bounded in number and in bytes', () => {

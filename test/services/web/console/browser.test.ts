@@ -69,4 +69,19 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
       await page.context().close()
     }
   })
+
+  it('no column of the tokens covers another one on a small screen', async () => {
+    const { acme, sql, issueToken } = site.platform
+    await issueToken(acme)
+    await sql`update static_tokens set last_used_at = now()`
+    const page = await site.open(acme, { viewport: { width: 390, height: 740 } })
+    await page.goto(`${site.service.url}/automations/${acme.research.automationId}/tokens`)
+    const cells = "[...document.querySelectorAll('td')]"
+    expect(await page.evaluate(`${cells}.length`)).toBeGreaterThan(4)
+    const wider = '(cell) => cell.scrollWidth > cell.clientWidth'
+    expect(await page.evaluate(`${cells}.filter(${wider}).map((cell) => cell.innerText)`)).toEqual(
+      [],
+    )
+    await page.context().close()
+  })
 })

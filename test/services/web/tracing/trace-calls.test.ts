@@ -95,7 +95,10 @@ describe('the spans of web', () => {
         'http.request.method': 'POST',
         'http.response.status_code': 202,
       },
-      resource: { 'service.name': 'web' },
+      resource: {
+        'service.name': 'web',
+        organization_id: String(platform.acme.organizationId),
+      },
     })
     expect(start?.traceId).not.toBe(CALLER.traceId)
     expect(start?.traceId).not.toBe(linkTo(id).traceId)

@@ -31,11 +31,11 @@ export function tokensTable(automation: Automation, tokens: readonly StaticToken
               <span class="break">${token.name}</span>
               <span class="sub mono">pat_…${token.lastFour}</span>
             </td>
-            <td data-label="Valid for">
+            <td data-label="Valid for" class="row-wide">
               ${token.deploymentId === null ? 'Whole organization' : 'This automation'}
             </td>
             <td data-label="Created" class="quiet">${time(token.createdAt)}</td>
-            <td data-label="Last used" class="quiet">
+            <td data-label="Last used" class="quiet wide">
               ${token.lastUsedAt ? time(token.lastUsedAt) : 'Never'}
             </td>
             <td class="action">

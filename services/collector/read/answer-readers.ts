@@ -1,0 +1,111 @@
+import type { DatabaseAddress } from '../../shared/postgres/address.ts'
+import { AppError } from '../../shared/errors.ts'
+import { sqlState } from '../../shared/postgres/failures.ts'
+import type { Log } from '../../shared/log.ts'
+import { openReaders } from './reader.ts'
+import type { Reader } from './reader.ts'
+import type { Replica } from './replica.ts'
+
+/** The questions of one answer, which all go to the same server while that can answer. */
+export interface AnswerReader extends Reader {
+  /**
+   * Milliseconds: whatever was acknowledged longer before the first question is in the answer. 0
+   * when the primary answered, undefined when there is no replica.
+   */
+  readonly lagMs: () => number | undefined
+}
+
+/** The connections of the read API. */
+export interface AnswerReaders {
+  /** One that sees the rows of this organization; undefined for the platform, which sees all. */
+  readonly for: (organization: string | undefined) => AnswerReader
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Opens connections to the trace database, and to its replica if there is one. Answers come from
+ * the replica; while it is down or far behind, and when it cancels a question, from the primary:
+ * the read API has few connections and short statements, which the primary can bear. While the
+ * primary is unavailable they come from a replica that is far behind, too.
+ */
+export function openAnswerReaders(
+  address: DatabaseAddress,
+  { replica, log }: { replica: Replica | undefined; log: Log },
+): AnswerReaders {
+  const primaries = openReaders(address, { log })
+  if (!replica) {
+    return {
+      for: (organization) => ({ ...primaries.for(organization), lagMs: () => undefined }),
+      close: () => primaries.close(),
+    }
+  }
+  const copies = openReaders(replica.address, { log })
+  return {
+    for: (organization) =>
+      openAnswer({
+        primary: primaries.for(organization),
+        copy: copies.for(organization),
+        replica,
+      }),
+    close: async () => {
+      await Promise.all([primaries.close(), copies.close()])
+    },
+  }
+}
+
+interface Sources {
+  readonly primary: Reader
+  readonly copy: Reader
+  readonly replica: Replica
+}
+
+function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
+  let isFromCopy = replica.state() === 'up'
+  let lagMs = isFromCopy ? replica.lagMs() : 0
+  let isFirst = true
+  /**
+   * The primary has all that the replica has. The other way round only the first question may move:
+   * later ones could miss what an earlier one has found.
+   */
+  const canMove = (wasFromCopy: boolean, wasFirst: boolean): boolean =>
+    wasFromCopy || (wasFirst && replica.state() === 'behind')
+  async function askOne<Result>(
+    question: (reader: Reader) => Promise<Result>,
+    mayRepeat = (): boolean => true,
+  ): Promise<Result> {
+    const wasFirst = isFirst
+    isFirst = false
+    const wasFromCopy = isFromCopy
+    try {
+      return await question(wasFromCopy ? copy : primary)
+    } catch (thrown) {
+      const moves = isForOthers(thrown) && canMove(wasFromCopy, wasFirst) && mayRepeat()
+      if (!moves) throw thrown
+      isFromCopy = !wasFromCopy
+      if (wasFirst) lagMs = isFromCopy ? replica.lagMs() : 0
+      return question(isFromCopy ? copy : primary)
+    }
+  }
+  return {
+    lagMs: () => lagMs,
+    ask: (question) => askOne((reader) => reader.ask(question)),
+    async copyOut(query, onRow) {
+      let rows = 0
+      const count = (row: Buffer): void => {
+        rows++
+        onRow(row)
+      }
+      await askOne(
+        (reader) => reader.copyOut(query, count),
+        () => rows === 0,
+      )
+    },
+  }
+}
+
+/** A replica cancels a question that needs rows which the primary has removed since. */
+const CONFLICT_WITH_RECOVERY = '40001'
+
+const isForOthers = (thrown: unknown): boolean =>
+  (thrown instanceof AppError && thrown.code === 'unavailable') ||
+  sqlState(thrown) === CONFLICT_WITH_RECOVERY

@@ -1,0 +1,66 @@
+import type { Database, Transaction } from '../../shared/postgres/database.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+
+/** Any number: what matters is that every replica takes the same lock. */
+const LOCK = 7_310_452_122
+
+/** Small, and read by queries on every node: a copy of each is on all of them. */
+const REFERENCE_TABLES = ['schema_migrations', 'retention', 'resources', 'scopes']
+/** Stay on the coordinator; the other nodes know where they are. */
+const COORDINATOR_TABLES = ['span_rejects', 'touched_traces', 'heartbeat']
+
+/**
+ * The setting of a session with much to do: by default Citus opens a connection for each shard of a
+ * statement, which costs a writer nine tenths of its rate.
+ */
+export const DISTRIBUTED_SESSION = 'set citus.max_adaptive_executor_pool_size = 1'
+
+/** Returns whether the spans are spread over the nodes of Citus; false on a plain PostgreSQL. */
+export async function isDistributed(sql: Database): Promise<boolean> {
+  const [row] = await sql<{ isDistributed: boolean }[]>`select is_distributed()`
+  return row?.isDistributed === true
+}
+
+/**
+ * Spreads the spans over the nodes of Citus by trace id, with those that are there already, and
+ * tells Citus where the other tables are. Does nothing for a table that it has done before. Raises
+ * `invalid_configuration` where there is no Citus.
+ */
+export async function distribute(sql: Database, log: Log): Promise<void> {
+  await requireCitus(sql)
+  await sql.begin(async (tx) => {
+    // Rows that are there move to other nodes.
+    await tx`set local statement_timeout = '1h'`
+    await tx`select pg_advisory_xact_lock(${LOCK})`
+    // Tables of several kinds in one transaction.
+    await tx`set local citus.multi_shard_modify_mode = 'sequential'`
+    const known = await listKnown(tx)
+    for (const table of REFERENCE_TABLES) {
+      if (!known.has(table)) await tx`select create_reference_table(${table}::text)`
+    }
+    if (!known.has('spans')) {
+      await tx`select create_distributed_table('spans', 'trace_id')`
+      log.info('the spans are distributed by trace id')
+    }
+    for (const table of COORDINATOR_TABLES) {
+      if (!known.has(table)) await tx`select citus_add_local_table_to_metadata(${table}::text)`
+    }
+  })
+}
+
+async function requireCitus(sql: Database): Promise<void> {
+  const [found] = await sql`select from pg_extension where extname = 'citus'`
+  if (found) return
+  throw new AppError(
+    'invalid_configuration',
+    'COLLECTOR_DISTRIBUTE is true, and the trace database has no Citus. Run "create extension ' +
+      'citus" in it as a superuser and add the other nodes, or unset the variable.',
+  )
+}
+
+async function listKnown(tx: Transaction): Promise<Set<string>> {
+  const rows = await tx<{ name: string }[]>`
+    select logicalrelid::regclass::text as name from pg_dist_partition`
+  return new Set(rows.map(({ name }) => name))
+}

@@ -1,0 +1,43 @@
+import { median, toTable } from '../support/statistics.ts'
+
+/** One round of one contender. */
+export interface Compared {
+  readonly spansPerSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** CPU microseconds for each request. */
+  readonly nodeMicros: number
+  /** CPU microseconds for each span. */
+  readonly postgresMicros: number
+}
+
+const FIGURES = {
+  'spans/s': ({ spansPerSecond }: Compared) => spansPerSecond,
+  'p50 ms': ({ p50Ms }: Compared) => p50Ms,
+  'p99 ms': ({ p99Ms }: Compared) => p99Ms,
+  'node µs/request': ({ nodeMicros }: Compared) => nodeMicros,
+  'postgres µs/span': ({ postgresMicros }: Compared) => postgresMicros,
+}
+
+/** Prints the medians of the contenders `other`, `this` and `copy`, and the ratios of `this`. */
+export function printComparison(
+  title: string,
+  rounds: readonly ReadonlyMap<string, Compared>[],
+): void {
+  const rows = Object.entries(FIGURES).map(([figure, valueOf]) => {
+    const values = (name: string): number[] =>
+      rounds.flatMap((round) => [round.get(name)].flatMap((one) => (one ? [valueOf(one)] : [])))
+    const [others, own, copies] = [values('other'), values('this'), values('copy')]
+    // Each round is compared with the same round: what slows the machine slows all of it.
+    const ratio = (to: readonly number[], from = own): number =>
+      median(from.map((value, i) => value / (to[i] ?? Number.NaN)))
+    const medians = [others, own, copies].map((list) => number(median(list)))
+    const ratios = [ratio(others), ratio(copies, others), ratio(copies)].map(number)
+    return [figure, ...medians, ...ratios]
+  })
+  const head = [title, 'other', 'this', 'copy', 'this/other', 'other/copy', 'this/copy']
+  process.stdout.write(`\n${toTable(head, rows)}\n`)
+}
+
+const number = (value: number): string =>
+  Number.isFinite(value) ? value.toFixed(value < 1000 ? 2 : 0) : '-'
