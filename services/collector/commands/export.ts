@@ -52,8 +52,8 @@ interface Progress {
 }
 
 /**
- * `main.js export`: exit code 0 when all was written, 1 when something is missing, 3 when that could
- * not be tried.
+ * `main.js export`: exit code 0 when all was written, 1 when something is missing, 3 when that
+ * could not be tried.
  */
 export const exportCommand: Command = async (args, source, output) => {
   const text = { type: 'string' } as const

@@ -37,8 +37,9 @@ const STATEMENT_MS = 60_000
 const DEADLINE_MS = 65_000
 /** The time that it waits for the commits of spans that are under way. */
 const LOCK_MS = 3000
-/** SQLSTATE of a statement that the server ended at its timeout, and of a lock that it waited for. */
+/** SQLSTATE of a lock that was waited for in vain. */
 const LOCK_NOT_AVAILABLE = '55P03'
+/** With that of a statement that the server ended at its timeout. */
 const TIMEOUTS = new Set(['57014', LOCK_NOT_AVAILABLE])
 
 /** Opens no connection before the first erasure. */
@@ -68,8 +69,8 @@ const tookTooLong = (cause: unknown): AppError =>
   })
 
 /**
- * Two transactions: from the first one on no span of the trace is stored, and the second one deletes
- * those that are there. What was asked for is on record even if the second one fails.
+ * Two transactions: from the first one on no span of the trace is stored, and the second one
+ * deletes those that are there. What was asked for is on record even if the second one fails.
  */
 async function eraseTrace(sql: Database, erasure: Erasure): Promise<Erased> {
   if (!(await exists(sql, erasure))) throw traceToDeleteNotFound(erasure.traceId)

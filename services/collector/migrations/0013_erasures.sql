@@ -20,8 +20,8 @@ create index erasures_refused on erasures (organization, refused_until);
 -- the note with which each such transaction begins, at its end. It is off while nothing is refused:
 -- a commit then pays nothing.
 --
--- An erasure is stored under a lock on `touched_traces`. Transactions that stored their note earlier
--- have committed by then, and the erasure finds their spans; later ones find the erasure.
+-- An erasure is stored under a lock on `touched_traces`. Transactions that stored their note
+-- earlier have committed by then, and the erasure finds their spans; later ones find the erasure.
 create function remove_erased_spans() returns trigger language plpgsql as $$
 declare
   erased uuid;

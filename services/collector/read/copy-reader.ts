@@ -6,9 +6,9 @@ import { createWaitingLine } from '../../shared/waiting-line.ts'
 /** Reads many rows at a time, on connections of its own. */
 export interface CopyReader {
   /**
-   * Runs statements of which one is a `copy … to stdout`, in one transaction. `onRow`
-   * gets each row while the server sends it. Raises `unavailable`, with `details.sqlstate` where the server gave one,
-   * and `timeout`.
+   * Runs statements of which one is a `copy … to stdout`, in one transaction. `onRow` gets each row
+   * while the server sends it. Raises `unavailable`, with `details.sqlstate` where the server gave
+   * one, and `timeout`.
    */
   read(statements: string, onRow: (row: Buffer) => void): Promise<void>
   close(): void

@@ -80,8 +80,8 @@ export function listSpansAt(sql: Queryable, places: readonly SpanPlace[]): Promi
 }
 
 /**
- * The spans at these places for a `from`: `spans`, and `nr`, the number of the place. Their range is
- * given as constants that the planner sees, so that only the days that hold them are looked at.
+ * The spans at these places for a `from`: `spans`, and `nr`, the number of the place. Their range
+ * is given as constants that the planner sees, so that only the days that hold them are looked at.
  */
 export function spansAtPlaces(sql: Queryable, places: readonly SpanPlace[]) {
   const times = places.map(({ startTime }) => startTime)

@@ -124,8 +124,8 @@ interface Page {
 type Place = Pick<SkeletonPosition, 'start' | 'spanId'>
 
 /**
- * The first three values of a row are its place; the others are shown. Of organizations that use the
- * same trace id the first by name is shown to the platform, whose own comes before all.
+ * The first three values of a row are its place; the others are shown. Of organizations that use
+ * the same trace id the first by name is shown to the platform, whose own comes before all.
  */
 function createPage(
   rows: JsonRows,

@@ -20,7 +20,7 @@ import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 /** Any number: who holds this lock is the leader, for one transaction. */
 const LEADER_LOCK = 7_310_452_121
 const STATEMENT_MS = 120_000
-/** Who follows the traces and was away for more changes than these is told that some are missing. */
+/** Whoever follows the traces and has missed more than these is told so. */
 const FORGET_CHANGES = `
   delete from trace_changes
   where revision < (select max(revision) - 20000 from trace_changes)`

@@ -40,7 +40,7 @@ const FLOOR = `
     from live_spans where trace_id = '${TRACE_ID}'
   ) to '/dev/null'`
 
-/** Measures reads of one trace with 50,000 spans and 1 GB, in turns with what they need at least. */
+/** Measures reads of one trace with 50,000 spans and 1 GB, in turns with the least they need. */
 export async function run(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'))
   chmodSync(directory, 0o755)

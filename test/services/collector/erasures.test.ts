@@ -196,7 +196,7 @@ describe('the deletion of a trace', () => {
     expect((await remove('a'.repeat(32), { query: '?force=true' })).status).toBe(400)
   })
 
-  it('is a 504 that deletes nothing when the database takes too long, and can be repeated', async () => {
+  it('is a 504 that deletes nothing when it takes too long, and can be repeated', async () => {
     const spans = traceOf([0])
     const traceId = idOf(spans)
     await send(A, ...spans)

@@ -119,7 +119,7 @@ describe('the tail', () => {
     tail.close()
   })
 
-  it('has the traces of the organization, the automation and the run that were asked for', async () => {
+  it('has the traces of the organization, automation and run that were asked for', async () => {
     const kickoff = freshId()
     const tails = await Promise.all([
       open('', { organization: A }),

@@ -51,7 +51,7 @@ describe('the connection for COPY', () => {
     openCopyConnection(parseAddress(database.url), { name, ...options })
   const stored = async (): Promise<number> => (await sql`select from numbers`).length
 
-  it('hands over rows as the server sends them, of any number, and goes on after that', async () => {
+  it('hands over any number of rows as the server sends them, and goes on', async () => {
     const connection = await open()
     let rows = 0
     let text = ''
