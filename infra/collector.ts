@@ -136,6 +136,7 @@ const noService = {
   COLLECTOR_MAX_STORAGE_BYTES: unset,
   COLLECTOR_VOLUME_SIZE: unset,
   COLLECTOR_PRICES_FILE: unset,
+  COLLECTOR_SEARCH: unset,
   COLLECTOR_JWT_SECRET_PREVIOUS: unset,
   COLLECTOR_READ_DATABASE_URL: unset,
   COLLECTOR_REQUIRE_SCOPES: unset,
@@ -187,6 +188,7 @@ const receiver = () => ({
     ),
     COLLECTOR_VOLUME_SIZE: setWhen(isInCluster, amountText(postgres.storage.size)),
     COLLECTOR_PRICES_FILE: setWhen(hasPrices, pricesFile.path),
+    COLLECTOR_SEARCH: pick(collector.config.search, 'on', 'off'),
     COLLECTOR_JWT_SECRET_PREVIOUS: formerKey('COLLECTOR_JWT_SECRET_PREVIOUS'),
     COLLECTOR_READ_DATABASE_URL: setWhen(isSet(collector.readDatabase.urlSecret), {
       valueFrom: {

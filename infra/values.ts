@@ -245,6 +245,10 @@ export const schema = {
           'Refuse tokens that do not say what they allow. Turn it on once every sender has a ' +
             'token with a scope.',
         ),
+        search: boolean(
+          true,
+          'Keep the beginning of prompts and answers for the search: about 2 KB for each span.',
+        ),
         redact: group('What is replaced by marks in all texts before they are stored.', {
           kinds: string(
             '',

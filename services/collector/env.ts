@@ -86,6 +86,8 @@ export const collectorEnv = v.object({
   COLLECTOR_REDACT_HASH_KEY: optional(text(32)),
   /** Bytes of requests held at a time; 25 % of the memory limit when not set. */
   COLLECTOR_MEMORY_BYTES: optional(integer(1 << 20, LARGEST_CAPACITY)),
+  /** `off` keeps no texts of prompts and answers for the search. */
+  COLLECTOR_SEARCH: v.optional(word(['on', 'off'] as const), 'on'),
   /** A JSON file of prices of models, which come before the shipped ones. */
   COLLECTOR_PRICES_FILE: optional(text()),
 })

@@ -17,6 +17,9 @@ import { followReplica } from './read/replica.ts'
 import type { Replica } from './read/replica.ts'
 import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'
 import type { Redaction } from './redaction/redaction.ts'
+import { keepExtracted, watchExtraction } from './search/keep-extracted.ts'
+import { prepareSearch } from './search/prepare-search.ts'
+import type { SearchState } from './search/prepare-search.ts'
 import { prepareSchema } from './schema.ts'
 import { DISTRIBUTED_SESSION, isDistributed } from './storage/distribution.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
@@ -126,9 +129,12 @@ async function openStorage(
     retentionWeeks: config.RETENTION_WEEKS,
     maxStorageBytes: storageLimit(config),
   }
+  let search: SearchState = 'off'
   let settings: string | undefined
   try {
     await options.revocations.refresh(sql)
+    search = await prepareSearch(sql, config.COLLECTOR_SEARCH === 'on', log)
+    health.noteSearch(search)
     await maintain(background)
     settings = (await isDistributed(sql)) ? DISTRIBUTED_SESSION : undefined
   } catch (error) {
@@ -142,7 +148,8 @@ async function openStorage(
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
   const atCoordinator = { ...background, address: ddl }
-  const others = [watchRevocations, keepRolledUp, watchRollUps]
+  const extraction = search === 'on' ? [keepExtracted, watchExtraction] : []
+  const others = [watchRevocations, keepRolledUp, watchRollUps, ...extraction]
   const running = Promise.all([
     followReplica({ ...atCoordinator, version }),
     ...jobs.map((run) => run(background)),

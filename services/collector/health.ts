@@ -1,5 +1,6 @@
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
+import type { SearchState } from './search/prepare-search.ts'
 import type { Replica, ReplicaState } from './read/replica.ts'
 import type { Revocations } from './tokens/revocations.ts'
 
@@ -24,6 +25,8 @@ export interface HealthReport {
   readonly clock_skew_ms: number
   /** `stale`: the list of revoked tokens was not read for a minute; the last one still holds. */
   readonly revocations: 'ok' | 'stale'
+  /** In prompts and answers; `unavailable` where the database has no extension pg_trgm. */
+  readonly search: SearchState
   /** `late`: lists and totals do not show yet what was committed a minute ago. */
   readonly roll_ups: 'ok' | 'late'
   readonly roll_up_lag_ms: number
@@ -61,6 +64,8 @@ export interface Health {
   noteSpace(ok: boolean): void
   isFull(): boolean
   /** The outcome of a run of the retention, or of making space. */
+  /** Notes whether texts can be searched. */
+  noteSearch(state: SearchState): void
   noteDays(days: { heldBack?: number; droppedEarly?: number }): void
   /** Notes how late the roll-ups are. */
   noteRollUpLag(ms: number): void
@@ -79,6 +84,7 @@ const LATE_MS = 60_000
 export function createHealth({ log, now }: { log: Log; now: () => number }): Health {
   let phase: Phase = 'starting'
   let isFull = false
+  let search: SearchState = 'off'
   let rollUpLagMs = 0
   const days = { heldBack: 0, droppedEarly: 0 }
   const works = { ping: false, write: true }
@@ -103,6 +109,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       isFull = !ok
     },
     isFull: () => isFull,
+    noteSearch: (state) => void (search = state),
     noteDays({ heldBack = days.heldBack, droppedEarly = 0 }) {
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly
@@ -122,9 +129,9 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
         storage: isFull ? 'full' : 'ok',
         days_held_back: days.heldBack,
         days_dropped_early: days.droppedEarly,
-        clock: clock.isSkewed() ? 'skewed' : 'ok',
-        clock_skew_ms: clock.skewMs(),
+        ...stateOfClock(clock),
         revocations: isStale ? 'stale' : 'ok',
+        search,
         roll_ups: isLate ? 'late' : 'ok',
         roll_up_lag_ms: rollUpLagMs,
         queue_bytes: bytes,
@@ -134,6 +141,13 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
     },
   }
 }
+
+const stateOfClock = (
+  clock: Observations['clock'],
+): Pick<HealthReport, 'clock' | 'clock_skew_ms'> => ({
+  clock: clock.isSkewed() ? 'skewed' : 'ok',
+  clock_skew_ms: clock.skewMs(),
+})
 
 const stateOf = (
   replica: Observations['replica'],

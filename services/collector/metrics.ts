@@ -37,6 +37,8 @@ export interface CollectorMetrics {
   readonly rollUpSeconds: Histogram
   readonly rolledUpTraces: Counter
   readonly rollUpBytes: Gauge
+  readonly extractedTexts: Counter
+  readonly searchLag: Gauge
 }
 
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -89,6 +91,8 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
     rollUpLag: gauge('roll_up_lag_seconds', 'Age of the oldest commit that is not rolled up.'),
     rollUpSeconds: histogram('roll_up_seconds', 'One turn of the leader with work.', SECONDS),
     rolledUpTraces: counter('rolled_up_traces_total', 'Traces brought up to date.'),
+    searchLag: gauge('search_lag_seconds', 'Age of the oldest texts that cannot be found yet.'),
+    extractedTexts: counter('extracted_texts_total', 'Spans whose texts can be searched.'),
     rollUpBytes: gauge('roll_up_bytes', 'Size of the roll-ups and their notes.'),
   }
 }

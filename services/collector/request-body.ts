@@ -42,8 +42,8 @@ export function grow(
 /**
  * Reads a body into `bytes`, or into larger memory in their place. Raises `payload_too_large` over
  * the limit, `unavailable` over the budget or when nothing comes for `idleMs`, and
- * `invalid_request` when the client disconnects; the memory is then given back. A small body that has
- * come already is returned at once.
+ * `invalid_request` when the client disconnects; the memory is then given back. A small body that
+ * has come already is returned at once.
  */
 export function readBody(
   incoming: BodyStream,

@@ -19,8 +19,52 @@ begin
 end
 $$;
 
--- Bytes of each day with its indexes, on all nodes: of a distributed table the server's own function
--- sees the empty shell.
+-- As in 0010, but not on Citus: it takes no subquery in a policy, and neither the role nor the
+-- setting of a transaction reaches its other nodes. There the views and conditions alone limit a
+-- reader.
+create or replace function reader_role() returns text language sql stable as $$
+  select rolname::text from pg_roles
+  where not is_distributed() and rolname = 'collector_reader' and pg_has_role(
+    current_user, oid,
+    case when current_setting('server_version_num')::int < 160000 then 'member' else 'set' end)
+$$;
+
+create or replace function protect_by_organization(protected regclass) returns void
+language plpgsql as $$
+begin
+  if is_distributed() or to_regrole('collector_reader') is null then
+    return;
+  end if;
+  execute format('alter table %s enable row level security', protected);
+  execute format('drop policy if exists organization_readers on %s', protected);
+  -- The condition is a subquery, so that it is evaluated once rather than for each row.
+  execute format(
+    'create policy organization_readers on %s to collector_reader
+     using (organization = (select reading_organization()))',
+    protected
+  );
+  -- Row-level security denies whatever no policy allows: the roles that were granted more keep it.
+  execute format('drop policy if exists other_readers on %s', protected);
+  execute format(
+    'create policy other_readers on %s
+     using ((select not pg_has_role(current_user, ''collector_reader'', ''usage'')))',
+    protected
+  );
+  execute format('grant select on %s to collector_reader', protected);
+end
+$$;
+
+-- Takes back what `protect_by_organization` has done, before a table is distributed.
+create function unprotect_table(protected regclass) returns void language plpgsql as $$
+begin
+  execute format('drop policy if exists organization_readers on %s', protected);
+  execute format('drop policy if exists other_readers on %s', protected);
+  execute format('alter table %s disable row level security', protected);
+end
+$$;
+
+-- Bytes of each day with its indexes, on all nodes: of a distributed table the server's own
+-- function sees the empty shell.
 create function day_sizes() returns table (name text, bytes int8) language plpgsql as $$
 begin
   if is_distributed() then
@@ -40,8 +84,9 @@ begin
 end
 $$;
 
--- The spans of a trace that have a model call below them: of all its spans the ids, the parents, and
--- whether each is such a call. A function of arrays because Citus takes no recursion over a table.
+-- The spans of a trace that have a model call below them: of all its spans the ids, the parents,
+-- and whether each is such a call. A function of arrays because Citus takes no recursion over a
+-- table.
 create function spans_above_calls(ids int8[], parents int8[], calls bool[]) returns int8[]
 language sql immutable parallel safe as $$
   -- "union" keeps each span once: that is linear, and spans in a circle come to an end
@@ -102,7 +147,8 @@ begin
           where child.trace_id = outer_call.trace_id and child.parent_span_id = outer_call.span_id
             and child.organization = outer_call.organization
             and child.start_time >= outer_call.start_time - interval ''1 hour''
-            and child.start_time <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
+            and child.start_time
+              <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
         )
         or outer_call.span_id <> all ((
           select spans_above_calls(
@@ -112,7 +158,8 @@ begin
           where near.trace_id = outer_call.trace_id
             and near.organization = outer_call.organization
             and near.start_time >= outer_call.start_time - interval ''1 hour''
-            and near.start_time <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
+            and near.start_time
+              <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
         )::int8[])
       )';
 end

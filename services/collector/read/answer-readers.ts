@@ -87,6 +87,7 @@ function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
     }
   }
   return {
+    organization: primary.organization,
     lagMs: () => lagMs,
     ask: (question) => askOne((reader) => reader.ask(question)),
     async copyOut(query, onRow) {

@@ -8,8 +8,8 @@ import { traceToDeleteNotFound } from '../erasures/erase-trace.ts'
 import type { Eraser } from '../erasures/erase-trace.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
+import { addListRoutes, LIST_PATHS } from './lists/list-routes.ts'
 import {
-  readListQuery,
   readOrganization,
   readSearch,
   readSpanId,
@@ -26,7 +26,6 @@ import type { SkeletonQuery } from './trace-skeleton.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
 import { searchTrace } from './trace-search.ts'
-import { listTraces } from './trace-list.ts'
 import { summarizeTraces } from './trace-summary.ts'
 
 /** The parts of the read API. */
@@ -47,11 +46,7 @@ const NO_STORE = { 'cache-control': 'no-store' }
 export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   const app = new Hono<ReadEnv>()
   app.use(admitRead(deps))
-  app.get('/traces', async (c) => {
-    c.set('view', 'list')
-    const query = readListQuery(parametersOf(c))
-    return c.json(await listTraces(c.var.reader, query), 200, NO_STORE)
-  })
+  addListRoutes(app)
   app.get('/traces/:id', async (c) => {
     const traceId = readTraceId(c.req.param('id'))
     const query = readView(parametersOf(c))
@@ -105,9 +100,9 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
 }
 
 const PLACES =
-  'There is nothing here; there are /api/traces, /api/traces/<trace id>, ' +
-  '/api/traces/<trace id>/search, /api/traces/<trace id>/spans/<span id>, /api/export and ' +
-  '/api/tail.'
+  `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
+  '/api/traces/<trace id>, /api/traces/<trace id>/search, ' +
+  '/api/traces/<trace id>/spans/<span id>, /api/export and /api/tail.'
 
 const methodNotAllowed = (): AppError =>
   new AppError('method_not_allowed', 'Only GET is allowed, and DELETE for a trace.', {

@@ -4,6 +4,10 @@ import type { Registry } from 'prom-client'
 /** The view that was read. */
 export type ReadView =
   | 'list'
+  | 'histogram'
+  | 'totals'
+  | 'usage'
+  | 'sessions'
   | 'summary'
   | 'otlp'
   | 'skeleton'

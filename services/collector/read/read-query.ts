@@ -1,19 +1,15 @@
 import * as v from 'valibot'
 import { integer, word } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
-import { readCursor } from './cursor.ts'
-import type { Position } from './cursor.ts'
 import { readSearchCursor } from './trace-search.ts'
 import type { SearchQuery } from './trace-search.ts'
 import { MAX_SKELETON_SPANS, readSkeletonCursor } from './trace-skeleton.ts'
 import type { SkeletonQuery } from './trace-skeleton.ts'
 
-const MAX_LIMIT = 200
-const MAX_DURATION_MS = 365 * 86_400_000
 const MAX_TEXT = 512
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 
-/** A text that a filter compares with. */
+/** A text of a parameter. */
 export const name = v.pipe(
   v.string(),
   v.check(
@@ -22,7 +18,7 @@ export const name = v.pipe(
   ),
 )
 
-/** As RFC 3339 has it; a day alone begins at midnight UTC. */
+/** A time as RFC 3339 has it; a day alone begins at midnight UTC. */
 export const time = v.pipe(
   v.string(),
   v.check(
@@ -31,18 +27,6 @@ export const time = v.pipe(
   ),
   v.transform((text) => new Date(text)),
 )
-
-const listParameters = v.object({
-  crew: v.optional(name),
-  kickoff: v.optional(name),
-  model: v.optional(name),
-  status: v.optional(word(['ok', 'error', 'running', 'incomplete'] as const)),
-  from: v.optional(time),
-  to: v.optional(time),
-  min_duration_ms: v.optional(integer(0, MAX_DURATION_MS)),
-  limit: v.optional(integer(1, MAX_LIMIT), '50'),
-  cursor: v.optional(v.pipe(v.string(), v.transform(readCursor))),
-})
 
 const traceParameters = v.object({
   view: v.optional(word(['otlp', 'summary', 'skeleton'] as const), 'otlp'),
@@ -64,32 +48,6 @@ const searchParameters = v.object({
   limit: v.optional(integer(1, MAX_MATCHES), '50'),
   cursor: v.optional(v.pipe(v.string(), v.transform(readSearchCursor))),
 })
-
-/** The query of a list of traces. */
-export interface TraceQuery {
-  readonly crew?: string | undefined
-  readonly kickoff?: string | undefined
-  readonly model?: string | undefined
-  readonly status?: 'ok' | 'error' | 'running' | 'incomplete' | undefined
-  /** The trace starts at this time or later, and before `to`. */
-  readonly from?: Date | undefined
-  readonly to?: Date | undefined
-  readonly minDurationMs?: number | undefined
-  readonly limit: number
-  readonly after?: Position | undefined
-}
-
-/** Raises `invalid_request` that names the parameter, what was given and what is allowed. */
-export function readListQuery(parameters: URLSearchParams): TraceQuery {
-  const { min_duration_ms, cursor, ...rest } = readParameters(listParameters, parameters)
-  if (rest.from && rest.to && rest.from >= rest.to) {
-    throw invalid(
-      'from',
-      `from (${parameters.get('from')}) must be before to (${parameters.get('to')}).`,
-    )
-  }
-  return { ...rest, minDurationMs: min_duration_ms, after: cursor }
-}
 
 /** The requested form of a trace; only the skeleton has pages. */
 export type ViewQuery =
@@ -149,8 +107,8 @@ export function requireNoParameters(parameters: URLSearchParams): void {
 type Parameters = v.ObjectSchema<v.ObjectEntries, undefined>
 
 /**
- * Reads the parameters of a request. Raises `invalid_request` that names the parameter, what was
- * given and what is allowed.
+ * Reads the parameters that the schema names. Raises `invalid_request` that names the parameter,
+ * what was given and what is allowed.
  */
 export function readParameters<Schema extends Parameters>(
   schema: Schema,
@@ -171,9 +129,10 @@ export function readParameters<Schema extends Parameters>(
 }
 
 const SHOWN_MAX = 100
-const quote = (text: string): string => JSON.stringify(text.slice(0, SHOWN_MAX))
+/** The beginning of what was given, for a message. */
+export const quote = (text: string): string => JSON.stringify(text.slice(0, SHOWN_MAX))
 
-/** The error for a wrong parameter. */
+/** Builds the 400 for a parameter. */
 export const invalid = (parameter: string, message: string): AppError =>
   new AppError('invalid_request', message, {
     details: { parameter: parameter.slice(0, SHOWN_MAX) },

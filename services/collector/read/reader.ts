@@ -10,6 +10,8 @@ import type { Log } from '../../shared/log.ts'
 
 /** Questions to the trace database on behalf of one organization, or of the platform. */
 export interface Reader {
+  /** Undefined for the platform. */
+  readonly organization: string | undefined
   /**
    * Raises `timeout` for a question that takes too long, and `unavailable` while the database is
    * away.
@@ -62,6 +64,7 @@ export function openReaders(
   }
   return {
     for: (organization) => ({
+      organization,
       ask: (question) =>
         within(() =>
           organization === undefined

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
-import { isInt8, wrongCursor } from './cursor.ts'
+import { isInt8, wrongCursor } from './span-cursor.ts'
 import { createSpanWriter, readOwnedSpans, sortByOwner } from './owned-spans.ts'
 import type { Reader } from './reader.ts'
 import { chunksOf } from './span-chunks.ts'

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
-import { readNumbersCursor, toNumbersCursor, wrongCursor } from './cursor.ts'
+import { readNumbersCursor, toNumbersCursor, wrongCursor } from './span-cursor.ts'
 import type { Reader } from './reader.ts'
 import { chunksOf } from './span-chunks.ts'
 import { toHexId } from './span-json.ts'

@@ -1,4 +1,4 @@
-import { readNumbersCursor, toNumbersCursor } from './cursor.ts'
+import { readNumbersCursor, toNumbersCursor } from './span-cursor.ts'
 import { createJsonRows } from './json-rows.ts'
 import type { JsonColumn, JsonRows, Origin } from './json-rows.ts'
 import type { Reader } from './reader.ts'

@@ -19,6 +19,7 @@ export function withinTime(reader: AnswerReader, totalMs: number): AnswerReader 
     }
   }
   return {
+    organization: reader.organization,
     lagMs: () => reader.lagMs(),
     ask: (question) => limit(() => reader.ask(question)),
     copyOut: (query, onRow) => limit(() => reader.copyOut(query, onRow)),

@@ -6,21 +6,25 @@ const MAX_NOTES = 500
 const MAX_BYTES = 128 * 1024
 const TRACE_ID_DIGITS = 32
 
-/** The last column is the first one of a bytea's text: `\x`, and two digits for each byte. */
+/** The third column is a bytea's text: `\x`, and two digits for each byte. */
 const TAKE_NOTES = `
-  delete from touched_traces where ctid = any (array(
-    select ctid from (
-      select ctid, sum(length(trace_ids)) over (order by noted_at, ctid) - length(trace_ids)
-        as bytes_before
-      from (
-        select ctid, noted_at, trace_ids from touched_traces
-        order by noted_at limit ${MAX_NOTES}
-      ) as oldest
-    ) as counted
-    where bytes_before < ${MAX_BYTES}
-  ))
-  returning organization, day, trace_ids,
-    (extract(epoch from clock_timestamp() - noted_at) * 1000)::int8`
+  with taken as (
+    delete from touched_traces where ctid = any (array(
+      select ctid from (
+        select ctid, sum(length(trace_ids)) over (order by noted_at, ctid) - length(trace_ids)
+          as bytes_before
+        from (
+          select ctid, noted_at, trace_ids from touched_traces
+          order by noted_at limit ${MAX_NOTES}
+        ) as oldest
+      ) as counted
+      where bytes_before < ${MAX_BYTES}
+    ))
+    returning organization, day, trace_ids, noted_at
+  )
+  select organization, day, trace_ids,
+    (extract(epoch from clock_timestamp() - noted_at) * 1000)::int8
+  from taken`
 
 /** A trace to be rolled up, and the days of the spans for which that was noted. */
 export interface TouchedTrace {

@@ -1,6 +1,7 @@
 import { priceJoins } from './call-cost.ts'
 import type { Price } from '../prices/price-table.ts'
 import { COST_COLUMNS, durationRange, MEASURES, TOKEN_COLUMNS, USAGE_KEYS } from './measures.ts'
+import { TERM_COLUMNS, TERMS } from './terms.ts'
 
 /** Names that a trace shows of its agents and of its models. */
 const MAX_NAMES = 20
@@ -16,7 +17,7 @@ const MAX_COST = '1e6'
 export const SPAN_COLUMNS: readonly string[] = [
   ['span_id', 'parent_span_id', 'start_time', 'start_ns', 'duration_ns', 'status', 'llm_call'],
   ['name', 'resource_id', 'agent', 'crew_id', 'kickoff_id', 'session_id', 'user_id'],
-  ['request_model', 'response_model', ...TOKEN_COLUMNS, 'cost_usd'],
+  ['request_model', 'response_model', ...TERM_COLUMNS, ...TOKEN_COLUMNS, 'cost_usd'],
 ].flat()
 
 const keys = USAGE_KEYS.join(', ')
@@ -32,7 +33,8 @@ export const rollUpStatement = (
   prices: readonly Price[],
   tables: { readonly spans: string; readonly resources: string },
 ): string => `
-  with recursive ${TOUCHED}, ${spansIn(tables.spans)}, ${tracesWith(tables.resources)}, ${callsOf(prices)}, ${USAGE},
+  with recursive ${TOUCHED}, ${spansIn(tables.spans)}, ${tracesWith(tables.resources)},
+  terms as (${TERMS}), ${callsOf(prices)}, ${USAGE},
   added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE}),
   announced as (
     insert into trace_changes (organization, trace_id)
@@ -201,14 +203,16 @@ const found = [
   ['kickoff_id', 'session_id', 'user_id', 'agents', 'spans', 'error_spans'],
 ].flat()
 const summed = ['llm_calls', ...TOKEN_COLUMNS]
-const written = [...found, ...summed, ...COST_COLUMNS, 'models', 'usage']
+const written = [...found, ...summed, ...COST_COLUMNS, 'models', 'usage', 'terms']
 const replaced = written.filter((column) => !['organization', 'trace_id'].includes(column))
 
 const WRITE_TRACES = `
   insert into traces (${written.join(', ')})
   select ${found.join(', ')}, ${summed.map((column) => `coalesce(${column}, 0)`).join(', ')},
-    ${COST_COLUMNS.join(', ')}, coalesce(models, '{}'), coalesce(usage_totals.usage, '{}')
+    ${COST_COLUMNS.join(', ')}, coalesce(models, '{}'), coalesce(usage_totals.usage, '{}'),
+    array_remove(coalesce(terms, '{}') || ('service:' || left(service, 512)), null)
   from found left join usage_totals using (nr) left join models using (nr)
+    left join terms using (nr)
   on conflict (organization, trace_id) do update
   set ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')}`
 

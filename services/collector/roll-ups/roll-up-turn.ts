@@ -14,6 +14,7 @@ import {
   STORED,
 } from './distributed-spans.ts'
 import { FIND_EARLIER_DAY, noteEarlierTraces } from './earlier-traces.ts'
+import { noteTexts } from '../search/note-texts.ts'
 import { takeNotes, toArguments } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
@@ -47,16 +48,21 @@ export async function openTurns(
 ): Promise<CopyConnection> {
   const options = { name: 'collector-roll-ups', statementTimeoutMs: STATEMENT_MS }
   const session = await openCopyConnection(address, options)
-  const isDistributed = await hasDistributedSpans(session)
-  if (isDistributed) await session.query(`${DISTRIBUTED_SESSION}; ${CREATE_COPIES}`)
-  const tables = isDistributed ? COPIES : STORED
-  await session.query(`
-    set enable_seqscan = off; set enable_mergejoin = off; set jit = off; set work_mem = '32MB';
-    set max_parallel_workers_per_gather = 0; set idle_in_transaction_session_timeout = 5000;
-    set plan_cache_mode = force_generic_plan;
-    prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices, tables)};
-    prepare note_earlier_traces as ${noteEarlierTraces(tables.spans)}`)
-  return session
+  try {
+    const isDistributed = await hasDistributedSpans(session)
+    if (isDistributed) await session.query(`${DISTRIBUTED_SESSION}; ${CREATE_COPIES}`)
+    const tables = isDistributed ? COPIES : STORED
+    await session.query(`
+      set enable_seqscan = off; set enable_mergejoin = off; set jit = off; set work_mem = '32MB';
+      set max_parallel_workers_per_gather = 0; set idle_in_transaction_session_timeout = 5000;
+      set plan_cache_mode = force_generic_plan;
+      prepare roll_up (${ROLL_UP_PARAMETERS}) as ${rollUpStatement(prices, tables)};
+      prepare note_earlier_traces as ${noteEarlierTraces(tables.spans)}`)
+    return session
+  } catch (error) {
+    session.close()
+    throw error
+  }
 }
 
 /**
@@ -94,7 +100,9 @@ async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
   const { touched, lagMs } = await takeNotes(session)
   if (touched.length > 0) {
     if (await hasDistributedSpans(session)) await copySpansOf(session, touched)
-    await session.query(`execute roll_up (${toArguments(touched)})`)
+    const given = toArguments(touched)
+    await session.query(`execute roll_up (${given})`)
+    await session.query(noteTexts(given))
     await session.query('delete from usage_hourly where calls = 0')
     await session.query(FORGET_CHANGES)
     return { traces: touched.length, lagMs, isDone: false }
@@ -130,7 +138,7 @@ export const startRebuild = (session: Session): Promise<string> =>
   session.query(`
     begin;
     select pg_advisory_xact_lock(${LEADER_LOCK});
-    truncate traces, usage_hourly, touched_traces, days_to_roll_up;
+    truncate traces, usage_hourly, touched_traces, days_to_roll_up, span_texts, traces_to_extract;
     insert into days_to_roll_up (day)
     select to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD')
     from pg_inherits where inhparent = 'spans'::regclass and not inhdetachpending;

@@ -36,6 +36,9 @@ export async function distribute(sql: Database, log: Log): Promise<void> {
     // Tables of several kinds in one transaction.
     await tx`set local citus.multi_shard_modify_mode = 'sequential'`
     const known = await listKnown(tx)
+    for (const table of ['spans', ...REFERENCE_TABLES, ...COORDINATOR_TABLES]) {
+      if (!known.has(table)) await tx`select unprotect_table(${table}::text::regclass)`
+    }
     for (const table of REFERENCE_TABLES) {
       if (!known.has(table)) await tx`select create_reference_table(${table}::text)`
     }

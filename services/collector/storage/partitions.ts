@@ -29,8 +29,9 @@ export const partitionName = (day: Day): string =>
   `spans_${startOfDay(day).slice(0, 10).replaceAll('-', '')}`
 
 /** The day of a partition, by its name; undefined for other tables. */
-export function partitionDay(name: string): Day | undefined {
-  const [, year, month, day] = /^spans_(\d{4})(\d\d)(\d\d)$/.exec(name) ?? []
+export function partitionDay(name: string, table = 'spans'): Day | undefined {
+  const date = name.startsWith(`${table}_`) ? name.slice(table.length + 1) : ''
+  const [, year, month, day] = /^(\d{4})(\d\d)(\d\d)$/.exec(date) ?? []
   return year ? dayOf(Date.UTC(Number(year), Number(month) - 1, Number(day))) : undefined
 }
 

@@ -58,6 +58,7 @@ export async function dropExpired(options: RetentionOptions): Promise<Retained |
       dropped.push(partition.name)
       log.info({ partition: partition.name }, 'expired partition dropped')
     }
+    await dropTexts(session)
     const heldBack = expired.length - dropped.length
     if (heldBack === 0 && !clock.isSkewed()) await dropLeftovers(session, oldestDay)
     return { dropped, heldBack }
@@ -93,6 +94,7 @@ export async function dropOldest(options: SpaceOptions): Promise<string[] | unde
         'the storage is full; the oldest day is dropped early',
       )
     }
+    await dropTexts(session)
     return dropped
   })
 }
@@ -111,34 +113,40 @@ interface Partition {
   readonly state: string
 }
 
-async function listPartitions(sql: Database): Promise<Partition[]> {
+async function listPartitions(sql: Database, table = 'spans'): Promise<Partition[]> {
   const rows = await sql<{ name: string; state: string }[]>`
     select c.relname as name,
       case when i.inhrelid is null then 'detached'
         when i.inhdetachpending then 'pending'
         else 'attached' end as state
     from pg_class c
-    left join pg_inherits i on i.inhrelid = c.oid and i.inhparent = 'spans'::regclass
+    left join pg_inherits i on i.inhrelid = c.oid and i.inhparent = ${table}::regclass
     where c.relnamespace = (select relnamespace from pg_class where oid = 'spans'::regclass)
-      and c.relkind = 'r' and c.relname like 'spans\\_%'
+      and c.relkind = 'r' and c.relname like ${`${table}\\_%`}
     order by c.relname`
   return rows.flatMap(({ name, state }) => {
-    const day = partitionDay(name)
+    const day = partitionDay(name, table)
     return day === undefined ? [] : [{ name, state, day }]
   })
 }
 
-/**
- * Detaching concurrently lets spans arrive and readers read all the while. False when the day is in
- * use and has to be dropped at the next run.
- */
-async function dropPartition(sql: Database, partition: Partition, log: Log): Promise<boolean> {
-  const { name, state } = partition
-  if (await isDistributed(sql)) return dropDistributed(sql, partition, log)
+/** Detaching concurrently lets spans arrive and readers read all the while. */
+async function detachAndDrop(
+  sql: Database,
+  { name, state }: Partition,
+  table: string,
+): Promise<void> {
   if (state === 'attached')
-    await sql.unsafe(`alter table spans detach partition ${name} concurrently`)
-  if (state === 'pending') await sql.unsafe(`alter table spans detach partition ${name} finalize`)
+    await sql.unsafe(`alter table ${table} detach partition ${name} concurrently`)
+  if (state === 'pending')
+    await sql.unsafe(`alter table ${table} detach partition ${name} finalize`)
   await sql.unsafe(`drop table if exists ${name}`)
+}
+
+/** False when the day is in use and has to be dropped at the next run. */
+async function dropPartition(sql: Database, partition: Partition, log: Log): Promise<boolean> {
+  if (await isDistributed(sql)) return dropDistributed(sql, partition, log)
+  await detachAndDrop(sql, partition, 'spans')
   return true
 }
 
@@ -164,6 +172,14 @@ async function dropDistributed(sql: Database, { name }: Partition, log: Log): Pr
   }
 }
 
+/** Drops the texts of days whose spans are gone. */
+async function dropTexts(sql: Database): Promise<void> {
+  const kept = new Set((await listPartitions(sql)).map(({ day }) => day))
+  for (const partition of await listPartitions(sql, 'span_texts')) {
+    if (!kept.has(partition.day)) await detachAndDrop(sql, partition, 'span_texts')
+  }
+}
+
 async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
   const before = startOfDay(oldestDay - IDENTITY_GRACE_DAYS)
   await sql`delete from resources where last_seen < ${before}::timestamptz::date`
@@ -181,7 +197,10 @@ export async function partitionSizes(sql: Database): Promise<{ name: string; byt
 export async function rollUpSize(sql: Database): Promise<number> {
   const [row] = await sql<{ bytes: number }[]>`
     select (pg_total_relation_size('traces') + pg_total_relation_size('usage_hourly')
-      + pg_total_relation_size('touched_traces'))::float8 as bytes`
+      + pg_total_relation_size('touched_traces') + pg_total_relation_size('traces_to_extract') + (
+        select coalesce(sum(pg_total_relation_size(inhrelid)), 0)
+        from pg_inherits where inhparent = 'span_texts'::regclass
+      ))::float8 as bytes`
   return row?.bytes ?? 0
 }
 

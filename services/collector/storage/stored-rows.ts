@@ -116,7 +116,12 @@ function arrayOf(buffer: RowBuffer, rows: Uint32Array, column: string): string {
     const field = rowField(buffer, row, place)
     return field ? toText(field) : null
   })
-  return `${quote(arrayTypes.texts.serialize(values))}::${type}[]`
+  // Only texts may have what an array's elements are quoted for.
+  const array =
+    type === 'text'
+      ? quote(arrayTypes.texts.serialize(values))
+      : `'{${values.map((value) => value ?? 'NULL').join()}}'`
+  return `${array}::${type}[]`
 }
 
 /** The first and the last start of the rows, in ISO 8601, to a millisecond more. */

@@ -1,4 +1,7 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { createLog } from '../../../services/shared/log.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
+import { prepareSearch } from '../../../services/collector/search/prepare-search.ts'
 import { MEASURES } from '../../../services/collector/roll-ups/measures.ts'
 
 /** The size of an installation whose roll-ups are measured. */
@@ -7,6 +10,8 @@ export interface Installation {
   readonly callsADay: number
   readonly traces: number
   readonly crews: number
+  /** Spans whose prompts and answers can be searched, of as many traces. */
+  readonly texts: number
 }
 
 /** Fills the roll-ups as that many calls and traces would. */
@@ -15,8 +20,10 @@ export async function fillRollUps(sql: Database, size: Installation): Promise<vo
     on conflict (only_row) do update set weeks = excluded.weeks`
   await fillTraces(sql, size)
   await fillUsage(sql, size)
+  await fillTexts(sql, size)
   await sql`vacuum analyze traces`
   await sql`vacuum analyze usage_hourly`
+  await sql`vacuum analyze span_texts`
 }
 
 async function fillTraces(sql: Database, { days, traces, crews }: Installation): Promise<void> {
@@ -25,13 +32,15 @@ async function fillTraces(sql: Database, { days, traces, crews }: Installation):
       root_span_id, start_ns, status, name, service, organization, crew_id, kickoff_id, session_id,
       user_id, agents, models, spans, error_spans, llm_calls, input_tokens, output_tokens,
       cache_read_tokens, cache_write_tokens, reasoning_tokens, audio_input_tokens,
-      audio_output_tokens, computed_cost_usd, cost_usd, usage)
-    select id, at, at, at, at + interval '9 s', 9e9, nr, 0,
+      audio_output_tokens, computed_cost_usd, cost_usd, usage, terms)
+    select id, at, at, at, at + interval '9 s', (random() * 9e9)::int8, nr, 0,
       (array['ok', 'ok', 'ok', 'ok', 'error', 'running', 'incomplete'])[1 + nr % 7],
       'crew.kickoff', 'crew', 'acme', 'crew-' || nr % ${crews}::int, id::text,
       'session-' || nr / 5, 'user-' || nr % 300, '{Researcher,Writer}',
       case when nr % 500 = 0 then '{rare-model}'::text[] else '{gpt-4o}'::text[] end,
-      12, 0, 2, 2000, 400, 0, 0, 0, 0, 0, 0.009, 0.009, '{}'
+      12, 0, 2, 2000, 400, 0, 0, 0, 0, 0, 0.009, random() * 0.01, '{}',
+      array['service:crew', 'agent:Researcher', 'agent:Writer', 'tool:tool-' || nr % 40,
+        case when nr % 500 = 0 then 'model:rare-model' else 'model:gpt-4o' end]
     from (
       select nr, md5(nr::text)::uuid as id, now() - nr * ${days / traces}::float8 * interval '1 day'
         as at
@@ -52,3 +61,41 @@ async function fillUsage(sql: Database, { days, callsADay, crews }: Installation
 }
 
 const MODELS = ['gpt-4o', 'gpt-4o-mini', 'claude-sonnet-4-5', 'gemini-2.5-pro']
+
+/** Two pieces of this repository's own prose in each; one in a thousand has a rare word. */
+async function fillTexts(sql: Database, { days, texts }: Installation): Promise<void> {
+  await sql`set work_mem = '64MB'`
+  await sql`set maintenance_work_mem = '512MB'`
+  const pieces = await prose()
+  await sql`create temp table pieces (nr int primary key, text text not null)`
+  await sql`
+    insert into pieces select nr - 1, text
+    from unnest(${pieces}::text[]) with ordinality as given (text, nr)`
+  await sql.unsafe(`
+    do $$
+    begin
+      for nr in 0..${days} loop
+        execute format('create table span_texts_%s partition of span_texts for values from (%L)
+          to (%L)', nr, current_date - nr, current_date - nr + 1);
+      end loop;
+    end
+    $$`)
+  await sql`
+    insert into span_texts (start_time, trace_id, span_id, organization, duration_ns, text)
+    select current_date - (made.nr % ${days}::int) + interval '1 s' * (made.nr % 86400),
+      md5(made.nr::text)::uuid, made.nr, 'acme', 5, one.text || ' ' || other.text ||
+      case when made.nr % 1000 = 0 then ' zebra-crossing' else '' end
+    from generate_series(1, ${texts}::int) as made (nr)
+    join pieces as one on one.nr = made.nr * 7919::int8 % ${pieces.length}::int
+    join pieces as other on other.nr = made.nr * 104729::int8 / 13 % ${pieces.length}::int`
+  await prepareSearch(sql, true, createLog({ name: 'bench', level: 'silent' }))
+}
+
+const PIECE = 400
+
+async function prose(): Promise<string[]> {
+  const folder = new URL('../../../docs/', import.meta.url)
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.md'))
+  const files = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')))
+  return files.join('\n').match(new RegExp(`[^]{${PIECE}}`, 'g')) ?? []
+}

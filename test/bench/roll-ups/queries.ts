@@ -1,23 +1,35 @@
 import type { Database } from '../../../services/shared/postgres/database.ts'
-import { readListQuery } from '../../../services/collector/read/read-query.ts'
-import { listTraces } from '../../../services/collector/read/trace-list.ts'
-import type { TracePage } from '../../../services/collector/read/trace-list.ts'
+import {
+  countByTime,
+  readHistogramQuery,
+} from '../../../services/collector/read/lists/histogram.ts'
+import { listSessions, readSessionQuery } from '../../../services/collector/read/lists/sessions.ts'
+import { listTraces, readListQuery } from '../../../services/collector/read/lists/trace-list.ts'
+import {
+  readTotalsQuery,
+  totalTraces,
+} from '../../../services/collector/read/lists/trace-totals.ts'
+import { readUsageQuery, sumUsage } from '../../../services/collector/read/lists/usage-totals.ts'
+import type { Reader } from '../../../services/collector/read/reader.ts'
 
-const list = (sql: Database, query: string): Promise<TracePage> => {
-  const reader = {
-    ask: <Rows>(ask: (to: Database) => Promise<Rows>) => ask(sql),
-  }
-  return listTraces(reader, readListQuery(new URLSearchParams(query)))
-}
+const readerOf = (sql: Database): Reader => ({
+  organization: undefined,
+  copyOut: () => Promise.reject(new Error('No list copies.')),
+  ask: (question) => question(sql),
+})
 
-const totals = (key: string) => (sql: Database) =>
-  sql.unsafe(`
-    select ${key} as key, sum(calls) as calls, sum(input_tokens) as input_tokens,
-      sum(output_tokens) as output_tokens, sum(cost_usd) as cost_usd, sum(errors) as errors,
-      sum(up_to_1000_ms) as up_to_1000_ms
-    from usage_hourly where hour >= now() - interval '91 days' group by 1 order by 1`)
+const list = (sql: Database, query: string) =>
+  listTraces(readerOf(sql), readListQuery(new URLSearchParams(query)))
+const totalsOf = (query: string) => (sql: Database) =>
+  totalTraces(readerOf(sql), readTotalsQuery(new URLSearchParams(query)))
+const histogramOf = (query: string) => (sql: Database) =>
+  countByTime(readerOf(sql), readHistogramQuery(new URLSearchParams(query)))
+const usageOf = (query: string) => (sql: Database) =>
+  sumUsage(readerOf(sql), readUsageQuery(new URLSearchParams(query)))
 
 const MIDDLE = new Date(Date.now() - 45 * 86_400_000).toISOString()
+
+const YESTERDAY = new Date(Date.now() - 86_400_000).toISOString()
 
 /** What is asked of the roll-ups, by name. */
 export const QUERIES: Readonly<Record<string, (sql: Database) => Promise<unknown>>> = {
@@ -29,7 +41,21 @@ export const QUERIES: Readonly<Record<string, (sql: Database) => Promise<unknown
   'list, a rare model': (sql) => list(sql, 'model=rare-model'),
   'list, no such model': (sql) => list(sql, 'model=none'),
   'list, one run': (sql) => list(sql, 'kickoff=c4ca4238-a0b9-2382-0dcc-509a6f75849b'),
-  'totals by day': totals(`date_trunc('day', hour)`),
-  'totals by crew': totals('crew_id'),
-  'totals by model': totals('model'),
+  'list, a tool of one crew': (sql) => list(sql, 'tool=tool-3&crew=crew-3'),
+  'list, the most expensive': (sql) => list(sql, 'sort=cost'),
+  'list, the slowest of a day': (sql) => list(sql, `sort=duration&from=${YESTERDAY}`),
+  'list, min_cost that none has': (sql) => list(sql, 'min_cost_usd=1'),
+  'list, a text of 200 spans': (sql) => list(sql, 'text=zebra-crossing'),
+  'list, a text of no span': (sql) => list(sql, 'text=aardvark%20ostrich'),
+  'list, a text of most spans': (sql) => list(sql, 'text=the'),
+  sessions: (sql) => listSessions(readerOf(sql), readSessionQuery(new URLSearchParams())),
+  'totals of traces, one day': totalsOf(`from=${YESTERDAY}`),
+  'totals of traces, one crew': totalsOf('crew=crew-7'),
+  'totals of traces, all': totalsOf(''),
+  'histogram, one day': histogramOf(`from=${YESTERDAY}`),
+  'histogram, all': histogramOf(''),
+  'totals of calls': usageOf(''),
+  'totals of calls by day': usageOf('by=day'),
+  'totals of calls by crew': usageOf('by=crew'),
+  'totals of calls by model': usageOf('by=model'),
 }

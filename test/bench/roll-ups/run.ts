@@ -13,7 +13,7 @@ import { quantile, toTable } from '../support/statistics.ts'
 import { fillRollUps } from './fill.ts'
 import { QUERIES } from './queries.ts'
 
-const SIZE = { days: 91, callsADay: 24_000, traces: 1_000_000, crews: 20 }
+const SIZE = { days: 91, callsADay: 24_000, traces: 1_000_000, crews: 20, texts: 100_000 }
 const TIMES = 21
 
 /** Lists and totals over roll-ups of the size of a busy installation. */
@@ -55,6 +55,10 @@ async function measure(sql: Database): Promise<void> {
     select pg_total_relation_size('traces') / count(*) as trace,
       pg_total_relation_size('usage_hourly') / (select count(*) from usage_hourly) as usage
     from traces`
+  const [texts] = await sql`
+    select sum(pg_total_relation_size(inhrelid)) / (select count(*) from span_texts) as bytes
+    from pg_inherits where inhparent = 'span_texts'::regclass`
   process.stdout.write(`${toTable(['question', 'p50 ms', 'p95 ms'], rows)}\n`)
   process.stdout.write(`bytes: ${size?.['trace']} a trace, ${size?.['usage']} a row of usage\n`)
+  process.stdout.write(`bytes: ${Math.round(Number(texts?.['bytes']))} a text\n`)
 }

@@ -112,10 +112,11 @@ describe('spans that are sent again (SPEC 1.5)', () => {
       await send(second.map(toBody), other.url)
       sent += second.flat().length
     }
+    const ids = [...ends.keys()].map(({ traceId = '' }) => traceId)
     const rows = await harness.sql<{ trace: string; ms: number }[]>`
       select trace_id::text as trace,
         ((extract(epoch from start_time) * 1e9 + start_ns + duration_ns) / 1e6)::float8 as ms
-      from spans where trace_id = any (${[...ends.keys()].map(({ traceId = '' }) => traceId)}::text[]::uuid[])`
+      from spans where trace_id = any (${ids}::text[]::uuid[])`
     expect(rows.length).toBe(ends.size)
     const stored = new Map(rows.map(({ trace, ms }) => [trace.replaceAll('-', ''), Math.round(ms)]))
     const wanted = [...ends].map(([{ traceId = '' }, end]) => [traceId, end] as const)

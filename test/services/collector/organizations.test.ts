@@ -33,6 +33,7 @@ function traceOf(traceId: string): OtlpSpan[] {
         textAttribute('gen_ai.operation.name', 'chat'),
         textAttribute('gen_ai.request.model', 'model-a'),
         { key: 'gen_ai.usage.input_tokens', value: { intValue: '7' } },
+        textAttribute('input.value', 'the okapi of A'),
       ],
     })
   return [root, call(10), call(20)]
@@ -149,6 +150,7 @@ describe('organizations', () => {
       spans = traceOf(traceId)
       await a.send(bodyOf(...spans))
       await harness.rolledUp()
+      await harness.extracted()
       paths = [
         `/api/traces/${traceId}`,
         `/api/traces/${traceId}?view=summary`,
@@ -156,14 +158,24 @@ describe('organizations', () => {
         `/api/traces/${traceId}/search?q=model`,
         `/api/traces/${traceId}/spans/${idOf(spans[1])}`,
         `/api/traces?crew=crew&limit=1&to=${new Date(NOW + 1).toISOString()}`,
+        '/api/traces?text=okapi&model=model-a&attribute=organization_id=x',
+        '/api/traces?text=the%20okapi&crew=crew',
+        '/api/traces/totals?crew=crew',
+        '/api/traces/histogram?crew=crew&interval=1h',
+        '/api/usage?by=crew,model,organization',
+        '/api/sessions',
       ]
       before = await answers()
       expect(before.join('')).toContain('model-a')
     })
     const answers = async (): Promise<string[]> => {
       await harness.rolledUp()
-      const asked = await Promise.all(paths.map((path) => a.ask(path)))
-      return asked.map(({ status, text }) => `${status} ${text}`)
+      const given: string[] = []
+      for (const path of paths) {
+        const { status, text } = await a.ask(path)
+        given.push(`${status} ${text}`)
+      }
+      return given
     }
 
     /** Spans with the ids, or some of the ids, of A's, and other content. */
@@ -191,6 +203,8 @@ describe('organizations', () => {
             textAttribute('gen_ai.request.model', given.model),
             textAttribute('crew_id', 'crew'),
             textAttribute('organization_id', A),
+            textAttribute('input.value', 'the okapi of B'),
+            textAttribute('session.id', 'of B'),
           ],
         }
       })
@@ -199,7 +213,7 @@ describe('organizations', () => {
         .array(span, { minLength: 1, maxLength: 4 })
         .map((made) => async () => b.send(bodyOf(...made.map((make) => make())))),
       fc.constant(async () => b.send(bodyOf(...spans))),
-      fc.nat(3).map((path) => async () => b.ask(paths[path] ?? '')),
+      fc.nat(9).map((path) => async () => b.ask(paths[path] ?? '')),
     )
 
     it('get the same bytes', async () => {
@@ -264,7 +278,10 @@ describe('organizations', () => {
           and has_table_privilege('collector_reader', oid, 'select')`
       const open = tables.filter(({ isProtected }) => !isProtected).map(({ name }) => name)
       expect(tables.length).toBeGreaterThan(4)
-      expect(open, 'its migration grants it by protect_by_organization').toEqual(['retention'])
+      expect(open, 'its migration grants it by protect_by_organization').toEqual([
+        'retention',
+        'text_search',
+      ])
     })
 
     it('others see what they were granted', async () => {

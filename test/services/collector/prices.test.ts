@@ -9,13 +9,19 @@ import { readPrices } from '../../../services/collector/prices/price-table.ts'
 const price = (given: object) => ({ models: ['m'], per_million: { input: 1, output: 2 }, ...given })
 const read = (...prices: object[]) => readPrices({ prices }, 'prices.json')
 
+const VENDORS = [
+  'platform.claude.com',
+  'docs.anthropic.com',
+  'developers.openai.com',
+  'platform.openai.com',
+  'ai.google.dev',
+]
+
 describe('the table of prices', () => {
-  it('is shipped, each price with its source and day, and a mark where that copies the vendor', async () => {
-    const vendors =
-      /^https:\/\/(platform\.claude\.com|docs\.anthropic\.com|(developers|platform)\.openai\.com|ai\.google\.dev)\//
-    for (const { source, copies, readOn } of await loadPrices(undefined)) {
+  it('is shipped, each price with its source, its day, and a mark where it is a copy', async () => {
+    for (const { source = '', copies, readOn } of await loadPrices(undefined)) {
+      expect(VENDORS).toContain(new URL(copies ?? source).hostname)
       expect(source).toMatch(/^https:\/\//)
-      expect(copies ?? source).toMatch(vendors)
       expect(readOn).toMatch(/^2026-/)
     }
   })

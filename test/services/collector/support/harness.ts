@@ -36,6 +36,8 @@ export interface Harness {
   metric(name: string, labels?: Record<string, string>): Promise<number>
   /** Resolves when the roll-ups have all that was committed before. */
   rolledUp(): Promise<void>
+  /** Resolves when the texts of all that was rolled up before can be found. */
+  extracted(): Promise<void>
   /** Starts another collector on the same database. */
   another(env?: Record<string, string>, options?: StartOptions): Promise<Collector>
   stop(): Promise<void>
@@ -86,6 +88,7 @@ export async function createHarness(
           select from touched_traces union all select from days_to_roll_up where due_at <= now()`
         return rows.length === 0
       }),
+    extracted: () => until(async () => (await sql`select from traces_to_extract`).length === 0),
     another,
     async stop() {
       await Promise.all(started.map((one) => one.stop()))

@@ -1,8 +1,22 @@
-import { toHexId } from './span-json.ts'
-import type { TraceStatus, TraceSummary } from './trace-summary.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
+import { COST_COLUMNS } from '../../roll-ups/measures.ts'
+import { toHexId } from '../span-json.ts'
+import type { TextMatch } from './found-texts.ts'
+import type { TraceStatus, TraceSummary } from '../trace-summary.ts'
+
+/** Columns of tokens, as they are read. */
+export interface TokenCounts {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly reasoningTokens: number
+  readonly audioInputTokens: number
+  readonly audioOutputTokens: number
+}
 
 /** A row of `traces`, as a list reads it. */
-export interface TraceRow {
+export interface TraceRow extends TokenCounts {
   readonly traceId: string
   readonly rootSpanId: string | null
   readonly name: string
@@ -12,7 +26,8 @@ export interface TraceRow {
   readonly endMs: number | null
   readonly durationNs: string | null
   readonly service: string | null
-  readonly organization: string | null
+  /** Empty for none. */
+  readonly organization: string
   readonly crewId: string | null
   readonly kickoffId: string | null
   readonly sessionId: string | null
@@ -22,13 +37,6 @@ export interface TraceRow {
   readonly spans: number
   readonly errorSpans: number
   readonly llmCalls: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cacheReadTokens: number
-  readonly cacheWriteTokens: number
-  readonly reasoningTokens: number
-  readonly audioInputTokens: number
-  readonly audioOutputTokens: number
   readonly costUsd: number | null
   readonly reportedCostUsd: number | null
   readonly computedCostUsd: number | null
@@ -49,12 +57,14 @@ export interface ListedTrace extends Omit<TraceSummary, 'status' | 'tokens'> {
     readonly audio_input: number
     readonly audio_output: number
   }
+  /** Where the text of the filter was found. */
+  readonly match?: TextMatch
   readonly reported_cost_usd: number | null
   readonly computed_cost_usd: number | null
 }
 
 /** The trace as the API shows it. */
-export function toListedTrace(row: TraceRow): ListedTrace {
+export function toListedTrace(row: TraceRow, match?: TextMatch): ListedTrace {
   const start = BigInt(row.startUs) * 1000n + BigInt(row.startNs)
   return {
     trace_id: row.traceId.replaceAll('-', ''),
@@ -66,7 +76,7 @@ export function toListedTrace(row: TraceRow): ListedTrace {
     ended_at: row.endMs === null ? null : new Date(row.endMs).toISOString(),
     duration_ms: row.durationNs === null ? null : Number(BigInt(row.durationNs) / 1000n) / 1000,
     service: row.service,
-    organization: row.organization,
+    organization: row.organization === '' ? null : row.organization,
     crew_id: row.crewId,
     kickoff_id: row.kickoffId,
     session_id: row.sessionId,
@@ -81,10 +91,12 @@ export function toListedTrace(row: TraceRow): ListedTrace {
     reported_cost_usd: row.reportedCostUsd,
     computed_cost_usd: row.computedCostUsd,
     truncated: false,
+    ...(match ? { match } : {}),
   }
 }
 
-const tokensOf = (row: TraceRow): ListedTrace['tokens'] => ({
+/** Tokens by kind as the API shows them. */
+export const tokensOf = (row: TokenCounts): ListedTrace['tokens'] => ({
   input: row.inputTokens,
   output: row.outputTokens,
   cache_read: row.cacheReadTokens,
@@ -93,3 +105,21 @@ const tokensOf = (row: TraceRow): ListedTrace['tokens'] => ({
   audio_input: row.audioInputTokens,
   audio_output: row.audioOutputTokens,
 })
+
+/** A sum as a double, which has a largest number; null stays null, as `least` would not have it. */
+export const inRange = (sum: string): string =>
+  `(case when ${sum} > 1e300 then 1e300 else ${sum} end)::float8`
+
+/** The columns of a `TraceRow`, of `traces`. */
+export const shownColumns = (sql: Queryable) => sql`
+  traces.trace_id, (traces.start_time at time zone 'UTC')::text as start_time, start_ns,
+  (extract(epoch from traces.start_time) * 1000000)::int8 as start_us, root_span_id,
+  (extract(epoch from end_time) * 1000)::float8 as end_ms,
+  name, status, duration_ns, service, traces.organization, crew_id, kickoff_id, session_id, user_id,
+  agents, models, spans::float8 as spans, error_spans::float8 as error_spans,
+  llm_calls::float8 as llm_calls, input_tokens::float8 as input_tokens,
+  output_tokens::float8 as output_tokens, cache_read_tokens::float8 as cache_read_tokens,
+  cache_write_tokens::float8 as cache_write_tokens, reasoning_tokens::float8 as reasoning_tokens,
+  audio_input_tokens::float8 as audio_input_tokens,
+  audio_output_tokens::float8 as audio_output_tokens,
+  ${sql.unsafe(COST_COLUMNS.map((column) => `${inRange(column)} as ${column}`).join(', '))}`

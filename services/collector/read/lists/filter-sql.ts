@@ -1,0 +1,101 @@
+import type { Queryable } from '../../../shared/postgres/database.ts'
+import { TERM_KINDS, toTerm } from '../../roll-ups/terms.ts'
+import { hasText, isFound } from './found-texts.ts'
+import type { SearchedFilter } from './found-texts.ts'
+import { timestamp } from './sql-parts.ts'
+import type { Fragment } from './sql-parts.ts'
+import type { Attribute } from './trace-filter.ts'
+
+/** What an index finds: the conditions for rows of `listed_traces as traces`. */
+export function indexedConditions(sql: Queryable, filter: SearchedFilter): Fragment {
+  const { crew, kickoff, session, user, organization, status, from, to } = filter
+  const columns = { crew_id: crew, kickoff_id: kickoff, session_id: session, user_id: user }
+  return sql`
+    true ${Object.entries({ ...columns, organization, status }).map(([column, value]) =>
+      value === undefined ? sql`` : sql`and ${sql(`traces.${column}`)} = ${value}`,
+    )}
+    ${from ? sql`and start_time >= ${timestamp(sql, from)}` : sql``}
+    ${to ? sql`and start_time < ${timestamp(sql, to)}` : sql``}
+    ${filter.found?.isMany === false ? sql`and ${isFound(sql, filter.found)}` : sql``}
+    ${withTerms(sql, filter)}`
+}
+
+function withTerms(sql: Queryable, filter: SearchedFilter): Fragment {
+  const terms = TERM_KINDS.flatMap((kind) => {
+    const word = filter[kind]
+    return word === undefined ? [] : [toTerm(kind, word)]
+  })
+  return terms.length > 0 ? sql`and terms @> ${terms}::text[]` : sql``
+}
+
+/** True for a filter that has more than an index finds. */
+export const hasOtherConditions = (filter: SearchedFilter): boolean =>
+  MEASURED.some(({ least, most }) => (filter[least] ?? filter[most]) !== undefined) ||
+  needsLookUps(filter)
+
+/** True for a filter whose conditions are looked up in other tables. */
+export const needsLookUps = ({ attribute, found }: SearchedFilter): boolean =>
+  attribute !== undefined || found?.isMany === true
+
+/** The other conditions: each row of `traces` has to be looked at, and some of its spans. */
+export function otherConditions(sql: Queryable, filter: SearchedFilter): Fragment {
+  const ranges = MEASURED.flatMap(({ value, type, least, most, factor }) => {
+    const expression = sql.unsafe(value)
+    const bound = (given: string | number) =>
+      sql`${String(given)}::text::${sql.unsafe(type)} * ${sql.unsafe(factor)}`
+    const [low, high] = [filter[least], filter[most]]
+    return [
+      low === undefined ? sql`` : sql`and coalesce(${expression} >= ${bound(low)}, false)`,
+      high === undefined ? sql`` : sql`and coalesce(${expression} <= ${bound(high)}, false)`,
+    ]
+  })
+  const { attribute, text, found } = filter
+  return sql`true ${ranges}
+    ${attribute ? sql`and ${hasAttribute(sql, attribute)}` : sql``}
+    ${text !== undefined && found?.isMany === true ? sql`and ${hasText(sql, text)}` : sql``}`
+}
+
+/** Numbers of a trace; a trace without the number is in no range. */
+const MEASURED = [
+  {
+    least: 'min_duration_ms',
+    most: 'max_duration_ms',
+    value: 'duration_ns',
+    type: 'int8',
+    factor: '1000000',
+  },
+  {
+    least: 'min_tokens',
+    most: 'max_tokens',
+    value: '(input_tokens + output_tokens)',
+    type: 'numeric',
+    factor: '1',
+  },
+  {
+    least: 'min_cost_usd',
+    most: 'max_cost_usd',
+    value: 'cost_usd',
+    type: 'numeric',
+    factor: '1',
+  },
+] as const
+
+/**
+ * One of its spans, or what sent it, has the attribute, as a text, a number or a boolean. Spans are
+ * looked up by trace, in the days that the trace has. The `between` keeps the planner to the index
+ * on the trace id in a day that nobody has analyzed.
+ */
+const hasAttribute = (sql: Queryable, { key, value }: Attribute): Fragment => sql`
+  exists (
+    select from spans
+    where spans.trace_id = traces.trace_id
+      and spans.trace_id between traces.trace_id and traces.trace_id
+      and spans.organization = traces.organization
+      and spans.start_time between traces.first_start and traces.last_start
+      and (
+        spans.attributes ->> ${key}::text = ${value}
+        or spans.resource_id in (
+          select id from resources where resources.attributes ->> ${key}::text = ${value}
+        )
+      )
+  )`

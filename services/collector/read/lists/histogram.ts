@@ -1,0 +1,108 @@
+import * as v from 'valibot'
+import { word } from '../../../shared/env.ts'
+import type { Queryable } from '../../../shared/postgres/database.ts'
+import { invalid, readParameters } from '../read-query.ts'
+import type { Reader } from '../reader.ts'
+import { searchTexts } from './found-texts.ts'
+import type { SearchedFilter } from './found-texts.ts'
+import { indexedConditions, otherConditions } from './filter-sql.ts'
+import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
+import type { TraceFilter } from './trace-filter.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+const INTERVALS_MS = {
+  '1m': MINUTE_MS,
+  '5m': 5 * MINUTE_MS,
+  '15m': 15 * MINUTE_MS,
+  '1h': HOUR_MS,
+  '6h': 6 * HOUR_MS,
+  '1d': DAY_MS,
+  '7d': 7 * DAY_MS,
+} as const
+
+type Interval = keyof typeof INTERVALS_MS
+const WORDS = ['1m', '5m', '15m', '1h', '6h', '1d', '7d'] as const
+
+/** An interval that is not given is the shortest with at most this many buckets. */
+const USUAL_BUCKETS = 120
+const MAX_BUCKETS = 2000
+/** A Monday, for weeks. */
+const ORIGIN = '2001-01-01T00:00:00Z'
+
+const histogramParameters = v.object({ ...filterParameters, interval: v.optional(word(WORDS)) })
+
+/** The query of a histogram. */
+export interface HistogramQuery {
+  readonly filter: TraceFilter
+  readonly interval?: Interval | undefined
+}
+
+/** Raises `invalid_request`. */
+export function readHistogramQuery(parameters: URLSearchParams): HistogramQuery {
+  const { interval, ...filter } = readParameters(histogramParameters, parameters)
+  requireRanges(filter, parameters)
+  return { filter, interval }
+}
+
+/** Traces by the time of their start. */
+export interface Histogram {
+  readonly interval: Interval
+  /** In the order of time; those without a trace are left out. */
+  readonly buckets: readonly Bucket[]
+}
+
+interface Bucket {
+  readonly from: string
+  readonly traces: number
+  readonly ok: number
+  readonly error: number
+  readonly running: number
+  readonly incomplete: number
+}
+
+/** Counts the traces of a filter by time and status, in UTC. */
+export async function countByTime(reader: Reader, query: HistogramQuery): Promise<Histogram> {
+  const filter = limitTo(reader, query.filter)
+  return reader.ask(async (sql) => {
+    const [kept] = await sql<{ weeks: number }[]>`select weeks from retention`
+    const oldest = Date.now() - (kept?.weeks ?? 1) * INTERVALS_MS['7d']
+    const begins = Math.max(filter.from?.getTime() ?? oldest, oldest)
+    const ends = Math.max(filter.to?.getTime() ?? Date.now() + DAY_MS, begins)
+    const interval = query.interval ?? usualInterval(ends - begins)
+    requireFewBuckets(interval, ends - begins)
+    return {
+      interval,
+      buckets: [...(await listBuckets(sql, await searchTexts(sql, filter), interval))],
+    }
+  })
+}
+
+const usualInterval = (ms: number): Interval =>
+  WORDS.find((word) => ms <= INTERVALS_MS[word] * USUAL_BUCKETS) ?? '7d'
+
+function requireFewBuckets(interval: Interval, ms: number): void {
+  if (ms <= INTERVALS_MS[interval] * MAX_BUCKETS) return
+  const message =
+    `interval ${interval} would make more than ${MAX_BUCKETS} buckets; ` +
+    'take a longer one, or a shorter time with from and to.'
+  throw invalid('interval', message)
+}
+
+const listBuckets = (sql: Queryable, filter: SearchedFilter, interval: Interval) => sql<Bucket[]>`
+  select to_char(bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as from,
+    count(*)::float8 as traces,
+    count(*) filter (where status = 'ok')::float8 as ok,
+    count(*) filter (where status = 'error')::float8 as error,
+    count(*) filter (where status = 'running')::float8 as running,
+    count(*) filter (where status = 'incomplete')::float8 as incomplete
+  from (
+    select date_bin(
+        ${INTERVALS_MS[interval] / 1000}::float8 * interval '1 second', start_time,
+        ${ORIGIN}::text::timestamptz
+      ) as bucket, status
+    from listed_traces as traces
+    where ${indexedConditions(sql, filter)} and ${otherConditions(sql, filter)}
+  ) as counted
+  group by bucket order by bucket`

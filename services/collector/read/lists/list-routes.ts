@@ -1,0 +1,60 @@
+import type { Context, Hono } from 'hono'
+import type { ReadEnv } from '../admit-read.ts'
+import type { ReadView } from '../read-metrics.ts'
+import type { Reader } from '../reader.ts'
+import { countByTime, readHistogramQuery } from './histogram.ts'
+import { listSessions, readSessionQuery } from './sessions.ts'
+import { listTraces, readListQuery } from './trace-list.ts'
+import { readTotalsQuery, totalTraces } from './trace-totals.ts'
+import { readUsageQuery, sumUsage } from './usage-totals.ts'
+
+/** A question that has no more than its parameters. */
+interface Question {
+  readonly path: string
+  readonly view: ReadView
+  readonly answer: (reader: Reader, parameters: URLSearchParams) => Promise<object>
+}
+
+const QUESTIONS: readonly Question[] = [
+  {
+    path: '/traces',
+    view: 'list',
+    answer: (reader, given) => listTraces(reader, readListQuery(given)),
+  },
+  {
+    path: '/traces/histogram',
+    view: 'histogram',
+    answer: (reader, given) => countByTime(reader, readHistogramQuery(given)),
+  },
+  {
+    path: '/traces/totals',
+    view: 'totals',
+    answer: (reader, given) => totalTraces(reader, readTotalsQuery(given)),
+  },
+  {
+    path: '/usage',
+    view: 'usage',
+    answer: (reader, given) => sumUsage(reader, readUsageQuery(given)),
+  },
+  {
+    path: '/sessions',
+    view: 'sessions',
+    answer: (reader, given) => listSessions(reader, readSessionQuery(given)),
+  },
+]
+
+/** The paths of `addListRoutes`, below `/api`. */
+export const LIST_PATHS: readonly string[] = QUESTIONS.map(({ path }) => path)
+
+/** Adds what is asked of many traces; before `/traces/:id`, which has the same form. */
+export function addListRoutes(app: Hono<ReadEnv>): void {
+  for (const { path, view, answer } of QUESTIONS) {
+    app.get(path, async (c) => {
+      c.set('view', view)
+      const body = await answer(c.var.reader, parametersOf(c))
+      return c.json(body, 200, { 'cache-control': 'no-store' })
+    })
+  }
+}
+
+const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchParams

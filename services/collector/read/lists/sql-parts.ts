@@ -1,0 +1,8 @@
+import type { Queryable } from '../../../shared/postgres/database.ts'
+
+/** A part of a statement. */
+export type Fragment = ReturnType<Queryable>
+
+/** A time in SQL: postgres.js would send a Date to the millisecond, and in its own way. */
+export const timestamp = (sql: Queryable, time: Date): Fragment =>
+  sql`${time.toISOString()}::text::timestamptz`

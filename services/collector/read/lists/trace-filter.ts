@@ -1,0 +1,118 @@
+import * as v from 'valibot'
+import { integer, word } from '../../../shared/env.ts'
+import { invalid, name, quote, time } from '../read-query.ts'
+import type { Reader } from '../reader.ts'
+
+const MAX_DURATION_MS = 365 * 86_400_000
+const MAX_TOKENS = 10 ** 15
+const MAX_COST_USD = 10 ** 9
+const MAX_TEXT = 200
+
+/** All states of a trace: `incomplete` without a root, `running` while the root has no end. */
+export const STATUSES = ['ok', 'error', 'running', 'incomplete'] as const
+
+const amount = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,10}(\.\d{1,12})?$/, 'must be an amount of US dollars such as 0.25'),
+  v.check((text) => Number(text) <= MAX_COST_USD, `must be at most ${MAX_COST_USD}`),
+)
+
+/** A key and its value; the first `=` lies between them. */
+const attribute = v.pipe(
+  v.string(),
+  v.regex(/^[^=\0]{1,256}=[^\0]{1,512}$/, 'must be a key and a value such as tier=gold'),
+  v.transform((text): Attribute => {
+    const end = text.indexOf('=')
+    return { key: text.slice(0, end), value: text.slice(end + 1) }
+  }),
+)
+
+/** Its index knows words by three letters or digits that follow each other. */
+const soughtText = v.pipe(
+  v.string(),
+  v.check(
+    (text) => /[\p{L}\p{N}]{3}/u.test(text) && text.length <= MAX_TEXT && !text.includes('\0'),
+    `must have at least 3 letters or digits in a row, and at most ${MAX_TEXT} characters`,
+  ),
+)
+
+/** The parameters that say which traces are meant; all of them must hold. */
+export const filterParameters = {
+  organization: v.optional(name),
+  crew: v.optional(name),
+  kickoff: v.optional(name),
+  session: v.optional(name),
+  user: v.optional(name),
+  service: v.optional(name),
+  status: v.optional(word(STATUSES)),
+  model: v.optional(name),
+  agent: v.optional(name),
+  task: v.optional(name),
+  tool: v.optional(name),
+  error_type: v.optional(name),
+  from: v.optional(time),
+  to: v.optional(time),
+  min_duration_ms: v.optional(integer(0, MAX_DURATION_MS)),
+  max_duration_ms: v.optional(integer(0, MAX_DURATION_MS)),
+  min_tokens: v.optional(integer(0, MAX_TOKENS)),
+  max_tokens: v.optional(integer(0, MAX_TOKENS)),
+  min_cost_usd: v.optional(amount),
+  max_cost_usd: v.optional(amount),
+  attribute: v.optional(attribute),
+  text: v.optional(soughtText),
+}
+
+/** An attribute of a span or of its resource, and the text of its value. */
+export interface Attribute {
+  readonly key: string
+  readonly value: string
+}
+
+const filter = v.object(filterParameters)
+
+/** Which traces are meant. */
+export type TraceFilter = Readonly<v.InferOutput<typeof filter>>
+
+const RANGES = [
+  ['min_duration_ms', 'max_duration_ms'],
+  ['min_tokens', 'max_tokens'],
+  ['min_cost_usd', 'max_cost_usd'],
+] as const
+
+/** Raises `invalid_request` for a range that ends before it begins. */
+export function requireRanges(filter: TraceFilter, parameters: URLSearchParams): void {
+  requireTimeRange(filter, parameters)
+  for (const [least, most] of RANGES) {
+    const [low, high] = [filter[least], filter[most]]
+    if (low === undefined || high === undefined || Number(low) <= Number(high)) continue
+    throw invalid(least, `${least} (${low}) must not be above ${most} (${high}).`)
+  }
+}
+
+/** Raises `invalid_request` unless `from` is before `to`. */
+export function requireTimeRange(
+  { from, to }: Pick<TraceFilter, 'from' | 'to'>,
+  parameters: URLSearchParams,
+): void {
+  if (!from || !to || from < to) return
+  const [begins, ends] = [parameters.get('from'), parameters.get('to')]
+  throw invalid('from', `from (${begins}) must be before to (${ends}).`)
+}
+
+/**
+ * Names the reader's organization in what is asked, so that its index is used; only the platform
+ * chooses one. Raises `invalid_request` for that of others.
+ */
+export function limitTo<Asked extends { readonly organization?: string | undefined }>(
+  { organization }: Reader,
+  asked: Asked,
+): Asked {
+  if (organization === undefined) return asked
+  const { organization: given = organization } = asked
+  if (given === organization) return { ...asked, organization }
+  throw invalid(
+    'organization',
+    `organization must be that of the token, ${quote(organization)} (given: ${quote(given)}); ` +
+      'leave it out.',
+  )
+}

@@ -1,0 +1,60 @@
+import type { DatabaseAddress } from '../../shared/postgres/address.ts'
+import type { Database } from '../../shared/postgres/database.ts'
+import { toError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import type { CollectorMetrics } from '../metrics.ts'
+import { pause } from '../pause.ts'
+import { openExtraction, takeExtraction } from './extract-texts.ts'
+
+/** The parts that keep the texts of spans up to date. */
+export interface ExtractionOptions {
+  readonly sql: Database
+  readonly address: DatabaseAddress
+  readonly metrics: CollectorMetrics
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+const IDLE_MS = 1000
+const LONGEST_MS = 5000
+const AFTER_FAILURE_MS = 5000
+const LAG_MS = 5000
+/** It rests for this many times as long as it worked. */
+const REST = 2
+
+/**
+ * Reads texts until the signal. It rests for twice as long as it works: senders and lists come
+ * first, and under load texts are found later.
+ */
+export async function keepExtracted(options: ExtractionOptions): Promise<void> {
+  const { address, metrics, log, signal } = options
+  let session: Awaited<ReturnType<typeof openExtraction>> | undefined
+  let restMs = 0
+  while (await pause(signal, restMs)) {
+    try {
+      if (session?.isOpen() !== true) session = await openExtraction(address)
+      const started = performance.now()
+      const { spans, isDone } = await takeExtraction(session)
+      metrics.extractedTexts.inc(spans)
+      restMs = isDone ? IDLE_MS : Math.min((performance.now() - started) * REST, LONGEST_MS)
+    } catch (thrown) {
+      log.error({ reason: toError(thrown).message }, 'the texts of spans are not up to date')
+      restMs = AFTER_FAILURE_MS
+    }
+  }
+  session?.close()
+}
+
+/** Measures until the signal how late the texts are. */
+export async function watchExtraction(options: ExtractionOptions): Promise<void> {
+  const { sql, metrics, log, signal } = options
+  while (await pause(signal, LAG_MS)) {
+    try {
+      const [row] = await sql<{ seconds: number | null }[]>`
+        select extract(epoch from now() - min(noted_at))::float8 as seconds from traces_to_extract`
+      metrics.searchLag.set(Math.max(row?.seconds ?? 0, 0))
+    } catch (thrown) {
+      log.debug({ reason: toError(thrown).message }, 'the lag of the search is not known')
+    }
+  }
+}

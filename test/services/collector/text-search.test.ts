@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { excerptOf } from '../../../services/collector/search/excerpt.ts'
+import { prepareSearch } from '../../../services/collector/search/prepare-search.ts'
+import { openTurns, startRebuild } from '../../../services/collector/roll-ups/roll-up-turn.ts'
+import { dayOf, partitionName } from '../../../services/collector/storage/partitions.ts'
+import { dropExpired } from '../../../services/collector/storage/retention.ts'
+import { listTraces, readListQuery } from '../../../services/collector/read/lists/trace-list.ts'
+import { openReaders } from '../../../services/collector/read/reader.ts'
+import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import { clockAt, createHarness, silent } from './support/harness.ts'
+import type { Harness } from './support/harness.ts'
+import { nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
+import type { KeyValue, OtlpSpan } from './support/otlp.ts'
+import { ask } from './support/reading.ts'
+
+const DAY_MS = 86_400_000
+
+interface Page {
+  traces: { trace_id: string; match?: { span_id: string; excerpt: string } }[]
+}
+
+describe('the search in prompts and answers', () => {
+  let harness: Harness
+  beforeAll(async () => {
+    harness = await createHarness()
+  })
+  afterAll(() => harness.stop())
+
+  const send = async (...spans: OtlpSpan[]): Promise<void> => {
+    expect(await (await harness.post(toProtobuf(requestOf(...spans)))).text()).toBe('')
+    await harness.rolledUp()
+    await harness.extracted()
+  }
+  const call = (question: string, answer: string): KeyValue[] => [
+    textAttribute('gen_ai.operation.name', 'chat'),
+    textAttribute('gen_ai.input.messages', JSON.stringify([{ role: 'user', content: question }])),
+    textAttribute(
+      'gen_ai.output.messages',
+      JSON.stringify([{ role: 'assistant', content: answer }]),
+    ),
+  ]
+  const list = async (query: string): Promise<Page['traces']> => {
+    const response = await ask(harness, `/api/traces?${query}`)
+    expect(response.status).toBe(200)
+    return ((await response.json()) as Page).traces
+  }
+  const idsOf = (traces: Page['traces']): string[] => traces.map(({ trace_id }) => trace_id)
+
+  it('finds traces by what was asked, answered or passed to a tool, and shows where', async () => {
+    const asked = spanOf({ attributes: call('Where is the OKAPI kept?', 'In the north house.') })
+    const tool = spanOf({
+      attributes: [
+        textAttribute('gen_ai.operation.name', 'execute_tool'),
+        textAttribute('gen_ai.tool.name', 'search'),
+        textAttribute('gen_ai.tool.call.arguments', '{"query":"okapi 50%_off"}'),
+      ],
+    })
+    const other = spanOf({ attributes: [textAttribute('note', 'an okapi in no message')] })
+    await send(asked, tool, other)
+    const found = await list('text=the%20okapi')
+    expect(found).toMatchObject([{ trace_id: asked.traceId, match: { span_id: asked.spanId } }])
+    expect(found[0]?.match?.excerpt).toBe('Where is the OKAPI kept?\nIn the north house.')
+    expect(idsOf(await list('text=north%20house'))).toEqual([asked.traceId])
+    expect(idsOf(await list('text=okapi&tool=search'))).toEqual([tool.traceId])
+    expect(idsOf(await list('text=50%25_off'))).toEqual([tool.traceId])
+    expect(await list('text=50xyoff')).toEqual([])
+    const totals = await ask(harness, '/api/traces/totals?text=okapi')
+    expect(await totals.json()).toMatchObject({ traces: 2 })
+    const histogram = await ask(harness, '/api/traces/histogram?text=okapi&interval=7d')
+    expect(await histogram.json()).toMatchObject({ buckets: [{ traces: 2 }] })
+  })
+
+  it('goes from trace to trace for what more spans have than are looked for', async () => {
+    const calls = Array.from({ length: 6 }, () =>
+      spanOf({ attributes: call('a common gnu', 'yes') }),
+    )
+    const last = spanOf({ attributes: [...call('a common gnu', 'no'), textAttribute('k', 'v')] })
+    await send(...calls, last)
+    const readers = openReaders(parseAddress(harness.databaseUrl), { log: silent })
+    const limits = { traces: 100, lookUps: 100, found: 3 }
+    const query = (text: string) => readListQuery(new URLSearchParams(text))
+    const listed = async (text: string) =>
+      (await listTraces(readers.for(undefined), query(text), limits)).traces
+    expect(await listed('text=common%20gnu&limit=5')).toHaveLength(5)
+    expect(await listed('text=common%20gnu')).toHaveLength(7)
+    expect(await listed('text=common%20gnu&attribute=k=v')).toMatchObject([
+      { trace_id: last.traceId, match: { span_id: last.spanId } },
+    ])
+    await readers.close()
+  })
+
+  it('follows a span that comes again with another end, and one that is deleted', async () => {
+    const first = spanOf({ endTimeUnixNano: '0', attributes: call('the first ibex', 'none yet') })
+    await send(first)
+    const ended = { ...first, endTimeUnixNano: nanos(Date.now() + 1000) }
+    await send({ ...ended, attributes: call('the first ibex', 'now an answer') })
+    expect((await list('text=first%20ibex'))[0]?.match?.excerpt).toContain('now an answer')
+    expect(await list('text=none%20yet')).toEqual([])
+    const { traceId = '' } = first
+    await harness.sql.begin(async (tx) => {
+      await tx`delete from spans where trace_id = ${traceId}::uuid`
+      await tx`
+        insert into touched_traces (day, trace_ids)
+        values (current_date, uuid_send(${traceId}::uuid))`
+    })
+    await harness.rolledUp()
+    await harness.extracted()
+    expect(await harness.sql`select from span_texts where trace_id = ${traceId}::uuid`).toEqual([])
+  })
+
+  it('forgets a day with its spans', async () => {
+    const day = dayOf(Date.now()) - 3
+    const old = spanOf({
+      startTimeUnixNano: nanos(day * DAY_MS + 1000),
+      endTimeUnixNano: nanos(day * DAY_MS + 2000),
+      attributes: call('an old zebu', 'yes'),
+    })
+    await send(old)
+    const name = partitionName(day).replace('spans', 'span_texts')
+    expect(idsOf(await list('text=old%20zebu'))).toEqual([old.traceId])
+    await harness.sql.unsafe(`drop table ${partitionName(day)}`)
+    const address = parseAddress(harness.databaseUrl)
+    const clock = clockAt(Date.now)
+    await dropExpired({ address, log: silent, clock, weeks: 1, guard: (days) => [...days] })
+    expect(await harness.sql`select where to_regclass(${name}) is not null`).toEqual([])
+  })
+
+  it('is made anew with the roll-ups, and when it is switched on again', async () => {
+    const span = spanOf({ attributes: call('a lasting kudu', 'yes') })
+    await send(span)
+    const settle = async (): Promise<void> => {
+      await harness.rolledUp()
+      await harness.extracted()
+      expect(idsOf(await list('text=lasting%20kudu'))).toEqual([span.traceId])
+    }
+    const session = await openTurns(parseAddress(harness.databaseUrl), [])
+    await startRebuild(session)
+    session.close()
+    await settle()
+    expect(await prepareSearch(harness.sql, false, silent)).toBe('off')
+    expect(await harness.sql`select from span_texts`).toEqual([])
+    const response = await ask(harness, '/api/traces?text=lasting')
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain('COLLECTOR_SEARCH=on switches it on')
+    expect(await prepareSearch(harness.sql, true, silent)).toBe('on')
+    await settle()
+  })
+
+  it('says in the health report whether it can be used', async () => {
+    const health = await fetch(`${harness.collector.url}/health`)
+    expect(await health.json()).toMatchObject({ status: 'ok', search: 'on' })
+    await harness.sql`update text_search set state = 'unavailable'`
+    const response = await ask(harness, '/api/traces?text=okapi')
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain('needs the extension pg_trgm')
+    await harness.sql`update text_search set state = 'on'`
+  })
+})
+
+describe('the text of a span', () => {
+  const text = (role: string, words: string) => ({
+    role,
+    content: [{ type: 'text' as const, text: words }],
+  })
+
+  it('has the latest messages of the input and the beginning of the output', () => {
+    const input = [text('system', 's'.repeat(900)), text('user', 'u'.repeat(1000))]
+    const excerpt = excerptOf({ input, output: [text('assistant', 'a'.repeat(5000))] })
+    expect(excerpt).toBe(`${'s'.repeat(24)}\n${'u'.repeat(1000)}\n${'a'.repeat(1024)}`)
+  })
+
+  it('never ends with half a character', () => {
+    const output = [text('assistant', `${'a'.repeat(1023)}😀`)]
+    expect(excerptOf({ input: [], output })).toBe('a'.repeat(1023))
+  })
+})
