@@ -86,12 +86,15 @@ export function createAuthorization(options: AuthorizationOptions): Authorizatio
       if (typeof found === 'string') return { failure: found }
       const { grant, token } = found
       if (grant.isRevoked()) return { failure: 'revoked' }
-      if (!token.scopes) return requireScopes ? { failure: 'no_scope' } : found
+      if (!token.scopes) return requireScopes || needsWord(scope) ? { failure: 'no_scope' } : found
       return token.scopes.has(scope) ? found : { failure: 'wrong_scope' }
     },
     countExpiring: (seconds) => known.countExpiring({ nowMs: now(), seconds }),
   }
 }
+
+/** What no token allows unless it says so. */
+const needsWord = (scope: CollectorScope): boolean => scope === 'traces:delete'
 
 /**
  * From the raw headers: the parsed ones keep only the first of two, and would hide a second from
@@ -131,9 +134,11 @@ function checkLifetime(
 ): KnownToken | AuthFailure {
   const issuedAt = Math.min(token.issuedAt ?? Infinity, now() / 1000)
   const seconds = token.expiresAt - issuedAt
-  const { id, organization } = token
+  const { id, organization, issuer, expiresAt } = token
   const maxSeconds = id === undefined ? MAX_TOKEN_SECONDS : MAX_REVOCABLE_SECONDS
   if (seconds > maxSeconds + LEEWAY_SECONDS) return 'lifetime_too_long'
   const isRevoked = (): boolean => id !== undefined && revocations.isRevoked(id)
-  return { token, grant: { organization, isRevoked }, isLongLived: seconds > DAY_SECONDS }
+  const isExpired = (): boolean => now() >= expiresAt * 1000
+  const grant = { organization, issuer, tokenId: id, isRevoked, isExpired }
+  return { token, grant, isLongLived: seconds > DAY_SECONDS }
 }

@@ -4,6 +4,7 @@ import { openDatabasePing } from '../shared/postgres/ping.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import type { Clock } from './clock.ts'
+import { relaxErasures } from './erasures/erase-trace.ts'
 import type { Health } from './health.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { pause } from './pause.ts'
@@ -52,6 +53,7 @@ export async function maintain(options: MaintenanceOptions): Promise<void> {
   await createDays(options)
   await retain(options)
   await measure(options)
+  await relaxErasures(options.sql)
 }
 
 async function retain(options: MaintenanceOptions): Promise<void> {

@@ -24,6 +24,8 @@ import { createEventualStorage } from './eventual-storage.ts'
 import type { EventualStorage, EventualStorageOptions } from './eventual-storage.ts'
 import { serveGrpc } from './grpc/serve-grpc.ts'
 import type { GrpcServer } from './grpc/serve-grpc.ts'
+import { createEraser } from './erasures/erase-trace.ts'
+import type { Eraser } from './erasures/erase-trace.ts'
 import { createHealth } from './health.ts'
 import type { HealthReport } from './health.ts'
 import { createInflate } from './inflate.ts'
@@ -110,7 +112,8 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const replica = replicaOf(config, { clock, log })
   const readers = openAnswerReaders(ddlAddress(config), { replica, log })
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
-  const shared = { ...common, prices, readers, replica, revocations }
+  const eraser = createEraser(ddlAddress(config))
+  const shared = { ...common, prices, readers, eraser, replica, revocations }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
@@ -136,7 +139,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await delay(options.drainMs ?? DRAIN_MS)
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
-      await readers.close()
+      await Promise.all([readers.close(), eraser.close()])
       await metricsServer.stop()
     },
   }
@@ -154,6 +157,7 @@ interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redactio
   readonly authorization: Authorization
   readonly registry: Registry
   readonly readers: AnswerReaders
+  readonly eraser: Eraser
   readonly storage: EventualStorage
 }
 
@@ -238,14 +242,16 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, metrics, readers, registry, storage, grpcPort } = parts
+  const { config, log, metrics, readers, eraser, registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
     healthReport: () => reportOf(parts),
     read: {
       readers,
+      eraser,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
+      isDraining: () => parts.health.phase() === 'draining',
     },
   })
   return serve({

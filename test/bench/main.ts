@@ -11,6 +11,7 @@ test/bench/README.md has the method.
                    turns; names of loads behind it choose some: llm, light, one-span,
                    few-spans, retries-0, retries-5, retries-20
   encodings        JSON against protobuf, from bodies to rows
+  reads            one trace of 50,000 spans and 1 GB
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   collector: benchCollector,
   'roll-ups': async () => (await import('./roll-ups/run.ts')).run(),
   encodings: async () => (await import('./collector/encodings.ts')).compareEncodings(),
+  reads: async () => (await import('./reads/run.ts')).run(),
   'automation-api': benchAutomationApi,
 }
 

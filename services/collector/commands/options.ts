@@ -14,9 +14,30 @@ export function readArguments<const Known extends Options>(
   options: Known,
   usage: string,
 ) {
+  return parseLine({ args, options, usage, allowPositionals: false }).values
+}
+
+/** As `readArguments`, for a command that takes words beside its options, such as files. */
+export function readCommandLine<const Known extends Options>(
+  args: readonly string[],
+  options: Known,
+  usage: string,
+) {
+  return parseLine({ args, options, usage, allowPositionals: true })
+}
+
+interface GivenLine<Known> {
+  readonly args: readonly string[]
+  readonly options: Known
+  readonly usage: string
+  readonly allowPositionals: boolean
+}
+
+function parseLine<const Known extends Options>(given: GivenLine<Known>) {
+  const { args, options, usage, allowPositionals } = given
   try {
     const help = { type: 'boolean', short: 'h', default: false } as const
-    return parseArgs({ args: [...args], options: { ...options, help } }).values
+    return parseArgs({ args: [...args], options: { ...options, help }, allowPositionals })
   } catch (cause) {
     throw new AppError('invalid_configuration', `${toError(cause).message}\n\n${usage}`, { cause })
   }

@@ -4,6 +4,8 @@ import { endOnSignal, explain, run } from '../../shared/run.ts'
 import { runMigration } from '../schema.ts'
 import { start } from '../start.ts'
 import type { Command, Output } from './command.ts'
+import { exportCommand } from './export.ts'
+import { importCommand } from './import.ts'
 import { rebuildCommand } from './rebuild.ts'
 import { tokenCommand } from './token.ts'
 import { verifyCommand } from './verify.ts'
@@ -14,10 +16,11 @@ const USAGE = `Usage: node build/collector/main.js [command]
   migrate   bring the database's schema up to date and end
   verify    write a trace and read it back
   rebuild   make what lists and totals read anew from the spans
+  export    write spans as lines of OTLP JSON
+  import    send such lines to a collector
   token     print a token for an emitter
 
-verify, rebuild and token have a --help of their own; serve and migrate are configured by the
-environment.
+serve and migrate are configured by the environment; the others have a --help of their own.
 `
 
 /** The command could not be carried out: what was to be found out is still unknown. */
@@ -29,6 +32,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   verify: endable(verifyCommand),
   rebuild: endable(rebuildCommand),
   token: tokenCommand,
+  export: endable(exportCommand),
+  import: endable(importCommand),
   help: async (_, __, output) => output.out(USAGE),
 }
 

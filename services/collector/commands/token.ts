@@ -21,7 +21,8 @@ const USAGE = `Usage: npm run --silent collector:token -- [options]
 Prints a token for the collector on standard output, and its id beside it on standard error. The
 secret comes from the environment.
 
-  --scope SCOPE       traces:write or traces:read; give it twice for both (default: both)
+  --scope SCOPE       traces:write, traces:read or traces:delete; more than once for more (default:
+                      traces:write and traces:read)
   --org NAME          the organization whose spans it writes and reads; without it the token is the
                       platform's own, which reads those of all
   --ttl TIME          how long it is valid: 90s, 15m, 12h or 30d, 366d at the most (default: 1h)
@@ -34,6 +35,9 @@ revoke makes the collector refuse the token of that id within a minute, and revo
 revoked last. They need the variables of the collector's database: DATABASE_URL, or DB_HOST and its
 companions.
 `
+
+/** To delete takes a word of its own. */
+const USUAL_SCOPES: readonly CollectorScope[] = ['traces:write', 'traces:read']
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
 
@@ -58,7 +62,7 @@ export const tokenCommand: Command = async (args, source, output) => {
   const { days, ttl, scope, org, issuer } = values
   const id = randomUUID()
   const token = await signCollectorToken(readSecret(source, values['secret-env']), issuer, {
-    scopes: scope?.flatMap(readScopes) ?? COLLECTOR_SCOPES,
+    scopes: scope?.flatMap(readScopes) ?? USUAL_SCOPES,
     organization: readOrganization(org),
     seconds: days === undefined ? readSeconds('--ttl', ttl) : readSeconds('--days', `${days}d`),
     id,

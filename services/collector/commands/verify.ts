@@ -1,13 +1,12 @@
-import * as v from 'valibot'
 import { signCollectorToken } from '../../shared/collector-token.ts'
 import type { CollectorScope } from '../../shared/collector-token.ts'
 import { deadline } from '../../shared/deadline.ts'
-import { httpUrl, integer } from '../../shared/env.ts'
-import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
+import { readTarget, TARGET_OPTIONS } from './collector-client.ts'
+import type { Target } from './collector-client.ts'
 import { createCanary, findDifference } from './canary.ts'
 import type { Command, Output } from './command.ts'
-import { readArguments, readSecret } from './options.ts'
+import { readArguments } from './options.ts'
 
 const USAGE = `Usage: npm run --silent collector:verify -- --url URL [options]
        node build/collector/main.js verify --url URL [options]
@@ -16,6 +15,7 @@ Writes a small trace to the collector over OTLP, reads it back, and compares. Th
 the environment.
 
   --url URL           the collector, such as http://collector:8080
+  --org NAME          write and read as this organization (default: the platform itself)
   --secret-env NAME   the variable that holds the secret (default: COLLECTOR_JWT_SECRET)
   --timeout-ms N      for each of the requests, 100 to 60000 (default: 10000)
   --json              print one line of JSON instead of text
@@ -41,54 +41,23 @@ interface Report {
   readonly steps: readonly Step[]
 }
 
-interface Target {
-  readonly url: string
-  readonly secret: string
-  readonly timeoutMs: number
-}
-
 /**
  * `main.js verify`: exit code 0 when the trace was read back, 1 when it was not, 3 when that could
  * not be tried.
  */
 export const verifyCommand: Command = async (args, source, output) => {
   const options = {
-    url: { type: 'string' },
-    'secret-env': { type: 'string', default: 'COLLECTOR_JWT_SECRET' },
-    'timeout-ms': { type: 'string', default: '10000' },
+    ...TARGET_OPTIONS,
     json: { type: 'boolean', default: false },
   } as const
   const values = readArguments(args, options, USAGE)
   if (values.help) return output.out(USAGE)
-  const report = await verify(readTarget(values, source))
+  const report = await verify(
+    readTarget(values, source, { issuer: 'verify', usage: USAGE, scopes: [] }),
+  )
   if (values.json) output.out(`${JSON.stringify(report)}\n`)
   else print(report, output)
   return report.ok ? 0 : 1
-}
-
-function readTarget(
-  given: { url?: string; 'secret-env': string; 'timeout-ms': string },
-  source: EnvSource,
-): Target {
-  return {
-    url: readOption(httpUrl(), '--url', given.url),
-    timeoutMs: readOption(integer(100, 60_000), '--timeout-ms', given['timeout-ms']),
-    secret: readSecret(source, given['secret-env']),
-  }
-}
-
-function readOption<Output>(
-  schema: v.GenericSchema<unknown, Output>,
-  name: string,
-  given: string | undefined,
-): Output {
-  if (given === undefined) {
-    throw new AppError('invalid_configuration', `${name} is required.\n\n${USAGE}`)
-  }
-  const result = v.safeParse(schema, given)
-  if (result.success) return result.output
-  const message = `${name} ${result.issues[0].message} (given: ${JSON.stringify(given)}).`
-  throw new AppError('invalid_configuration', message)
 }
 
 /** Raises `unavailable` when there is no response at all. */
@@ -149,8 +118,11 @@ async function readTrace(target: Target, traceId: string): Promise<unknown> {
   return JSON.parse(text)
 }
 
-async function bearer({ secret }: Target, scope: CollectorScope): Promise<Record<string, string>> {
-  const token = await signCollectorToken(secret, 'verify', { scopes: [scope] })
+async function bearer(
+  { secret, issuer, organization }: Target,
+  scope: CollectorScope,
+): Promise<Record<string, string>> {
+  const token = await signCollectorToken(secret, issuer, { organization, scopes: [scope] })
   return { authorization: `Bearer ${token}` }
 }
 

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { HttpBindings } from '@hono/node-server'
 import type { MiddlewareHandler } from 'hono'
+import type { CollectorScope } from '../../shared/collector-token.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Authorize } from '../authorization.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { refusedToken } from '../refusals.ts'
+import type { Grant } from '../tokens/grant.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
+import { withinTime } from './within-time.ts'
 import type { AnswerReader, AnswerReaders } from './answer-readers.ts'
 
 /** The parts that admit readers. */
@@ -25,8 +28,11 @@ export interface ReadEnv {
   Bindings: HttpBindings
   Variables: {
     requestId: string
-    /** Sees what the token allows. */
+    grant: Grant
+    /** Sees what the token allows, for as long as an answer may take. */
     reader: AnswerReader
+    /** Likewise, for an answer that lasts: the limit is for each question. */
+    lastingReader: AnswerReader
     view: ReadView
     /** Set by a handler whose answer goes on after it returned, and who calls `finish` then. */
     isStreaming: boolean
@@ -35,7 +41,11 @@ export interface ReadEnv {
 }
 
 const MAX_READS = 8
-const SCOPE = 'traces:read'
+/** An answer that takes longer is a 504, unless its first byte is out. */
+const ANSWER_MS = 5000
+
+const scopeOf = (method: string): CollectorScope =>
+  method === 'DELETE' ? 'traces:delete' : 'traces:read'
 
 /**
  * Lets a question in: the token first, then whether there is room. Measures each answer to its last
@@ -46,12 +56,16 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
   let open = 0
   return async function admit(c, next) {
     c.set('requestId', randomUUID())
-    const outcome = await authorize(c.env.incoming.rawHeaders, SCOPE)
+    const scope = scopeOf(c.req.method)
+    const outcome = await authorize(c.env.incoming.rawHeaders, scope)
     if ('failure' in outcome) {
       metrics.authFailures.inc({ reason: outcome.failure })
-      throw refusedToken(outcome.failure, SCOPE)
+      throw refusedToken(outcome.failure, scope)
     }
-    c.set('reader', readers.for(outcome.grant.organization))
+    c.set('grant', outcome.grant)
+    const reader = readers.for(outcome.grant.organization)
+    c.set('lastingReader', reader)
+    c.set('reader', withinTime(reader, ANSWER_MS))
     if (!isReady()) throw tryAgain('The collector is starting; try again.')
     if (open >= maxReads) throw tryAgain('Too many traces are being read; try again.')
     open++

@@ -1,7 +1,6 @@
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
 import { sqlState } from '../../shared/postgres/failures.ts'
-import type { Queryable } from '../../shared/postgres/database.ts'
 import type { Log } from '../../shared/log.ts'
 import { openReaders } from './reader.ts'
 import type { Reader } from './reader.ts'
@@ -70,21 +69,37 @@ function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
    */
   const canMove = (wasFromCopy: boolean, wasFirst: boolean): boolean =>
     wasFromCopy || (wasFirst && replica.state() === 'behind')
+  async function askOne<Result>(
+    question: (reader: Reader) => Promise<Result>,
+    mayRepeat = (): boolean => true,
+  ): Promise<Result> {
+    const wasFirst = isFirst
+    isFirst = false
+    const wasFromCopy = isFromCopy
+    try {
+      return await question(wasFromCopy ? copy : primary)
+    } catch (thrown) {
+      const moves = isForOthers(thrown) && canMove(wasFromCopy, wasFirst) && mayRepeat()
+      if (!moves) throw thrown
+      isFromCopy = !wasFromCopy
+      if (wasFirst) lagMs = isFromCopy ? replica.lagMs() : 0
+      return question(isFromCopy ? copy : primary)
+    }
+  }
   return {
     organization: primary.organization,
     lagMs: () => lagMs,
-    async ask<Rows>(question: (sql: Queryable) => Promise<Rows>): Promise<Rows> {
-      const wasFirst = isFirst
-      isFirst = false
-      const wasFromCopy = isFromCopy
-      try {
-        return await (wasFromCopy ? copy : primary).ask(question)
-      } catch (thrown) {
-        if (!isForOthers(thrown) || !canMove(wasFromCopy, wasFirst)) throw thrown
-        isFromCopy = !wasFromCopy
-        if (wasFirst) lagMs = isFromCopy ? replica.lagMs() : 0
-        return await (isFromCopy ? copy : primary).ask(question)
+    ask: (question) => askOne((reader) => reader.ask(question)),
+    async copyOut(query, onRow) {
+      let rows = 0
+      const count = (row: Buffer): void => {
+        rows++
+        onRow(row)
       }
+      await askOne(
+        (reader) => reader.copyOut(query, count),
+        () => rows === 0,
+      )
     },
   }
 }

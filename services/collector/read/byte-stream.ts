@@ -4,14 +4,16 @@ import { toError } from '../../shared/errors.ts'
 export interface ByteStreamOptions {
   /** A reader that takes longer loses its connection: what it holds is scarce. */
   readonly timeoutMs: number
+  /** The time is for each piece rather than for all. @default false */
+  readonly isForEachPiece?: boolean
   /** Called once, whichever way it ends; with the failure, if it was one. */
   readonly onEnd: (failure?: Error) => void
 }
 
 /** The parts as a stream of bytes, made only as fast as they are read. */
 export function toByteStream(
-  parts: AsyncGenerator<string, void, undefined>,
-  { timeoutMs, onEnd }: ByteStreamOptions,
+  parts: AsyncGenerator<string | Uint8Array, void, undefined>,
+  { timeoutMs, isForEachPiece = false, onEnd }: ByteStreamOptions,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   let timer: NodeJS.Timeout | undefined
@@ -33,10 +35,11 @@ export function toByteStream(
       timer = setTimeout(expire, timeoutMs).unref()
     },
     async pull(controller) {
+      if (isForEachPiece) timer?.refresh()
       try {
         const { done, value } = await parts.next()
         if (!isOpen) return
-        if (value) controller.enqueue(encoder.encode(value))
+        if (value) controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
         if (!done) return
         end()
         controller.close()

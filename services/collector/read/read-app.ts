@@ -4,19 +4,36 @@ import type { Context } from 'hono'
 import { AppError, toAppError, toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
+import { traceToDeleteNotFound } from '../erasures/erase-trace.ts'
+import type { Eraser } from '../erasures/erase-trace.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
 import { addListRoutes, LIST_PATHS } from './lists/list-routes.ts'
-import { readSpanId, readTraceId, readView, requireNoParameters } from './read-query.ts'
+import {
+  readOrganization,
+  readSearch,
+  readSpanId,
+  readTraceId,
+  readView,
+  requireNoParameters,
+} from './read-query.ts'
 import { readSpanView } from './span-view.ts'
+import { addExport } from './export-route.ts'
+import { addTail } from './tail-route.ts'
 import { toByteStream } from './byte-stream.ts'
+import { readSkeleton } from './trace-skeleton.ts'
+import type { SkeletonQuery } from './trace-skeleton.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
+import { searchTrace } from './trace-search.ts'
 import { summarizeTraces } from './trace-summary.ts'
 
 /** The parts of the read API. */
 export interface ReadDeps extends AdmitDeps {
   readonly log: Log
+  readonly eraser: Eraser
+  /** True once the collector stops: long answers end then. */
+  readonly isDraining: () => boolean
   /** The time that a caller may take to read one trace. @default 60_000 */
   readonly streamTimeoutMs?: number
   readonly documentLimits?: DocumentLimits
@@ -32,9 +49,10 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   addListRoutes(app)
   app.get('/traces/:id', async (c) => {
     const traceId = readTraceId(c.req.param('id'))
-    const view = readView(parametersOf(c))
-    c.set('view', view)
-    if (view === 'otlp') return streamTrace(deps, c, traceId)
+    const query = readView(parametersOf(c))
+    c.set('view', query.view)
+    if (query.view === 'otlp') return streamTrace(deps, c, traceId)
+    if (query.view === 'skeleton') return sendSkeleton(deps, c, { ...query, traceId })
     const summaries = await c.var.reader.ask((sql) => summarizeTraces(sql, [traceId]))
     const summary = summaries.get(traceId)
     if (!summary) throw traceNotFound(traceId)
@@ -48,6 +66,28 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const view = await c.var.reader.ask((sql) => readSpanView(sql, { traceId, spanId }))
     return c.json(view, 200, NO_STORE)
   })
+  app.get('/traces/:id/search', async (c) => {
+    c.set('view', 'search')
+    const traceId = readTraceId(c.req.param('id'))
+    const query = { ...readSearch(parametersOf(c)), traceId }
+    return c.json(await searchTrace(c.var.reader, query), 200, NO_STORE)
+  })
+  app.delete('/traces/:id', async (c) => {
+    c.set('view', 'erase')
+    const traceId = readTraceId(c.req.param('id'))
+    const named = readOrganization(parametersOf(c))
+    const { issuer, tokenId, organization: own } = c.var.grant
+    if (own !== undefined && named !== undefined && named !== own)
+      throw traceToDeleteNotFound(traceId)
+    const organization = own ?? named ?? ''
+    const erased = await deps.eraser.erase({ traceId, organization, issuer, tokenId })
+    const answer = { trace_id: traceId.replaceAll('-', ''), organization, spans: erased.spans }
+    return c.json({ ...answer, erased_at: erased.erasedAt }, 200, NO_STORE)
+  })
+  const { log, isDraining } = deps
+  const long = { isDraining, logFailure: (thrown: unknown) => logFailure(log, thrown) }
+  addExport(app, long)
+  addTail(app, long)
   app.all('*', (c) => {
     throw c.req.method === 'GET' ? new AppError('not_found', PLACES) : methodNotAllowed()
   })
@@ -61,10 +101,13 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
 
 const PLACES =
   `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
-  '/api/traces/<trace id> and /api/traces/<trace id>/spans/<span id>.'
+  '/api/traces/<trace id>, /api/traces/<trace id>/search, ' +
+  '/api/traces/<trace id>/spans/<span id>, /api/export and /api/tail.'
 
 const methodNotAllowed = (): AppError =>
-  new AppError('method_not_allowed', 'Only GET is allowed.', { headers: { allow: 'GET' } })
+  new AppError('method_not_allowed', 'Only GET is allowed, and DELETE for a trace.', {
+    headers: { allow: 'GET' },
+  })
 
 const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchParams
 
@@ -73,11 +116,44 @@ const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchP
  * not parse.
  */
 async function streamTrace(
-  { log, streamTimeoutMs: timeoutMs = STREAM_MS, documentLimits }: ReadDeps,
+  deps: ReadDeps,
   c: Context<ReadEnv>,
   traceId: string,
 ): Promise<Response> {
-  const { parts, isTruncated } = await openTraceDocument(c.var.reader, traceId, documentLimits)
+  const { parts, isTruncated } = await openTraceDocument(
+    c.var.lastingReader,
+    traceId,
+    deps.documentLimits,
+  )
+  return stream(deps, c, { parts, headers: { 'trace-truncated': String(isTruncated) } })
+}
+
+/** The whole answer is in memory: a caller who reads slowly holds no connection to the database. */
+async function sendSkeleton(
+  deps: ReadDeps,
+  c: Context<ReadEnv>,
+  query: SkeletonQuery,
+): Promise<Response> {
+  const { pieces, isTruncated } = await readSkeleton(c.var.reader, query)
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  const headers = { 'trace-truncated': String(isTruncated), 'content-length': String(length) }
+  return stream(deps, c, { parts: oneByOne(pieces), headers })
+}
+
+async function* oneByOne<Part>(parts: Iterable<Part>): AsyncGenerator<Part, void, undefined> {
+  yield* parts
+}
+
+interface Answer {
+  readonly parts: AsyncGenerator<string | Uint8Array, void, undefined>
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function stream(
+  { log, streamTimeoutMs: timeoutMs = STREAM_MS }: ReadDeps,
+  c: Context<ReadEnv>,
+  { parts, headers }: Answer,
+): Response {
   const onEnd = (failure?: Error): void => {
     c.var.finish(failure ? 500 : 200)
     if (failure) logFailure(log, failure)
@@ -86,7 +162,7 @@ async function streamTrace(
   return c.body(toByteStream(parts, { timeoutMs, onEnd }), 200, {
     ...NO_STORE,
     'content-type': 'application/json',
-    'trace-truncated': String(isTruncated),
+    ...headers,
   })
 }
 

@@ -10,6 +10,11 @@ export type ReadView =
   | 'sessions'
   | 'summary'
   | 'otlp'
+  | 'skeleton'
+  | 'search'
+  | 'export'
+  | 'tail'
+  | 'erase'
   | 'span'
   | 'none'
 

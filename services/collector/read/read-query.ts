@@ -1,6 +1,10 @@
 import * as v from 'valibot'
-import { word } from '../../shared/env.ts'
+import { integer, word } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
+import { readSearchCursor } from './trace-search.ts'
+import type { SearchQuery } from './trace-search.ts'
+import { MAX_SKELETON_SPANS, readSkeletonCursor } from './trace-skeleton.ts'
+import type { SkeletonQuery } from './trace-skeleton.ts'
 
 const MAX_TEXT = 512
 const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
@@ -25,12 +29,52 @@ export const time = v.pipe(
 )
 
 const traceParameters = v.object({
-  view: v.optional(word(['otlp', 'summary'] as const), 'otlp'),
+  view: v.optional(word(['otlp', 'summary', 'skeleton'] as const), 'otlp'),
+  limit: v.optional(integer(1, MAX_SKELETON_SPANS)),
+  cursor: v.optional(v.pipe(v.string(), v.transform(readSkeletonCursor))),
 })
 
+const MAX_MATCHES = 200
+const MAX_SEARCHED = 200
+
+const searchParameters = v.object({
+  q: v.pipe(
+    v.string(),
+    v.check(
+      (text) => text !== '' && text.length <= MAX_SEARCHED && !text.includes('\0'),
+      `must have 1 to ${MAX_SEARCHED} characters`,
+    ),
+  ),
+  limit: v.optional(integer(1, MAX_MATCHES), '50'),
+  cursor: v.optional(v.pipe(v.string(), v.transform(readSearchCursor))),
+})
+
+/** The requested form of a trace; only the skeleton has pages. */
+export type ViewQuery =
+  | { readonly view: 'otlp' | 'summary' }
+  | ({ readonly view: 'skeleton' } & Omit<SkeletonQuery, 'traceId'>)
+
 /** The requested form of a trace. Raises `invalid_request`. */
-export const readView = (parameters: URLSearchParams): 'otlp' | 'summary' =>
-  readParameters(traceParameters, parameters).view
+export function readView(parameters: URLSearchParams): ViewQuery {
+  const { view, limit, cursor } = readParameters(traceParameters, parameters)
+  if (view === 'skeleton') return { view, limit: limit ?? MAX_SKELETON_SPANS, after: cursor }
+  for (const name of ['limit', 'cursor']) {
+    if (parameters.has(name)) throw invalid(name, `${name} is for view=skeleton only.`)
+  }
+  return { view }
+}
+
+/** What to look for in a trace. Raises `invalid_request`. */
+export function readSearch(parameters: URLSearchParams): Omit<SearchQuery, 'traceId'> {
+  const { q, limit, cursor } = readParameters(searchParameters, parameters)
+  return { text: q, limit, after: cursor }
+}
+
+const organizationParameters = v.object({ organization: v.optional(v.string()) })
+
+/** The organization whose trace is meant; undefined for the token's. Raises `invalid_request`. */
+export const readOrganization = (parameters: URLSearchParams): string | undefined =>
+  readParameters(organizationParameters, parameters).organization
 
 const TRACE_ID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/
 

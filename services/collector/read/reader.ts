@@ -1,9 +1,11 @@
 import { connectDatabase } from '../../shared/postgres/database.ts'
+import { quote } from '../../shared/postgres/copy/copy-connection.ts'
 import { isDatabaseUnavailable, sqlState } from '../../shared/postgres/failures.ts'
 import type { Database, Queryable } from '../../shared/postgres/database.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError } from '../../shared/errors.ts'
+import { createCopyReader } from './copy-reader.ts'
 import type { Log } from '../../shared/log.ts'
 
 /** Questions to the trace database on behalf of one organization, or of the platform. */
@@ -15,6 +17,11 @@ export interface Reader {
    * away.
    */
   ask<Rows>(question: (sql: Queryable) => Promise<Rows>): Promise<Rows>
+  /**
+   * The rows of a query as COPY's text format has them, without a limit to their number: `onRow`
+   * gets each while the server sends it. Raises as `ask` does.
+   */
+  copyOut(query: string, onRow: (row: Buffer) => void): Promise<void>
 }
 
 /** Readers, on connections of their own: they never hold up a writer. */
@@ -33,9 +40,11 @@ export interface ReaderOptions {
 const CONNECTIONS = 3
 const STATEMENT_MS = 5000
 /** A question may wait for a connection, and must not outlive a connection that is dead. */
-const DEADLINE_MS = 8000
+const DEADLINE_MS = 5000
 /** SQLSTATE of a statement that the server ended at its timeout. */
 const CANCELED = '57014'
+/** For the sort of 100,000 rows, which else goes through files. */
+const COPY_SETTINGS = "set local work_mem = '32MB'; set local jit = off;"
 
 /** Opens connections that can only read. */
 export function openReaders(
@@ -44,23 +53,34 @@ export function openReaders(
 ): Readers {
   const limits = { max: CONNECTIONS, statementTimeoutMs: statementMs, connectTimeoutMs: 3000 }
   const sql = connectDatabase(address, { name: 'collector-read', ...limits })
+  const copies = createCopyReader(address, { statementMs })
   const noteRole = createRoleNote(log)
+  const within = async <Rows>(work: () => Promise<Rows>): Promise<Rows> => {
+    try {
+      return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, work)
+    } catch (thrown) {
+      throw toReadError(thrown, statementMs)
+    }
+  }
   return {
     for: (organization) => ({
       organization,
-      async ask(question) {
-        try {
-          return await deadline({ name: 'The trace database', timeoutMs: DEADLINE_MS }, () =>
-            organization === undefined
-              ? question(sql)
-              : askLimited(sql, organization, { question, noteRole }),
-          )
-        } catch (thrown) {
-          throw toReadError(thrown, statementMs)
-        }
+      ask: (question) =>
+        within(() =>
+          organization === undefined
+            ? question(sql)
+            : askLimited(sql, organization, { question, noteRole }),
+        ),
+      copyOut(query, onRow) {
+        const limits = organization === undefined ? '' : limitTo(organization)
+        const statements = `${limits} ${COPY_SETTINGS} copy (${query}) to stdout`
+        return within(() => copies.read(statements, onRow))
       },
     }),
-    close: () => sql.end({ timeout: 1 }),
+    async close() {
+      copies.close()
+      await sql.end({ timeout: 1 })
+    },
   }
 }
 
@@ -89,6 +109,12 @@ async function askLimited<Rows>(
   return rows
 }
 
+/** The same for statements that have no parameters. */
+const limitTo = (organization: string): string => `
+  set local transaction read only;
+  select set_config('collector.organization', ${quote(organization)}, true),
+    set_config('role', coalesce(reader_role(), current_setting('role')), true);`
+
 /** Tells once that the role is missing. */
 function createRoleNote(log: Log): (hasRole: boolean) => void {
   let isTold = false
@@ -103,12 +129,15 @@ function createRoleNote(log: Log): (hasRole: boolean) => void {
 }
 
 function toReadError(thrown: unknown, statementMs: number): unknown {
-  if (sqlState(thrown) === CANCELED) {
+  if (stateOf(thrown) === CANCELED) {
     const message = `The question takes more than ${statementMs} ms; narrow it with from and to.`
     return new AppError('timeout', message, { cause: thrown })
   }
   return isDatabaseUnavailable(thrown) ? databaseUnavailable(thrown) : thrown
 }
+
+const stateOf = (thrown: unknown): unknown =>
+  thrown instanceof AppError ? thrown.details['sqlstate'] : sqlState(thrown)
 
 const databaseUnavailable = (cause: unknown): AppError =>
   new AppError('unavailable', 'The trace database does not answer; try again.', {

@@ -1,9 +1,18 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import type { IdentityRow, SpanRow } from './span-json.ts'
 
-/** The place and the size of a stored span, without its content. */
-export interface SpanPlace {
+/** A place in the order of a trace's spans. */
+export interface SpanPosition {
+  /** Microseconds since 1970. */
+  readonly startUs: string
+  /** A signed decimal. */
   readonly spanId: string
+}
+
+/** The place and the size of a stored span, without its content. */
+export interface SpanPlace extends SpanPosition {
+  /** A UUID. */
+  readonly traceId: string
   readonly organization: string
   readonly startTime: string
   readonly resourceId: string
@@ -20,50 +29,75 @@ export interface SpanPlace {
 export function listSpanPlaces(
   sql: Queryable,
   traceId: string,
-  limit: number,
+  { limit, after }: { limit: number; after?: SpanPosition | undefined },
 ): Promise<SpanPlace[]> {
+  const isAfter = after
+    ? sql`and (started, span_id)
+        > (timestamptz 'epoch' + ${after.startUs}::text::int8 * interval '1 microsecond',
+          ${after.spanId}::text::int8)`
+    : sql``
   return sql<SpanPlace[]>`
-    select span_id, organization, start_time::text as start_time, resource_id, scope_id,
-      (octet_length(name) + coalesce(pg_column_size(attributes), 0)
-        + coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0)
-        + coalesce(octet_length(links), 0))::float8 as bytes
-    from (
-      select *, min(organization) over () as shown_organization
+    select ${sql(PLACE_COLUMNS)} from (
+      select ${placeOf(sql)}, live_spans.start_time as started,
+        min(organization) over () as shown_organization
       from live_spans where trace_id = ${traceId}::text::uuid
     ) as found
-    where organization = shown_organization
-    order by found.start_time + interval '0', span_id limit ${limit}`
+    where organization = shown_organization ${isAfter}
+    order by started + interval '0', span_id limit ${limit}`
 }
+
+const PLACE_COLUMNS = [
+  'trace_id',
+  'span_id',
+  'organization',
+  'start_time',
+  'start_us',
+  'resource_id',
+  'scope_id',
+  'bytes',
+]
+
+/** The columns of a `SpanPlace`, from `live_spans`. */
+export const placeOf = (sql: Queryable) => sql`
+  trace_id, span_id, organization, live_spans.start_time::text as start_time, resource_id, scope_id,
+  (extract(epoch from live_spans.start_time) * 1000000)::int8 as start_us,
+  (octet_length(name) + coalesce(pg_column_size(attributes), 0)
+    + coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0)
+    + coalesce(octet_length(links), 0))::float8 as bytes`
 
 /** A span with the ids of its resource and scope. */
 export type PlacedSpan = SpanRow & Pick<SpanPlace, 'resourceId' | 'scopeId'>
 
 /** The spans at these places, in their order. */
-export function listSpansAt(
-  sql: Queryable,
-  traceId: string,
-  places: readonly SpanPlace[],
-): Promise<PlacedSpan[]> {
-  const times = places.map(({ startTime }) => startTime)
-  // Constants that the planner sees: only the days that hold these spans are looked at.
-  const range = [...times].sort()
+export function listSpansAt(sql: Queryable, places: readonly SpanPlace[]): Promise<PlacedSpan[]> {
   return sql<PlacedSpan[]>`
     select spans.trace_id, spans.span_id, parent_span_id, start_ns, duration_ns, kind, status,
       (extract(epoch from spans.start_time) * 1000000)::int8 as start_us,
       status_message, name, trace_state, flags, dropped_attributes, dropped_events, dropped_links,
       attributes::text as attributes, payload, events, links, resource_id, scope_id
-    from unnest(
+    from ${spansAtPlaces(sql, places)}
+    order by nr`
+}
+
+/**
+ * The spans at these places for a `from`: `spans`, and `nr`, the number of the place. Their range
+ * is given as constants that the planner sees, so that only the days that hold them are looked at.
+ */
+export function spansAtPlaces(sql: Queryable, places: readonly SpanPlace[]) {
+  const times = places.map(({ startTime }) => startTime)
+  const range = [...times].sort()
+  return sql`
+    unnest(
         ${times}::text[]::timestamptz[],
+        ${places.map(({ traceId }) => traceId)}::text[]::uuid[],
         ${places.map(({ spanId }) => spanId)}::text[]::int8[],
         ${places.map(({ organization }) => organization)}::text[]
-      ) with ordinality as place (start_time, span_id, organization, nr)
+      ) with ordinality as place (start_time, trace_id, span_id, organization, nr)
     join live_spans as spans
-      on spans.start_time = place.start_time and spans.span_id = place.span_id
-      and spans.organization = place.organization
-      and spans.trace_id = ${traceId}::text::uuid
+      on spans.start_time = place.start_time and spans.trace_id = place.trace_id
+      and spans.span_id = place.span_id and spans.organization = place.organization
       and spans.start_time between ${range.at(0) ?? ''}::text::timestamptz
-        and ${range.at(-1) ?? ''}::text::timestamptz
-    order by nr`
+        and ${range.at(-1) ?? ''}::text::timestamptz`
 }
 
 /** The condition that `live_spans` has, for tables: true when the reader may see the row. */

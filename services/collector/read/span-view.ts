@@ -21,7 +21,7 @@ export interface SpanView {
 }
 
 /** Of a span whose texts are larger, only what is small is shown. */
-const MAX_BYTES = 16 << 20
+const MAX_BYTES = 8 << 20
 
 const COLUMNS = [
   'operation_kind',

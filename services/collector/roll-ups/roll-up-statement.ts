@@ -35,7 +35,11 @@ export const rollUpStatement = (
 ): string => `
   with recursive ${TOUCHED}, ${spansIn(tables.spans)}, ${tracesWith(tables.resources)},
   terms as (${TERMS}), ${callsOf(prices)}, ${USAGE},
-  added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE})
+  added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE}),
+  announced as (
+    insert into trace_changes (organization, trace_id)
+    select organization, trace_id from touched
+  )
   select count(*) from touched`
 
 /** The types of its parameters. */

@@ -21,6 +21,10 @@ import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 /** Any number: who holds this lock is the leader, for one transaction. */
 const LEADER_LOCK = 7_310_452_121
 const STATEMENT_MS = 120_000
+/** Whoever follows the traces and has missed more than these is told so. */
+const FORGET_CHANGES = `
+  delete from trace_changes
+  where revision < (select max(revision) - 20000 from trace_changes)`
 
 /** Its plan is made for any number of traces: only lookups by an index may be nested loops. */
 const HASH_JOINS = 'set local enable_nestloop = off'
@@ -103,6 +107,7 @@ async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
     await session.query(`${HASH_JOINS}; execute roll_up (${given})`)
     await session.query(noteTexts(given))
     await session.query('delete from usage_hourly where calls = 0')
+    await session.query(FORGET_CHANGES)
     return { traces: touched.length, lagMs, isDone: false }
   }
   // What arrives comes first.

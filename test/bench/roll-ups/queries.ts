@@ -14,6 +14,7 @@ import type { Reader } from '../../../services/collector/read/reader.ts'
 
 const readerOf = (sql: Database): Reader => ({
   organization: undefined,
+  copyOut: () => Promise.reject(new Error('No list copies.')),
   ask: (question) => question(sql),
 })
 

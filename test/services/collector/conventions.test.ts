@@ -8,7 +8,7 @@ import {
 } from '../../../services/collector/conventions/kinds.ts'
 import { createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
-import { freshId, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
+import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { AnyValue, OtlpSpan } from './support/otlp.ts'
 import { ask, readSpan } from './support/reading.ts'
 
@@ -223,6 +223,27 @@ describe('what follows from the attributes of a span', () => {
       })
       expect(messages).toEqual({ input: [text('user', 'Hi')], output: [text('assistant', large)] })
       expect(rest).toMatchObject({ resource: {}, scope: {}, truncated: false })
+    })
+
+    it('is the latest of two with the same ids on different days', async () => {
+      const place = { traceId: freshId() + freshId(), spanId: freshId() }
+      const at = (name: string, daysAgo: number) =>
+        spanOf({ ...place, name, startTimeUnixNano: nanos(Date.now() - daysAgo * 86_400_000) })
+      await harness.post(toProtobuf(requestOf(at('later', 1))))
+      await harness.post(toProtobuf(requestOf(at('earlier', 2))))
+      expect((await readSpan(harness, place)).span.name).toBe('later')
+    })
+
+    it('comes without its large values when they are too large for an answer', async () => {
+      const place = { traceId: freshId() + freshId(), spanId: freshId() }
+      const attributes = Array.from({ length: 34 }, (_, i) =>
+        textAttribute(`gen_ai.prompt.${i}`, 'x'.repeat(250_000)),
+      )
+      attributes.push(textAttribute('small', 'one'))
+      await harness.post(toProtobuf(requestOf(spanOf({ ...place, attributes }))))
+      const { span, truncated } = await readSpan(harness, place)
+      expect(truncated).toBe(true)
+      expect(span['attributes']).toEqual([textAttribute('small', 'one')])
     })
 
     it('is asked for in words that say what is wrong', async () => {

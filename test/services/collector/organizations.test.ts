@@ -97,6 +97,13 @@ describe('organizations', () => {
     const document = await platform.ask(`/api/traces/${traceId}`)
     expect(document.text).toContain('"own"')
     expect(document.text).not.toContain('"of-a"')
+    const namesIn = async (tenant: Tenant): Promise<unknown[]> => {
+      const { text } = await tenant.ask(`/api/traces/${traceId}?view=skeleton`)
+      const { columns, spans } = JSON.parse(text) as { columns: string[]; spans: unknown[][] }
+      return spans.map((values) => values[columns.indexOf('name')])
+    }
+    const seen = await Promise.all([a, b, platform].map(namesIn))
+    expect(seen).toEqual([['of-a'], ['of-b'], ['own']])
   })
 
   it('have their spans told apart in every day, also in one that comes late', async () => {
@@ -147,6 +154,8 @@ describe('organizations', () => {
       paths = [
         `/api/traces/${traceId}`,
         `/api/traces/${traceId}?view=summary`,
+        `/api/traces/${traceId}?view=skeleton`,
+        `/api/traces/${traceId}/search?q=model`,
         `/api/traces/${traceId}/spans/${idOf(spans[1])}`,
         `/api/traces?crew=crew&limit=1&to=${new Date(NOW + 1).toISOString()}`,
         '/api/traces?text=okapi&model=model-a&attribute=organization_id=x',

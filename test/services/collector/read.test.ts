@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaders } from '../../../services/collector/read/reader.ts'
+import { withinTime } from '../../../services/collector/read/within-time.ts'
 import { openTraceDocument } from '../../../services/collector/read/trace-document.ts'
 import { summarizeTraces } from '../../../services/collector/read/trace-summary.ts'
 import { signCollectorToken } from '../../../services/shared/collector-token.ts'
@@ -342,7 +343,10 @@ describe('reading traces back', () => {
       ['/histogram?interval=1m', 'interval 1m would make more than 2000 buckets; take a longer'],
       ['/xyz', 'A trace id has 32 hexadecimal digits'],
       [`/${'0'.repeat(31)}`, 'A trace id has 32 hexadecimal digits'],
-      [`/${'a'.repeat(32)}?view=raw`, 'view must be one of otlp, summary (given: "raw").'],
+      [
+        `/${'a'.repeat(32)}?view=raw`,
+        'view must be one of otlp, summary, skeleton (given: "raw").',
+      ],
     ])('in %s is explained', async (path, message) => {
       const response = await get(path)
       expect(response.status).toBe(400)
@@ -362,7 +366,7 @@ describe('reading traces back', () => {
 
     it('is a 405 for another method', async () => {
       const response = await fetch(`${harness.collector.url}/api/traces`, {
-        method: 'DELETE',
+        method: 'POST',
         headers: { authorization: await bearer() },
       })
       expect(response.status).toBe(405)
@@ -386,6 +390,16 @@ describe('reading traces back', () => {
     const options = { statementMs: 20, log: silent }
     const readers = openReaders(parseAddress(harness.databaseUrl), options)
     const asking = readers.for(undefined).ask((sql) => sql`select pg_sleep(5)`)
+    await expect(asking).rejects.toMatchObject({ code: 'timeout', status: 504 })
+    await readers.close()
+  })
+
+  it('is a 504 for an answer of several questions that take too long together', async () => {
+    const readers = openReaders(parseAddress(harness.databaseUrl), { log: silent })
+    const reader = { ...readers.for(undefined), lagMs: () => undefined }
+    const limited = withinTime(reader, 400)
+    await limited.ask((sql) => sql`select pg_sleep(0.2)`)
+    const asking = limited.ask((sql) => sql`select pg_sleep(0.3)`)
     await expect(asking).rejects.toMatchObject({ code: 'timeout', status: 504 })
     await readers.close()
   })

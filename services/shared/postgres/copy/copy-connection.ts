@@ -10,7 +10,7 @@ import {
   startupMessage,
   terminateMessage,
 } from './wire-messages.ts'
-import type { Row } from './wire-messages.ts'
+import type { Row, ServerMessage } from './wire-messages.ts'
 import type { DatabaseAddress } from '../address.ts'
 import { connectionLost } from '../failures.ts'
 import { openDatabaseSocket } from '../socket.ts'
@@ -29,6 +29,11 @@ export interface CopyConnection extends Session {
    * transaction is open. Raises as `query` does.
    */
   copy(statement: string, stream: CopyStream): Promise<number>
+  /**
+   * Runs statements of which one is a `copy … to stdout`; `onRow` gets each row while the server
+   * sends it. Raises as `query` does.
+   */
+  copyOut(statements: string, onRow: (row: Buffer) => void): Promise<void>
   close(): void
 }
 
@@ -116,9 +121,9 @@ function createConnection(
     pending.rejectAll(error)
   }
 
-  async function send(buffers: Iterable<Buffer>): Promise<Answer> {
+  async function send(buffers: Iterable<Buffer>, onData?: (data: Buffer) => void): Promise<Answer> {
     if (lost) throw lost
-    const settled = pending.add()
+    const settled = pending.add(onData)
     const written = writeAll(socket, buffers)
     try {
       return await settled
@@ -128,31 +133,23 @@ function createConnection(
     }
   }
 
-  function run(buffers: Iterable<Buffer>): Promise<Answer> {
+  function run(buffers: Iterable<Buffer>, onData?: (data: Buffer) => void): Promise<Answer> {
     const timeoutMs = login.statementTimeoutMs + TIMEOUT_GRACE_MS
-    const statement = deadline({ name: 'PostgreSQL', timeoutMs }, () => send(buffers))
+    const statement = deadline({ name: 'PostgreSQL', timeoutMs }, () => send(buffers, onData))
     statement.catch((error: unknown) => {
       if (error instanceof AppError && error.code === 'timeout') fail(error)
     })
     return statement
   }
 
-  const authenticate = createAuthentication(login.address.password, {
-    send: (bytes) => socket.write(bytes),
-    fail,
-  })
-  const split = createSplitter((message) => {
-    if (message.type === 'R') authenticate(message.body)
-    else pending.receive(message)
-  })
-  socket.on('data', split)
-  socket.on('error', (error) => fail(connectionLost(error.message)))
-  socket.on('close', () => fail(connectionLost('the server closed the connection')))
+  const { password } = login.address
+  receiveMessages(socket, { password, fail, receive: (message) => pending.receive(message) })
   return {
     ready: send([startupMessage(parametersOf(login))]),
     query: async (statement) => (await run([queryMessage(statement)])).tag,
     rows: async (statement) => (await run([queryMessage(statement)])).rows,
     copy: async (statement, stream) => copiedRows((await run(copyMessages(statement, stream))).tag),
+    copyOut: async (statements, onRow) => void (await run([queryMessage(statements)], onRow)),
     isOpen: () => lost === undefined,
     close() {
       if (lost) return
@@ -160,6 +157,27 @@ function createConnection(
       socket.end(terminateMessage(), () => socket.destroy())
     },
   }
+}
+
+interface Receiver {
+  readonly password: string
+  readonly receive: (message: ServerMessage) => void
+  readonly fail: (error: Error) => void
+}
+
+/** Responds to what the server asks at the login; everything else goes to `receive`. */
+function receiveMessages(socket: Socket, { password, receive, fail }: Receiver): void {
+  const authenticate = createAuthentication(password, {
+    send: (bytes) => socket.write(bytes),
+    fail,
+  })
+  const split = createSplitter((message) => {
+    if (message.type === 'R') authenticate(message.body)
+    else receive(message)
+  })
+  socket.on('data', split)
+  socket.on('error', (error) => fail(connectionLost(error.message)))
+  socket.on('close', () => fail(connectionLost('the server closed the connection')))
 }
 
 const parametersOf = ({ address, name, statementTimeoutMs }: Login) => ({

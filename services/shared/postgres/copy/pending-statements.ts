@@ -11,8 +11,11 @@ export interface Answer {
 
 /** The statements that were sent and are not over, in their order. */
 export interface PendingStatements {
-  /** Resolves when the server is ready again; rejects with its error. */
-  add(): Promise<Answer>
+  /**
+   * Resolves when the server is ready again; rejects with its error.
+   * `onData` gets what the server sends for a COPY.
+   */
+  add(onData?: (data: Buffer) => void): Promise<Answer>
   /** Takes a message of the server, which is about the first statement. */
   receive(message: ServerMessage): void
   /** Rejects all: with this error, or with the server's where it gave one. */
@@ -20,6 +23,7 @@ export interface PendingStatements {
 }
 
 interface Statement {
+  readonly onData: ((data: Buffer) => void) | undefined
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: Error) => void
   readonly rows: Row[]
@@ -31,14 +35,15 @@ interface Statement {
 export function createPendingStatements(): PendingStatements {
   const waiting: Statement[] = []
   return {
-    add: () =>
+    add: (onData) =>
       new Promise<Answer>((resolve, reject) => {
-        waiting.push({ resolve, reject, rows: [], tag: '', error: undefined })
+        waiting.push({ onData, resolve, reject, rows: [], tag: '', error: undefined })
       }),
     receive({ type, body }) {
       const [statement] = waiting
       if (!statement) return
-      if (type === 'E') statement.error ??= serverError(body)
+      if (type === 'd') statement.onData?.(body)
+      else if (type === 'E') statement.error ??= serverError(body)
       else if (type === 'D') statement.rows.push(dataRow(body))
       else if (type === 'C') statement.tag = commandTag(body)
       else if (type === 'Z') settle(waiting.shift() ?? statement)

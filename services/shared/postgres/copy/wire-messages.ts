@@ -59,7 +59,7 @@ export function createSplitter(
     while (bytes.length >= 5) {
       const end = bytes.readInt32BE(1) + 1
       if (bytes.length < end) break
-      onMessage({ type: bytes.toString('latin1', 0, 1), body: bytes.subarray(5, end) })
+      onMessage({ type: String.fromCharCode(bytes[0] ?? 0), body: bytes.subarray(5, end) })
       bytes = bytes.subarray(end)
     }
     rest = bytes

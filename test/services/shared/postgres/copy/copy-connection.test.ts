@@ -51,6 +51,22 @@ describe('the connection for COPY', () => {
     openCopyConnection(parseAddress(database.url), { name, ...options })
   const stored = async (): Promise<number> => (await sql`select from numbers`).length
 
+  it('hands over any number of rows as the server sends them, and goes on', async () => {
+    const connection = await open()
+    let rows = 0
+    let text = ''
+    const query = "select n, E'tab\\t' from generate_series(1, 30000) n"
+    await connection.copyOut(`set local work_mem = '8MB'; copy (${query}) to stdout`, (row) => {
+      rows++
+      if (rows === 30_000) text = row.toString()
+    })
+    expect({ rows, text }).toEqual({ rows: 30_000, text: '30000\ttab\\t\n' })
+    const failing = connection.copyOut('copy (select 1 / 0) to stdout', () => {})
+    await expect(failing).rejects.toMatchObject({ details: { sqlstate: '22012' } })
+    expect(await connection.query('select 1')).toBe('SELECT 1')
+    connection.close()
+  })
+
   it('returns the rows that the server has committed', async () => {
     const connection = await open()
     expect(await connection.copy(COPY, numbers(1, 2, 3))).toBe(3)

@@ -1,0 +1,48 @@
+-- Traces that somebody had erased: who and when, never what was in them.
+create table erasures (
+  id int8 generated always as identity primary key,
+  asked_at timestamptz not null default now(),
+  -- of the token with which it was asked for
+  issuer text,
+  token_id text,
+  organization text not null,
+  trace_id uuid not null,
+  -- set, with the number of spans, in the transaction that deleted them
+  erased_at timestamptz,
+  spans int8,
+  -- until then spans of this trace are not stored: exporters may still repeat some
+  refused_until timestamptz not null default now() + interval '1 day'
+);
+
+create index erasures_refused on erasures (organization, refused_until);
+
+-- Deletes the spans of erased traces that a transaction has stored, before it commits. It runs for
+-- the note with which each such transaction begins, at its end. It is off while nothing is refused:
+-- a commit then pays nothing.
+--
+-- An erasure is stored under a lock on `touched_traces`. Transactions that stored their note
+-- earlier have committed by then, and the erasure finds their spans; later ones find the erasure.
+create function remove_erased_spans() returns trigger language plpgsql as $$
+declare
+  erased uuid;
+begin
+  for erased in
+    select trace_id from erasures
+    where organization = new.organization and refused_until > now()
+      and position(uuid_send(trace_id) in new.trace_ids) > 0
+  loop
+    delete from spans
+    where trace_id = erased and organization = new.organization
+      and start_time >= new.day::timestamp at time zone 'UTC'
+      and start_time < (new.day + 1)::timestamp at time zone 'UTC';
+  end loop;
+  return null;
+end
+$$;
+
+create constraint trigger remove_erased_spans after insert on touched_traces
+deferrable initially deferred for each row execute function remove_erased_spans();
+
+alter table touched_traces disable trigger remove_erased_spans;
+
+select protect_by_organization('erasures');

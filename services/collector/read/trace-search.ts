@@ -1,0 +1,180 @@
+import type { Queryable } from '../../shared/postgres/database.ts'
+import { readNumbersCursor, toNumbersCursor, wrongCursor } from './span-cursor.ts'
+import type { Reader } from './reader.ts'
+import { chunksOf } from './span-chunks.ts'
+import { toHexId } from './span-json.ts'
+import { listSpanPlaces, spansAtPlaces } from './span-rows.ts'
+import type { SpanPlace, SpanPosition } from './span-rows.ts'
+import { traceNotFound } from './trace-document.ts'
+
+/** What is looked for in a trace. */
+export interface SearchQuery {
+  /** A UUID. */
+  readonly traceId: string
+  readonly text: string
+  /** Matching spans at the most. */
+  readonly limit: number
+  readonly after?: SpanPosition | undefined
+}
+
+/** The parts of a span in which a text was found, each with what stands around it. */
+interface Match {
+  readonly span_id: string
+  readonly name: string
+  readonly start_time_unix_nano: string
+  readonly found: readonly { readonly in: Place; readonly excerpt: string }[]
+}
+
+/** The spans of a trace in which a text was found, by their start. */
+export interface SearchPage {
+  readonly trace_id: string
+  readonly spans_searched: number
+  readonly matches: readonly Match[]
+  /** Null once all spans were searched. */
+  readonly next_cursor: string | null
+}
+
+const PLACES = ['name', 'status_message', 'attributes', 'payload', 'events'] as const
+type Place = (typeof PLACES)[number]
+
+/** Spans looked up at a time; each has a small object in memory. */
+const BATCH = 10_000
+/** What one statement unpacks and goes through. */
+const CHUNK = { spans: 2000, bytes: 16 << 20 }
+/** No chunk is begun after this, so that one that takes long still ends within 5 s. */
+const BUDGET_MS = 3000
+/** Characters around what was found. */
+const CONTEXT = 60
+const LONGEST_NAME = 200
+
+/**
+ * Looks for a text in a trace, letter by letter, until the page is full or the time is up; the
+ * cursor says where to go on. Raises `not_found`.
+ */
+export async function searchTrace(
+  reader: Reader,
+  query: SearchQuery,
+  budgetMs = BUDGET_MS,
+): Promise<SearchPage> {
+  const ends = performance.now() + budgetMs
+  const matches: Match[] = []
+  let searched = 0
+  let last = query.after
+  for await (const chunk of chunksOfTrace(reader, query)) {
+    const limit = query.limit - matches.length
+    const rows = await reader.ask((sql) => searchSpans(sql, query, { chunk, limit }))
+    matches.push(...rows.map(toMatch))
+    const isFull = rows.length === limit
+    last = isFull ? rows.at(-1) : chunk.at(-1)
+    searched += isFull ? Number(rows.at(-1)?.nr ?? 0) : chunk.length
+    if (isFull || performance.now() > ends) return page(query, { matches, searched, last })
+  }
+  if (!last) throw traceNotFound(query.traceId)
+  return page(query, { matches, searched, last: undefined })
+}
+
+interface Found {
+  readonly matches: readonly Match[]
+  readonly searched: number
+  readonly last: SpanPosition | undefined
+}
+
+const page = ({ traceId }: SearchQuery, { matches, searched, last }: Found): SearchPage => ({
+  trace_id: traceId.replaceAll('-', ''),
+  spans_searched: searched,
+  matches,
+  next_cursor: last ? toNumbersCursor([BigInt(last.startUs), BigInt(last.spanId)]) : null,
+})
+
+async function* chunksOfTrace(
+  reader: Reader,
+  { traceId, after }: SearchQuery,
+): AsyncGenerator<SpanPlace[]> {
+  let position = after
+  for (;;) {
+    const from = position
+    const options = { limit: BATCH, after: from }
+    const places = await reader.ask((sql) => listSpanPlaces(sql, traceId, options))
+    if (places.length > 0) yield* chunksOf(places, CHUNK)
+    if (places.length < BATCH) return
+    position = places.at(-1)
+  }
+}
+
+interface MatchRow extends SpanPosition {
+  readonly nr: string
+  readonly startNs: number
+  readonly name: string
+  /** By place; null where there is nothing. */
+  readonly excerpts: (string | null)[]
+}
+
+/**
+ * Within stored JSON the text is looked for as JSON writes it. What is inside `found` is computed
+ * once, and only the excerpts of matching spans are cut out.
+ */
+function searchSpans(
+  sql: Queryable,
+  { text }: SearchQuery,
+  { chunk, limit }: { chunk: readonly SpanPlace[]; limit: number },
+): Promise<MatchRow[]> {
+  const json = JSON.stringify(text).slice(1, -1)
+  const excerpt = (at: string, column: string, length: number) => sql`
+    case when ${sql(at)} > 0 then substr(${sql(column)},
+      greatest(1, ${sql(at)} - ${CONTEXT}::int), ${length + 2 * CONTEXT}::int) end`
+  return sql<MatchRow[]>`
+    select nr, span_id, start_us, start_ns, left(name, ${LONGEST_NAME}::int) as name, array[
+        ${excerpt('name_at', 'name', text.length)},
+        ${excerpt('status_at', 'status_message', text.length)},
+        ${excerpt('attributes_at', 'attributes', json.length)},
+        ${excerpt('payload_at', 'payload', json.length)},
+        ${excerpt('events_at', 'events', json.length)}
+      ] as excerpts
+    from (
+      select nr, spans.span_id, (extract(epoch from spans.start_time) * 1000000)::int8 as start_us,
+        start_ns, name, status_message, attributes::text as attributes, payload, events,
+        strpos(name, ${text}) as name_at,
+        strpos(status_message, ${text}) as status_at,
+        strpos(attributes::text, ${json}) as attributes_at,
+        strpos(payload, ${json}) as payload_at,
+        strpos(events, ${json}) as events_at
+      from ${spansAtPlaces(sql, chunk)}
+      offset 0
+    ) as found
+    where greatest(name_at, status_at, attributes_at, payload_at, events_at) > 0
+    order by nr limit ${limit}`
+}
+
+const toMatch = ({ spanId, name, startUs, startNs, excerpts }: MatchRow): Match => ({
+  span_id: toHexId(spanId),
+  name,
+  start_time_unix_nano: `${BigInt(startUs) * 1000n + BigInt(startNs)}`,
+  found: PLACES.flatMap((place, index) => {
+    const excerpt = excerpts[index]
+    if (typeof excerpt !== 'string') return []
+    return [{ in: place, excerpt: isJson(place) ? withoutEscapes(excerpt) : excerpt }]
+  }),
+})
+
+const isJson = (place: Place): boolean => place !== 'name' && place !== 'status_message'
+
+const ESCAPES = /\\(?:u([0-9a-f]{4})|(.))/g
+const LETTERS: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
+
+/** An excerpt may begin or end within an escape, so it need not be JSON. */
+const withoutEscapes = (json: string): string =>
+  json.replace(ESCAPES, (_, code: string | undefined, letter: string | undefined) =>
+    code === undefined
+      ? (LETTERS[letter ?? ''] ?? letter ?? '')
+      : String.fromCharCode(Number.parseInt(code, 16)),
+  )
+
+/** A date that PostgreSQL has. */
+const LATEST_US = 10n ** 16n
+
+/** Raises `invalid_request` for anything that is not the `next_cursor` of a search. */
+export function readSearchCursor(cursor: string): SpanPosition {
+  const [startUs = 0n, spanId = 0n] = readNumbersCursor(cursor, 2)
+  if (startUs > LATEST_US || startUs < -LATEST_US) throw wrongCursor()
+  return { startUs: `${startUs}`, spanId: `${spanId}` }
+}
