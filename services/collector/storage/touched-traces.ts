@@ -30,16 +30,20 @@ interface Touched {
  */
 export function noteTouched({ buffer, rows, dayAt }: TouchingRows): string {
   const all = new Map<string, Touched>()
+  const { bytes } = buffer
   const isWhole = rows.length === buffer.rows
   let latest: Touched | undefined
+  let before = 0
   for (let place = 0; place < rows.length; place++) {
     // In the order in which they came, where that is possible: sorted by time, traces interleave.
     const row = isWhole ? place : (rows[place] ?? 0)
-    const placed = { bytes: buffer.bytes, at: rowOffset(buffer, row), day: dayAt(row) }
-    if (latest && isOf(latest, placed)) {
-      if (endsWith(latest, placed)) continue
-    } else latest = find(all, placed)
+    const day = dayAt(row)
+    const at = rowOffset(buffer, row)
+    if (latest?.day === day && isSameTrace(bytes, before, at)) continue
+    const placed = { bytes, at, day }
+    if (!latest || !isOf(latest, placed)) latest = find(all, placed)
     addTraceId(latest, placed)
+    before = at
   }
   const values = [...all.values()].map(valuesOf).join(', ')
   return `insert into touched_traces (organization, day, trace_ids) values ${values}`
@@ -89,12 +93,18 @@ const valuesOf = ({ day, organization, traceIds, end }: Touched): string =>
   `(${quote(organization.toString())}, '${startOfDay(day).slice(0, 10)}',
     '\\x${traceIds.toString('hex', 0, end)}')`
 
-/** Compares four words: for 16 bytes `Buffer.compare` takes several times as long. */
-function endsWith({ traceIds, end }: Touched, { bytes, at }: PlacedRow): boolean {
-  const last = end - TRACE_ID_BYTES
-  const begin = at + ROW_TRACE_ID
-  for (let byte = 0; byte < TRACE_ID_BYTES; byte += 4) {
-    if (traceIds.readInt32LE(last + byte) !== bytes.readInt32LE(begin + byte)) return false
+/**
+ * Whether two rows have one trace id and one organization. Compares words: for 16 bytes
+ * `Buffer.compare` takes several times as long.
+ */
+function isSameTrace(bytes: Buffer, one: number, other: number): boolean {
+  for (let byte = ROW_TRACE_ID; byte < ROW_TRACE_ID + TRACE_ID_BYTES; byte += 4) {
+    if (bytes.readInt32LE(one + byte) !== bytes.readInt32LE(other + byte)) return false
+  }
+  const length = bytes.readInt32BE(one + ROW_ORGANIZATION_LENGTH)
+  if (length !== bytes.readInt32BE(other + ROW_ORGANIZATION_LENGTH)) return false
+  for (let byte = ROW_ORGANIZATION; byte < ROW_ORGANIZATION + length; byte++) {
+    if (bytes[one + byte] !== bytes[other + byte]) return false
   }
   return true
 }
