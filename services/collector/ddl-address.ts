@@ -13,8 +13,8 @@ export const ddlEnv = {
   /** `true` spreads the spans over the nodes of Citus when the schema is prepared. */
   COLLECTOR_DISTRIBUTE: v.optional(flag(), 'false'),
   /**
-   * The coordinator of Citus, for what only it may do: migrations, new and expired days. Needed when
-   * the collector writes through another node.
+   * The coordinator of Citus, for what only it may do: migrations, new and expired days. Needed
+   * when the collector writes through another node.
    */
   COLLECTOR_DDL_DATABASE_URL: optional(postgresUrl),
 }

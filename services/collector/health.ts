@@ -63,9 +63,9 @@ export interface Health {
   /** Notes if the days are within their limit of bytes. */
   noteSpace(ok: boolean): void
   isFull(): boolean
-  /** The outcome of a run of the retention, or of making space. */
   /** Notes whether texts can be searched. */
   noteSearch(state: SearchState): void
+  /** The outcome of a run of the retention, or of making space. */
   noteDays(days: { heldBack?: number; droppedEarly?: number }): void
   /** Notes how late the roll-ups are. */
   noteRollUpLag(ms: number): void
@@ -97,9 +97,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
   }
   return {
     phase: () => phase,
-    enter(next) {
-      phase = next
-    },
+    enter: (next) => void (phase = next),
     databaseUp: isUp,
     notePing: (ok, why) => note('ping', ok, why),
     noteWrite: (ok, why) => note('write', ok, why),
@@ -109,9 +107,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
       isFull = !ok
     },
     isFull: () => isFull,
-    noteSearch(state) {
-      search = state
-    },
+    noteSearch: (state) => void (search = state),
     noteDays({ heldBack = days.heldBack, droppedEarly = 0 }) {
       days.heldBack = heldBack
       days.droppedEarly += droppedEarly

@@ -11,8 +11,8 @@ const ADVANCE_MS = 200
 
 /**
  * Stops the second worker in the middle of a commit: a transaction is prepared there, and whatever
- * follows does not come through. Then kills it, alone or with the coordinator. Returns the number of
- * transactions that were in doubt when the nodes were up again.
+ * follows does not come through. Then kills it, alone or with the coordinator. Returns the number
+ * of transactions that were in doubt when the nodes were up again.
  */
 export async function leaveInDoubt(
   { urls }: Stage,

@@ -19,8 +19,8 @@ begin
 end
 $$;
 
--- As in 0010, but not on Citus: it takes no subquery in a policy, and neither the role nor the setting
--- of a transaction reaches its other nodes. There the views and conditions alone limit a reader.
+-- As in 0010, but not on Citus: it takes no subquery in a policy, and neither the role nor the
+-- setting of a transaction reaches its other nodes. There views and conditions alone limit readers.
 create or replace function reader_role() returns text language sql stable as $$
   select rolname::text from pg_roles
   where not is_distributed() and rolname = 'collector_reader' and pg_has_role(
@@ -28,7 +28,8 @@ create or replace function reader_role() returns text language sql stable as $$
     case when current_setting('server_version_num')::int < 160000 then 'member' else 'set' end)
 $$;
 
-create or replace function protect_by_organization(protected regclass) returns void language plpgsql as $$
+create or replace function protect_by_organization(protected regclass) returns void
+language plpgsql as $$
 begin
   if is_distributed() or to_regrole('collector_reader') is null then
     return;
@@ -61,8 +62,8 @@ begin
 end
 $$;
 
--- Bytes of each day with its indexes, on all nodes: of a distributed table the server's own function
--- sees the empty shell.
+-- Bytes of each day with its indexes, on all nodes: of a distributed table the server's own
+-- function sees the empty shell.
 create function day_sizes() returns table (name text, bytes int8) language plpgsql as $$
 begin
   if is_distributed() then
@@ -82,8 +83,8 @@ begin
 end
 $$;
 
--- The spans of a trace that have a model call below them: of all its spans the ids, the parents, and
--- whether each is such a call. A function of arrays because Citus takes no recursion over a table.
+-- The spans of a trace that have a model call below them: of all its spans the ids, the parents,
+-- and whether each is such a call. A function of arrays: Citus takes no recursion over tables.
 create function spans_above_calls(ids int8[], parents int8[], calls bool[]) returns int8[]
 language sql immutable parallel safe as $$
   -- "union" keeps each span once: that is linear, and spans in a circle come to an end
@@ -144,7 +145,8 @@ begin
           where child.trace_id = outer_call.trace_id and child.parent_span_id = outer_call.span_id
             and child.organization = outer_call.organization
             and child.start_time >= outer_call.start_time - interval ''1 hour''
-            and child.start_time <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
+            and child.start_time
+              <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
         )
         or outer_call.span_id <> all ((
           select spans_above_calls(
@@ -154,7 +156,8 @@ begin
           where near.trace_id = outer_call.trace_id
             and near.organization = outer_call.organization
             and near.start_time >= outer_call.start_time - interval ''1 hour''
-            and near.start_time <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
+            and near.start_time
+              <= greatest(outer_call.end_time, outer_call.start_time) + interval ''1 day''
         )::int8[])
       )';
 end

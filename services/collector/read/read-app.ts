@@ -12,7 +12,7 @@ import { readSpanView } from './span-view.ts'
 import { toByteStream } from './byte-stream.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
-import { summarizeTraces } from './trace-summary.ts'
+import { summarizeTrace } from './trace-summary.ts'
 
 /** The parts of the read API. */
 export interface ReadDeps extends AdmitDeps {
@@ -35,8 +35,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const view = readView(parametersOf(c))
     c.set('view', view)
     if (view === 'otlp') return streamTrace(deps, c, traceId)
-    const summaries = await c.var.reader.ask((sql) => summarizeTraces(sql, [traceId]))
-    const summary = summaries.get(traceId)
+    const summary = await c.var.reader.ask((sql) => summarizeTrace(sql, traceId))
     if (!summary) throw traceNotFound(traceId)
     return c.json(summary, 200, NO_STORE)
   })

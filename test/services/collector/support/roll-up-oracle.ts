@@ -164,8 +164,10 @@ export async function countWrongRollUps(sql: Database): Promise<number> {
   ].length
 }
 
+const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1)
+
 const linesOf = ({ traces, usage }: RollUps): Set<string> =>
   new Set([
-    ...traces.map((trace) => JSON.stringify(Object.entries(trace).toSorted())),
+    ...traces.map((trace) => JSON.stringify(Object.entries(trace).toSorted(byName))),
     ...Object.entries(usage).map((sums) => JSON.stringify(sums)),
   ])
