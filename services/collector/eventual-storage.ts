@@ -150,11 +150,10 @@ async function openStorage(
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const atCoordinator = { ...background, address: ddl }
+  const atCoordinator = { ...background, address: ddl, version }
   const extraction = search === 'on' ? [keepExtracted, watchExtraction] : []
-  const others = [watchRevocations, keepRolledUp, watchRollUps, ...extraction]
+  const others = [followReplica, watchRevocations, keepRolledUp, watchRollUps, ...extraction]
   const running = Promise.all([
-    followReplica({ ...atCoordinator, version }),
     ...jobs.map((run) => run(background)),
     ...others.map((run) => run(atCoordinator)),
   ])

@@ -95,9 +95,7 @@ export function createHealth({ log, now }: { log: Log; now: () => number }): Hea
   }
   return {
     phase: () => phase,
-    enter(next) {
-      phase = next
-    },
+    enter: (next) => void (phase = next),
     databaseUp: isUp,
     notePing: (ok, why) => note('ping', ok, why),
     noteWrite: (ok, why) => note('write', ok, why),

@@ -20,8 +20,7 @@ end
 $$;
 
 -- As in 0010, but not on Citus: it takes no subquery in a policy, and neither the role nor the
--- setting of a transaction reaches its other nodes. There the views and conditions alone limit a
--- reader.
+-- setting of a transaction reaches its other nodes. There views and conditions alone limit readers.
 create or replace function reader_role() returns text language sql stable as $$
   select rolname::text from pg_roles
   where not is_distributed() and rolname = 'collector_reader' and pg_has_role(
@@ -85,8 +84,7 @@ end
 $$;
 
 -- The spans of a trace that have a model call below them: of all its spans the ids, the parents,
--- and whether each is such a call. A function of arrays because Citus takes no recursion over a
--- table.
+-- and whether each is such a call. A function of arrays: Citus takes no recursion over tables.
 create function spans_above_calls(ids int8[], parents int8[], calls bool[]) returns int8[]
 language sql immutable parallel safe as $$
   -- "union" keeps each span once: that is linear, and spans in a circle come to an end

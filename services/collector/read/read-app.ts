@@ -26,7 +26,7 @@ import type { SkeletonQuery } from './trace-skeleton.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
 import { searchTrace } from './trace-search.ts'
-import { summarizeTraces } from './trace-summary.ts'
+import { summarizeTrace } from './trace-summary.ts'
 
 /** The parts of the read API. */
 export interface ReadDeps extends AdmitDeps {
@@ -53,8 +53,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     c.set('view', query.view)
     if (query.view === 'otlp') return streamTrace(deps, c, traceId)
     if (query.view === 'skeleton') return sendSkeleton(deps, c, { ...query, traceId })
-    const summaries = await c.var.reader.ask((sql) => summarizeTraces(sql, [traceId]))
-    const summary = summaries.get(traceId)
+    const summary = await c.var.reader.ask((sql) => summarizeTrace(sql, traceId))
     if (!summary) throw traceNotFound(traceId)
     return c.json(summary, 200, NO_STORE)
   })

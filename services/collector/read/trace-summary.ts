@@ -64,16 +64,14 @@ interface SummaryRow {
   readonly costUsd: number | null
 }
 
-/**
- * The summaries of these traces by trace id (a UUID); those that have no live span are left out.
- */
-export async function summarizeTraces(
+/** The summary of a trace by its id (a UUID); undefined when it has no live span. */
+export async function summarizeTrace(
   sql: Queryable,
-  traceIds: readonly string[],
+  traceId: string,
   maxSpans = MAX_SPANS,
-): Promise<Map<string, TraceSummary>> {
-  const rows = await sql<SummaryRow[]>`
-    with trace_spans as materialized (${firstSpans(sql, traceIds, maxSpans + 1)}),
+): Promise<TraceSummary | undefined> {
+  const [row] = await sql<SummaryRow[]>`
+    with recursive trace_spans as materialized (${firstSpans(sql, traceId, maxSpans + 1)}),
     above as (${spansAboveCalls(sql)}),
     usage as (${usageOfLeafCalls(sql)}),
     totals as (
@@ -101,34 +99,32 @@ export async function summarizeTraces(
       coalesce(reasoning_tokens, 0)::float8 as reasoning_tokens,
       cost_usd
     from roots join totals using (trace_id) left join usage using (trace_id)`
-  return new Map(rows.map((row) => [row.traceId, toSummary(row, maxSpans)]))
+  return row && toSummary(row, maxSpans)
 }
 
-/** Trace by trace through the index on the trace id, whatever the planner knows of a day. */
-const firstSpans = (sql: Queryable, traceIds: readonly string[], limit: number) => sql`
-  select * from (
+/**
+ * In an order that no index has: else the planner walks through all spans by time rather than look
+ * up the trace. Every part of the question is about one trace, so Citus asks the node that has it.
+ */
+const firstSpans = (sql: Queryable, traceId: string, limit: number) => sql`
+  select found.* from (
     select trace_id, span_id, parent_span_id, start_time, start_ns, duration_ns, status, name,
       crew_id, kickoff_id, llm_call, coalesce(request_model, response_model) as model,
       input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
-      cost_usd, organization, min(organization) over (partition by trace_id) as shown_organization,
-      row_number() over (partition by trace_id order by organization, start_time) as place
-    from live_spans where trace_id = any (${traceIds}::text[]::uuid[])
-  ) as placed
-  where place <= ${limit} and organization = shown_organization`
+      cost_usd, organization, min(organization) over () as shown_organization
+    from live_spans where trace_id = ${traceId}::text::uuid
+    order by organization, start_time + interval '0' limit ${limit}
+  ) as found
+  where organization = shown_organization`
 
-/** Only where some call has a span below it is it worth to walk up from each. */
+/** `union` keeps each span once: that is linear, and spans in a circle come to an end. */
 const spansAboveCalls = (sql: Queryable) => sql`
-  select trace_id, unnest(
-      spans_above_calls(array_agg(span_id), array_agg(parent_span_id), array_agg(llm_call))
-    ) as span_id
-  from trace_spans
-  where trace_id in (
-    select call.trace_id from trace_spans as call
-    join trace_spans as child
-      on child.trace_id = call.trace_id and child.parent_span_id = call.span_id
-    where call.llm_call
-  )
-  group by trace_id`
+  select trace_id, parent_span_id as span_id
+  from trace_spans where llm_call and parent_span_id is not null
+  union
+  select trace_id, parent_span_id
+  from above join trace_spans using (trace_id, span_id)
+  where parent_span_id is not null`
 
 const usageOfLeafCalls = (sql: Queryable) => sql`
   select trace_id, count(*) as llm_calls, array_agg(distinct model) as models,

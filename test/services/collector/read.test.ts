@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaders } from '../../../services/collector/read/reader.ts'
 import { withinTime } from '../../../services/collector/read/within-time.ts'
 import { openTraceDocument } from '../../../services/collector/read/trace-document.ts'
-import { summarizeTraces } from '../../../services/collector/read/trace-summary.ts'
+import { summarizeTrace } from '../../../services/collector/read/trace-summary.ts'
 import { signCollectorToken } from '../../../services/shared/collector-token.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { openRaw } from './support/raw.ts'
@@ -268,8 +268,8 @@ describe('reading traces back', () => {
         const names = scopeSpans[0].spans.map(({ name }: OtlpSpan) => name)
         expect(names).toEqual(['0', '1', '2'])
       }
-      const summaries = await reader.ask((sql) => summarizeTraces(sql, [traceId], 5))
-      expect([...summaries.values()]).toMatchObject([{ spans: 5, name: '0', truncated: true }])
+      const summary = await reader.ask((sql) => summarizeTrace(sql, traceId, 5))
+      expect(summary).toMatchObject({ spans: 5, name: '0', truncated: true })
       await readers.close()
     })
 

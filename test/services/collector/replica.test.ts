@@ -90,7 +90,7 @@ async function whilePaused(work: () => Promise<void>): Promise<void> {
 }
 
 describe('reading from a replica', () => {
-  it('says of each answer, also of a missing span, how far the replica may be behind', async () => {
+  it('says how far the replica may be behind, and so of a missing span', async () => {
     let traceId = ''
     await whilePaused(async () => {
       traceId = await send()
