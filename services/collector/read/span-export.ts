@@ -37,8 +37,8 @@ const LINE = { spans: 256, bytes: 1 << 20 }
 
 /**
  * The lines of an export: each is an ExportTraceServiceRequest of OTLP's JSON encoding with a
- * member `cursor`, from which the export goes on, and the last one has no spans and `complete`. It ends
- * before its end when it may not go on.
+ * member `cursor`, from which the export goes on, and the last one has no spans and
+ * `complete`. It ends before its end when it may not go on.
  */
 export async function* exportLines(
   reader: Reader,

@@ -157,16 +157,16 @@ describe('the skeleton of a trace', () => {
   })
 
   it('writes every text and number as JSON that reads back', async () => {
-    const anyText = fc
-      .string({ unit: 'binary', maxLength: 20 })
-      .map((given) => given.replaceAll('\0', ''))
+    const escaped = ['"', '\\', '\t', '\n', '\v', '\b', '\f', '\r', '\u0001', '\u001f']
+    const character = fc.constantFrom(...escaped, '\u007f', '\u2028', 'N', 'v', ',', 'ü', '😀')
+    const anyText = fc.string({ unit: character, maxLength: 20 })
     await fc.assert(
       fc.asyncProperty(fc.array(anyText, { minLength: 1, maxLength: 20 }), async (names) => {
         const { traceId, spans } = shortTrace(names)
         await send(...spans)
         expect(rowsOf(await read(traceId)).map(({ name }) => name)).toEqual(names)
       }),
-      { numRuns: Number(process.env['FUZZ_RUNS'] ?? 6), endOnFailure: true },
+      { numRuns: Number(process.env['FUZZ_RUNS'] ?? 6) },
     )
   })
 
