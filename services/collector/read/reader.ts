@@ -43,7 +43,11 @@ export function openReaders(
   { statementMs = STATEMENT_MS, log }: ReaderOptions,
 ): Readers {
   const limits = { max: CONNECTIONS, statementTimeoutMs: statementMs, connectTimeoutMs: 3000 }
-  const sql = connectDatabase(address, { name: 'collector-read', ...limits })
+  const sql = connectDatabase(address, {
+    name: 'collector-read',
+    plansEachTime: true,
+    ...limits,
+  })
   const noteRole = createRoleNote(log)
   return {
     for: (organization) => ({
