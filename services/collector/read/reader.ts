@@ -52,7 +52,11 @@ export function openReaders(
   { statementMs = STATEMENT_MS, log }: ReaderOptions,
 ): Readers {
   const limits = { max: CONNECTIONS, statementTimeoutMs: statementMs, connectTimeoutMs: 3000 }
-  const sql = connectDatabase(address, { name: 'collector-read', ...limits })
+  const sql = connectDatabase(address, {
+    name: 'collector-read',
+    plansEachTime: true,
+    ...limits,
+  })
   const copies = createCopyReader(address, { statementMs })
   const noteRole = createRoleNote(log)
   const within = async <Rows>(work: () => Promise<Rows>): Promise<Rows> => {

@@ -21,6 +21,12 @@ export interface ConnectOptions {
   readonly statementTimeoutMs?: number
   /** @default 10_000 */
   readonly connectTimeoutMs?: number
+  /**
+   * Plan each statement for its own values: one plan for all of them is far slower where they
+   * decide which index is of use.
+   * @default false
+   */
+  readonly plansEachTime?: boolean
   /** Sees each socket, for those who must be sure that none outlives them. */
   readonly onSocket?: (socket: Socket) => void
 }
@@ -42,7 +48,11 @@ export function connectDatabase(address: DatabaseAddress, options: ConnectOption
     fetch_types: false,
     types: arrayTypes,
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel }, undefined: null },
-    connection: { application_name: name, statement_timeout: statementTimeoutMs },
+    connection: {
+      application_name: name,
+      statement_timeout: statementTimeoutMs,
+      ...(options.plansEachTime ? { plan_cache_mode: 'force_custom_plan' } : {}),
+    },
     socket: () => openDriverSocket(address, { connectTimeoutMs, onSocket }),
   }
   return postgres(settings)

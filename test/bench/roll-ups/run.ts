@@ -28,7 +28,12 @@ export async function run(): Promise<void> {
   })
   const address = parseAddress(server.url)
   const log = createLog({ name: 'bench', level: 'silent' })
-  const sql = connectDatabase(address, { name: 'bench', max: 1, statementTimeoutMs: 600_000 })
+  const sql = connectDatabase(address, {
+    name: 'bench',
+    max: 1,
+    statementTimeoutMs: 600_000,
+    plansEachTime: true,
+  })
   try {
     await prepareSchema({ address, createDatabase: false, distribute: false, timeoutMs: 0, log })
     await fillRollUps(sql, SIZE)

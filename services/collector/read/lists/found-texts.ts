@@ -37,11 +37,10 @@ export async function searchTexts(
   if (text === undefined) return filter
   await requireSearch(sql)
   const rows = await sql<{ organization: string; traceId: string }[]>`
-    select organization, trace_id from searched_texts
-    where text ilike ${toPattern(text)}
-      ${organization === undefined ? sql`` : sql`and organization = ${organization}`}
-      ${from ? sql`and start_time >= ${timestamp(sql, from)} - interval '1 hour'` : sql``}
-    limit ${maxFound + 1}`
+    select * from find_texts(
+      ${toPattern(text)}, ${organization ?? null}::text,
+      ${from ? sql`${timestamp(sql, from)} - interval '1 hour'` : sql`null`}, ${maxFound + 1}
+    )`
   const found = {
     isMany: rows.length > maxFound,
     organizations: rows.map((row) => row.organization),
