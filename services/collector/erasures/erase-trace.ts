@@ -126,6 +126,9 @@ async function deleteSpans(
       select ${organization}, (coalesce(first, now()) at time zone 'UTC')::date,
         uuid_send(${traceId}::text::uuid)
       from counted
+    ), texts as (
+      delete from span_texts
+      where trace_id = ${traceId}::text::uuid and organization = ${organization}
     ), rejects as (
       delete from span_rejects
       where trace_id = ${traceId}::text::uuid and organization = ${organization}

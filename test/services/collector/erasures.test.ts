@@ -101,6 +101,21 @@ describe('the deletion of a trace', () => {
     await expect.poll(tokens).toBe(0)
   })
 
+  it('removes the texts that can be searched at once', async () => {
+    const [span = {}] = traceOf([0])
+    const traceId = span.traceId ?? ''
+    const attributes = [
+      textAttribute('gen_ai.operation.name', 'chat'),
+      textAttribute('input.value', 'a secret of the prompt'),
+    ]
+    await send(A, { ...span, attributes })
+    await harness.rolledUp()
+    await harness.extracted()
+    expect(await stored('span_texts', traceId)).toEqual([A])
+    await remove(traceId, { organization: A })
+    expect(await stored('span_texts', traceId)).toEqual([])
+  })
+
   it('touches no other organization, and shows no difference between theirs and none', async () => {
     const spans = traceOf([0, 1])
     const traceId = idOf(spans)
