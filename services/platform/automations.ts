@@ -197,3 +197,13 @@ export async function countOnline(sql: Queryable, organizationId: number): Promi
 
 const isListed = (sql: Queryable, organizationId: number, search?: string) => sql`
   d.organization_id = ${organizationId} and (${contains(sql, [sql`d.name`, sql`d.slug`], search)})`
+
+/** The names of an organization's automations, for a choice of one; at most 500, by name. */
+export async function listAutomationNames(
+  sql: Queryable,
+  organizationId: number,
+): Promise<Pick<Automation, 'automationId' | 'name'>[]> {
+  return sql<Pick<Automation, 'automationId' | 'name'>[]>`
+    select automation_id, name from deployments
+    where organization_id = ${organizationId} order by name, id limit 500`
+}

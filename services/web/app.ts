@@ -31,6 +31,8 @@ import { platformSettingsRoutes } from './console/platform-settings/routes.ts'
 import { resourceMetadataRoutes } from './automation-api/resource-metadata.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
+import { traceListRoutes } from './console/traces/list-routes.ts'
+import { traceRoutes } from './console/traces/routes.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
@@ -78,6 +80,8 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', runListRoutes(deps))
   app.route('/', runRoutes(deps))
   app.route('/', runPageRoutes(deps))
+  app.route('/', traceListRoutes(deps))
+  app.route('/', traceRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   app.route('/', clientFilteringRoutes(deps))

@@ -4,6 +4,7 @@ import type { Log, RequestVariables } from '../shared/log.ts'
 import type { SpanSender } from '../shared/tracing/span-sender.ts'
 import type { Automation } from '../platform/automations.ts'
 import type { Session } from '../platform/sessions.ts'
+import type { OpenTraces } from './traces/trace-reader.ts'
 import type { BadTokens } from './callers/bad-tokens.ts'
 import type { AuthMetrics } from './access-token/metrics.ts'
 import type { SeenAdministrators } from './callers/seen-administrators.ts'
@@ -27,6 +28,8 @@ export interface WebOptions {
   readonly log: Log
   /** Counts the decisions of the automation API. */
   readonly authMetrics?: AuthMetrics
+  /** Opens the traces of an organization; absent without a trace collector. */
+  readonly traces?: OpenTraces
   /** Sends spans of calls to the trace collector. */
   readonly spans?: Pick<SpanSender, 'tracer'>
   /** The surroundings of the diagnoses. */

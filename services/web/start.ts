@@ -13,7 +13,7 @@ import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
 import { countSpans } from '../shared/tracing/span-metrics.ts'
 import { createSpanSender } from '../shared/tracing/span-sender.ts'
-import type { SpanSender } from '../shared/tracing/span-sender.ts'
+import type { SpanSender, SpanSenderOptions } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
 import { createAuthMetrics } from './access-token/metrics.ts'
 import { tokenProblem } from './diagnostics/access.ts'
@@ -21,6 +21,7 @@ import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import { createDiagnosisMetrics } from './diagnostics/metrics.ts'
 import { webEnv } from './env.ts'
 import type { WebConfig } from './env.ts'
+import { openTraces } from './traces/trace-reader.ts'
 
 /** Enough for a tool of 64 MiB over a slow line. */
 const UPLOAD_MS = 300_000
@@ -66,8 +67,11 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const isDraining = (): boolean => draining
   const authMetrics = createAuthMetrics(registry)
   const { ping } = database
-  const spans = openSpans(config, log, registry)
-  const app = createApp({ config, sql, log, ping, isDraining, diagnostics, authMetrics, spans })
+  const collector = findCollector(config, log)
+  const spans = collector && openSpans(collector, { config, log, registry })
+  const traces = collector && openTraces(collector)
+  const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics }
+  const app = createApp({ ...facts, spans, traces })
   let metrics: Service | undefined
   const close = async (): Promise<void> => {
     await Promise.all([sql.end({ timeout: 5 }), database.close(), metrics?.stop(), spans?.stop()])
@@ -102,22 +106,29 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   }
 }
 
-function openSpans(
-  { COLLECTOR_URL, COLLECTOR_JWT_SECRET, PLATFORM_VERSION: version }: WebConfig,
+type Collector = Pick<SpanSenderOptions, 'collectorUrl' | 'secret'>
+
+function findCollector(
+  { COLLECTOR_URL: collectorUrl, COLLECTOR_JWT_SECRET: secret }: WebConfig,
   log: Log,
-  registry: Registry,
-): SpanSender | undefined {
-  if (COLLECTOR_URL === undefined) return undefined
-  if (COLLECTOR_JWT_SECRET === undefined) {
-    log.warn('COLLECTOR_URL is set and COLLECTOR_JWT_SECRET is not: calls are not traced; set both')
-    return undefined
-  }
-  return createSpanSender({
+): Collector | undefined {
+  if (collectorUrl === undefined) return undefined
+  if (secret !== undefined) return { collectorUrl, secret }
+  log.warn('COLLECTOR_URL is set and COLLECTOR_JWT_SECRET is not: there are no traces; set both')
+  return undefined
+}
+
+interface SpanSource {
+  readonly config: WebConfig
+  readonly log: Log
+  readonly registry: Registry
+}
+
+const openSpans = (collector: Collector, { config, log, registry }: SpanSource): SpanSender =>
+  createSpanSender({
+    ...collector,
     service: 'web',
-    collectorUrl: COLLECTOR_URL,
-    secret: COLLECTOR_JWT_SECRET,
-    version,
+    version: config.PLATFORM_VERSION,
     log,
     onSpans: countSpans(registry, 'web'),
   })
-}

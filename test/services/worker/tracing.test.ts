@@ -87,9 +87,9 @@ describe('the trace of a run (SPEC 9)', () => {
       expect(Math.abs(span.endMs - Date.now())).toBeLessThan(10_000)
       expect(span.resource).toMatchObject({
         'service.name': 'worker',
+        organization_id: String(platform.automation.organizationId),
         'service.version': '1.13.0',
         'service.instance.id': expect.stringMatching(/^[0-9a-f-]{36}$/),
-        organization_id: String(platform.automation.organizationId),
       })
     }
   })

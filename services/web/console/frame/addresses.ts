@@ -5,5 +5,10 @@ import type { Run } from '../../../platform/runs.ts'
 export const OAUTH_PATH = '/settings/organization/oauth'
 
 /** Returns the address of the page of a run. */
-export const runPath = ({ automationId }: Automation, { id }: Pick<Run, 'id'>): string =>
-  `/automations/${automationId}/executions/${id}`
+export const runPath = (
+  { automationId }: Pick<Automation, 'automationId'>,
+  { id }: Pick<Run, 'id'>,
+): string => `/automations/${automationId}/executions/${id}`
+
+/** Returns the address of the trace of a run, whose id is the run's. */
+export const tracePath = ({ id }: Pick<Run, 'id'>): string => `/traces/${id.replaceAll('-', '')}`

@@ -8,8 +8,7 @@ import { getAssets } from './assets.ts'
  */
 export function assetRoutes(): Hono<WebApp> {
   const routes = new Hono<WebApp>()
-  const { stylesheet, script, icon } = getAssets()
-  for (const { path, type, content } of [stylesheet, script, icon]) {
+  for (const { path, type, content } of Object.values(getAssets())) {
     routes.get(path, (c) =>
       c.body(content, 200, {
         'content-type': type,

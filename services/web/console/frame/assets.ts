@@ -9,12 +9,8 @@ export interface Asset {
   readonly content: string
 }
 
-/** The files that pages refer to, by their use. */
-export interface Assets {
-  readonly stylesheet: Asset
-  readonly script: Asset
-  readonly icon: Asset
-}
+/** The files that pages refer to, by their use; `traceScript` is that of the page of a trace. */
+export type Assets = Readonly<Record<'stylesheet' | 'script' | 'traceScript' | 'icon', Asset>>
 
 /** The parts of the stylesheet in the order of the cascade, from the bare elements to one page. */
 const STYLES = [
@@ -29,8 +25,14 @@ const STYLES = [
   'lists.css',
   'pages.css',
   'run.css',
+  'trace.css',
   'platform-health.css',
 ]
+
+/** The parts of the script of a trace; each may use what those before it export. */
+const TRACE_SCRIPT = ['trace-row.js', 'trace-list.js', 'trace-view.js', 'trace-page.js']
+
+const SCRIPT = 'text/javascript; charset=utf-8'
 
 let assets: Assets | undefined
 
@@ -46,10 +48,15 @@ function readAssets(): Assets {
   const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8')
   return {
     stylesheet: toAsset('console.css', 'text/css; charset=utf-8', STYLES.map(read).join('\n')),
-    script: toAsset('console.js', 'text/javascript; charset=utf-8', read('console.js')),
+    script: toAsset('console.js', SCRIPT, read('console.js')),
+    traceScript: toAsset('trace.js', SCRIPT, TRACE_SCRIPT.map(read).map(withoutImports).join('\n')),
     icon: toAsset('icon.svg', 'image/svg+xml', read('icon.svg')),
   }
 }
+
+/** The parts of a script become one file, whose address follows from its content. */
+const withoutImports = (module: string): string =>
+  module.replace(/^import [^']*'[^']*'$/gm, '').replace(/^export /gm, '')
 
 function toAsset(name: string, type: string, content: string): Asset {
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 12)

@@ -16,6 +16,7 @@ const PATHS = {
   settings:
     '<path d="M3 6h7M14 6h3M3 14h3M10 14h7"/>' +
     '<circle cx="12" cy="6" r="2"/><circle cx="8" cy="14" r="2"/>',
+  waterfall: '<path d="M3 5h8M6 10h8M10 15h7"/>',
   chevron: '<path d="m8 5 5 5-5 5"/>',
   back: '<path d="m12 5-5 5 5 5"/>',
   search: '<circle cx="9" cy="9" r="5"/><path d="m13 13 3.5 3.5"/>',

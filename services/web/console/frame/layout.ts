@@ -13,6 +13,8 @@ export interface Frame {
   readonly session: Session
   /** The entry of the navigation that this page belongs to. */
   readonly current?: string
+  /** The script of the page, beside that of the console. */
+  readonly script?: 'traceScript'
 }
 
 interface Entry {
@@ -27,6 +29,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/', name: 'Dashboard', icon: 'dashboard' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
   { path: '/executions', name: 'Runs', icon: 'runs' },
+  { path: '/traces', name: 'Traces', icon: 'waterfall' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   {
@@ -48,9 +51,9 @@ const entriesFor = ({ user }: Session): readonly Entry[] =>
 
 /** A page for people who are signed in, with the navigation around it. */
 export function page(frame: Frame, body: Html): Html {
-  const { title, session, current } = frame
+  const { title, session, current, script } = frame
   return shell(
-    { title, withScript: true },
+    { title, scripts: script ? ['script', script] : ['script'] },
     html`<a class="skip" href="#main">Skip to content</a>
       <div class="frame">
         <header class="side">
@@ -91,12 +94,12 @@ export function plainPage(title: string, body: Html, { goTo }: { goTo?: string }
 
 interface Head {
   readonly title: string
-  readonly withScript?: boolean
+  readonly scripts?: readonly ('script' | 'traceScript')[]
   readonly goTo?: string | undefined
 }
 
-function shell({ title, withScript, goTo }: Head, body: Html): Html {
-  const { stylesheet, script, icon: favicon } = getAssets()
+function shell({ title, scripts = [], goTo }: Head, body: Html): Html {
+  const { stylesheet, icon: favicon, ...others } = getAssets()
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -106,7 +109,7 @@ function shell({ title, withScript, goTo }: Head, body: Html): Html {
         ${goTo ? html`<meta http-equiv="refresh" content="0;url=${goTo}" />` : ''}
         <title>${title} · Crew Platform</title>
         <link rel="stylesheet" href="${stylesheet.path}" />
-        ${withScript ? html`<script type="module" src="${script.path}"></script>` : ''}
+        ${scripts.map((name) => html`<script type="module" src="${others[name].path}"></script>`)}
         <link rel="icon" type="image/svg+xml" href="${favicon.path}" />
       </head>
       <body>

@@ -41,7 +41,7 @@ export function runPageRoutes(deps: WebDeps): Hono<SignedIn> {
   return routes
 }
 
-async function readPage(c: Context<SignedIn>, { sql, config }: WebDeps): Promise<RunPage> {
+async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps): Promise<RunPage> {
   const { automation, run } = await getOwnRun(c, sql)
   const steps = { limit: STEPS_SHOWN, cursor: c.req.query('before') }
   return {
@@ -52,6 +52,7 @@ async function readPage(c: Context<SignedIn>, { sql, config }: WebDeps): Promise
     textView: c.req.query('view') === 'raw' ? 'raw' : 'rendered',
     apiUrl: automationUrl(config, automation.automationId),
     notice: noticeOf(c.req.query('notice')),
+    hasTrace: traces !== undefined && run.startedAt !== null,
   }
 }
 

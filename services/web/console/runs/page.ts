@@ -4,7 +4,7 @@ import type { Automation } from '../../../platform/automations.ts'
 import type { Run } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
 import type { Session } from '../../../platform/sessions.ts'
-import { runPath } from '../frame/addresses.ts'
+import { runPath, tracePath } from '../frame/addresses.ts'
 import { kickoffCommand } from '../frame/commands.ts'
 import { absoluteTime, count, duration, plural, pretty } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
@@ -35,6 +35,8 @@ export interface RunPage {
   /** The address of the automation's API. */
   readonly apiUrl: string
   readonly notice: string | undefined
+  /** False where no traces are kept. */
+  readonly hasTrace: boolean
 }
 
 /** The page of a run: its result, its steps, its inputs, its times. */
@@ -87,7 +89,10 @@ function head(view: RunPage, path: string): Html {
   return html`<div class="page-head" data-part="head">
     <h1>Run <span class="mono">${run.id.slice(0, 8)}</span></h1>
     ${runPill(run.status)}
-    <div class="buttons push">${run.finishedAt ? againActions(view, path) : openActions(path)}</div>
+    <div class="buttons push">
+      ${view.hasTrace ? html`<a class="button" href="${tracePath(run)}">Trace</a>` : ''}
+      ${run.finishedAt ? againActions(view, path) : openActions(path)}
+    </div>
   </div>`
 }
 

@@ -15,7 +15,7 @@ import {
   relativeTime,
   sentence,
 } from '../../../../services/web/console/frame/format.ts'
-import { axisTop } from '../../../../services/web/console/dashboard/activity-chart.ts'
+import { axisTop } from '../../../../services/web/console/frame/bar-chart.ts'
 import { successRate } from '../../../../services/web/console/dashboard/page.ts'
 import { kickoffCommand } from '../../../../services/web/console/frame/commands.ts'
 import { openPlatform } from '../support/platform.ts'

@@ -137,6 +137,7 @@ function showRefresh(live) {
 // --------------------------------------------------------------------------
 
 addCopyButtons(document)
+document.addEventListener('content-added', ({ target }) => addCopyButtons(target))
 document
   .querySelector('nav[aria-label="Main"] [aria-current]')
   ?.scrollIntoView({ block: 'nearest' })

@@ -1,0 +1,124 @@
+import { html } from 'hono/html'
+import type { Html } from '../frame/parts.ts'
+import { COLUMNS, FIELD_NAMES, FIELDS, STATUSES, WINDOWS } from './list-query.ts'
+import type { Field, ListQuery, Status } from './list-query.ts'
+
+/** What is wrong with a filter, and with which field of it. */
+export interface Problem {
+  readonly field: Field | undefined
+  readonly message: string
+}
+
+/** The filter of a list, and what it offers. */
+export interface FilterForm {
+  readonly query: ListQuery
+  readonly automations: readonly { readonly automationId: string; readonly name: string }[]
+  readonly problem: Problem | undefined
+}
+
+/** In sight without unfolding. */
+const FOREMOST: readonly Field[] = ['text', 'crew', 'model']
+
+const STATUS_NAMES: Readonly<Record<Status, string>> = {
+  ok: 'Ok',
+  error: 'Failed',
+  running: 'Running',
+  incomplete: 'Incomplete',
+}
+
+const ANY_STATUS = [
+  ['', 'Any'] as const,
+  ...STATUSES.map((status) => [status, STATUS_NAMES[status]] as const),
+]
+const TIMES = Object.entries(WINDOWS).map(([window, { name }]) => [window, name] as const)
+
+/** Returns the state of a trace as pages say it. */
+export const traceStatusName = (status: Status): string => STATUS_NAMES[status]
+
+/** The form of the filter: the usual fields, and the others in a fold, open when one is set. */
+export function filterForm(form: FilterForm): Html {
+  const { query, problem } = form
+  const others = FIELD_NAMES.filter((name) => !FOREMOST.includes(name))
+  const isOpen = others.some((name) => name in query.fields || problem?.field === name)
+  return html`<form class="card trace-filter" action="/traces" role="search">
+    <div class="row">
+      ${FOREMOST.map((name) => field(name, form))}
+      ${select({
+        name: 'status',
+        label: 'Status',
+        options: ANY_STATUS,
+        chosen: query.status ?? '',
+      })}
+      ${select({ name: 'window', label: 'Time', options: TIMES, chosen: query.window })}
+      <button class="button primary">Show</button>
+      <a class="button" href="/traces">Reset</a>
+    </div>
+    <details class="more" ${isOpen ? 'open' : ''}>
+      <summary>More filters and columns</summary>
+      <div class="fields">${others.map((name) => field(name, form))}</div>
+      <fieldset class="choices">
+        <legend>Columns</legend>
+        ${Object.entries(COLUMNS).map(
+          ([column, name]) =>
+            html`<label class="check"
+              ><input
+                type="checkbox"
+                name="column"
+                value="${column}"
+                ${query.columns.some((each) => each === column) ? 'checked' : ''}
+              />${name}</label
+            >`,
+        )}
+      </fieldset>
+    </details>
+  </form>`
+}
+
+function field(name: Field, { query, automations, problem }: FilterForm): Html {
+  const value = query.fields[name] ?? ''
+  if (name === 'crew') {
+    const options = automations.map(
+      ({ automationId, name: shown }) => [automationId, shown] as const,
+    )
+    return select({
+      name,
+      label: FIELDS.crew,
+      options: [['', 'Any'], ...options],
+      chosen: value,
+    })
+  }
+  const isWrong = problem?.field === name
+  const hint = `${name}-problem`
+  return html`<div class="${name === 'text' ? 'grow' : ''}">
+    <label for="filter-${name}">${FIELDS[name]}</label>
+    <input
+      id="filter-${name}"
+      name="${name}"
+      value="${value}"
+      maxlength="600"
+      autocomplete="off"
+      ${isWrong ? html`aria-invalid="true" aria-describedby="${hint}"` : ''}
+    />
+    ${
+      isWrong ? html`<p class="field-problem" id="${hint}" role="alert">${problem.message}</p>` : ''
+    }
+  </div>`
+}
+
+interface Choice {
+  readonly name: string
+  readonly label: string
+  readonly options: readonly (readonly [value: string, name: string])[]
+  readonly chosen: string
+}
+
+const select = ({ name, label, options, chosen }: Choice): Html =>
+  html`<div>
+    <label for="filter-${name}">${label}</label>
+    <select id="filter-${name}" name="${name}">
+      ${options.map(
+        ([value, text]) =>
+          html`<option value="${value}" ${value === chosen ? 'selected' : ''}>${text}</option>`,
+      )}
+    </select>
+  </div>`

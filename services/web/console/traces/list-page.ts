@@ -1,0 +1,140 @@
+import { html } from 'hono/html'
+import type { Session } from '../../../platform/sessions.ts'
+import type { Histogram, Totals, TracePage } from '../../traces/trace-lists.ts'
+import { count, duration, plural } from '../frame/format.ts'
+import { icon } from '../frame/icons.ts'
+import { page } from '../frame/layout.ts'
+import { emptyState, problemBox } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { dollars } from './amounts.ts'
+import { filterForm } from './filter-form.ts'
+import type { Problem } from './filter-form.ts'
+import { listAddress, WINDOWS } from './list-query.ts'
+import type { ListQuery } from './list-query.ts'
+import { traceHistogram } from './trace-histogram.ts'
+import { traceTabs } from './trace-tabs.ts'
+import { tracesTable } from './traces-table.ts'
+
+/** An automation that a list can be limited to. */
+export interface AutomationName {
+  readonly automationId: string
+  readonly name: string
+}
+
+/** What the collector found. */
+export interface FoundTraces {
+  readonly traces: TracePage
+  readonly histogram: Histogram
+  readonly totals: Totals
+}
+
+/** A page of traces; without `found` its filter has a problem. */
+export interface TraceListPage {
+  readonly session: Session
+  readonly query: ListQuery
+  readonly automations: readonly AutomationName[]
+  readonly found: FoundTraces | undefined
+  readonly problem: Problem | undefined
+}
+
+/** All traces of an organization, by filter and by page. */
+export function traceListPage(view: TraceListPage): Html {
+  const { session, query, automations, found, problem } = view
+  return page(
+    { title: 'Traces', session, current: '/traces' },
+    html`<div class="page-head">
+        <div>
+          <h1>Traces</h1>
+          <p class="hint">What crews and programs did, call by call.</p>
+        </div>
+      </div>
+      ${traceTabs('/traces')} ${filterForm({ query, automations, problem })}
+      ${problem && problem.field === undefined ? problemBox(problem.message) : ''}
+      ${found ? results(query, found) : ''}`,
+  )
+}
+
+function results(query: ListQuery, { traces, histogram, totals }: FoundTraces): Html {
+  const rows = traces.traces
+  return html`${sums(totals)}
+    ${
+      histogram.buckets.length > 0
+        ? html`<section class="card" aria-label="Traces by time">
+            ${traceHistogram(histogram, timesOf(query))}
+          </section>`
+        : ''
+    }
+    <section class="card flush" aria-label="Traces">
+      ${rows.length > 0 ? tracesTable(rows, query.columns) : noRows(query)}
+    </section>
+    ${next(query, traces)}`
+}
+
+function timesOf({ window }: ListQuery): { fromMs: number; untilMs: number } {
+  const untilMs = Date.now()
+  return { fromMs: untilMs - WINDOWS[window].ms, untilMs }
+}
+
+function sums({
+  traces,
+  error,
+  llm_calls: calls,
+  tokens,
+  cost_usd: cost,
+  duration_ms,
+}: Totals): Html {
+  const facts = [
+    [
+      'Traces',
+      html`${count(traces)} ${error > 0 ? html`<small>${count(error)} failed</small>` : ''}`,
+    ],
+    ['Median duration', duration_ms.p50 === null ? '–' : duration(duration_ms.p50)],
+    ['Model calls', count(calls)],
+    ['Tokens', count(tokens.input + tokens.output)],
+    ['Cost', cost === null ? '–' : dollars(cost)],
+  ] as const
+  return html`<dl class="statistics five">
+    ${facts.map(
+      ([name, text]) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd>${text}</dd>
+        </div>`,
+    )}
+  </dl>`
+}
+
+function noRows({ fields, status }: ListQuery): Html {
+  const isFiltered = status !== undefined || Object.keys(fields).length > 0
+  if (isFiltered) {
+    return emptyState('search', 'No traces found', html`<a href="/traces">Show all traces</a>`)
+  }
+  return emptyState(
+    'pulse',
+    'No traces yet',
+    html`Runs of <a href="/automations">automations</a> appear here by themselves. Choose a longer
+      time, or send traces of your own programs.`,
+  )
+}
+
+/** Pages follow each other; the address of the first one is the list's. */
+function next(query: ListQuery, { traces, next_cursor: cursor }: TracePage): Html | string {
+  if (cursor === null && query.cursor === undefined) return ''
+  return html`<nav class="pager" aria-label="Pages">
+    <span class="hint">${plural(traces.length, 'trace')} on this page</span>
+    ${
+      query.cursor === undefined
+        ? ''
+        : html`<a class="button" href="${listAddress(query)}"
+            >${icon('back')}<span>First page</span></a
+          >`
+    }
+    ${
+      cursor === null
+        ? ''
+        : html`<a class="button" rel="next" href="${listAddress(query, { cursor })}"
+            ><span>Next</span>${icon('chevron')}</a
+          >`
+    }
+  </nav>`
+}

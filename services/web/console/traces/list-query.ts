@@ -1,0 +1,126 @@
+import type { Context } from 'hono'
+
+/** The fields of the filter, by the names of the collector's read API, and what pages call them. */
+export const FIELDS = {
+  text: 'Text in prompts and answers',
+  crew: 'Automation',
+  service: 'Service',
+  model: 'Model',
+  agent: 'Agent',
+  task: 'Task',
+  tool: 'Tool',
+  session: 'Session',
+  user: 'User',
+  error_type: 'Error type',
+  min_duration_ms: 'Longer than (ms)',
+  min_tokens: 'Tokens from',
+  min_cost_usd: 'Cost from (US$)',
+  attribute: 'Attribute (key=value)',
+} as const
+
+/** A field of the filter. */
+export type Field = keyof typeof FIELDS
+
+/** All fields, in the order of the form. */
+// The keys of an object are no more than texts.
+export const FIELD_NAMES = Object.keys(FIELDS) as readonly Field[]
+
+/** The states that a list can be limited to. */
+export const STATUSES = ['ok', 'error', 'running', 'incomplete'] as const
+/** A state of a trace. */
+export type Status = (typeof STATUSES)[number]
+
+/** The times that a list can go back, in milliseconds; `all` is as long as traces are kept. */
+export const WINDOWS = {
+  '1h': { name: 'Last hour', ms: 3_600_000 },
+  '24h': { name: 'Last 24 hours', ms: 86_400_000 },
+  '7d': { name: 'Last 7 days', ms: 7 * 86_400_000 },
+  '30d': { name: 'Last 30 days', ms: 30 * 86_400_000 },
+  all: { name: 'All time', ms: Infinity },
+} as const
+
+/** A time that a list can go back. */
+export type Window = keyof typeof WINDOWS
+
+const isWindow = (word: string): word is Window => Object.hasOwn(WINDOWS, word)
+
+/** The columns that people can choose, beside name, status and time. */
+export const COLUMNS = {
+  duration: 'Duration',
+  tokens: 'Tokens',
+  cost: 'Cost',
+  models: 'Models',
+  spans: 'Spans',
+  agents: 'Agents',
+  service: 'Service',
+  session: 'Session',
+  user: 'User',
+} as const
+
+/** A column that people can choose. */
+export type Column = keyof typeof COLUMNS
+
+const USUAL_COLUMNS: readonly Column[] = ['duration', 'tokens', 'cost', 'models']
+const isColumn = (word: string): word is Column => Object.hasOwn(COLUMNS, word)
+
+/** What the address of a list of traces asks for. */
+export interface ListQuery {
+  readonly window: Window
+  readonly status: Status | undefined
+  /** What was given, by field. */
+  readonly fields: Readonly<Partial<Record<Field, string>>>
+  readonly columns: readonly Column[]
+  readonly cursor: string | undefined
+}
+
+const TEXT_MAX = 600
+const CURSOR_MAX = 1000
+
+/** Reads the query of a list; whether values make sense is for the collector to say. */
+export function readListQuery(c: Context): ListQuery {
+  const given = (name: string, max = TEXT_MAX): string | undefined =>
+    (c.req.query(name) ?? '').trim().slice(0, max) || undefined
+  const window = given('window') ?? ''
+  const columns = (c.req.queries('column') ?? []).filter(isColumn)
+  return {
+    window: isWindow(window) ? window : '7d',
+    status: STATUSES.find((each) => each === given('status')),
+    fields: Object.fromEntries(
+      FIELD_NAMES.flatMap((name) => {
+        const value = given(name)
+        return value === undefined ? [] : [[name, value]]
+      }),
+    ),
+    columns: columns.length > 0 ? columns : USUAL_COLUMNS,
+    cursor: given('cursor', CURSOR_MAX),
+  }
+}
+
+/** The parameters of the filter for the collector. */
+export function filterParameters(
+  { window, status, fields }: ListQuery,
+  nowMs: number,
+): URLSearchParams {
+  const parameters = new URLSearchParams(fields)
+  if (status) parameters.set('status', status)
+  const { ms } = WINDOWS[window]
+  if (ms !== Infinity) parameters.set('from', new Date(nowMs - ms).toISOString())
+  return parameters
+}
+
+/** The same list in an address, with some of its parameters changed; without its page. */
+export function listAddress(
+  query: ListQuery,
+  changes: Readonly<Record<string, string>> = {},
+): string {
+  const parameters = new URLSearchParams({ window: query.window, ...query.fields })
+  if (query.status) parameters.set('status', query.status)
+  if (query.columns !== USUAL_COLUMNS) {
+    for (const column of query.columns) parameters.append('column', column)
+  }
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === '') parameters.delete(name)
+    else parameters.set(name, value)
+  }
+  return `/traces?${parameters.toString()}`
+}

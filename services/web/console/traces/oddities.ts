@@ -1,0 +1,38 @@
+import { plural } from '../frame/format.ts'
+import type { Oddity, TraceTree } from './trace-tree.ts'
+
+/** A span without an end is usual while a trace goes on. */
+export const isNotable = (oddity: Oddity): boolean => oddity !== 'open'
+
+const EXPLAINED: Readonly<Record<Oddity, string>> = {
+  orphan: 'The parent of this span is not stored. It comes later, is elsewhere, or was not sent.',
+  cycle: 'This span is below itself. The circle is cut open here.',
+  open: 'This span has no end: it goes on, or its sender stopped.',
+  negative: 'This span ends before it starts: the clock of its sender went back. It shows no time.',
+  outside: 'This span is not within the time of its parent: two clocks differ, or it outlived it.',
+}
+
+/** Returns what is odd about a span, in a sentence. */
+export const explainOddity = (oddity: Oddity): string => EXPLAINED[oddity]
+
+const SUMMARIES: Readonly<Record<Exclude<Oddity, 'open'>, (count: number) => string>> = {
+  orphan: (count) => `${plural(count, 'span')} whose parent is not stored`,
+  cycle: (count) => `${plural(count, 'circle')} of spans`,
+  negative: (count) =>
+    count === 1 ? '1 span that ends before it starts' : `${count} spans that end before they start`,
+  outside: (count) => `${plural(count, 'span')} outside the time of their parent`,
+}
+
+/** Returns what is odd about a trace as a whole; undefined when nothing is. */
+export function summarizeOddities({ rows }: TraceTree): string | undefined {
+  const counts = new Map<Oddity, number>()
+  for (const { oddities } of rows) {
+    for (const each of oddities) counts.set(each, (counts.get(each) ?? 0) + 1)
+  }
+  const parts = Object.entries(SUMMARIES).flatMap(([oddity, say]) => {
+    // The keys of an object are no more than texts.
+    const count = counts.get(oddity as Oddity) ?? 0
+    return count > 0 ? say(count) : []
+  })
+  return parts.length > 0 ? `This trace has ${parts.join(', ')}.` : undefined
+}

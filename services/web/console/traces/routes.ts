@@ -1,0 +1,132 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { findRunRecord } from '../../../platform/run-history.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { runPath } from '../frame/addresses.ts'
+import { readerOf } from './reader-of.ts'
+import { spanPanel } from './span-panel.ts'
+import { toRowsDocument, toSpanRow } from './span-row.ts'
+import type { SpanRow } from './span-row.ts'
+import { PAGE_ROWS, tracePage } from './trace-page.ts'
+import { readTraceQuery, spanIdOf, traceIdOf } from './trace-query.ts'
+import type { TraceQuery } from './trace-query.ts'
+import { toTree } from './trace-tree.ts'
+import type { TraceTree } from './trace-tree.ts'
+
+/** Serves the page of a trace, its rows and spans for the script, and downloads. */
+export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const path = '/traces/:traceId'
+
+  routes.get(path, session, async (c) => c.html(tracePage(await readPage(c, deps))))
+
+  routes.get(`${path}/rows`, session, async (c) => {
+    const tree = toTree((await readerOf(c, deps).skeleton(getTraceId(c))).spans)
+    return c.json(toRowsDocument(tree))
+  })
+
+  routes.get(`${path}/search`, session, async (c) => {
+    const text = readTraceQuery(c).text
+    if (text === undefined) throw new AppError('invalid_request', 'q must have a text to find.')
+    return c.json(await readerOf(c, deps).search(getTraceId(c), text))
+  })
+
+  routes.get(`${path}/spans/:spanId`, session, async (c) => {
+    const traceId = getTraceId(c)
+    const view = await readerOf(c, deps).span({ traceId, spanId: getSpanId(c) })
+    return c.html(spanPanel({ view, tracePath: `/traces/${traceId}`, oddities: [] }))
+  })
+
+  routes.get(`${path}/spans/:spanId/raw`, session, async (c) => {
+    const [traceId, spanId] = [getTraceId(c), getSpanId(c)]
+    const answer = await readerOf(c, deps).open(`/traces/${traceId}/spans/${spanId}`)
+    return download(answer, `span-${spanId}.json`)
+  })
+
+  routes.get(`${path}/otlp`, session, async (c) => {
+    const traceId = getTraceId(c)
+    return download(await readerOf(c, deps).open(`/traces/${traceId}`), `trace-${traceId}.json`)
+  })
+
+  return routes
+}
+
+async function readPage(c: Context<SignedIn>, deps: WebDeps) {
+  const reader = readerOf(c, deps)
+  const traceId = getTraceId(c)
+  const skeleton = await reader.skeleton(traceId)
+  const tree = toTree(skeleton.spans)
+  const query = readTraceQuery(c)
+  const found = query.text === undefined ? undefined : await reader.search(traceId, query.text)
+  const rows = rowsOf(tree, query, new Set(found?.ids))
+  const spanId = query.span ?? tree.rows[0]?.span.id
+  const place = rows.findIndex(({ id }) => id === query.span)
+  const { organizationId } = c.var.session.user
+  return {
+    session: c.var.session,
+    skeleton,
+    tree,
+    // The page that has the span, for one who came by a link to it.
+    query: query.from === 0 && place > 0 ? { ...query, from: startOfPage(place) } : query,
+    rows,
+    span: spanId === undefined ? undefined : await reader.span({ traceId, spanId }),
+    runPath: await findRunPath(deps, organizationId, traceId),
+  }
+}
+
+const startOfPage = (place: number): number => place - (place % PAGE_ROWS)
+
+function rowsOf(
+  tree: TraceTree,
+  { kind, depth, errors, text }: TraceQuery,
+  found: ReadonlySet<string>,
+): SpanRow[] {
+  const needle = text?.toLowerCase()
+  return tree.rows
+    .map((row) => toSpanRow(row, tree))
+    .filter(
+      (row) =>
+        (kind === undefined || row.kind === kind) &&
+        (depth === undefined || row.depth < depth) &&
+        (!errors || row.isError) &&
+        (needle === undefined || found.has(row.id) || isNamed(row, needle)),
+    )
+}
+
+const isNamed = ({ name, label }: SpanRow, text: string): boolean =>
+  `${name} ${label ?? ''}`.toLowerCase().includes(text)
+
+/** The trace id of a run is its kickoff id. */
+async function findRunPath(
+  { sql }: WebDeps,
+  organizationId: number,
+  traceId: string,
+): Promise<string | undefined> {
+  const kickoffId = traceId.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  const run = await findRunRecord(sql, { organizationId, id: kickoffId })
+  return run && runPath(run, run)
+}
+
+function getTraceId(c: Context): string {
+  const id = traceIdOf(c.req.param('traceId') ?? '')
+  if (id !== undefined) return id
+  throw new AppError('not_found', 'A trace id has 32 hexadecimal digits.')
+}
+
+function getSpanId(c: Context): string {
+  const id = spanIdOf(c.req.param('spanId') ?? '')
+  if (id !== undefined) return id
+  throw new AppError('not_found', 'A span id has 16 hexadecimal digits.')
+}
+
+/** Hands an answer of the collector on as it comes. */
+const download = ({ body }: Response, name: string): Response =>
+  new Response(body, {
+    headers: {
+      'content-type': 'application/json',
+      'content-disposition': `attachment; filename="${name}"`,
+    },
+  })

@@ -1,0 +1,101 @@
+import { html } from 'hono/html'
+import type { Session } from '../../../platform/sessions.ts'
+import type { SessionPage } from '../../traces/trace-lists.ts'
+import { count, duration, plural } from '../frame/format.ts'
+import { icon } from '../frame/icons.ts'
+import { page } from '../frame/layout.ts'
+import { queryOf } from '../frame/lists/pager.ts'
+import { emptyState, time } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { dollars } from './amounts.ts'
+import { traceTabs } from './trace-tabs.ts'
+import { tracePill } from './traces-table.ts'
+
+/** A page of the sessions of an organization. */
+export interface SessionsPage {
+  readonly session: Session
+  readonly found: SessionPage
+  /** True for the page that comes first. */
+  readonly isFirst: boolean
+}
+
+type TraceSession = SessionPage['sessions'][number]
+
+/** Conversations that go over several traces, the latest first. */
+export function sessionsPage({ session, found, isFirst }: SessionsPage): Html {
+  const { sessions, next_cursor: cursor } = found
+  return page(
+    { title: 'Sessions', session, current: '/traces' },
+    html`<div class="page-head">
+        <div>
+          <h1>Sessions</h1>
+          <p class="hint">Traces that belong to one conversation, by its session id.</p>
+        </div>
+      </div>
+      ${traceTabs('/sessions')}
+      <section class="card flush" aria-label="Sessions">
+        ${sessions.length > 0 ? table(sessions) : nothing(cursor)}
+      </section>
+      <nav class="pager" aria-label="Pages">
+        <span class="hint">${plural(sessions.length, 'session')} on this page</span>
+        ${isFirst ? '' : html`<a class="button" href="/sessions">First page</a>`}
+        ${
+          cursor === null
+            ? ''
+            : html`<a class="button" rel="next" href="/sessions${queryOf({ cursor })}"
+                ><span>Next</span>${icon('chevron')}</a
+              >`
+        }
+      </nav>`,
+  )
+}
+
+const nothing = (cursor: string | null): Html =>
+  emptyState(
+    'link',
+    cursor === null ? 'No sessions' : 'No sessions on this page',
+    html`A span belongs to a session by <code>gen_ai.conversation.id</code> or
+      <code>session.id</code>.`,
+  )
+
+const table = (sessions: readonly TraceSession[]): Html =>
+  html`<table class="list">
+    <caption class="unseen">
+      Sessions
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Session</th>
+        <th scope="col">Last status</th>
+        <th scope="col">Last active</th>
+        <th scope="col" class="number">Lasted</th>
+        <th scope="col" class="number">Traces</th>
+        <th scope="col" class="number">Tokens</th>
+        <th scope="col" class="number">Cost</th>
+        <th scope="col">User</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${sessions.map(row)}
+    </tbody>
+  </table>`
+
+function row(session: TraceSession): Html {
+  const { session_id: id, first_time: first, last_time: last, tokens, cost_usd: cost } = session
+  const errors = session.error_traces
+  return html`<tr>
+    <td class="lead">
+      <a href="/traces${queryOf({ session: id, window: 'all' })}">${id}</a>
+    </td>
+    <td class="state">${tracePill(session.last_status)}</td>
+    <td data-label="Last active" class="quiet">${time(new Date(last))}</td>
+    <td data-label="Lasted" class="number">${duration(Date.parse(last) - Date.parse(first))}</td>
+    <td data-label="Traces" class="number">
+      ${count(session.traces)}
+      ${errors > 0 ? html`<span class="sub">${count(errors)} failed</span>` : ''}
+    </td>
+    <td data-label="Tokens" class="number">${count(tokens.input + tokens.output)}</td>
+    <td data-label="Cost" class="number">${cost === null ? '–' : dollars(cost)}</td>
+    <td data-label="User">${session.user_id ?? '–'}</td>
+  </tr>`
+}

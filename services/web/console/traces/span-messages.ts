@@ -1,0 +1,86 @@
+import { html } from 'hono/html'
+import type { Message, Part, SpanView } from '../../traces/span-view.ts'
+import { count, plural, pretty, sentence } from '../frame/format.ts'
+import type { Html } from '../frame/parts.ts'
+import { foreignText } from './span-text.ts'
+
+/** Of a longer conversation the last messages are open and the ones before are folded. */
+const OPEN_MAX = 12
+/** Messages that a page shows; the download has all. */
+const SHOWN_MAX = 200
+
+/** The conversation of a call: what was given and what came back, whichever library wrote it. */
+export function conversation({ messages }: SpanView): Html | string {
+  const { input, output } = messages
+  if (input.length === 0 && output.length === 0) return ''
+  return html`<section class="span-part" aria-labelledby="conversation">
+    <h3 id="conversation">Conversation</h3>
+    ${input.length > 0 ? list('Input', input) : ''}
+    ${output.length > 0 ? list('Output', output) : ''}
+  </section>`
+}
+
+function list(title: string, messages: readonly Message[]): Html {
+  const shown = messages.slice(-SHOWN_MAX)
+  const folded = shown.slice(0, Math.max(0, shown.length - OPEN_MAX))
+  return html`<div class="messages">
+    <h4>${title}</h4>
+    ${
+      messages.length > shown.length
+        ? html`<p class="hint">The last ${count(SHOWN_MAX)} of ${count(messages.length)}.</p>`
+        : ''
+    }
+    ${
+      folded.length > 0
+        ? html`<details class="more">
+            <summary>${plural(folded.length, 'earlier message')}</summary>
+            ${folded.map(message)}
+          </details>`
+        : ''
+    }
+    ${shown.slice(folded.length).map(message)}
+  </div>`
+}
+
+const ROLES = new Set(['system', 'user', 'assistant', 'tool'])
+
+const message = ({ role, content }: Message): Html =>
+  html`<article class="message ${ROLES.has(role) ? role : 'other'}">
+    <h5>${sentence(role.slice(0, 60)) || 'Message'}</h5>
+    ${content.map((each) => part(each, role))}
+  </article>`
+
+function part(given: Part, role: string): Html {
+  switch (given.type) {
+    case 'text':
+      return foreignText(given.text, `Message of ${role}`)
+    case 'reasoning':
+      return html`<details class="more">
+        <summary>Reasoning</summary>
+        ${foreignText(given.text, 'Reasoning')}
+      </details>`
+    case 'tool_call':
+      return call(`Calls ${given.name}`, pretty(given.arguments), given.id)
+    case 'tool_result':
+      return call('Result', given.content, given.id)
+    case 'image':
+      return html`<p class="hint">${imageText(given.url, given.mime_type)}</p>`
+  }
+}
+
+const call = (title: string, text: string, id: string | undefined): Html =>
+  html`<div class="call">
+    <p class="call-head">
+      <strong>${title}</strong>${id === undefined ? '' : html` <code>${id}</code>`}
+    </p>
+    ${foreignText(text, title)}
+  </div>`
+
+/** Images are not loaded: their host would learn who reads the page. */
+function imageText(url: string, type: string | undefined): string {
+  const kind = type ?? /^data:([\w/+.-]+)/.exec(url)?.[1] ?? 'image'
+  const place = url.startsWith('data:')
+    ? `${count(Math.round((url.length * 3) / 4))} bytes, in the download`
+    : url.slice(0, 300)
+  return `Image (${kind}): ${place}`
+}

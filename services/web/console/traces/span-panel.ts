@@ -1,0 +1,200 @@
+import { html } from 'hono/html'
+import type { KeyValue, SpanView } from '../../traces/span-view.ts'
+import { absoluteTime, count, sentence } from '../frame/format.ts'
+import { icon } from '../frame/icons.ts'
+import type { Html } from '../frame/parts.ts'
+import { pill } from '../frame/parts.ts'
+import { dollars, nsText } from './amounts.ts'
+import { kindIcon, kindName, kindOf } from './kinds.ts'
+import { explainOddity } from './oddities.ts'
+import { otlpText } from './otlp-text.ts'
+import { conversation } from './span-messages.ts'
+import { foreignText, foreignValue } from './span-text.ts'
+import type { Oddity } from './trace-tree.ts'
+
+/** A span, and what the tree says of it. */
+export interface SpanPanel {
+  readonly view: SpanView
+  /** The address of its trace. */
+  readonly tracePath: string
+  readonly oddities: readonly Oddity[]
+}
+
+const ERROR = 2
+/** Attributes that a page shows; the download has all. */
+const ATTRIBUTES_MAX = 200
+const EVENTS_MAX = 100
+
+/** A span: what it is, what was said, what it cost, and everything that its sender wrote. */
+export function spanPanel(panel: SpanPanel): Html {
+  const { view, oddities } = panel
+  const { span, truncated } = view
+  return html`<div class="span-panel" data-span="${span.spanId}">
+    ${head(panel)}
+    ${oddities.map((each) => html`<p class="notice waiting">${explainOddity(each)}</p>`)}
+    ${
+      truncated
+        ? html`<p class="notice waiting">
+            This span is larger than a page can show: its large values and its events are left out.
+          </p>`
+        : ''
+    }
+    ${problem(view)} ${facts(view)} ${conversation(view)}
+    ${attributeTable('Attributes', span.attributes, span.droppedAttributesCount)} ${events(view)}
+    ${links(view)} ${attributeTable('Resource', view.resource.attributes)} ${scope(view)}
+  </div>`
+}
+
+function head({ view, tracePath }: SpanPanel): Html {
+  const { span, columns } = view
+  const kind = kindOf(textOf(columns['operation_kind']))
+  const raw = `${tracePath}/spans/${span.spanId}/raw`
+  return html`<div class="card-head span-head">
+    <div>
+      <h2 id="span-title">${kindIcon(kind)} ${span.name || '(no name)'}</h2>
+      <p class="hint">${kindName(kind)} · <code class="select">${span.spanId}</code></p>
+    </div>
+    <div class="output-actions" data-copy-from="${raw}">
+      ${(span.status.code ?? 0) === ERROR ? pill('bad', 'Error') : ''}
+      <a class="button small" href="${raw}">${icon('download')}<span>JSON</span></a>
+    </div>
+  </div>`
+}
+
+function problem({ span, columns }: SpanView): Html | string {
+  if (span.status.code !== ERROR) return ''
+  const type = textOf(columns['error_type'])
+  return html`<section class="span-part failed" aria-labelledby="span-error">
+    <h3 id="span-error">Error ${type === null ? '' : html`<code>${type}</code>`}</h3>
+    ${span.status.message ? foreignText(span.status.message, 'Error') : ''}
+  </section>`
+}
+
+const FACTS: readonly (readonly [name: string, column: string])[] = [
+  ['Operation', 'operation'],
+  ['Provider', 'provider'],
+  ['Model asked', 'request_model'],
+  ['Model', 'response_model'],
+  ['Agent', 'agent'],
+  ['Task', 'task'],
+  ['Tool', 'tool'],
+  ['Workflow', 'workflow'],
+  ['Session', 'session_id'],
+  ['User', 'user_id'],
+]
+
+const TOKENS: readonly (readonly [name: string, column: string])[] = [
+  ['Input tokens', 'input_tokens'],
+  ['of these cached', 'cache_read_tokens'],
+  ['written to the cache', 'cache_write_tokens'],
+  ['of these audio', 'audio_input_tokens'],
+  ['Output tokens', 'output_tokens'],
+  ['of these reasoning', 'reasoning_tokens'],
+  ['of these audio', 'audio_output_tokens'],
+]
+
+function facts({ span, columns }: SpanView): Html {
+  const startNs = BigInt(span.startTimeUnixNano)
+  const start = new Date(Number(startNs / 1_000_000n))
+  const took =
+    span.endTimeUnixNano === undefined
+      ? 'It goes on'
+      : nsText(Math.max(0, Number(BigInt(span.endTimeUnixNano) - startNs)))
+  const cost = columns['cost_usd']
+  const rows: (readonly [string, string])[] = [
+    ['Start', absoluteTime(start)],
+    ['Duration', took],
+    ...FACTS.flatMap(([name, column]) => {
+      const text = textOf(columns[column])
+      return text === null ? [] : [[name, text] as const]
+    }),
+    ...TOKENS.flatMap(([name, column]) => {
+      const number = columns[column]
+      return typeof number === 'number' ? [[name, count(number)] as const] : []
+    }),
+    ...(typeof cost === 'number' ? [['Cost', dollars(cost)] as const] : []),
+  ]
+  return html`<dl class="pairs span-part">
+    ${rows.map(
+      ([name, text]) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd>${text}</dd>
+        </div>`,
+    )}
+  </dl>`
+}
+
+function attributeTable(title: string, given: readonly KeyValue[], dropped = 0): Html | string {
+  if (given.length === 0 && dropped === 0) return ''
+  const shown = given.slice(0, ATTRIBUTES_MAX)
+  return html`<details class="more span-part" ${title === 'Attributes' ? 'open' : ''}>
+    <summary>${title} <span class="quiet">${count(given.length)}</span></summary>
+    ${dropped > 0 ? html`<p class="hint">${count(dropped)} more were not sent or kept.</p>` : ''}
+    <dl class="attributes">
+      ${shown.map(
+        ({ key, value }) =>
+          html`<div>
+            <dt>${key}</dt>
+            <dd>${foreignValue(otlpText(value), key)}</dd>
+          </div>`,
+      )}
+    </dl>
+    ${given.length > shown.length ? html`<p class="hint">The download has all.</p>` : ''}
+  </details>`
+}
+
+function events({ span }: SpanView): Html | string {
+  if (span.events.length === 0) return ''
+  const start = BigInt(span.startTimeUnixNano)
+  return html`<details class="more span-part">
+    <summary>Events <span class="quiet">${count(span.events.length)}</span></summary>
+    ${span.events.slice(0, EVENTS_MAX).map(
+      ({ name, timeUnixNano, attributes }) =>
+        html`<div class="event">
+          <p>
+            <strong>${sentence(name) || 'Event'}</strong>
+            ${
+              timeUnixNano === undefined
+                ? ''
+                : html`<span class="quiet">+${nsText(Number(BigInt(timeUnixNano) - start))}</span>`
+            }
+          </p>
+          <dl class="attributes">
+            ${attributes.map(
+              ({ key, value }) =>
+                html`<div>
+                  <dt>${key}</dt>
+                  <dd>${foreignValue(otlpText(value), key)}</dd>
+                </div>`,
+            )}
+          </dl>
+        </div>`,
+    )}
+  </details>`
+}
+
+function links({ span }: SpanView): Html | string {
+  if (span.links.length === 0) return ''
+  return html`<details class="more span-part" open>
+    <summary>Links <span class="quiet">${count(span.links.length)}</span></summary>
+    <ul>
+      ${span.links.slice(0, EVENTS_MAX).map(
+        ({ traceId, spanId }) =>
+          html`<li>
+            <a class="mono" href="/traces/${traceId}?span=${spanId}">${traceId} / ${spanId}</a>
+          </li>`,
+      )}
+    </ul>
+  </details>`
+}
+
+function scope({ scope: { name, version, attributes } }: SpanView): Html | string {
+  const own = [
+    ...(name ? [{ key: 'name', value: { stringValue: name } }] : []),
+    ...(version ? [{ key: 'version', value: { stringValue: version } }] : []),
+  ]
+  return attributeTable('Instrumentation', [...own, ...attributes])
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)

@@ -1,0 +1,110 @@
+import { html } from 'hono/html'
+import type { Histogram } from '../../traces/trace-lists.ts'
+import { barChart } from '../frame/bar-chart.ts'
+import type { Bar } from '../frame/bar-chart.ts'
+import { count, plural } from '../frame/format.ts'
+import type { Html } from '../frame/parts.ts'
+
+const INTERVALS_MS: Readonly<Record<string, number>> = {
+  '1m': 60_000,
+  '5m': 300_000,
+  '15m': 900_000,
+  '1h': 3_600_000,
+  '6h': 21_600_000,
+  '1d': 86_400_000,
+  '7d': 604_800_000,
+}
+const DAY_MS = 86_400_000
+const BARS_MAX = 150
+
+type Bucket = Histogram['buckets'][number]
+
+/** Traces by the time of their start; nothing while there is none. */
+export function traceHistogram(
+  { interval, buckets }: Histogram,
+  { fromMs, untilMs }: { fromMs: number; untilMs: number },
+): Html | string {
+  const ms = INTERVALS_MS[interval]
+  if (buckets.length === 0 || ms === undefined) return ''
+  const filled = fill(buckets, { ms, fromMs, untilMs })
+  const sum = (of: (bucket: Bucket) => number): number =>
+    buckets.reduce((total, bucket) => total + of(bucket), 0)
+  const failed = sum(({ error }) => error)
+  return barChart({
+    bars: filled.map((bucket) => toBar(bucket, ms)),
+    summary: `${plural(sum(totalOf), 'trace')} by time, ${count(failed)} of them failed`,
+    legend: { good: 'Ok', bad: 'Failed', busy: 'Running or incomplete' },
+    unit: `Each bar is ${interval}, in UTC`,
+    table: table(buckets, ms),
+  })
+}
+
+const totalOf = ({ ok, error, running, incomplete }: Bucket): number =>
+  ok + error + running + incomplete
+
+interface Times {
+  readonly ms: number
+  /** -Infinity for the first trace. */
+  readonly fromMs: number
+  readonly untilMs: number
+}
+
+/** With the times at which nothing started, up to a number that fits a page. */
+function fill(buckets: readonly Bucket[], { ms, fromMs, untilMs }: Times): Bucket[] {
+  const byTime = new Map(buckets.map((bucket) => [Date.parse(bucket.from), bucket]))
+  // Every bucket begins at the same place of its interval.
+  const first = Date.parse(buckets[0]?.from ?? '')
+  const last = Date.parse(buckets.at(-1)?.from ?? '')
+  const end = last + Math.max(0, Math.floor((untilMs - last) / ms)) * ms
+  const earliest = Number.isFinite(fromMs) ? first - Math.ceil((first - fromMs) / ms) * ms : first
+  const begin = Math.max(Math.min(first, earliest), end - (BARS_MAX - 1) * ms)
+  const empty = { ok: 0, error: 0, running: 0, incomplete: 0 }
+  return Array.from({ length: Math.round((end - begin) / ms) + 1 }, (_, index) => {
+    const at = begin + index * ms
+    return byTime.get(at) ?? { from: new Date(at).toISOString(), ...empty }
+  })
+}
+
+const labelOf = (from: string, ms: number): string => {
+  const iso = new Date(from).toISOString()
+  return ms < DAY_MS ? iso.slice(11, 16) : iso.slice(5, 10)
+}
+
+function toBar(bucket: Bucket, ms: number): Bar {
+  const { from, ok, error, running, incomplete } = bucket
+  return {
+    label: labelOf(from, ms),
+    title: `${from}: ${count(ok)} ok, ${count(error)} failed, ${count(running + incomplete)} open`,
+    parts: [
+      { tone: 'good', count: ok },
+      { tone: 'bad', count: error },
+      { tone: 'busy', count: running + incomplete },
+    ],
+  }
+}
+
+const table = (buckets: readonly Bucket[], ms: number): Html =>
+  html`<table class="list tight">
+    <caption class="unseen">
+      Traces by time
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">From (UTC)</th>
+        <th scope="col" class="number">Ok</th>
+        <th scope="col" class="number">Failed</th>
+        <th scope="col" class="number">Open</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${buckets.map(
+        ({ from, ok, error, running, incomplete }) =>
+          html`<tr>
+            <td class="lead">${from.slice(0, 10)} ${ms < DAY_MS ? from.slice(11, 16) : ''}</td>
+            <td class="number" data-label="Ok">${count(ok)}</td>
+            <td class="number" data-label="Failed">${count(error)}</td>
+            <td class="number" data-label="Open">${count(running + incomplete)}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`

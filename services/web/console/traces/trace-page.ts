@@ -1,0 +1,202 @@
+import { html } from 'hono/html'
+import type { Session } from '../../../platform/sessions.ts'
+import type { Skeleton } from '../../traces/skeleton.ts'
+import type { SpanView } from '../../traces/span-view.ts'
+import { absoluteTime, count, plural } from '../frame/format.ts'
+import { icon } from '../frame/icons.ts'
+import { page } from '../frame/layout.ts'
+import { queryOf } from '../frame/lists/pager.ts'
+import { pill, warningBox } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { dollars, nsText } from './amounts.ts'
+import { KINDS, kindName, kindSprite } from './kinds.ts'
+import { summarizeOddities } from './oddities.ts'
+import { sumUp } from './sums.ts'
+import { spanPanel } from './span-panel.ts'
+import type { SpanRow } from './span-row.ts'
+import type { TraceTree } from './trace-tree.ts'
+import type { TraceQuery } from './trace-query.ts'
+import { waterfall } from './waterfall.ts'
+
+/** A trace, the part of its tree that is shown, and the span beside it. */
+export interface TracePage {
+  readonly session: Session
+  readonly skeleton: Skeleton
+  readonly tree: TraceTree
+  readonly query: TraceQuery
+  /** The rows that the filter leaves, of which a page is shown. */
+  readonly rows: readonly SpanRow[]
+  readonly span: SpanView | undefined
+  /** The page of the run that made the trace, where there is one. */
+  readonly runPath: string | undefined
+}
+
+/** Rows of a page for those who have no script. */
+export const PAGE_ROWS = 200
+
+/** The page of a trace: its sums, its tree on a time axis, and one of its spans. */
+export function tracePage(view: TracePage): Html {
+  const { session, tree, skeleton } = view
+  const [first] = tree.rows
+  const name = first?.span.name || 'Trace'
+  return page(
+    { title: name, session, current: '/traces', script: 'traceScript' },
+    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/traces">Traces</a></nav>
+      ${kindSprite()} ${head(view, name)} ${sums(view)}
+      ${skeleton.isTruncated ? warningBox(TRUNCATED) : ''} ${notes(view)}
+      <div class="trace" data-trace="${pathOf(view)}" data-open="${isOpen(view) ? 'true' : ''}">
+        <section class="card flush trace-tree" aria-labelledby="spans">
+          <div class="card-head">
+            <h2 id="spans">Spans</h2>
+            ${toolbar(view)}
+          </div>
+          ${treePart(view)}
+        </section>
+        <section class="card trace-span" aria-labelledby="span-title" tabindex="-1">
+          ${beside(view)}
+        </section>
+      </div>`,
+  )
+}
+
+const TRUNCATED =
+  'This trace has more spans than a page can show. Here are the first 100,000; the download ' +
+  'has all.'
+
+const pathOf = ({ skeleton }: TracePage): string => `/traces/${skeleton.traceId}`
+
+const isOpen = ({ tree }: TracePage): boolean => tree.rows[0]?.span.durationNs === null
+
+function head(view: TracePage, name: string): Html {
+  const { skeleton, tree, runPath } = view
+  const isBad = tree.rows.some(({ span, depth }) => depth === 0 && span.status === 2)
+  return html`<div class="page-head">
+    <div>
+      <h1>${name}</h1>
+      <p class="hint">
+        <time datetime="${new Date(skeleton.startMs).toISOString()}"
+          >${absoluteTime(new Date(skeleton.startMs))}</time
+        >
+        · <code class="select">${skeleton.traceId}</code>
+      </p>
+    </div>
+    ${isOpen(view) ? pill('busy', 'Running') : isBad ? pill('bad', 'Failed') : pill('good', 'Ok')}
+    <span class="push pair">
+      ${runPath === undefined ? '' : html`<a class="button" href="${runPath}">Run</a>`}
+      <a class="button" href="${pathOf(view)}/otlp">${icon('download')}<span>OTLP JSON</span></a>
+    </span>
+  </div>`
+}
+
+function sums({ tree }: TracePage): Html {
+  const { spans, errors, calls, tokens, costUsd } = sumUp(tree)
+  const fact = (name: string, text: Html | string): Html =>
+    html`<div>
+      <dt>${name}</dt>
+      <dd>${text}</dd>
+    </div>`
+  return html`<dl class="statistics five">
+    ${fact('Duration', nsText(tree.endNs - tree.beginNs))}
+    ${fact(
+      'Spans',
+      html`${count(spans)} ${errors > 0 ? html`<small>${plural(errors, 'error')}</small>` : ''}`,
+    )}
+    ${fact('Model calls', count(calls))} ${fact('Tokens', count(tokens))}
+    ${fact('Cost', costUsd === null ? '–' : dollars(costUsd))}
+  </dl>`
+}
+
+function notes({ tree }: TracePage): Html | string {
+  const odd = summarizeOddities(tree)
+  return odd === undefined ? '' : warningBox(odd)
+}
+
+/** Works as a form; with the script it changes the tree at once. */
+function toolbar(view: TracePage): Html {
+  const { kind, depth, errors, text } = view.query
+  return html`<form class="trace-tools" action="${pathOf(view)}" role="search">
+    <input
+      type="search"
+      name="q"
+      value="${text ?? ''}"
+      maxlength="200"
+      aria-label="Find in this trace"
+      placeholder="Find in this trace"
+      autocomplete="off"
+    />
+    <select name="kind" aria-label="Kind">
+      <option value="">All kinds</option>
+      ${KINDS.map(
+        (each) =>
+          html`<option value="${each}" ${each === kind ? 'selected' : ''}>
+            ${kindName(each)}
+          </option>`,
+      )}
+    </select>
+    <select name="depth" aria-label="Levels">
+      <option value="">All levels</option>
+      ${[1, 2, 3, 4, 5].map(
+        (each) =>
+          html`<option value="${each}" ${each === depth ? 'selected' : ''}>
+            ${plural(each, 'level')}
+          </option>`,
+      )}
+    </select>
+    <label class="check"
+      ><input type="checkbox" name="errors" value="1" ${errors ? 'checked' : ''} />Errors</label
+    >
+    <button class="button small">Show</button>
+  </form>`
+}
+
+function treePart(view: TracePage): Html {
+  const { rows, query, tree } = view
+  const shown = rows.slice(query.from, query.from + PAGE_ROWS)
+  if (shown.length === 0) return html`<p class="hint nothing">No span is like this.</p>`
+  const spanPath = (id: string): string => `${addressOf(view, { span: id })}#span-title`
+  return html`<div class="tree-view">
+      ${waterfall({
+        rows: shown,
+        lengthNs: tree.endNs - tree.beginNs,
+        selected: view.span?.span.spanId,
+        spanPath,
+      })}
+    </div>
+    ${pages(view)}`
+}
+
+function pages(view: TracePage): Html | string {
+  const { rows, query } = view
+  if (rows.length <= PAGE_ROWS) return ''
+  const link = (from: number, name: string): Html =>
+    html`<a class="button small" href="${addressOf(view, { from: String(from) })}">${name}</a>`
+  const last = Math.min(rows.length, query.from + PAGE_ROWS)
+  return html`<nav class="pager card-foot" aria-label="Pages" data-without-script>
+    <span class="hint">${count(query.from + 1)}–${count(last)} of ${count(rows.length)}</span>
+    ${query.from > 0 ? link(Math.max(0, query.from - PAGE_ROWS), 'Previous') : ''}
+    ${last < rows.length ? link(last, 'Next') : ''}
+  </nav>`
+}
+
+function addressOf(view: TracePage, changes: Readonly<Record<string, string>>): string {
+  const { kind, depth, errors, text, from, span } = view.query
+  return `${pathOf(view)}${queryOf({
+    q: text,
+    kind,
+    depth: depth === undefined ? undefined : String(depth),
+    errors: errors ? '1' : undefined,
+    from: from > 0 ? String(from) : undefined,
+    span,
+    ...changes,
+  })}`
+}
+
+function beside({ span, tree, skeleton }: TracePage): Html {
+  if (!span) return html`<p class="hint" id="span-title">Choose a span to see what is in it.</p>`
+  const row = tree.rows.find((each) => each.span.id === span.span.spanId)
+  return spanPanel({
+    view: span,
+    tracePath: `/traces/${skeleton.traceId}`,
+    oddities: row?.oddities ?? [],
+  })
+}

@@ -1,0 +1,48 @@
+import type { Context } from 'hono'
+import type { KindName } from './kinds.ts'
+import { KINDS } from './kinds.ts'
+
+/** What the address of a trace asks for. */
+export interface TraceQuery {
+  readonly kind: KindName | undefined
+  /** Levels of the tree, from 1. */
+  readonly depth: number | undefined
+  readonly errors: boolean
+  readonly text: string | undefined
+  /** The first row of the page. */
+  readonly from: number
+  /** The id of the span beside the tree. */
+  readonly span: string | undefined
+}
+
+const TEXT_MAX = 200
+const ROWS_MAX = 1_000_000
+
+const TRACE_ID = /^[0-9a-f]{32}$/
+const SPAN_ID = /^[0-9a-f]{16}$/
+
+/** Returns a trace id in its usual form, from one with dashes or capitals; undefined for others. */
+export function traceIdOf(text: string): string | undefined {
+  const id = text.toLowerCase().replaceAll('-', '')
+  return TRACE_ID.test(id) ? id : undefined
+}
+
+/** Returns a span id; undefined for what is none. */
+export const spanIdOf = (text: string): string | undefined =>
+  SPAN_ID.test(text.toLowerCase()) ? text.toLowerCase() : undefined
+
+/** Reads the query of a trace's page; what was cut or mistyped counts as absent. */
+export function readTraceQuery(c: Context): TraceQuery {
+  const number = (name: string, max: number): number | undefined => {
+    const text = c.req.query(name) ?? ''
+    return /^\d{1,7}$/.test(text) && Number(text) <= max ? Number(text) : undefined
+  }
+  return {
+    kind: KINDS.find((each) => each === c.req.query('kind')),
+    depth: number('depth', 100) || undefined,
+    errors: c.req.query('errors') === '1',
+    text: (c.req.query('q') ?? '').trim().slice(0, TEXT_MAX) || undefined,
+    from: number('from', ROWS_MAX) ?? 0,
+    span: spanIdOf(c.req.query('span') ?? ''),
+  }
+}

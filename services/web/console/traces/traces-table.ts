@@ -1,0 +1,81 @@
+import { html } from 'hono/html'
+import type { ListedTrace } from '../../traces/trace-lists.ts'
+import { count, duration } from '../frame/format.ts'
+import { pill, time } from '../frame/parts.ts'
+import type { Html, Tone } from '../frame/parts.ts'
+import { dollars } from './amounts.ts'
+import { traceStatusName } from './filter-form.ts'
+import { COLUMNS } from './list-query.ts'
+import type { Column, Status } from './list-query.ts'
+
+const TONES: Readonly<Record<Status, Tone>> = {
+  ok: 'good',
+  error: 'bad',
+  running: 'busy',
+  incomplete: 'waiting',
+}
+
+/** The state of a trace, in its colour. */
+export const tracePill = (status: Status): Html => pill(TONES[status], traceStatusName(status))
+
+const NUMBERS: ReadonlySet<Column> = new Set(['duration', 'tokens', 'cost', 'spans'])
+/** Names that a row shows of several. */
+const NAMES_MAX = 2
+
+/** Traces in the order given, with the columns that were chosen. */
+export const tracesTable = (traces: readonly ListedTrace[], columns: readonly Column[]): Html =>
+  html`<table class="list">
+    <caption class="unseen">
+      Traces
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Trace</th>
+        <th scope="col">Status</th>
+        <th scope="col">Start</th>
+        ${columns.map(
+          (column) =>
+            html`<th scope="col" class="${NUMBERS.has(column) ? 'number' : ''}">
+              ${COLUMNS[column]}
+            </th>`,
+        )}
+      </tr>
+    </thead>
+    <tbody>
+      ${traces.map((trace) => row(trace, columns))}
+    </tbody>
+  </table>`
+
+const row = (trace: ListedTrace, columns: readonly Column[]): Html =>
+  html`<tr>
+    <td class="lead">
+      <a href="/traces/${trace.trace_id}">${trace.name || '(no name)'}</a>
+      <span class="sub mono">${trace.trace_id.slice(0, 8)}</span>
+    </td>
+    <td class="state">${tracePill(trace.status)}</td>
+    <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>
+    ${columns.map(
+      (column) =>
+        html`<td data-label="${COLUMNS[column]}" class="${NUMBERS.has(column) ? 'number' : ''}">
+          ${TEXTS[column](trace)}
+        </td>`,
+    )}
+  </tr>`
+
+const TEXTS: Readonly<Record<Column, (trace: ListedTrace) => string>> = {
+  duration: ({ duration_ms: ms }) => (ms === null ? '–' : duration(ms)),
+  tokens: ({ tokens: { input, output } }) => count(input + output),
+  cost: ({ cost_usd: cost }) => (cost === null ? '–' : dollars(cost)),
+  models: ({ models }) => names(models),
+  agents: ({ agents }) => names(agents),
+  spans: ({ spans }) => count(spans),
+  service: ({ service }) => service ?? '–',
+  session: ({ session_id: id }) => id ?? '–',
+  user: ({ user_id: id }) => id ?? '–',
+}
+
+function names(all: readonly string[]): string {
+  if (all.length === 0) return '–'
+  const shown = all.slice(0, NAMES_MAX).join(', ')
+  return all.length > NAMES_MAX ? `${shown} and ${all.length - NAMES_MAX} more` : shown
+}

@@ -1,0 +1,138 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { usageCsv } from '../../../../../services/web/console/traces/usage-csv.ts'
+import { expectAccessible } from '../../../../support/axe.ts'
+import type { OtlpSpan } from '../../../collector/support/otlp.ts'
+import { hasNoBrowser } from '../../support/console.ts'
+import type { Console } from '../../support/console.ts'
+import { exampleTrace } from '../../support/example-trace.ts'
+import { freshTraceId, openTracedConsole } from '../../support/traces.ts'
+import type { TracedConsole } from '../../support/traces.ts'
+
+const MINUTE = 60_000
+const WIDE = { viewport: { width: 1440, height: 1000 } }
+const PHONE = { viewport: { width: 390, height: 844 } }
+
+/** A trace with another name, session and outcome for its root. */
+function traceOf(name: string, ago: number, root: OtlpSpan = {}): OtlpSpan[] {
+  const [first, ...others] = exampleTrace(freshTraceId(), Date.now() - ago)
+  const attributes = [
+    ...(first?.attributes ?? []),
+    { key: 'session.id', value: { stringValue: `session of ${name}` } },
+  ]
+  return [{ ...first, name, attributes, ...root }, ...others]
+}
+
+describe.skipIf(hasNoBrowser)('the lists of traces', () => {
+  let traced: TracedConsole
+  let site: Console
+
+  beforeAll(async () => {
+    traced = await openTracedConsole()
+    ;({ site } = traced)
+    const { acme, rival } = site.platform
+    await traced.send(acme, traceOf('good', MINUTE))
+    await traced.send(acme, traceOf('bad', 10 * MINUTE, { status: { code: 2 } }))
+    await traced.send(acme, traceOf('old', 26 * 60 * MINUTE))
+    await traced.send(rival, traceOf('secret of the rival', 2 * MINUTE))
+    await traced.collector.rolledUp()
+  })
+
+  afterAll(() => traced.close())
+
+  const open = async (path: string, options: object = WIDE): Promise<Page> => {
+    const page = await site.open(site.platform.acme, options)
+    await page.goto(site.service.url + path)
+    return page
+  }
+  const names = (page: Page) => page.locator('table.list .lead a').allTextContents()
+
+  it('show the traces of the organization with their totals, and lead to each', async () => {
+    const page = await open('/traces')
+    expect(await names(page)).toEqual(['good', 'bad', 'old'])
+    expect(await page.locator('.statistics').innerText()).toMatch(/Traces\s+3 1 failed/)
+    expect(await page.getByRole('img').getAttribute('aria-label')).toBe(
+      '3 traces by time, 1 of them failed',
+    )
+    expect(await page.content()).not.toContain('rival')
+    await page.getByRole('link', { name: 'good', exact: true }).click()
+    await page.getByRole('heading', { name: 'good', level: 1 }).waitFor()
+    await page.context().close()
+  })
+
+  it('keep filter and columns in the address', async () => {
+    const page = await open('/traces', { ...WIDE, javaScriptEnabled: false })
+    await page.getByLabel('Status').selectOption('error')
+    await page.getByText('More filters and columns').click()
+    await page.getByRole('checkbox', { name: 'Session' }).check()
+    await page.getByRole('button', { name: 'Show' }).click()
+    expect(await names(page)).toEqual(['bad'])
+    expect(await page.getByRole('table', { name: 'Traces' }).innerText()).toContain(
+      'session of bad',
+    )
+    await page.getByLabel('Time', { exact: true }).selectOption('1h')
+    await page.getByLabel('Status').selectOption('')
+    await page.getByRole('button', { name: 'Show' }).click()
+    expect(await names(page)).toEqual(['good', 'bad'])
+    await page.getByLabel('Model', { exact: true }).fill('no-such-model')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByText('No traces found').waitFor()
+    await page.context().close()
+  })
+
+  it('tell at its field what a filter cannot be', async () => {
+    const page = await open('/traces?min_tokens=many')
+    const field = page.getByLabel('Tokens from')
+    expect(await field.getAttribute('aria-invalid')).toBe('true')
+    expect(await page.getByRole('alert').innerText()).toContain('min_tokens must be a whole number')
+    await expectAccessible(page)
+    await page.context().close()
+  })
+
+  it('go from a session to its traces', async () => {
+    const page = await open('/sessions')
+    expect(await names(page)).toEqual(['session of good', 'session of bad', 'session of old'])
+    await page.getByRole('link', { name: 'session of old' }).click()
+    expect(await names(page)).toEqual(['old'])
+    await page.context().close()
+  })
+
+  it('sum calls up by day and by model, as a page and as CSV', async () => {
+    const page = await open('/usage?by=model')
+    expect(await page.locator('tbody').innerText()).toMatch(/gpt-5-mini\s+9\s+3/)
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'CSV' }).click()
+    expect((await download).suggestedFilename()).toBe('usage-by-model.csv')
+    await page.getByRole('link', { name: 'Day', exact: true }).click()
+    expect(await page.getByRole('img').getAttribute('aria-label')).toBe('9 calls by day')
+    await page.context().close()
+  })
+
+  it.each(['/traces', '/sessions', '/usage', '/traces?status=running'])(
+    'keep the rules of accessibility: %s',
+    async (path) => {
+      for (const options of [WIDE, PHONE, { ...WIDE, colorScheme: 'dark' }]) {
+        const page = await open(path, options)
+        await page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
+        await expectAccessible(page)
+        await page.context().close()
+      }
+    },
+  )
+})
+
+describe('usage as CSV', () => {
+  it('quotes what needs it, and gives a spreadsheet no formula', () => {
+    const group = {
+      model: '=HYPERLINK("http://x","y")',
+      calls: 2,
+      errors: 1,
+      tokens: { input: 3, output: 4 },
+      cost_usd: 0.25,
+      unpriced: 0,
+      duration_ms: { p50: 12.5, p95: null },
+    }
+    const csv = usageCsv({ usage: { groups: [group] }, by: 'model', automations: [] })
+    expect(csv.split('\r\n')[1]).toBe(`"'=HYPERLINK(""http://x"",""y"")",2,1,3,4,0.25,0,12.5,`)
+  })
+})
