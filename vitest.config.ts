@@ -70,7 +70,5 @@ export default defineConfig({
     // Most tests wait for a database or a process, not for a core.
     maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
-    // What has not changed since the last run is not transformed again.
-    experimental: { fsModuleCache: true },
   },
 })

@@ -36,7 +36,7 @@ export const objectName = (doc: string): StringField =>
 /** An object in JSON, or nothing. */
 export const json = (doc: string, what: string): StringField =>
   string('', `${doc} Empty means none.`, {
-    pattern: /^(\s*\{[\s\S]*\}\s*)?$/,
+    pattern: /^([ \t\r\n]*\{[\s\S]*\}[ \t\r\n]*)?$/,
     expected: `${what} in JSON, or ""`,
   })
 

@@ -228,6 +228,8 @@ const SIGN_IN = {
 const TRACES = {
   collector: {
     database: { host: 'traces.example.com', passwordSecret: 'traces' },
+    readDatabase: { urlSecret: 'replica' },
+    citus: { distribute: true, coordinatorSecret: 'coordinator' },
     grpc: { enabled: true },
   },
 }
@@ -299,6 +301,7 @@ describe('every value matters', () => {
       'cards,keys',
       'https://flipped.example.com',
       'x:y:flipped',
+      '{"flipped":true}',
     ]
   }
 })

@@ -81,21 +81,23 @@ const OUTPUTS: Readonly<Record<string, readonly string[]>> = {
   'docs/design.md': ['pat_', ''],
   'docs/reference.md': ['Usage: npm run task'],
   'docs/sign-in.md': ['Example Ltd'],
-  'docs/traces.md': ['keeps what it acknowledges', '"trace_id":'],
+  'docs/traces.md': ['keeps what it acknowledges', '"trace_id":', '"erased_at":'],
   'docs/troubleshoot.md': [': OK (version '],
 }
 
 /** A block with its placeholders filled in, for a run that has ended. */
 async function filledIn(code: string): Promise<string> {
+  const run = code.includes('<kickoff id>') ? await endedRun() : undefined
   return onOwnData(code)
     .replaceAll('<automation id>', summary.automation_id)
-    .replaceAll('<kickoff id>', code.includes('<kickoff id>') ? await endedRun() : '')
+    .replaceAll('<kickoff id>', run?.id ?? '')
+    .replaceAll('<organization>', run?.organization ?? '')
 }
 
 const bearer = () => ({ authorization: `Bearer ${summary.static_token}` })
 
-/** Starts a run of the sample automation; returns its id once its trace is stored. */
-async function endedRun(): Promise<string> {
+/** Starts a run of the sample automation; returns it once its trace is in the list. */
+async function endedRun(): Promise<{ id: string; organization: string }> {
   const { web_url, api_prefix, automation_id, collector_url, collector_jwt_secret } = summary
   const response = await fetch(`${web_url}/${api_prefix}/api/v1/crew/${automation_id}/kickoff`, {
     method: 'POST',
@@ -104,11 +106,15 @@ async function endedRun(): Promise<string> {
   })
   const { kickoff_id: id } = (await response.json()) as { kickoff_id: string }
   const token = await signCollectorToken(collector_jwt_secret, 'test')
+  const headers = { authorization: `Bearer ${token}` }
+  let organization = ''
   await until(async () => {
-    const headers = { authorization: `Bearer ${token}` }
-    return (await fetch(`${collector_url}/api/traces/${id}`, { headers })).ok
+    const response = await fetch(`${collector_url}/api/traces?kickoff=${id}`, { headers })
+    const { traces } = (await response.json()) as { traces: { organization: string }[] }
+    organization = traces[0]?.organization ?? ''
+    return organization !== ''
   })
-  return id
+  return { id, organization }
 }
 
 /** Uploads the tool that the manual yanks. */
