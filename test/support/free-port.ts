@@ -6,12 +6,15 @@ import { createServer } from 'node:net'
  */
 let next = 10_000 + Math.floor(Math.random() * 10_000)
 
+/** Among ours, the ports that browsers refuse to open (Fetch, "bad port"). */
+const REFUSED_BY_BROWSERS = new Set([10_080])
+
 /** A port of 127.0.0.1 that nobody listens on at this moment. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries += 1) {
     const port = next
     next = next < 19_999 ? next + 1 : 10_000
-    if (await isFree(port)) return port
+    if (!REFUSED_BY_BROWSERS.has(port) && (await isFree(port))) return port
   }
   throw new Error('found no free port')
 }

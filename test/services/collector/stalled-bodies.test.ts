@@ -5,7 +5,8 @@ import { requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import { openRaw } from './support/raw.ts'
 import type { RawConnection } from './support/raw.ts'
 
-const BODY_IDLE_MS = 1500
+/** Time enough, on a busy machine, to see the memory that stalled bodies hold. */
+const BODY_IDLE_MS = 4000
 const MEMORY_BYTES = 16 << 20
 /** Together they hold all that bodies may have of the memory. */
 const SENDERS = 40
