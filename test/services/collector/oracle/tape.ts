@@ -17,6 +17,8 @@ export interface Tape {
   to: number
   /** Where more memory for the rows comes from. */
   memory: Allocator
+  /** The last three bits of the varint that was read last: of a tag, its wire type. */
+  wireType: number
   /** The tag of the span field being read. */
   tag: number
   /**
@@ -45,6 +47,7 @@ export function createTape(): Tape {
     src: EMPTY,
     srcView: view,
     at: 0,
+    wireType: 0,
     out: EMPTY,
     outView: view,
     to: 0,
@@ -115,6 +118,7 @@ const VARINT_BYTES = 10
 export function readVarint(tape: Tape): number {
   const { src } = tape
   const first = byteAt(src, tape.at++)
+  tape.wireType = first & 7
   if (first < 0x80) return first
   let value = first & 0x7f
   let scale = TWO_7
@@ -137,7 +141,9 @@ export function readEnd(tape: Tape, end: number): number {
 
 /** Skips a field of unknown number. */
 export function skipField(tape: Tape, tag: number, end: number): void {
-  switch (tag & 7) {
+  // A tag beyond 2^53 was rounded.
+  const wireType = tag <= Number.MAX_SAFE_INTEGER ? tag & 7 : tape.wireType
+  switch (wireType) {
     case 0:
       readVarint(tape)
       return
@@ -151,7 +157,7 @@ export function skipField(tape: Tape, tag: number, end: number): void {
       tape.at += 4
       return
     default:
-      malformed(`wire type ${tag & 7} is not in use`)
+      malformed(`wire type ${wireType} is not in use`)
   }
 }
 
