@@ -31,7 +31,7 @@ export function traceHistogram(
     buckets.reduce((total, bucket) => total + of(bucket), 0)
   const failed = sum(({ error }) => error)
   return barChart({
-    bars: filled.map((bucket) => toBar(bucket, ms)),
+    bars: filled.map((bucket) => toBar(bucket, filled.length * ms > 2 * DAY_MS)),
     summary: `${plural(sum(totalOf), 'trace')} by time, ${count(failed)} of them failed`,
     legend: { good: 'Ok', bad: 'Failed', busy: 'Running or incomplete' },
     unit: `Each bar is ${interval}, in UTC`,
@@ -65,15 +65,16 @@ function fill(buckets: readonly Bucket[], { ms, fromMs, untilMs }: Times): Bucke
   })
 }
 
-const labelOf = (from: string, ms: number): string => {
+/** The time of day, or the day where the bars go over several. */
+const labelOf = (from: string, isLong: boolean): string => {
   const iso = new Date(from).toISOString()
-  return ms < DAY_MS ? iso.slice(11, 16) : iso.slice(5, 10)
+  return isLong ? iso.slice(5, 10) : iso.slice(11, 16)
 }
 
-function toBar(bucket: Bucket, ms: number): Bar {
+function toBar(bucket: Bucket, isLong: boolean): Bar {
   const { from, ok, error, running, incomplete } = bucket
   return {
-    label: labelOf(from, ms),
+    label: labelOf(from, isLong),
     title: `${from}: ${count(ok)} ok, ${count(error)} failed, ${count(running + incomplete)} open`,
     parts: [
       { tone: 'good', count: ok },

@@ -44,7 +44,7 @@ export const waterfall = (view: Waterfall): Html =>
 /** The times along the axis. */
 const axis = (lengthNs: number): Html =>
   html`<span class="unseen">Time from the start</span
-    ><span class="ticks" aria-hidden="true"
+    ><span class="axis-times" aria-hidden="true"
       >${Array.from(
         { length: TICKS + 1 },
         (_, tick) => html`<span>${nsText((lengthNs * tick) / TICKS)}</span>`,
