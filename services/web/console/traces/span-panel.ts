@@ -127,11 +127,16 @@ function facts({ span, columns }: SpanView): Html {
 
 function attributeTable(title: string, given: readonly KeyValue[], dropped = 0): Html | string {
   if (given.length === 0 && dropped === 0) return ''
-  const shown = given.slice(0, ATTRIBUTES_MAX)
   return html`<details class="more span-part" ${title === 'Attributes' ? 'open' : ''}>
     <summary>${title} <span class="quiet">${count(given.length)}</span></summary>
     ${dropped > 0 ? html`<p class="hint">${count(dropped)} more were not sent or kept.</p>` : ''}
-    <dl class="attributes">
+    ${attributeList(given)}
+  </details>`
+}
+
+function attributeList(given: readonly KeyValue[]): Html {
+  const shown = given.slice(0, ATTRIBUTES_MAX)
+  return html`<dl class="attributes">
       ${shown.map(
         ({ key, value }) =>
           html`<div>
@@ -140,8 +145,7 @@ function attributeTable(title: string, given: readonly KeyValue[], dropped = 0):
           </div>`,
       )}
     </dl>
-    ${given.length > shown.length ? html`<p class="hint">The download has all.</p>` : ''}
-  </details>`
+    ${given.length > shown.length ? html`<p class="hint">The download has all.</p>` : ''}`
 }
 
 function events({ span }: SpanView): Html | string {
@@ -160,15 +164,7 @@ function events({ span }: SpanView): Html | string {
                 : html`<span class="quiet">+${nsText(Number(BigInt(timeUnixNano) - start))}</span>`
             }
           </p>
-          <dl class="attributes">
-            ${attributes.map(
-              ({ key, value }) =>
-                html`<div>
-                  <dt>${key}</dt>
-                  <dd>${foreignValue(otlpText(value), key)}</dd>
-                </div>`,
-            )}
-          </dl>
+          ${attributeList(attributes)}
         </div>`,
     )}
   </details>`
