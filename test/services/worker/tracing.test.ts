@@ -217,6 +217,7 @@ describe('the trace of a run (SPEC 9)', () => {
     await startWorker()
     const id = await platform.kickoff()
     await arrival
+    await expect.poll(async () => (await platform.events(id)).length).toBe(2)
     await stopRun(platform.sql, id)
     const spans = await spansOf(4)
     expect(named(spans, 'Research.kickoff').attributes['error.type']).toBe('lease_lost')
