@@ -225,6 +225,11 @@ export const schema = {
             digits: { min: 1, max: 5200 },
           },
         ),
+        organizationRetentionDays: type.daysByOrganization(
+          'Days after which traces of an organization are removed, where that is before those of ' +
+            'all; never more than `retentionWeeks` keeps. The name `""` is for traces without an ' +
+            'organization.',
+        ),
         maxStorageBytes: string(
           '',
           'Bytes that traces may take: above it the oldest day goes before its time. Empty ' +

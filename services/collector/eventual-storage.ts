@@ -23,6 +23,7 @@ import type { SearchState } from './search/prepare-search.ts'
 import { prepareSchema } from './schema.ts'
 import { DISTRIBUTED_SESSION, isDistributed } from './storage/distribution.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
+import { keepExpired } from './storage/expire-organizations.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
 import type { Storage } from './storage/storage.ts'
@@ -131,6 +132,7 @@ async function openStorage(
     }),
     guard: createDropGuard({ clock, log }),
     retentionWeeks: config.RETENTION_WEEKS,
+    organizationRetention: config.COLLECTOR_ORGANIZATION_RETENTION_DAYS ?? new Map(),
     maxStorageBytes: storageLimit(config),
   }
   let search: SearchState = 'off'
@@ -152,10 +154,10 @@ async function openStorage(
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
   const atCoordinator = { ...background, address: ddl, version }
   const extraction = search === 'on' ? [keepExtracted, watchExtraction] : []
-  const others = [followReplica, watchRevocations, keepRolledUp, watchRollUps, ...extraction]
+  const leaders = [keepRolledUp, watchRollUps, keepExpired, ...extraction]
   const running = Promise.all([
     ...jobs.map((run) => run(background)),
-    ...others.map((run) => run(atCoordinator)),
+    ...[followReplica, watchRevocations, ...leaders].map((run) => run(atCoordinator)),
   ])
   return {
     storage,

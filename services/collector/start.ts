@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Registry } from 'prom-client'
 import { databaseAddress, parseAddress } from '../shared/postgres/address.ts'
-import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
@@ -17,7 +16,7 @@ import { createAuthorization } from './authorization.ts'
 import type { Authorization } from './authorization.ts'
 import { createClock } from './clock.ts'
 import type { Clock } from './clock.ts'
-import { collectorEnv } from './env.ts'
+import { readConfig } from './env.ts'
 import { ddlAddress } from './ddl-address.ts'
 import type { CollectorConfig } from './env.ts'
 import { createEventualStorage } from './eventual-storage.ts'
@@ -90,7 +89,7 @@ const REVOCATIONS_MS = 15_000
  * is ready.
  */
 export async function start(source: EnvSource, options: StartOptions = {}): Promise<Collector> {
-  const config = readEnv(collectorEnv, source)
+  const config = readConfig(source)
   const redaction = redactionOf(config)
   const log = options.log ?? createLog({ name: 'collector', level: config.LOG_LEVEL })
   const now = options.now ?? Date.now

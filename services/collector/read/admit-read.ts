@@ -8,6 +8,7 @@ import type { CollectorMetrics } from '../metrics.ts'
 import { refusedToken } from '../refusals.ts'
 import type { Grant } from '../tokens/grant.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
+import { readOrganization } from './read-query.ts'
 import { withinTime } from './within-time.ts'
 import type { AnswerReader, AnswerReaders } from './answer-readers.ts'
 
@@ -29,7 +30,7 @@ export interface ReadEnv {
   Variables: {
     requestId: string
     grant: Grant
-    /** Sees what the token allows, for as long as an answer may take. */
+    /** Sees what the token allows and the question names, for as long as an answer may take. */
     reader: AnswerReader
     /** Likewise, for an answer that lasts: the limit is for each question. */
     lastingReader: AnswerReader
@@ -63,7 +64,8 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
       throw refusedToken(outcome.failure, scope)
     }
     c.set('grant', outcome.grant)
-    const reader = readers.for(outcome.grant.organization)
+    const parameters = new URL(c.req.url).searchParams
+    const reader = readers.for(readOrganization(parameters, outcome.grant.organization))
     c.set('lastingReader', reader)
     c.set('reader', withinTime(reader, ANSWER_MS))
     if (!isReady()) throw tryAgain('The collector is starting; try again.')

@@ -4,19 +4,11 @@ import type { Context } from 'hono'
 import { AppError, toAppError, toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
-import { traceToDeleteNotFound } from '../erasures/erase-trace.ts'
 import type { Eraser } from '../erasures/erase-trace.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
 import { addListRoutes, LIST_PATHS } from './lists/list-routes.ts'
-import {
-  readOrganization,
-  readSearch,
-  readSpanId,
-  readTraceId,
-  readView,
-  requireNoParameters,
-} from './read-query.ts'
+import { readSearch, readSpanId, readTraceId, readView, requireNoParameters } from './read-query.ts'
 import { readSpanView } from './span-view.ts'
 import { addExport } from './export-route.ts'
 import { addTail } from './tail-route.ts'
@@ -74,11 +66,10 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   app.delete('/traces/:id', async (c) => {
     c.set('view', 'erase')
     const traceId = readTraceId(c.req.param('id'))
-    const named = readOrganization(parametersOf(c))
-    const { issuer, tokenId, organization: own } = c.var.grant
-    if (own !== undefined && named !== undefined && named !== own)
-      throw traceToDeleteNotFound(traceId)
-    const organization = own ?? named ?? ''
+    requireNoParameters(parametersOf(c))
+    const { issuer, tokenId } = c.var.grant
+    // Without a name the platform deletes its own trace only.
+    const { organization = '' } = c.var.reader
     const erased = await deps.eraser.erase({ traceId, organization, issuer, tokenId })
     const answer = { trace_id: traceId.replaceAll('-', ''), organization, spans: erased.spans }
     return c.json({ ...answer, erased_at: erased.erasedAt }, 200, NO_STORE)
