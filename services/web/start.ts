@@ -57,21 +57,21 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const sql = connectDatabase(address, { name: 'web' })
   const database = openDatabasePing(address, { name: 'web-ping', freshMs: 1000 })
   const registry = createMetrics()
-  let draining = false
+  const stopping = new AbortController()
   const diagnostics = {
     env: source,
     kubernetes: inClusterAddress(source),
     onDiagnosis: createDiagnosisMetrics(registry),
     ...options.diagnostics,
   }
-  const isDraining = (): boolean => draining
+  const isDraining = (): boolean => stopping.signal.aborted
   const authMetrics = createAuthMetrics(registry)
   const { ping } = database
   const collector = findCollector(config, log)
   const spans = collector && openSpans(collector, { config, log, registry })
   const traces = collector && openTraces(collector)
   const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics }
-  const app = createApp({ ...facts, spans, traces })
+  const app = createApp({ ...facts, stopping: stopping.signal, spans, traces })
   let metrics: Service | undefined
   const close = async (): Promise<void> => {
     await Promise.all([sql.end({ timeout: 5 }), database.close(), metrics?.stop(), spans?.stop()])
@@ -90,7 +90,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       log,
       lingerMs: options.lingerMs ?? 5000,
       requestTimeoutMs: UPLOAD_MS,
-      onDrain: () => (draining = true),
+      onDrain: () => stopping.abort(),
     })
     return {
       url: service.url,
