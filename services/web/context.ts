@@ -26,6 +26,8 @@ export interface WebOptions {
   /** Resolves when the database answers. */
   readonly ping: () => Promise<void>
   readonly isDraining: () => boolean
+  /** Aborts when the service stops: calls that wait end then. */
+  readonly stopping?: AbortSignal
   readonly log: Log
   /** Counts the decisions of the automation API. */
   readonly authMetrics?: AuthMetrics

@@ -58,14 +58,14 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const sql = connectDatabase(address, { name: 'web' })
   const database = openDatabasePing(address, { name: 'web-ping', freshMs: 1000 })
   const registry = createMetrics()
-  let draining = false
+  const stopping = new AbortController()
   const diagnostics = {
     env: source,
     kubernetes: inClusterAddress(source),
     onDiagnosis: createDiagnosisMetrics(registry),
     ...options.diagnostics,
   }
-  const isDraining = (): boolean => draining
+  const isDraining = (): boolean => stopping.signal.aborted
   const authMetrics = createAuthMetrics(registry)
   const { ping } = database
   const collector = findCollector(config, log)
@@ -73,7 +73,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const traces = collector && openTraces(collector)
   const traceTokens = collector && openTraceTokens(collector, endpointOf(config, collector))
   const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics }
-  const app = createApp({ ...facts, spans, traces, traceTokens })
+  const app = createApp({ ...facts, stopping: stopping.signal, spans, traces, traceTokens })
   let metrics: Service | undefined
   const close = async (): Promise<void> => {
     await Promise.all([sql.end({ timeout: 5 }), database.close(), metrics?.stop(), spans?.stop()])
@@ -92,7 +92,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       log,
       lingerMs: options.lingerMs ?? 5000,
       requestTimeoutMs: UPLOAD_MS,
-      onDrain: () => (draining = true),
+      onDrain: () => stopping.abort(),
     })
     return {
       url: service.url,
