@@ -104,9 +104,7 @@ async function askLimited<Rows>(
 ): Promise<Rows> {
   const { rows } = await sql.begin('read only', async (tx) => {
     const [limits] = await tx<{ hasRole: boolean }[]>`
-      select set_config('collector.organization', ${organization}, true),
-        set_config('role', coalesce(reader_role(), current_setting('role')), true),
-        reader_role() is not null as has_role`
+      select limit_reader(${organization}) as has_role`
     noteRole(limits?.hasRole === true)
     return { rows: await question(tx) }
   })
@@ -116,8 +114,7 @@ async function askLimited<Rows>(
 /** The same for statements that have no parameters. */
 const limitTo = (organization: string): string => `
   set local transaction read only;
-  select set_config('collector.organization', ${quote(organization)}, true),
-    set_config('role', coalesce(reader_role(), current_setting('role')), true);`
+  select limit_reader(${quote(organization)});`
 
 /** Tells once that the role is missing. */
 function createRoleNote(log: Log): (hasRole: boolean) => void {
