@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
-import { invalid, name, quote, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 
 const MAX_DURATION_MS = 365 * 86_400_000
