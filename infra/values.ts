@@ -196,6 +196,10 @@ export const schema = {
       replicaCount: type.replicas('collector'),
       autoscaling: type.autoscaling,
       port: podPort(8080, 'HTTP port for OTLP ingestion and `/health`.'),
+      publicUrl: type.optionalUrl(
+        'Address that the console gives to programs that send traces. Empty means that of the ' +
+          'Service inside the cluster.',
+      ),
       metricsPort: podPort(9090, 'HTTP port for `/metrics`.'),
       grpc: group('OTLP over gRPC, beside HTTP.', {
         enabled: boolean(

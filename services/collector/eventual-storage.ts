@@ -21,7 +21,6 @@ import { keepExtracted, watchExtraction } from './search/keep-extracted.ts'
 import { prepareSearch } from './search/prepare-search.ts'
 import type { SearchState } from './search/prepare-search.ts'
 import { prepareSchema } from './schema.ts'
-import { DISTRIBUTED_SESSION, isDistributed } from './storage/distribution.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
 import { keepExpired } from './storage/expire-organizations.ts'
 import { createPartitions } from './storage/partitions.ts'
@@ -136,18 +135,16 @@ async function openStorage(
     maxStorageBytes: storageLimit(config),
   }
   let search: SearchState = 'off'
-  let settings: string | undefined
   try {
     await options.revocations.refresh(sql)
     search = await prepareSearch(sql, config.COLLECTOR_SEARCH === 'on', log)
     await maintain(background)
-    settings = (await isDistributed(sql)) ? DISTRIBUTED_SESSION : undefined
   } catch (error) {
     await sql.end({ timeout: 1 })
     throw error
   }
   const writers = config.COLLECTOR_WRITERS
-  const storage = createStorage({ ...background, now, memory, redaction, writers, settings })
+  const storage = createStorage({ ...background, now, memory, redaction, writers })
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')

@@ -41,6 +41,8 @@ import type { Replica } from './read/replica.ts'
 import { createRedaction } from './redaction/redaction.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { createRevocations } from './tokens/revocations.ts'
+import { createRevoker } from './tokens/revoker.ts'
+import type { Revoker } from './tokens/revoker.ts'
 import { createTracesListener } from './traces-endpoint.ts'
 import { answerWrongProtocols } from './wrong-protocol.ts'
 
@@ -112,7 +114,8 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const readers = openAnswerReaders(ddlAddress(config), { replica, log })
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
   const eraser = createEraser(ddlAddress(config))
-  const shared = { ...common, prices, readers, eraser, replica, revocations }
+  const revoker = createRevoker(address, revocations)
+  const shared = { ...common, prices, readers, eraser, revoker, replica, revocations }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
@@ -138,7 +141,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await delay(options.drainMs ?? DRAIN_MS)
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
-      await Promise.all([readers.close(), eraser.close()])
+      await Promise.all([readers.close(), eraser.close(), revoker.close()])
       await metricsServer.stop()
     },
   }
@@ -157,6 +160,7 @@ interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redactio
   readonly registry: Registry
   readonly readers: AnswerReaders
   readonly eraser: Eraser
+  readonly revoker: Revoker
   readonly storage: EventualStorage
 }
 
@@ -241,13 +245,14 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, metrics, readers, eraser, registry, storage, grpcPort } = parts
+  const { config, log, metrics, readers, eraser, revoker, registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
     healthReport: () => reportOf(parts),
     read: {
       readers,
       eraser,
+      revoker,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
       isDraining: () => parts.health.phase() === 'draining',

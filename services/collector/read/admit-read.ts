@@ -45,8 +45,11 @@ const MAX_READS = 8
 /** An answer that takes longer is a 504, unless its first byte is out. */
 const ANSWER_MS = 5000
 
-const scopeOf = (method: string): CollectorScope =>
-  method === 'DELETE' ? 'traces:delete' : 'traces:read'
+const SCOPES: Readonly<Record<string, CollectorScope>> = {
+  DELETE: 'traces:delete',
+  PUT: 'tokens:revoke',
+}
+const scopeOf = (method: string): CollectorScope => SCOPES[method] ?? 'traces:read'
 
 /**
  * Lets a question in: the token first, then whether there is room. Measures each answer to its last

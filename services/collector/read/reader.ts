@@ -104,9 +104,7 @@ async function askLimited<Rows>(
 ): Promise<Rows> {
   const { rows } = await sql.begin('read only', async (tx) => {
     const [limits] = await tx<{ hasRole: boolean }[]>`
-      select set_config('collector.organization', ${settingOf(organization)}, true),
-        set_config('role', coalesce(reader_role(), current_setting('role')), true),
-        reader_role() is not null as has_role`
+      select limit_reader(${settingOf(organization)}) as has_role`
     noteRole(limits?.hasRole === true)
     return { rows: await question(tx) }
   })
@@ -119,8 +117,7 @@ const settingOf = (organization: string): string => (organization === '' ? '\u00
 /** The same for statements that have no parameters. */
 const limitTo = (organization: string): string => `
   set local transaction read only;
-  select set_config('collector.organization', ${quote(settingOf(organization))}, true),
-    set_config('role', coalesce(reader_role(), current_setting('role')), true);`
+  select limit_reader(${quote(settingOf(organization))});`
 
 /** Tells once that the role is missing. */
 function createRoleNote(log: Log): (hasRole: boolean) => void {

@@ -32,8 +32,6 @@ export interface StorageOptions {
   readonly writers: number
   readonly retentionWeeks: number
   readonly organizationRetention: OrganizationRetention
-  /** A statement that each writer begins its session with; undefined for none. */
-  readonly settings?: string | undefined
   /** Undefined when texts are stored as they come. */
   readonly redaction?: Redaction | undefined
 }
@@ -105,7 +103,6 @@ function createWriters(options: StorageOptions, signal: AbortSignal): Writer[] {
   const { address, partitions, health, metrics, log, clock } = options
   const shared = {
     address,
-    settings: options.settings,
     partitions,
     storeIdentities: createIdentityStore(clock.now),
     signal,
