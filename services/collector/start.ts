@@ -242,13 +242,14 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, metrics, readers, eraser, registry, storage, grpcPort } = parts
+  const { config, log, metrics, readers, eraser, prices, registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
     healthReport: () => reportOf(parts),
     read: {
       readers,
       eraser,
+      prices,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
       isDraining: () => parts.health.phase() === 'draining',
