@@ -33,6 +33,11 @@ export interface TraceReader {
   usage(parameters: URLSearchParams): Promise<Usage>
   /** The answer itself, to hand on as it comes. */
   open(path: string): Promise<Response>
+  /**
+   * Server-sent events of the traces that change, after the event with this id or from now on. They
+   * go on until the signal aborts.
+   */
+  tail(lastEventId: string | undefined, signal: AbortSignal): Promise<Response>
 }
 
 /** The spans in which a text was found. */
@@ -65,12 +70,16 @@ const FOUND_MAX = 200
 /** Returns what opens the traces of an organization. */
 export function openTraces({ collectorUrl, secret }: TraceReaderOptions): OpenTraces {
   return (organizationId) => {
-    const ask = async (path: string, signal: AbortSignal): Promise<Response> => {
+    const ask = async (
+      path: string,
+      signal: AbortSignal,
+      more: Readonly<Record<string, string>> = {},
+    ): Promise<Response> => {
       const token = await signCollectorToken(secret, 'web', {
         organization: String(organizationId),
         scopes: ['traces:read'],
       })
-      const headers = { authorization: `Bearer ${token}` }
+      const headers = { ...more, authorization: `Bearer ${token}` }
       const response = await fetch(`${collectorUrl}/api${path}`, {
         headers,
         signal,
@@ -101,6 +110,14 @@ export function openTraces({ collectorUrl, secret }: TraceReaderOptions): OpenTr
       sessions: async (given) => readLists.sessions(await read(`/sessions?${given.toString()}`)),
       usage: async (given) => readLists.usage(await read(`/usage?${given.toString()}`)),
       open: (path) => within((signal) => ask(path, signal)),
+      tail: (lastEventId, signal) =>
+        within((limit) =>
+          ask(
+            '/tail',
+            AbortSignal.any([signal, limit]),
+            lastEventId === undefined ? {} : { 'last-event-id': lastEventId },
+          ),
+        ),
     }
   }
 }
