@@ -33,7 +33,7 @@ async function openTrace(page: Page): Promise<void> {
   await page.goto('/traces?crew=&model=gpt-4o-mini')
   await page.locator('table.list .lead a').last().click()
   await page.locator('.tree-row', { hasText: 'chat' }).first().click()
-  await page.locator('.trace-span .message').first().waitFor()
+  await page.locator('.trace-span h2', { hasText: 'chat' }).waitFor()
 }
 
 async function signIn(page: Page, { email, password }: LocalPlatform): Promise<void> {

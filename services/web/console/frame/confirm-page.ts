@@ -7,7 +7,7 @@ import type { Html } from './parts.ts'
 /** A question, and the form that says yes. */
 export interface ConfirmPage {
   readonly session: Session
-  /** The entry of the navigation. @default '/automations' */
+  /** The entry of the navigation. @default /automations */
   readonly current?: string
   readonly crumbs: readonly { readonly path: string; readonly name: string }[]
   readonly question: string

@@ -9,7 +9,7 @@ import { emptyState, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
-import { traceTabs } from './trace-tabs.ts'
+import { traceTabs } from '../frame/trace-tabs.ts'
 import { tracePill } from './traces-table.ts'
 
 /** A page of the sessions of an organization. */

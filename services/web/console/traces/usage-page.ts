@@ -10,7 +10,7 @@ import type { Html } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import type { AutomationName } from './list-page.ts'
-import { traceTabs } from './trace-tabs.ts'
+import { traceTabs } from '../frame/trace-tabs.ts'
 
 const DAY_MS = 86_400_000
 
