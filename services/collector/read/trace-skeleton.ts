@@ -2,6 +2,7 @@ import { readNumbersCursor, toNumbersCursor } from './span-cursor.ts'
 import { createJsonRows } from './json-rows.ts'
 import type { JsonColumn, JsonRows, Origin } from './json-rows.ts'
 import type { Reader } from './reader.ts'
+import { pricedSpans } from './priced-spans.ts'
 import { traceNotFound } from './trace-document.ts'
 
 /** The page of a skeleton that is asked for. */
@@ -27,6 +28,15 @@ export interface Skeleton {
   readonly pieces: readonly Buffer[]
   readonly isTruncated: boolean
 }
+
+/** Where a skeleton is read from, and how large it may be. */
+export interface SkeletonOptions {
+  readonly maxBytes?: number
+  /** What `pricedSpans` returns. @default spans without computed costs */
+  readonly source?: string
+}
+
+const UNPRICED = pricedSpans([])
 
 /** Spans in one answer. */
 export const MAX_SKELETON_SPANS = 100_000
@@ -79,6 +89,7 @@ const COLUMNS: readonly Column[] = [
   number('cache_write_tokens'),
   number('reasoning_tokens'),
   number('cost_usd'),
+  number('computed_cost_usd'),
   {
     name: 'cut',
     form: 'flag',
@@ -93,14 +104,14 @@ const COLUMNS: readonly Column[] = [
 export async function readSkeleton(
   reader: Reader,
   query: SkeletonQuery,
-  maxBytes = MAX_BYTES,
+  { maxBytes = MAX_BYTES, source = UNPRICED }: SkeletonOptions = {},
 ): Promise<Skeleton> {
   const rows = createJsonRows(
     COLUMNS.map(({ form }) => form),
     query.after?.origin,
   )
   const page = createPage(rows, { limit: query.limit, maxBytes })
-  await reader.copyOut(skeletonQuery(query), (row) => page.add(row))
+  await reader.copyOut(skeletonQuery(query, source), (row) => page.add(row))
   if (!page.last() && !query.after) throw traceNotFound(query.traceId)
   const isTruncated = page.isFull()
   const last = page.last()
@@ -172,9 +183,9 @@ function hasSameOwner(one: Buffer, other: Buffer): boolean {
 }
 
 /** In an order that no index has: else the planner may walk through all spans by time. */
-const skeletonQuery = ({ traceId, limit, after }: SkeletonQuery): string => `
+const skeletonQuery = ({ traceId, limit, after }: SkeletonQuery, source: string): string => `
   select ${START}, span_id, organization, ${COLUMNS.map(({ sql }) => sql).join(', ')}
-  from live_spans
+  from ${source}
   where trace_id = '${traceId}' ${after ? isAfter(traceId, after) : ''}
   order by organization, start_time + interval '0', span_id limit ${limit + 1}`
 
