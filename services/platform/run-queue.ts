@@ -252,7 +252,7 @@ export interface ProgressEvent {
 
 /**
  * Appends one progress event of a run, if the worker still owns it; the same position twice is one
- * event.
+ * event. Whoever ends the run or takes it over meanwhile comes before it or after it.
  */
 export async function recordEvent(
   sql: Queryable,
@@ -262,7 +262,7 @@ export async function recordEvent(
   await sql`
     insert into execution_events (execution_id, attempt, position, event)
     select id, attempt, ${position}, ${JSON.stringify(event)}::text::jsonb from executions
-    where id = ${lease.id} and lease_id = ${lease.leaseId}
+    where id = ${lease.id} and lease_id = ${lease.leaseId} for no key update
     on conflict do nothing`
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Database } from '../shared/postgres/database.ts'
-import { toError } from '../shared/errors.ts'
-import type { Log } from '../shared/log.ts'
+import type { Database } from './database.ts'
+import { toError } from '../errors.ts'
+import type { Log } from '../log.ts'
 
 const RETRY_MS = 5000
 
