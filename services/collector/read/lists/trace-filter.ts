@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
+import { invalid, name, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 
 const MAX_DURATION_MS = 365 * 86_400_000
