@@ -11,7 +11,8 @@ test/bench/README.md has the method.
                    turns; names of loads behind it choose some: llm, light, one-span,
                    few-spans, retries-0, retries-5, retries-20
   citus            a trace database on Citus against a plain one, a node that is added and a
-                   day that is dropped under load; needs CITUS_DATABASE_URL (test/citus)
+                   day that is dropped under load; needs CITUS_DATABASE_URL (test/citus); parts:
+                   ingest, reads, operation
   encodings        JSON against protobuf, from bodies to rows
   reads            one trace of 50,000 spans and 1 GB
   automation-api   against a bare route, and the check of tokens against jose

@@ -8,7 +8,7 @@ import { median, quantile, toTable } from '../support/statistics.ts'
 import type { Contender } from './stage.ts'
 
 const ROUNDS = 5
-const READS = 60
+const READS = 20
 
 /** The contenders, which take their turns in every round. */
 export interface Compared {
@@ -69,7 +69,7 @@ const latencies = (ms: readonly number[]) => ({
   p99Ms: quantile(ms, 0.99),
 })
 
-const TRACES = 2000
+const TRACES = 500
 const SPANS = 20
 
 /** Reads traces and lists of both, in turns. */

@@ -77,10 +77,9 @@ function openLoad({ collector, sql }: Contender) {
 
 async function addWorker({ sql, spareUrls }: Contender): Promise<void> {
   const { host, port } = parseAddress(spareUrls[0] ?? '')
-  await sql`set statement_timeout = '10min'`
+  await sql`set statement_timeout = '5min'`
   await sql`select citus_add_node(${host}, ${port}::int)`
-  await sql`select citus_rebalance_start()`
-  await sql`select citus_rebalance_wait()`
+  await sql`select rebalance_table_shards()`
 }
 
 /** Spans of three days that expire first. */

@@ -116,6 +116,21 @@ describe.skipIf(citusUrl === undefined)('a trace database on Citus', () => {
     expect(await sql`select from span_rejects where reason = 'test'`).toHaveLength(1)
   })
 
+  it('stores nothing of an erased trace, also through a worker', async () => {
+    const [erased, other] = [spanOf(at(now)), spanOf(at(now))]
+    const post = (to: Collector, ...spans: OtlpSpan[]): Promise<Response> =>
+      postTo(to.url, toProtobuf(requestOf(...spans)))
+    await post(throughWorker, erased)
+    const traceId = erased.traceId ?? ''
+    const headers = { authorization: await authorizationOf({ scopes: ['traces:delete'] }) }
+    const options = { method: 'DELETE', headers }
+    const response = await fetch(`${throughWorker.url}/api/traces/${traceId}`, options)
+    expect(response.status).toBe(200)
+    for (const to of [throughWorker, collector]) await post(to, erased, other)
+    expect(await stored([traceId, other.traceId ?? ''])).toBe(1)
+    expect(await stored([traceId])).toBe(0)
+  })
+
   it('has a replica identity in each day, so that spans may change while shards move', async () => {
     await send(collector, [now - 3 * DAY_MS])
     const kinds = await sql<{ result: string }[]>`
