@@ -33,6 +33,7 @@ import { signInRoutes } from './sign-in/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
+import { webhookRoutes } from './console/webhooks/routes.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
@@ -77,6 +78,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))
   app.route('/', staticTokenRoutes(deps))
+  app.route('/', webhookRoutes(deps))
   app.route('/', runListRoutes(deps))
   app.route('/', runRoutes(deps))
   app.route('/', runPageRoutes(deps))
