@@ -30,6 +30,7 @@ import { platformHealthRoutes } from './diagnostics/page/routes.ts'
 import { platformSettingsRoutes } from './console/platform-settings/routes.ts'
 import { resourceMetadataRoutes } from './automation-api/resource-metadata.ts'
 import { signInRoutes } from './sign-in/routes.ts'
+import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
@@ -83,6 +84,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', runRoutes(deps))
   app.route('/', runPageRoutes(deps))
   app.route('/', traceListRoutes(deps))
+  app.route('/', sendTracesRoutes(deps))
   app.route('/', traceRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))

@@ -89,6 +89,8 @@ const variables = v.object({
   OIDC_ADMIN_CLAIM: optional(text()),
   OIDC_ADMIN_VALUE: optional(text()),
   COLLECTOR_URL: optional(httpUrl()),
+  /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */
+  COLLECTOR_PUBLIC_URL: optional(httpUrl()),
   COLLECTOR_JWT_SECRET: optional(text(32)),
 })
 

@@ -3,8 +3,10 @@ import { parseAddress } from '../../services/shared/postgres/address.ts'
 import type { DatabaseAddress } from '../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../services/shared/postgres/database.ts'
 import type { Database } from '../../services/shared/postgres/database.ts'
+import { sqlState } from '../../services/shared/postgres/failures.ts'
 import { addressUrl } from './address-url.ts'
 import type { TestDatabase } from './postgres.ts'
+import { until } from './until.ts'
 
 /** The coordinator of a Citus to test with, as `test/citus/README.md` starts it. */
 export const citusUrl: string | undefined = process.env['CITUS_DATABASE_URL'] || undefined
@@ -35,7 +37,7 @@ export async function createCitusDatabase(coordinatorUrl: string): Promise<Citus
     workerUrls,
     async drop() {
       for (const node of nodes) {
-        await onServer(node, `drop database if exists ${database} with (force)`)
+        await until(() => dropDatabase(node, database), { timeoutMs: 60_000 })
       }
     },
   }
@@ -51,6 +53,17 @@ const onServer = (node: DatabaseAddress, statement: string): Promise<unknown> =>
     await sql`set citus.enable_ddl_propagation = off`
     await sql.unsafe(statement)
   })
+
+/** False while a session of it is still ending, such as that of the maintenance of Citus. */
+async function dropDatabase(node: DatabaseAddress, database: string): Promise<boolean> {
+  try {
+    await onServer(node, `drop database if exists ${database} with (force)`)
+    return true
+  } catch (thrown) {
+    if (sqlState(thrown) !== '55006') throw thrown
+    return false
+  }
+}
 
 async function withDatabase<Result>(
   address: DatabaseAddress,

@@ -17,7 +17,7 @@ export interface AnswerReader extends Reader {
 
 /** The connections of the read API. */
 export interface AnswerReaders {
-  /** One that sees the rows of this organization; undefined for the platform, which sees all. */
+  /** One that sees the rows of this organization, or, for undefined, of all. */
   readonly for: (organization: string | undefined) => AnswerReader
   readonly close: () => Promise<void>
 }

@@ -180,11 +180,17 @@ async function dropTexts(sql: Database): Promise<void> {
   }
 }
 
-async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
+/** Deletes what no span of a kept day needs: of one organization, or of all. */
+export async function dropLeftovers(
+  sql: Database,
+  oldestDay: Day,
+  organization?: string,
+): Promise<void> {
   const before = startOfDay(oldestDay - IDENTITY_GRACE_DAYS)
-  await sql`delete from resources where last_seen < ${before}::timestamptz::date`
-  await sql`delete from scopes where last_seen < ${before}::timestamptz::date`
-  await sql`delete from span_rejects where received_at < ${before}::timestamptz`
+  const owned = organization === undefined ? sql`` : sql`and organization = ${organization}`
+  await sql`delete from resources where last_seen < ${before}::timestamptz::date ${owned}`
+  await sql`delete from scopes where last_seen < ${before}::timestamptz::date ${owned}`
+  await sql`delete from span_rejects where received_at < ${before}::timestamptz ${owned}`
 }
 
 /** Bytes of each attached partition with its indexes, for the metrics. */

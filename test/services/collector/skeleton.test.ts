@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaders } from '../../../services/collector/read/reader.ts'
 import { readSkeleton } from '../../../services/collector/read/trace-skeleton.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
-import { createHarness, lockSpans, silent } from './support/harness.ts'
+import { createHarness, lockSpans, silent, slowness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { ask } from './support/reading.ts'
 import { freshId, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
@@ -211,7 +211,7 @@ describe('the skeleton of a trace', () => {
   it('is a 504 when the database takes too long, and reads on after that', async () => {
     const { traceId, spans } = shortTrace(['a'])
     await send(...spans)
-    const readers = openReaders(address(), { statementMs: 50, log: silent })
+    const readers = openReaders(address(), { statementMs: 50 * slowness, log: silent })
     const reader = readers.for(undefined)
     const unlock = await lockSpans(harness.databaseUrl)
     const question = { traceId, limit: 10 }

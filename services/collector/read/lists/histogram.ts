@@ -3,7 +3,7 @@ import { word } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { invalid, readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
-import { searchTexts } from './found-texts.ts'
+import { search } from './found-attributes.ts'
 import type { SearchedFilter } from './found-texts.ts'
 import { indexedConditions, otherConditions } from './filter-sql.ts'
 import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
@@ -75,7 +75,7 @@ export async function countByTime(reader: Reader, query: HistogramQuery): Promis
     if (query.interval) requireFewBuckets(interval, ends - begins)
     return {
       interval,
-      buckets: [...(await listBuckets(sql, await searchTexts(sql, filter), interval))],
+      buckets: [...(await listBuckets(sql, await search(sql, filter), interval))],
     }
   })
 }

@@ -3,7 +3,7 @@ import type { Queryable } from '../../../shared/postgres/database.ts'
 import { COST_COLUMNS, TOKEN_COLUMNS } from '../../roll-ups/measures.ts'
 import { readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
-import { searchTexts } from './found-texts.ts'
+import { search } from './found-attributes.ts'
 import type { SearchedFilter } from './found-texts.ts'
 import { indexedConditions, otherConditions } from './filter-sql.ts'
 import { inRange, tokensOf } from './listed-trace.ts'
@@ -46,7 +46,7 @@ export function readTotalsQuery(parameters: URLSearchParams): TraceFilter {
 /** The totals of the traces that a list with this filter has, on all of its pages. */
 export async function totalTraces(reader: Reader, filter: TraceFilter): Promise<TraceTotals> {
   const [row] = await reader.ask(async (sql) =>
-    findTotals(sql, await searchTexts(sql, limitTo(reader, filter))),
+    findTotals(sql, await search(sql, limitTo(reader, filter))),
   )
   if (!row) throw new Error('Sums without groups have one row.')
   const ended = row.buckets ?? []

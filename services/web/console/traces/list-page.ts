@@ -12,7 +12,7 @@ import type { Problem } from './filter-form.ts'
 import { listAddress, WINDOWS } from './list-query.ts'
 import type { ListQuery } from './list-query.ts'
 import { traceHistogram } from './trace-histogram.ts'
-import { traceTabs } from './trace-tabs.ts'
+import { traceTabs } from '../frame/trace-tabs.ts'
 import { tracesTable } from './traces-table.ts'
 
 /** An automation that a list can be limited to. */
@@ -113,7 +113,7 @@ function noRows({ fields, status }: ListQuery): Html {
     'pulse',
     'No traces yet',
     html`Runs of <a href="/automations">automations</a> appear here by themselves. Choose a longer
-      time, or send traces of your own programs.`,
+      time, or <a href="/send-traces">send traces</a> of your own programs.`,
   )
 }
 

@@ -8,7 +8,7 @@ import { queryOf } from '../frame/lists/pager.ts'
 import { emptyState, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars } from './amounts.ts'
-import { traceTabs } from './trace-tabs.ts'
+import { traceTabs } from '../frame/trace-tabs.ts'
 import { tracePill } from './traces-table.ts'
 
 /** A page of the sessions of an organization. */

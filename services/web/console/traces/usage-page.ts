@@ -9,7 +9,7 @@ import { emptyState } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars } from './amounts.ts'
 import type { AutomationName } from './list-page.ts'
-import { traceTabs } from './trace-tabs.ts'
+import { traceTabs } from '../frame/trace-tabs.ts'
 
 const DAY_MS = 86_400_000
 

@@ -52,6 +52,9 @@ export const environment = (databaseUrl: string): Record<string, string> => ({
   COLLECTOR_JWT_SECRET: SECRET,
 })
 
+/** How much longer a short time has to be on Citus. */
+export const slowness = citusUrl === undefined ? 1 : 10
+
 const distribution = citusUrl === undefined ? {} : { COLLECTOR_DISTRIBUTE: 'true' }
 
 /** An empty database; on all nodes of Citus when there is one to test with. */

@@ -1,10 +1,11 @@
 import { html } from 'hono/html'
-import type { Html } from '../frame/parts.ts'
+import type { Html } from './html.ts'
 
 const TABS = [
   ['/traces', 'Traces'],
   ['/sessions', 'Sessions'],
   ['/usage', 'Usage'],
+  ['/send-traces', 'Send traces'],
 ] as const
 
 /** The pages about traces, with the current one marked. */
