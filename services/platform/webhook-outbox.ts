@@ -185,7 +185,7 @@ export async function settleRefused(
   const reason = isGone
     ? 'The receiver answered HTTP 410 Gone: it wants no more messages.'
     : delaySeconds === undefined && (await hasLongFailed(sql, line))
-      ? `No message was accepted for ${PAUSE_AFTER_HOURS} hours. The last answer: ${attempt.problem}`
+      ? `Nothing was accepted for ${PAUSE_AFTER_HOURS} hours. The last try: ${attempt.problem}`
       : undefined
   if (reason !== undefined) await pauseWebhook(sql, line.webhookId, reason)
   await sql.begin(async (tx) => {

@@ -18,8 +18,8 @@ events. Then the receiver must have each event, those of a run in order, each un
   --json        one JSON document on standard output instead of a table
   --help        this text
 
-Exit code: 0 when all is there once, 1 when a span is lost or doubled, a roll-up is wrong, or an event
-is lost, out of order or changed, 2 for a wrong command line.
+Exit code: 0 when all is there once, 1 when a span is lost or doubled, a roll-up is wrong, or an
+event is lost, out of order or changed, 2 for a wrong command line.
 `
 const STOPS_SECONDS = [5, 30]
 

@@ -11,6 +11,7 @@ import type {
   WebhookLine,
 } from '../../platform/webhook-outbox.ts'
 import type { Database } from '../../shared/postgres/database.ts'
+import type { LoopSignals } from '../loop.ts'
 import { postMessage } from './post-message.ts'
 import type { PostDeps } from './post-message.ts'
 
@@ -32,11 +33,11 @@ export interface LineDeps extends PostDeps {
 export async function sendLine(
   deps: LineDeps,
   line: WebhookLine,
-  drain: AbortSignal,
+  { pause, drain }: LoopSignals,
 ): Promise<void> {
   const { sql, limits, onAttempt } = deps
   const { leaseSeconds, retrySeconds } = limits
-  for (let sent = 0; sent < MESSAGES_PER_TURN && !drain.aborted; sent += 1) {
+  for (let sent = 0; sent < MESSAGES_PER_TURN && !pause.aborted; sent += 1) {
     const head = await findHead(sql, line)
     if (!head) break
     const attempt = await tryOnce(deps, { line, head }, drain)

@@ -53,7 +53,7 @@ export function startWebhookSender({
   const deps = { sql, guard, keys, onAttempt, timeoutMs: tryMs, limits }
   const loop = startLoop<WebhookLine>({
     take: (limit) => takeLines(sql, { limit, leaseSeconds: limits.leaseSeconds }),
-    run: (line, drain) => sendLine(deps, line, drain),
+    run: (line, signals) => sendLine(deps, line, signals),
     putBack: (line) => releaseLine(sql, line),
     concurrency: CONCURRENCY,
     pollMs,

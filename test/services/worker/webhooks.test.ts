@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Webhook as Receiver } from 'standardwebhooks'
-import { completeRun, recordEvent } from '../../../services/platform/run-queue.ts'
+import { completeRun } from '../../../services/platform/run-queue.ts'
 import type { LeasedRun } from '../../../services/platform/run-queue.ts'
 import { stopRun } from '../../../services/platform/runs.ts'
 import {
@@ -30,6 +30,7 @@ import type { SenderDeps } from '../../../services/worker/webhooks/sender.ts'
 import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
 import { guardFor } from '../../support/outgoing.ts'
 import { seedAutomation } from '../../support/platform.ts'
+import { recordEvent } from '../../support/record-event.ts'
 import { until } from '../../support/until.ts'
 import { useOneAutomation } from '../platform/one-automation.ts'
 import { SECRET_KEY_BASE, silent } from './harness.ts'
@@ -147,7 +148,7 @@ const deliveries = async ({ id }: Webhook) =>
 const reload = async (webhook: Webhook) => findWebhook(platform.sql, webhook)
 
 describe('webhooks', () => {
-  it('tell of the events that they want, in order, signed for any receiver of the standard', async () => {
+  it('tell of the events that they want, in order, signed as the standard has it', async () => {
     const receiver = await openReceiver()
     const all = await hook(`${receiver.origin}/all`)
     const ends = await hook(`${receiver.origin}/ends`, ['run_completed', 'task_completed'])
@@ -200,7 +201,7 @@ describe('webhooks', () => {
     ])
   })
 
-  it('tell of a run that was stopped, and nothing of an event whose transaction failed', async () => {
+  it('tell of a stopped run, and nothing of an event whose transaction failed', async () => {
     const receiver = await openReceiver()
     await hook(receiver.origin)
     startSender([receiver.origin])
@@ -290,7 +291,7 @@ describe('webhooks', () => {
     expect(last?.headers['webhook-signature']?.split(' ')).toHaveLength(1)
   })
 
-  it('are signed after a rotation of SECRET_KEY_BASE, before and after their keys are sealed anew', async () => {
+  it('are signed while SECRET_KEY_BASE is rotated, and afterwards', async () => {
     const receiver = await openReceiver()
     const webhook = await hook(receiver.origin)
     const { automationId } = platform.automation
@@ -391,7 +392,7 @@ describe('a message that is not accepted', () => {
     },
   )
 
-  it('pauses the webhook at once when the receiver is gone, and is sent when it goes on', async () => {
+  it('pauses the webhook when the receiver is gone, and is sent when it goes on', async () => {
     const receiver = await openReceiver(status(410))
     const webhook = await hook(receiver.origin)
     const run = await begin()
@@ -418,7 +419,7 @@ describe('a message that is not accepted', () => {
     startSender([receiver.origin])
     await until(async () => (await reload(webhook))?.pausedAt != null)
     expect(await reload(webhook)).toMatchObject({
-      pauseReason: 'No message was accepted for 20 hours. The last answer: It answered HTTP 503.',
+      pauseReason: 'Nothing was accepted for 20 hours. The last try: It answered HTTP 503.',
     })
     await until(async () => (await deliveries(webhook))[0]?.attempts === 4)
     expect(await deliveries(webhook)).toMatchObject([{ state: 'waiting' }])
@@ -426,7 +427,7 @@ describe('a message that is not accepted', () => {
 })
 
 describe('the outbox', () => {
-  it('gives a line to one sender, turns to organizations, and little room to one that fails', async () => {
+  it('gives a line to one sender, turns to organizations, and one line to what fails', async () => {
     const { sql } = platform
     const rival = await seedAutomation(sql, { organization: 'Rival', slug: 'rival' })
     const busy = await hook('http://127.0.0.1:9/busy')
@@ -446,7 +447,9 @@ describe('the outbox', () => {
     const linesOf = ({ id }: Webhook) => all.filter(({ webhookId }) => webhookId === id).length
     expect([linesOf(busy), linesOf(failing), linesOf(other)]).toEqual([4, 1, 4])
     expect(new Set(all.map(({ executionId }) => executionId)).size).toBe(9)
-    await sql`update webhook_lines set due_at = now() - interval '1 second' where lease_id is not null`
+    await sql`
+      update webhook_lines set due_at = now() - interval '1 second'
+      where lease_id is not null`
     const again = await takeLines(sql, { limit: 99, leaseSeconds: 60 })
     expect(again).toHaveLength(9)
   })
@@ -464,7 +467,8 @@ describe('the outbox', () => {
     ] as const
     for (const [state, days] of states) {
       await sql`
-        insert into webhook_messages (webhook_id, execution_id, type, payload, state, created_at, ended_at)
+        insert into webhook_messages
+          (webhook_id, execution_id, type, payload, state, created_at, ended_at)
         select ${webhook.id}, gen_random_uuid(), ${`${state} ${days}`}, '{}', ${state}, moment,
           case when ${state} <> 'waiting' then moment end
         from (select now() - make_interval(days => ${days}) as moment) at`

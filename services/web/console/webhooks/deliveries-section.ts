@@ -1,11 +1,13 @@
 import { html } from 'hono/html'
+import type { Automation } from '../../../platform/automations.ts'
+import type { Page, PageRequest } from '../../../platform/paging.ts'
+import type { Session } from '../../../platform/sessions.ts'
 import type { Delivery, DeliveryState } from '../../../platform/webhook-deliveries.ts'
 import { runPath } from '../frame/addresses.ts'
 import { plural } from '../frame/format.ts'
 import { nothingHere, pager } from '../frame/lists/pager.ts'
 import { csrfField, emptyState, pill, time } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
-import type { WebhookPage } from './page.ts'
 
 const TONES = {
   waiting: 'waiting',
@@ -16,8 +18,16 @@ const TONES = {
 /** The state of a message, in its colour. */
 export const deliveryPill = (state: DeliveryState): Html => pill(TONES[state], state)
 
+/** The webhook whose messages the section shows. */
+export interface DeliveriesSection {
+  readonly session: Session
+  readonly automation: Automation
+  readonly deliveries: Page<Delivery>
+  readonly request: PageRequest
+}
+
 /** The messages of a webhook, newest first. */
-export function deliveriesSection(view: WebhookPage, path: string): Html {
+export function deliveriesSection(view: DeliveriesSection, path: string): Html {
   const { session, deliveries: page, request } = view
   const list = { path, noun: 'message', page, request }
   return html`<section class="card flush" aria-labelledby="deliveries">
@@ -39,7 +49,7 @@ export function deliveriesSection(view: WebhookPage, path: string): Html {
     ${pager(list)}`
 }
 
-const deliveriesTable = (view: WebhookPage, path: string): Html =>
+const deliveriesTable = (view: DeliveriesSection, path: string): Html =>
   html`<table class="list">
     <caption class="unseen">
       Messages
@@ -58,7 +68,7 @@ const deliveriesTable = (view: WebhookPage, path: string): Html =>
     </tbody>
   </table>`
 
-const deliveryRow = ({ automation }: WebhookPage, delivery: Delivery, path: string): Html =>
+const deliveryRow = ({ automation }: DeliveriesSection, delivery: Delivery, path: string): Html =>
   html`<tr>
     <td class="lead">
       <a class="mono" href="${path}/deliveries/${delivery.id}">${delivery.type}</a>

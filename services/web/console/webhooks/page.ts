@@ -1,8 +1,5 @@
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
-import type { Page, PageRequest } from '../../../platform/paging.ts'
-import type { Session } from '../../../platform/sessions.ts'
-import type { Delivery } from '../../../platform/webhook-deliveries.ts'
 import { FORMER_KEY_HOURS } from '../../../platform/webhooks.ts'
 import type { Webhook } from '../../../platform/webhooks.ts'
 import { absoluteTime, relativeTime } from '../frame/format.ts'
@@ -11,17 +8,14 @@ import { webhookPill } from '../frame/lists/webhooks-table.ts'
 import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { deliveriesSection } from './deliveries-section.ts'
+import type { DeliveriesSection } from './deliveries-section.ts'
 import { webhookForm } from './fields.ts'
 import { toTyped } from './form.ts'
 import type { TypedWebhook } from './form.ts'
 
 /** A webhook with its messages. */
-export interface WebhookPage {
-  readonly session: Session
-  readonly automation: Automation
+export interface WebhookPage extends DeliveriesSection {
   readonly webhook: Webhook
-  readonly deliveries: Page<Delivery>
-  readonly request: PageRequest
   /** A form that was refused. */
   readonly typed?: TypedWebhook
   readonly problem?: string | undefined
