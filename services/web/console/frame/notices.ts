@@ -25,6 +25,8 @@ const NOTICES = {
   'webhook-redelivered': 'The message is sent again, with the id that it had.',
   'webhook-none-failed': 'No message has failed.',
   'webhook-deleted': 'The webhook is deleted.',
+  'filter-saved': 'The filter is saved. Only you see it.',
+  'filter-deleted': 'The filter is deleted.',
   'over-already': 'The run had already ended.',
 } as const
 
