@@ -245,13 +245,15 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, metrics, readers, eraser, revoker, registry, storage, grpcPort } = parts
+  const { config, log, metrics, readers, eraser, revoker, prices } = parts
+  const { registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
     healthReport: () => reportOf(parts),
     read: {
       readers,
       eraser,
+      prices,
       revoker,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,

@@ -33,6 +33,9 @@ import { signInRoutes } from './sign-in/routes.ts'
 import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
+import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceFilterRoutes } from './console/traces/filter-routes.ts'
+import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
@@ -82,6 +85,9 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', runRoutes(deps))
   app.route('/', runPageRoutes(deps))
   app.route('/', traceListRoutes(deps))
+  app.route('/', traceStreamRoutes(deps))
+  app.route('/', traceFilterRoutes(deps))
+  app.route('/', traceComparisonRoutes(deps))
   app.route('/', sendTracesRoutes(deps))
   app.route('/', traceRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))

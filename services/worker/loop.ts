@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { createBell } from '../shared/bell.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
@@ -9,13 +10,21 @@ export interface LoopDeps<Work> {
   readonly take: (limit: number) => Promise<Work[]>
   /** Ends what workers were lost with too often. */
   readonly giveUp?: () => Promise<number>
-  readonly run: (work: Work, drain: AbortSignal) => Promise<void>
+  readonly run: (work: Work, signals: LoopSignals) => Promise<void>
   /** Puts back what was taken and not begun. */
   readonly putBack: (work: Work) => Promise<unknown>
   readonly concurrency: number
   /** The longest time between two looks at the queue. */
   readonly pollMs: number
   readonly log: Log
+}
+
+/** How a loop tells its runs that it stops. */
+export interface LoopSignals {
+  /** At once: runs that can are handed over after the calls in flight. */
+  readonly pause: AbortSignal
+  /** When the time to drain is over: the others are put back. */
+  readonly drain: AbortSignal
 }
 
 /** A running loop. */
@@ -33,7 +42,7 @@ export interface Loop {
 export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
   const { concurrency, pollMs, log } = deps
   const running = new Set<Promise<unknown>>()
-  const drain = new AbortController()
+  const { signals, pause, drain } = createSignals(concurrency)
   const bell = createBell()
   let stopping = false
   let cameRoundAt = performance.now()
@@ -41,7 +50,7 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
 
   function begin(work: Work): void {
     // What a look brings after the worker was stopped goes back into the queue.
-    const ending = (stopping ? deps.putBack(work) : deps.run(work, drain.signal))
+    const ending = (stopping ? deps.putBack(work) : deps.run(work, signals))
       // Its lease runs out, and another worker takes it over.
       .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'work was dropped'))
       .finally(() => {
@@ -80,6 +89,7 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
     idleMs: () => performance.now() - cameRoundAt,
     async stop(drainMs) {
       stopping = true
+      pause.abort(new Error('the worker stops'))
       bell.ring()
       const timer = setTimeout(() => drain.abort(new Error('the worker stops')), drainMs)
       await ended
@@ -87,4 +97,12 @@ export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
       clearTimeout(timer)
     },
   }
+}
+
+function createSignals(concurrency: number) {
+  const pause = new AbortController()
+  const drain = new AbortController()
+  // Each run listens; Node would take more than ten for a leak.
+  setMaxListeners(concurrency * 3, pause.signal, drain.signal)
+  return { signals: { pause: pause.signal, drain: drain.signal }, pause, drain }
 }

@@ -11,10 +11,12 @@ import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
 import { addListRoutes, LIST_PATHS } from './lists/list-routes.ts'
 import { readSearch, readSpanId, readTraceId, readView, requireNoParameters } from './read-query.ts'
+import type { Price } from '../prices/price-table.ts'
+import { pricedSpans } from './priced-spans.ts'
 import { readSpanView } from './span-view.ts'
 import { addExport } from './export-route.ts'
 import { addTail } from './tail-route.ts'
-import { toByteStream } from './byte-stream.ts'
+import { toByteStream } from '../../shared/http/byte-stream.ts'
 import { readSkeleton } from './trace-skeleton.ts'
 import type { SkeletonQuery } from './trace-skeleton.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
@@ -26,6 +28,8 @@ import { summarizeTrace } from './trace-summary.ts'
 export interface ReadDeps extends AdmitDeps {
   readonly log: Log
   readonly eraser: Eraser
+  /** Models' prices, for the calls whose sender tells no cost. */
+  readonly prices: readonly Price[]
   readonly revoker: Revoker
   /** True once the collector stops: long answers end then. */
   readonly isDraining: () => boolean
@@ -41,13 +45,15 @@ const NO_STORE = { 'cache-control': 'no-store' }
 export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   const app = new Hono<ReadEnv>()
   app.use(admitRead(deps))
+  const source = pricedSpans(deps.prices)
   addListRoutes(app)
   app.get('/traces/:id', async (c) => {
     const traceId = readTraceId(c.req.param('id'))
     const query = readView(parametersOf(c))
     c.set('view', query.view)
     if (query.view === 'otlp') return streamTrace(deps, c, traceId)
-    if (query.view === 'skeleton') return sendSkeleton(deps, c, { ...query, traceId })
+    if (query.view === 'skeleton')
+      return sendSkeleton(deps, c, { query: { ...query, traceId }, source })
     const summary = await c.var.reader.ask((sql) => summarizeTrace(sql, traceId))
     if (!summary) throw traceNotFound(traceId)
     return c.json(summary, 200, NO_STORE)
@@ -57,7 +63,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const traceId = readTraceId(c.req.param('id'))
     const spanId = readSpanId(c.req.param('span'))
     requireNoParameters(parametersOf(c))
-    const view = await c.var.reader.ask((sql) => readSpanView(sql, { traceId, spanId }))
+    const view = await c.var.reader.ask((sql) => readSpanView(sql, { traceId, spanId }, source))
     return c.json(view, 200, NO_STORE)
   })
   app.get('/traces/:id/search', async (c) => {
@@ -130,9 +136,9 @@ async function streamTrace(
 async function sendSkeleton(
   deps: ReadDeps,
   c: Context<ReadEnv>,
-  query: SkeletonQuery,
+  { query, source }: { query: SkeletonQuery; source: string },
 ): Promise<Response> {
-  const { pieces, isTruncated } = await readSkeleton(c.var.reader, query)
+  const { pieces, isTruncated } = await readSkeleton(c.var.reader, query, { source })
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   const headers = { 'trace-truncated': String(isTruncated), 'content-length': String(length) }
   return stream(deps, c, { parts: oneByOne(pieces), headers })

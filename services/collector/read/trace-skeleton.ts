@@ -2,6 +2,7 @@ import { readNumbersCursor, toNumbersCursor } from './span-cursor.ts'
 import { createJsonRows, nearlyJson } from './json-rows.ts'
 import type { JsonRows, Origin } from './json-rows.ts'
 import type { Reader } from './reader.ts'
+import { pricedSpans } from './priced-spans.ts'
 import { traceNotFound } from './trace-document.ts'
 
 /** The page of a skeleton that is asked for. */
@@ -27,6 +28,15 @@ export interface Skeleton {
   readonly pieces: readonly Buffer[]
   readonly isTruncated: boolean
 }
+
+/** Where a skeleton is read from, and how large it may be. */
+export interface SkeletonOptions {
+  readonly maxBytes?: number
+  /** What `pricedSpans` returns. @default spans without computed costs */
+  readonly source?: string
+}
+
+const UNPRICED = pricedSpans([])
 
 /** Spans in one answer. */
 export const MAX_SKELETON_SPANS = 100_000
@@ -60,6 +70,12 @@ const text = (name: string, max = TEXT_MAX, column = name): Column => ({
   sql: shortened(column, max),
 })
 const number = (name: string): Column => ({ name, isText: false, sql: name })
+/** JSON has no NaN, and no infinity. */
+const dollars = (name: string): Column => ({
+  name,
+  isText: false,
+  sql: `case when abs(${name}) < 'infinity' then ${name} end`,
+})
 const flag = (name: string, condition: string): Column => ({
   name,
   isText: false,
@@ -86,12 +102,8 @@ const COLUMNS: readonly Column[] = [
   number('cache_read_tokens'),
   number('cache_write_tokens'),
   number('reasoning_tokens'),
-  // JSON has no NaN, and no infinity.
-  {
-    name: 'cost_usd',
-    isText: false,
-    sql: "case when abs(cost_usd) < 'infinity' then cost_usd end",
-  },
+  dollars('cost_usd'),
+  dollars('computed_cost_usd'),
   flag('cut', 'num_nonnulls(dropped_attributes, dropped_events, dropped_links) > 0'),
 ]
 const NAMES = JSON.stringify(['start_offset_ns', ...COLUMNS.map(({ name }) => name)])
@@ -104,9 +116,9 @@ const FORMAT = nearlyJson(['owner', ...COLUMNS.flatMap(({ name, isText }) => (is
 export async function readSkeleton(
   reader: Reader,
   query: SkeletonQuery,
-  maxBytes = MAX_BYTES,
+  { maxBytes = MAX_BYTES, source = UNPRICED }: SkeletonOptions = {},
 ): Promise<Skeleton> {
-  const page = await readPage(reader, query, maxBytes)
+  const page = await readPage(reader, query, { maxBytes, source })
   const [rows, last, isTruncated] = [page.rows, page.last(), page.isFull()]
   if (!last && !query.after) throw traceNotFound(query.traceId)
   const origin = rows.origin() ?? { seconds: 0, nanoseconds: 0 }
@@ -122,13 +134,17 @@ export async function readSkeleton(
  * Of organizations that use the same trace id the first by name is shown to the platform, whose own
  * comes before all. That is rare, so it is looked for only where a page has several.
  */
-async function readPage(reader: Reader, query: SkeletonQuery, maxBytes: number): Promise<Page> {
+async function readPage(
+  reader: Reader,
+  query: SkeletonQuery,
+  { maxBytes, source }: Required<SkeletonOptions>,
+): Promise<Page> {
   const { traceId, after, limit } = query
   const read = async (condition: string): Promise<Page> => {
     const page = createPage({ origin: after?.origin, limit, maxBytes })
     const place = after ? isAfter(after) : ''
-    const rows = `copy (${skeletonQuery(query, `${condition} ${place}`)}) to stdout (${FORMAT})`
-    await reader.copyOut(rows, (row) => page.add(row))
+    const rows = skeletonQuery(query, { source, condition: `${condition} ${place}` })
+    await reader.copyOut(`copy (${rows}) to stdout (${FORMAT})`, (row) => page.add(row))
     return page
   }
   const isOfFirst = `and organization = (
@@ -217,11 +233,14 @@ function hasBytes(row: Buffer, from: number, bytes: Buffer): boolean {
 const SHOWN = COLUMNS.map(({ name, sql }) => `${sql} as ${name}`).join(', ')
 
 /** In an order that no index has: else the planner may walk through all spans by time. */
-const skeletonQuery = ({ traceId, limit }: SkeletonQuery, condition: string): string => `
+const skeletonQuery = (
+  { traceId, limit }: SkeletonQuery,
+  { source, condition }: { source: string; condition: string },
+): string => `
   select ${START} as start, organization as owner, ${SHOWN}
-  from live_spans
+  from ${source}
   where trace_id = '${traceId}' ${condition}
-  order by start_time + interval '0', live_spans.span_id limit ${limit + 1}`
+  order by start_time + interval '0', priced_spans.span_id limit ${limit + 1}`
 
 function isAfter({ start, spanId }: SkeletonPosition): string {
   const time = timeLiteral(start / 1000n)

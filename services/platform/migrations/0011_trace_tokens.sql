@@ -1,5 +1,5 @@
--- Tokens of the trace collector that people issued in the console. The token itself is nowhere: it is shown once, and
--- the collector knows it by its signature and its id.
+-- Tokens of the trace collector that people issued in the console. The token itself is nowhere: it
+-- is shown once, and the collector knows it by its signature and its id.
 create table trace_tokens (
   id int generated always as identity primary key,
   organization_id int not null references organizations,

@@ -18,6 +18,8 @@ export interface CollectorCall {
   readonly method?: 'GET' | 'PUT'
   /** What the token of the call says. */
   readonly claims: CollectorTokenOptions
+  /** Headers beside the token. */
+  readonly headers?: Readonly<Record<string, string>>
   /** What a 404 means, for people. */
   readonly missing: string
 }
@@ -33,13 +35,13 @@ const BYTES_MAX = 64 << 20
  */
 export async function callCollector(
   { collectorUrl, secret }: CollectorPlace,
-  { path, method = 'GET', claims, missing }: CollectorCall,
+  { path, method = 'GET', claims, headers = {}, missing }: CollectorCall,
   signal: AbortSignal,
 ): Promise<Response> {
   const token = await signCollectorToken(secret, 'web', claims)
   const response = await fetch(`${collectorUrl}/api${path}`, {
     method,
-    headers: { authorization: `Bearer ${token}` },
+    headers: { ...headers, authorization: `Bearer ${token}` },
     signal,
     redirect: 'error',
   }).catch((thrown: unknown) => {

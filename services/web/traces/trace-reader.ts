@@ -33,6 +33,11 @@ export interface TraceReader {
   usage(parameters: URLSearchParams): Promise<Usage>
   /** The answer itself, to hand on as it comes. */
   open(path: string): Promise<Response>
+  /**
+   * Server-sent events of the traces that change, after the event with this id or from now on. They
+   * go on until the signal aborts.
+   */
+  tail(lastEventId: string | undefined, signal: AbortSignal): Promise<Response>
 }
 
 /** The spans in which a text was found. */
@@ -56,8 +61,12 @@ const FOUND_MAX = 200
 export function openTraces(collector: CollectorPlace): OpenTraces {
   return (organizationId) => {
     const claims = { organization: String(organizationId), scopes: ['traces:read'] } as const
-    const ask = (path: string, signal: AbortSignal): Promise<Response> =>
-      callCollector(collector, { path, claims, missing: NO_TRACE }, signal)
+    const ask = (
+      path: string,
+      signal: AbortSignal,
+      headers: Readonly<Record<string, string>> = {},
+    ): Promise<Response> =>
+      callCollector(collector, { path, claims, headers, missing: NO_TRACE }, signal)
     const within = <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
       deadline({ name: 'The trace collector', timeoutMs: COLLECTOR_MS }, work)
     const read = (path: string): Promise<unknown> =>
@@ -77,6 +86,14 @@ export function openTraces(collector: CollectorPlace): OpenTraces {
       sessions: async (given) => readLists.sessions(await read(`/sessions?${given.toString()}`)),
       usage: async (given) => readLists.usage(await read(`/usage?${given.toString()}`)),
       open: (path) => within((signal) => ask(path, signal)),
+      tail: (lastEventId, signal) =>
+        within((limit) =>
+          ask(
+            '/tail',
+            AbortSignal.any([signal, limit]),
+            lastEventId === undefined ? {} : { 'last-event-id': lastEventId },
+          ),
+        ),
     }
   }
 }

@@ -29,10 +29,13 @@ function readStat(pid: number): Stat | undefined {
   }
 }
 
+/** The process that has started this one; undefined where there is no `/proc`. */
+export const parentOf = (pid: number): number | undefined => readStat(pid)?.parent
+
 /** CPU seconds that a process has used, in steps of 10 ms. NaN where there is no `/proc`. */
 export const cpuOf = (pid: number): number => readStat(pid)?.ownSeconds ?? Number.NaN
 
-/** CPU milliseconds that a process has used, to the microsecond. NaN on other systems than Linux. */
+/** CPU milliseconds of a process, to the microsecond. NaN on other systems than Linux. */
 export function cpuMsOf(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6

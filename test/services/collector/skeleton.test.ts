@@ -66,7 +66,7 @@ describe('the skeleton of a trace', () => {
         droppedLinksCount: 1,
         attributes: [
           textAttribute('gen_ai.operation.name', 'chat'),
-          textAttribute('gen_ai.request.model', 'gpt-5'),
+          textAttribute('gen_ai.request.model', 'gpt-5-nano'),
           textAttribute('gen_ai.agent.name', 'Researcher'),
           textAttribute('task_name', 'research'),
           textAttribute('gen_ai.tool.name', 'search'),
@@ -115,7 +115,7 @@ describe('the skeleton of a trace', () => {
         status: 2,
         error_type: 'timeout',
         llm_call: true,
-        model: 'gpt-5',
+        model: 'gpt-5-nano',
         agent: 'Researcher',
         task: 'research',
         tool: 'search',
@@ -125,6 +125,7 @@ describe('the skeleton of a trace', () => {
         cache_write_tokens: null,
         reasoning_tokens: null,
         cost_usd: 0.25,
+        computed_cost_usd: 0.200008,
         cut: true,
       },
     ])
@@ -176,7 +177,11 @@ describe('the skeleton of a trace', () => {
     const readers = openReaders(address(), { log: silent })
     const reader = readers.for(undefined)
     const id = traceId.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-    const { pieces, isTruncated } = await readSkeleton(reader, { traceId: id, limit: 100 }, 200)
+    const { pieces, isTruncated } = await readSkeleton(
+      reader,
+      { traceId: id, limit: 100 },
+      { maxBytes: 200 },
+    )
     await readers.close()
     expect(isTruncated).toBe(true)
     const first = JSON.parse(Buffer.concat(pieces).toString()) as Document

@@ -19,6 +19,8 @@ const NOTICES = {
     'The connection is saved. Its key was removed, because it would have been sent to another ' +
     'address: enter it again.',
   'llm-connection-deleted': 'The connection is deleted.',
+  'filter-saved': 'The filter is saved. Only you see it.',
+  'filter-deleted': 'The filter is deleted.',
   'over-already': 'The run had already ended.',
 } as const
 

@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import {
-  completeRun,
-  recordEvent,
-  retryRun,
-  takeRuns,
-} from '../../../../services/platform/run-queue.ts'
+import { completeRun, retryRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import type { LeasedRun } from '../../../../services/platform/run-queue.ts'
+import { recordEvent } from '../../../support/record-event.ts'
 import { stopRun, kickoff } from '../../../../services/platform/runs.ts'
 import { readEvents } from '../../../../services/platform/run-events.ts'
 import { createLog } from '../../../../services/shared/log.ts'

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { completeRun, recordEvent, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { completeRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff } from '../../../../services/platform/runs.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
@@ -46,10 +47,10 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
 
     await tell(1, { type: 'task_started' })
     await steps.nth(1).waitFor()
-    expect(await steps.nth(1).innerText()).toContain('Task started')
+    expect(await steps.nth(1).innerText()).toContain('running')
     expect(await announced(page).textContent()).toBe('Task started')
     expect(await heading.isVisible()).toBe(true)
-    expect(await page.getByText('Running').isVisible()).toBe(true)
+    expect(await page.getByText('Running', { exact: true }).isVisible()).toBe(true)
 
     await page.getByRole('link', { name: 'Stop' }).focus()
     const usage = { inputTokens: 7, outputTokens: 5 }
@@ -91,7 +92,7 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     const { page, lease, tell } = await openRun({ javaScriptEnabled: false })
     await tell(1, { type: 'task_started' })
     await page.getByRole('link', { name: 'Refresh' }).click()
-    expect(await page.getByText('Task started').isVisible()).toBe(true)
+    expect(await page.getByRole('listitem').getByText('running').isVisible()).toBe(true)
     await page.getByRole('link', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Stop' }).click()
     expect(await page.getByRole('status').innerText()).toContain('is stopped')

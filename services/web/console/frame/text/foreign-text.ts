@@ -1,9 +1,9 @@
 import { html } from 'hono/html'
-import { count } from '../frame/format.ts'
-import type { Html } from '../frame/parts.ts'
-import { indentJson, isJson } from '../frame/text/text-format.ts'
-import { renderText } from '../frame/text/text-view.ts'
-import { hasInvisible, visibleText } from '../frame/text/visible-text.ts'
+import { count } from '../format.ts'
+import type { Html } from '../parts.ts'
+import { indentJson, isJson } from './text-format.ts'
+import { renderText } from './text-view.ts'
+import { hasInvisible, visibleText } from './visible-text.ts'
 
 /** The most of a text that a page shows, in characters; the whole of it is in the download. */
 const SHOWN_MAX = 100_000

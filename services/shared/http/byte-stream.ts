@@ -1,4 +1,4 @@
-import { toError } from '../../shared/errors.ts'
+import { toError } from '../errors.ts'
 
 /** The size of a stream's pieces, and its time limit. */
 export interface ByteStreamOptions {

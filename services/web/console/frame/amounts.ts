@@ -1,4 +1,4 @@
-import { duration } from '../frame/format.ts'
+import { duration } from './format.ts'
 
 /** Returns nanoseconds in the unit that fits: `820 ns`, `41.5 µs`, `12.3 ms`, `4.2 s`. */
 export function nsText(ns: number): string {

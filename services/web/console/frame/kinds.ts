@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Html } from '../frame/parts.ts'
+import type { Html } from './parts.ts'
 
 const SHAPES = {
   llm: 'M10 3l1.9 4.6L16.5 9.5l-4.6 1.9L10 16l-1.9-4.6L3.5 9.5l4.6-1.9z',
