@@ -230,9 +230,9 @@ export const schema = {
           },
         ),
         organizationRetentionDays: type.daysByOrganization(
-          'Days after which traces of an organization are removed, where that is before those of ' +
-            'all; never more than `retentionWeeks` keeps. The name `""` is for traces without an ' +
-            'organization.',
+          'Days after which traces of an organization, by its id, are removed, where that is ' +
+            'before those of all; never more than `retentionWeeks` keeps. The id `""` is for ' +
+            'traces without an organization.',
         ),
         maxStorageBytes: string(
           '',

@@ -140,7 +140,7 @@ export function readParameters<Schema extends Parameters>(
   schema: Schema,
   parameters: URLSearchParams,
 ): v.InferOutput<Schema> {
-  const known = [...Object.keys(schema.entries), ORGANIZATION]
+  const known = [ORGANIZATION, ...Object.keys(schema.entries)]
   for (const name of parameters.keys()) {
     if (!known.includes(name)) {
       throw invalid(name, `There is no parameter ${quote(name)}; there are ${known.join(', ')}.`)

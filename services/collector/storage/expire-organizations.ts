@@ -1,11 +1,11 @@
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { connectDatabase } from '../../shared/postgres/database.ts'
 import type { Database, Transaction } from '../../shared/postgres/database.ts'
-import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Clock } from '../clock.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { pause } from '../pause.ts'
+import { takeTurns } from '../take-turns.ts'
 import { createDropGuard } from './drop-guard.ts'
 import type { DropGuard } from './drop-guard.ts'
 import { organizationCutoff } from './organization-retention.ts'
@@ -40,23 +40,23 @@ const BATCH_SPANS = 5000
  * of the server's cores.
  */
 export async function keepExpired(options: ExpiryOptions): Promise<void> {
-  const { address, organizationRetention, log, signal } = options
+  const { address, organizationRetention } = options
   if (organizationRetention.size === 0) return
   const limits = { max: 1, statementTimeoutMs: STATEMENT_MS, plansEachTime: true }
-  const sql = connectDatabase(address, { name: 'collector-expiry', ...limits })
   const guards = createGuards(options)
-  let restMs = 0
-  while (await pause(signal, restMs)) {
-    try {
+  await takeTurns({
+    ...options,
+    open() {
+      const sql = connectDatabase(address, { name: 'collector-expiry', ...limits })
+      return { sql, isOpen: () => true, close: () => sql.end({ timeout: 1 }) }
+    },
+    async take({ sql }) {
       await expireOrganizations(sql, { ...options, guards })
-      restMs = HOUR_MS
-    } catch (thrown) {
-      const reason = toError(thrown).message
-      log.error({ reason }, 'expired spans of organizations are not deleted; trying again')
-      restMs = AFTER_FAILURE_MS
-    }
-  }
-  await sql.end({ timeout: 1 })
+      return HOUR_MS
+    },
+    afterFailureMs: AFTER_FAILURE_MS,
+    failure: 'expired spans of organizations are not deleted',
+  })
 }
 
 type Guards = ReadonlyMap<string, DropGuard>

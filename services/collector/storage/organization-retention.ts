@@ -13,7 +13,7 @@ const MAX_DAYS = 36_500
  */
 export type OrganizationRetention = ReadonlyMap<string, number>
 
-const EXAMPLE = '{"acme":"30","":"14"}'
+const EXAMPLE = '{"7":"30","":"14"}'
 
 const daysByName = v.record(
   v.pipe(
@@ -61,9 +61,9 @@ export function requireShorter(retention: OrganizationRetention, weeks: number):
   const given = JSON.stringify(Object.fromEntries(longer))
   throw new AppError(
     'invalid_configuration',
-    'COLLECTOR_ORGANIZATION_RETENTION_DAYS cannot keep spans of an organization for longer than ' +
-      `RETENTION_WEEKS keeps those of all, which is ${longest} days (given: ${given}). Take fewer ` +
-      'days, or raise RETENTION_WEEKS.',
+    'COLLECTOR_ORGANIZATION_RETENTION_DAYS cannot keep spans of an organization for longer ' +
+      `than RETENTION_WEEKS keeps those of all, which is ${longest} days (given: ${given}). ` +
+      'Take fewer days, or raise RETENTION_WEEKS.',
   )
 }
 

@@ -1,14 +1,7 @@
-import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../../services/collector/env.ts'
-import { createCollectorMetrics } from '../../../services/collector/metrics.ts'
-import {
-  createGuards,
-  expireOrganizations,
-} from '../../../services/collector/storage/expire-organizations.ts'
-import { connectDatabase } from '../../../services/shared/postgres/database.ts'
-import { parseAddress } from '../../../services/shared/postgres/address.ts'
-import { clockAt, createHarness, SECRET, silent } from './support/harness.ts'
+import { expireOnce, EXPIRY } from './support/expiry.ts'
+import { clockAt, createHarness, SECRET } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { OtlpSpan, ResourceSpans } from './support/otlp.ts'
@@ -75,25 +68,8 @@ describe('expired spans of an organization', () => {
       select from ${harness.sql(table)} where organization = ${organization}`
     return rows.length
   }
-  const expire = async (days: Readonly<Record<string, number>>) => {
-    const metrics = createCollectorMetrics(new Registry())
-    const address = parseAddress(harness.databaseUrl)
-    const sql = connectDatabase(address, { name: 'expiry-of-a-test', max: 1 })
-    const organizationRetention = new Map(Object.entries(days))
-    const { signal } = new AbortController()
-    const options = { address, organizationRetention, clock, metrics, log: silent, signal }
-    try {
-      await expireOrganizations(sql, { ...options, guards: createGuards(options) })
-    } finally {
-      await sql.end({ timeout: 1 })
-    }
-    const valueOf = async (metric: { get(): Promise<{ values: { value: number }[] }> }) =>
-      (await metric.get()).values[0]?.value
-    return {
-      spans: await valueOf(metrics.expiredSpans),
-      heldBack: await valueOf(metrics.organizationHeldBackDays),
-    }
-  }
+  const expire = (days: Readonly<Record<string, number>>) =>
+    expireOnce(harness.databaseUrl, { days, clock })
   const isExact = async (): Promise<void> => {
     await harness.rolledUp()
     expect(await readRollUps(harness.sql)).toEqual(await recomputeRollUps(harness.sql))
@@ -119,7 +95,7 @@ describe('expired spans of an organization', () => {
     expect([await stored(A), await stored(B), await stored('')]).toEqual([0, 4, 0])
     expect([await stored(A, 'resources'), await stored(B, 'resources')]).toEqual([0, 1])
     await isExact()
-  })
+  }, 60_000)
 
   it('are refused when they come late, as those that have expired for all', async () => {
     const late = now - 3 * DAY_MS
@@ -147,29 +123,36 @@ describe('expired spans of an organization', () => {
     'after delete on spans',
     'before insert on touched_traces',
     'after insert on touched_traces',
-  ])('are deleted once when their leader is killed %s', async (moment) => {
-    const organization = `killed-${freshId()}`
-    await send(organization, at(now - 5 * DAY_MS), at(now - 4 * DAY_MS), at(now))
-    await harness.rolledUp()
-    await harness.sql.unsafe(`
+  ])(
+    'are deleted once when their leader is killed %s',
+    async (moment) => {
+      const organization = `killed-${freshId()}`
+      await send(organization, at(now - 5 * DAY_MS), at(now - 4 * DAY_MS), at(now))
+      await harness.rolledUp()
+      await harness.sql.unsafe(`
       create or replace function die() returns trigger language plpgsql as $$
       begin
-        if current_setting('application_name') = 'expiry-of-a-test' then
+        if current_setting('application_name') = '${EXPIRY}' then
           perform pg_terminate_backend(pg_backend_pid());
         end if;
         return null;
       end
       $$;
       create trigger die ${moment} for each statement execute function die()`)
-    await expect(expire({ [organization]: 2 })).rejects.toThrow()
-    expect(await stored(organization)).toBe(3)
-    await harness.sql.unsafe(`drop trigger die on ${moment.replace(/.* on /, '')}`)
-    // Two replicas at the same time.
-    const turns = await Promise.all([expire({ [organization]: 2 }), expire({ [organization]: 2 })])
-    if (turns[0].spans === 0 || turns[1].spans === 0) await expire({ [organization]: 2 })
-    expect(await stored(organization)).toBe(1)
-    await isExact()
-  })
+      await expect(expire({ [organization]: 2 })).rejects.toThrow()
+      expect(await stored(organization)).toBe(3)
+      await harness.sql.unsafe(`drop trigger die on ${moment.replace(/.* on /, '')}`)
+      // Two replicas at the same time.
+      const turns = await Promise.all([
+        expire({ [organization]: 2 }),
+        expire({ [organization]: 2 }),
+      ])
+      if (turns[0].spans === 0 || turns[1].spans === 0) await expire({ [organization]: 2 })
+      expect(await stored(organization)).toBe(1)
+      await isExact()
+    },
+    60_000,
+  )
 
   it('go in several transactions when one trace has very many', async () => {
     const organization = `large-${freshId()}`
@@ -197,7 +180,7 @@ describe('expired spans of an organization', () => {
     await harness.rolledUp()
     now += 3 * DAY_MS
     const other = await harness.another()
-    await expect.poll(() => stored('')).toBe(0)
+    await expect.poll(() => stored(''), { timeout: 10_000 }).toBe(0)
     await other.stop()
   })
 })

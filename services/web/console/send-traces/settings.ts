@@ -30,9 +30,9 @@ const PROGRAMS = {
   'python-openllmetry': {
     name: 'Python, OpenLLMetry',
     hint: 'Whatever the Traceloop SDK knows, with workflows and tasks of your own.',
-    install: 'pip install openai traceloop-sdk',
+    install: 'pip install openai httpx traceloop-sdk',
     files: { 'weather.py': 'python-openllmetry.py' },
-    run: 'python weather.py',
+    run: 'TRACELOOP_METRICS_ENABLED=false TRACELOOP_TELEMETRY=false python weather.py',
   },
   crewai: {
     name: 'CrewAI',

@@ -31,8 +31,8 @@ export function tokenTable(tokens: readonly TraceToken[]): Html {
         <th scope="col">Name</th>
         <th scope="col">State</th>
         <th scope="col">Scope</th>
-        <th scope="col">Issued</th>
         <th scope="col">Expires</th>
+        <th scope="col">Issued</th>
         <th scope="col"><span class="unseen">Action</span></th>
       </tr>
     </thead>
@@ -50,13 +50,13 @@ function row(token: TraceToken, now: Date): Html {
       <span class="break">${name}</span>
       <span class="sub mono">${tokenId}</span>
     </td>
-    <td data-label="State">${statePill(token, now)}</td>
+    <td data-label="State" class="row-wide">${statePill(token, now)}</td>
     <td data-label="Scope">${scopeName(scope)}</td>
-    <td data-label="Issued" class="quiet">
+    <td data-label="Expires" class="quiet wide">${time(expiresAt)}</td>
+    <td data-label="Issued" class="quiet row-wide">
       ${time(createdAt)}
       <span class="sub">by ${createdBy ?? 'a user who is gone'}</span>
     </td>
-    <td data-label="Expires" class="quiet">${time(expiresAt)}</td>
     <td class="action">
       ${
         isLive
