@@ -17,6 +17,7 @@ import { followReplica } from './read/replica.ts'
 import type { Replica } from './read/replica.ts'
 import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'
 import type { Redaction } from './redaction/redaction.ts'
+import { keepDaysSummed } from './roll-ups/keep-days-summed.ts'
 import { keepExtracted, watchExtraction } from './search/keep-extracted.ts'
 import { prepareSearch } from './search/prepare-search.ts'
 import type { SearchState } from './search/prepare-search.ts'
@@ -151,7 +152,7 @@ async function openStorage(
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
   const atCoordinator = { ...background, address: ddl, version }
   const extraction = search === 'on' ? [keepExtracted, watchExtraction] : []
-  const leaders = [keepRolledUp, watchRollUps, keepExpired, ...extraction]
+  const leaders = [keepRolledUp, watchRollUps, keepDaysSummed, keepExpired, ...extraction]
   const running = Promise.all([
     ...jobs.map((run) => run(background)),
     ...[followReplica, watchRevocations, ...leaders].map((run) => run(atCoordinator)),

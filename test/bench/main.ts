@@ -10,6 +10,9 @@ test/bench/README.md has the method.
   collector DIR    against the collector of another checkout and one connection of psql, in
                    turns; names of loads behind it choose some: llm, light, one-span,
                    few-spans, retries-0, retries-5, retries-20
+  citus            a trace database on Citus against a plain one, a node that is added and a
+                   day that is dropped under load; needs CITUS_DATABASE_URL (test/citus); parts:
+                   ingest, reads, operation
   encodings        JSON against protobuf, from bodies to rows
   reads            one trace of 50,000 spans and 1 GB
   automation-api   against a bare route, and the check of tokens against jose
@@ -30,6 +33,7 @@ async function benchCollector(other?: string, ...loads: string[]): Promise<void>
 const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | void>> = {
   collector: benchCollector,
   'roll-ups': async () => (await import('./roll-ups/run.ts')).run(),
+  citus: async (...parts) => (await import('./citus/run.ts')).run(...parts),
   encodings: async () => (await import('./collector/encodings.ts')).compareEncodings(),
   reads: async () => (await import('./reads/run.ts')).run(),
   'automation-api': benchAutomationApi,

@@ -90,14 +90,14 @@ function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
     organization: primary.organization,
     lagMs: () => lagMs,
     ask: (question) => askOne((reader) => reader.ask(question)),
-    async copyOut(query, onRow) {
+    async copyOut(statement, onRow) {
       let rows = 0
       const count = (row: Buffer): void => {
         rows++
         onRow(row)
       }
       await askOne(
-        (reader) => reader.copyOut(query, count),
+        (reader) => reader.copyOut(statement, count),
         () => rows === 0,
       )
     },

@@ -18,10 +18,10 @@ export interface Reader {
    */
   ask<Rows>(question: (sql: Queryable) => Promise<Rows>): Promise<Rows>
   /**
-   * The rows of a query as COPY's text format has them, without a limit to their number: `onRow`
-   * gets each while the server sends it. Raises as `ask` does.
+   * Runs a `copy … to stdout`, without a limit to the number of rows: `onRow` gets each while the
+   * server sends it. Raises as `ask` does.
    */
-  copyOut(query: string, onRow: (row: Buffer) => void): Promise<void>
+  copyOut(statement: string, onRow: (row: Buffer) => void): Promise<void>
 }
 
 /** Readers, on connections of their own: they never hold up a writer. */
@@ -75,9 +75,9 @@ export function openReaders(
             ? question(sql)
             : askLimited(sql, organization, { question, noteRole }),
         ),
-      copyOut(query, onRow) {
+      copyOut(statement, onRow) {
         const limits = organization === undefined ? '' : limitTo(organization)
-        const statements = `${limits} ${COPY_SETTINGS} copy (${query}) to stdout`
+        const statements = `${limits} ${COPY_SETTINGS} ${statement}`
         return within(() => copies.read(statements, onRow))
       },
     }),

@@ -192,6 +192,7 @@ const ensureDay = (dayMs: number): string => {
     begin
       if to_regclass('${name}') is null then
         create table ${name} (like span_texts including storage including compression);
+        alter table ${name} alter column text set statistics 1;
         alter table span_texts attach partition ${name}
           for values from ('${begins}') to ('${ends}');
       end if;

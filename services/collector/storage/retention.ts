@@ -203,7 +203,8 @@ export async function partitionSizes(sql: Database): Promise<{ name: string; byt
 export async function rollUpSize(sql: Database): Promise<number> {
   const [row] = await sql<{ bytes: number }[]>`
     select (pg_total_relation_size('traces') + pg_total_relation_size('usage_hourly')
-      + pg_total_relation_size('touched_traces') + pg_total_relation_size('traces_to_extract') + (
+      + pg_total_relation_size('traces_daily') + pg_total_relation_size('touched_traces')
+      + pg_total_relation_size('traces_to_extract') + (
         select coalesce(sum(pg_total_relation_size(inhrelid)), 0)
         from pg_inherits where inhparent = 'span_texts'::regclass
       ))::float8 as bytes`

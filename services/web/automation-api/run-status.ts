@@ -36,6 +36,7 @@ export function statusDocument(run: Run, tasks: readonly RunTask[]) {
     queued_at: queuedAt,
     started_at: startedAt,
     finished_at: finishedAt,
+    origin: run.originId && { kickoff_id: run.originId, action: run.originAction },
   }
 }
 

@@ -63,7 +63,10 @@ async function fillUsage(sql: Database, { days, callsADay, crews }: Installation
 const MODELS = ['gpt-4o', 'gpt-4o-mini', 'claude-sonnet-4-5', 'gemini-2.5-pro']
 
 /** Two pieces of this repository's own prose in each; one in a thousand has a rare word. */
-async function fillTexts(sql: Database, { days, texts }: Installation): Promise<void> {
+export async function fillTexts(
+  sql: Database,
+  { days, traces, texts }: Installation,
+): Promise<void> {
   await sql`set work_mem = '64MB'`
   await sql`set maintenance_work_mem = '512MB'`
   const pieces = await prose()
@@ -74,7 +77,7 @@ async function fillTexts(sql: Database, { days, texts }: Installation): Promise<
   await sql.unsafe(`
     do $$
     begin
-      for nr in 0..${days} loop
+      for nr in 0..${days + 1} loop
         execute format('create table span_texts_%s partition of span_texts for values from (%L)
           to (%L)', nr, current_date - nr, current_date - nr + 1);
       end loop;
@@ -82,12 +85,12 @@ async function fillTexts(sql: Database, { days, texts }: Installation): Promise<
     $$`)
   await sql`
     insert into span_texts (start_time, trace_id, span_id, organization, duration_ns, text)
-    select current_date - (made.nr % ${days}::int) + interval '1 s' * (made.nr % 86400),
-      md5(made.nr::text)::uuid, made.nr, 'acme', 5, one.text || ' ' || other.text ||
-      case when made.nr % 1000 = 0 then ' zebra-crossing' else '' end
-    from generate_series(1, ${texts}::int) as made (nr)
-    join pieces as one on one.nr = made.nr * 7919::int8 % ${pieces.length}::int
-    join pieces as other on other.nr = made.nr * 104729::int8 / 13 % ${pieces.length}::int`
+    select start_time, trace_id, root_span_id, organization, 5, one.text || ' ' || other.text ||
+      case when root_span_id % 1000 = 0 then ' zebra-crossing' else '' end
+    from traces
+    join pieces as one on one.nr = root_span_id * 7919::int8 % ${pieces.length}::int
+    join pieces as other on other.nr = root_span_id * 104729::int8 / 13 % ${pieces.length}::int
+    where root_span_id % ${Math.round(traces / texts)}::int = 0`
   await prepareSearch(sql, true, createLog({ name: 'bench', level: 'silent' }))
 }
 

@@ -29,6 +29,9 @@ function readStat(pid: number): Stat | undefined {
   }
 }
 
+/** The process that has started this one; undefined where there is no `/proc`. */
+export const parentOf = (pid: number): number | undefined => readStat(pid)?.parent
+
 /** CPU seconds that a process has used, in steps of 10 ms. NaN where there is no `/proc`. */
 export const cpuOf = (pid: number): number => readStat(pid)?.ownSeconds ?? Number.NaN
 
