@@ -136,6 +136,10 @@ const server = () => ({
     ...signInEnv,
     AUTOMATION_OAUTH_STALE_HOURS: digits(outgoing.oauthStaleHours),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
+    WEBHOOK_PRIVATE_ORIGINS: setWhen(
+      isSet(outgoing.webhookPrivateOrigins),
+      outgoing.webhookPrivateOrigins,
+    ),
     AUTOMATION_OAUTH_PRIVATE_ORIGINS: setWhen(
       isSet(outgoing.oauthPrivateOrigins),
       outgoing.oauthPrivateOrigins,

@@ -37,6 +37,7 @@ import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
+import { webhookRoutes } from './console/webhooks/routes.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
@@ -81,6 +82,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))
   app.route('/', staticTokenRoutes(deps))
+  app.route('/', webhookRoutes(deps))
   app.route('/', runListRoutes(deps))
   app.route('/', runRoutes(deps))
   app.route('/', runPageRoutes(deps))

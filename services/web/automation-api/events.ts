@@ -80,7 +80,7 @@ function readPosition(c: Context<AuthorizedCall>): number {
     : readWhole(header, { name: 'Last-Event-ID', max: 2 ** 31 - 1, absent: 0 })
 }
 
-/** Tells whether a caller names JSON and no stream of events; one that takes anything gets those. */
+/** Returns true for a caller that names JSON and no stream; one that takes anything gets that. */
 const wantsJson = (accept: string): boolean =>
   /\bapplication\/json\b/i.test(accept) && !/\btext\/event-stream\b/i.test(accept)
 

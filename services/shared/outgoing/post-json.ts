@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import type { Pinned } from '../shared/outgoing/guard.ts'
-import { isPrivateAddress } from '../shared/outgoing/private-addresses.ts'
+import type { Pinned } from './guard.ts'
+import { isPrivateAddress } from './private-addresses.ts'
 
 interface PostOptions {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** 0: nothing of the body is read. */
   readonly responseBytesMax: number
   readonly signal: AbortSignal
   /** The address to connect to. @default the one that the URL's host name resolves to */
@@ -64,6 +65,10 @@ async function answerOf(request: ClientRequest): Promise<IncomingMessage> {
 async function readText(response: IncomingMessage, bytesMax: number): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let size = 0
+  if (bytesMax === 0) {
+    response.destroy()
+    return undefined
+  }
   for await (const chunk of response as AsyncIterable<Buffer>) {
     size += chunk.length
     // Leaving the loop destroys the connection: nothing of the rest is read.
