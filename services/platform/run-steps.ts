@@ -158,3 +158,19 @@ export async function listSteps(
       error
     from run_steps where run_id = ${runId} order by position, step_key limit ${limit}`
 }
+
+/** How many steps a run has. */
+export interface StepCounts {
+  readonly own: number
+  /** Those that were kept from the run that it follows. */
+  readonly carried: number
+}
+
+/** Counts the steps of a run: those that it began itself, and those that it kept. */
+export async function countSteps(sql: Queryable, runId: string): Promise<StepCounts> {
+  const [counts] = await sql<[StepCounts]>`
+    select count(*) filter (where attempt > 0)::int as own,
+      count(*) filter (where attempt = 0)::int as carried
+    from run_steps where run_id = ${runId}`
+  return counts
+}
