@@ -68,8 +68,8 @@ const INTERNAL_ERROR = 'XX000'
 const UNIQUE_VIOLATION = '23505'
 
 /**
- * Whatever another node finds wrong with a copied row, Citus passes on as an internal error. Merging
- * takes what exists, and tells the code of the others.
+ * Whatever another node finds wrong with a copied row, Citus passes on as an internal error.
+ * Merging takes what exists, and tells the code of the others.
  */
 function toConflict(error: unknown): unknown {
   if (!(error instanceof AppError) || error.details['sqlstate'] !== INTERNAL_ERROR) return error

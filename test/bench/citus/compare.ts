@@ -76,6 +76,7 @@ const SPANS = 20
 export async function compareReads(compared: Compared): Promise<void> {
   const ids = Array.from({ length: TRACES }, (_, i) => (i + 1).toString(16).padStart(32, '7'))
   for (const contender of Object.values(compared)) await fill(contender, ids)
+  process.stderr.write(`${TRACES} traces of ${SPANS} spans are stored\n`)
   const paths: Readonly<Record<string, (i: number) => string>> = {
     'trace, whole': (i) => `/api/traces/${ids[(i * 31) % TRACES]}`,
     'trace, skeleton': (i) => `/api/traces/${ids[(i * 37) % TRACES]}?view=skeleton`,
@@ -86,6 +87,7 @@ export async function compareReads(compared: Compared): Promise<void> {
   const rows: string[][] = []
   for (const [name, path] of Object.entries(paths)) {
     rows.push(rowOf(name, await inTurns(compared, (contender) => read(contender, path))))
+    process.stderr.write(`${name}\n`)
   }
   print(`${READS} answers, one after the other`, rows)
 }
