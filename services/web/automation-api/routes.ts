@@ -10,11 +10,19 @@ import { inputsRoute } from './inputs.ts'
 import { kickoffRoute } from './kickoff.ts'
 import { oauthBearer } from './oauth-bearer.ts'
 import { createRunWatch } from './run-watch.ts'
+import { resumeRoute } from './resume.ts'
 import { staticBearer } from './static-bearer.ts'
 import { statusRoute } from './status.ts'
 import { stopRoute } from './stop.ts'
 
-const ROUTES: readonly ApiRoute[] = [kickoffRoute, statusRoute, eventsRoute, stopRoute, inputsRoute]
+const ROUTES: readonly ApiRoute[] = [
+  kickoffRoute,
+  statusRoute,
+  eventsRoute,
+  resumeRoute,
+  stopRoute,
+  inputsRoute,
+]
 
 /**
  * Mounts the automation API (SPEC 4.4). Each address asks for a token before it discloses its
