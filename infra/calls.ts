@@ -146,8 +146,9 @@ export type CallerOf<To extends ProgramName> = Extract<Declared, { to: To }>['fr
 /** The address of a program inside the cluster, for a caller whose call is declared. */
 export const addressOf = ({ to }: Edge<Declared>): Val<string> => addresses[to]
 
+const collectorHost = text`${nameOf('collector')}.${releaseNamespace}`
 /** The address of the collector for programs of any namespace. */
-export const collectorInCluster = text`http://${nameOf('collector')}.${releaseNamespace}:${collector.port}`
+export const collectorInCluster = text`http://${collectorHost}:${collector.port}`
 
 /** The declared calls to one program. */
 export const callsTo = (to: Call['to']): readonly Call[] => calls.filter((call) => call.to === to)

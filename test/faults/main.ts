@@ -1,14 +1,20 @@
 import { parseArgs } from 'node:util'
+import { faultRuns } from './runs/run-faults.ts'
+import type { RunFaultReport } from './runs/run-faults.ts'
 import { runFaults } from './run-faults.ts'
 import type { FaultReport } from './run-faults.ts'
 import { testWebhooks } from './webhooks/main.ts'
 import type { WebhookFaultReport } from './webhooks/run-webhook-faults.ts'
 
-const HELP = `npm run test:faults -- [webhooks] [options]
+const HELP = `npm run test:faults -- [runs | webhooks] [options]
 
 The collector, PostgreSQL and the connections between them are killed in turn while clients send,
 and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
 once, and the roll-ups must be what the spans add up to.
+
+With "runs", worker, crew and PostgreSQL are killed and replaced while runs go on. Then each model
+call must have been made once, and once more for each kill that cut it off, and each run must have
+the output of an undisturbed one.
 
 With "webhooks", the senders of webhooks and their receiver are killed while runs tell of their
 events. Then the receiver must have each event, those of a run in order, each under one id.
@@ -18,13 +24,16 @@ events. Then the receiver must have each event, those of a run in order, each un
   --json        one JSON document on standard output instead of a table
   --help        this text
 
-Exit code: 0 when all is there once, 1 when a span is lost or doubled, a roll-up is wrong, or an
-event is lost, out of order or changed, 2 for a wrong command line.
+Exit code: 0 when all is there once; 1 when a span is lost or doubled or a roll-up is wrong, when a
+step was paid for twice or a run is wrong, or when an event is lost, out of order or changed; 2 for
+a wrong command line.
 `
 const STOPS_SECONDS = [5, 30]
 
+type Subject = keyof typeof SUBJECTS
+
 interface Options {
-  readonly webhooks: boolean
+  readonly subject: Subject
   readonly kills: number
   readonly seed: number
   readonly json: boolean
@@ -42,15 +51,19 @@ function readOptions(): Options | undefined {
     },
   })
   if (values.help) return undefined
-  const other = positionals.find((each) => each !== 'webhooks')
-  if (other !== undefined) throw new Error(`"${other}" is not understood; it may be "webhooks".`)
+  const [subject = 'spans', ...others] = positionals
+  if (!isSubject(subject) || others.length > 0) {
+    throw new Error(`"runs", "webhooks" or nothing; it is "${positionals.join(' ')}".`)
+  }
   return {
-    webhooks: positionals.length > 0,
+    subject,
     kills: whole('kills', values.kills),
     seed: whole('seed', values.seed),
     json: values.json,
   }
 }
+
+const isSubject = (word: string): word is Subject => Object.hasOwn(SUBJECTS, word)
 
 function whole(name: string, value: string): number {
   if (/^\d{1,10}$/.test(value)) return Number(value)
@@ -70,6 +83,21 @@ function toText(report: FaultReport): string {
   ].join('\n')
 }
 
+function runsToText(report: RunFaultReport): string {
+  const { faults, runs, steps, calls, inFlight, paidTwice, wrong, seed } = report
+  const counts = Object.entries(faults).map(
+    ([name, times]) => `${String(times).padStart(5)} ${name}`,
+  )
+  return [
+    ...counts,
+    `${runs} runs of ${steps} calls; ${calls} made, ${inFlight} cut off`,
+    `${paidTwice.length} paid twice, ${wrong.length} runs wrong (seed ${seed})`,
+    ...paidTwice,
+    ...wrong,
+    '',
+  ].join('\n')
+}
+
 function webhooksToText(report: WebhookFaultReport): string {
   const { kills, events, received, repeated, lost, disordered, changed, seed } = report
   return [
@@ -79,27 +107,49 @@ function webhooksToText(report: WebhookFaultReport): string {
   ].join('\n')
 }
 
-async function main({ webhooks, kills, seed, json }: Options): Promise<void> {
+type Say = (done: number, what: string) => void
+
+interface Outcome {
+  readonly report: { readonly isRight: boolean }
+  readonly text: string
+}
+
+/** What can be disturbed. */
+const SUBJECTS = {
+  async spans({ kills, seed }: Options, say: Say): Promise<Outcome> {
+    const report = await runFaults({
+      kills,
+      seed,
+      stopsSeconds: STOPS_SECONDS,
+      onProgress: ({ kills: done, acknowledged }) => say(done, `${acknowledged} spans`),
+    })
+    return { report, text: toText(report) }
+  },
+  async runs({ kills, seed }: Options, say: Say): Promise<Outcome> {
+    const report = await faultRuns({
+      kills,
+      seed,
+      onProgress: ({ kills: done, runs, calls }) => say(done, `${runs} runs, ${calls} calls`),
+    })
+    return { report, text: runsToText(report) }
+  },
+  async webhooks({ kills, seed }: Options, say: Say): Promise<Outcome> {
+    const report = await testWebhooks({ kills, seed, onKill: (done) => say(done, 'webhooks') })
+    return { report, text: webhooksToText(report) }
+  },
+}
+
+async function main(options: Options): Promise<void> {
+  const { kills, seed, json, subject } = options
   const started = performance.now()
   process.stderr.write(`${kills} kills, seed ${seed}\n`)
-  if (webhooks) {
-    const report = await testWebhooks({ kills, seed })
-    process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : webhooksToText(report))
-    process.exitCode = report.isRight ? 0 : 1
-    return
+  const say: Say = (done, what) => {
+    if (done % 10 > 0) return
+    const seconds = Math.round((performance.now() - started) / 1000)
+    process.stderr.write(`${seconds} s: ${done}/${kills} kills, ${what}\n`)
   }
-  const report = await runFaults({
-    kills,
-    seed,
-    stopsSeconds: STOPS_SECONDS,
-    onProgress(progress) {
-      if (progress.kills % 10 > 0) return
-      const seconds = Math.round((performance.now() - started) / 1000)
-      const { kills: done, acknowledged } = progress
-      process.stderr.write(`${seconds} s: ${done}/${kills} kills, ${acknowledged} spans\n`)
-    },
-  })
-  process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : toText(report))
+  const { report, text } = await SUBJECTS[subject](options, say)
+  process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : text)
   process.exitCode = report.isRight ? 0 : 1
 }
 

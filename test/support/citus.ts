@@ -17,8 +17,14 @@ export interface CitusDatabase extends TestDatabase {
   readonly workerUrls: readonly string[]
 }
 
-/** Creates a database on every node of the coordinator's cluster. */
-export async function createCitusDatabase(coordinatorUrl: string): Promise<CitusDatabase> {
+/**
+ * Creates a database on every node of the coordinator's cluster. It uses so many of the workers,
+ * all by default; `workerUrls` has the others, too, behind those that it uses.
+ */
+export async function createCitusDatabase(
+  coordinatorUrl: string,
+  { used = Infinity }: { used?: number } = {},
+): Promise<CitusDatabase> {
   const coordinator = parseAddress(coordinatorUrl)
   const database = `test_${randomBytes(6).toString('hex')}`
   const workers = await withDatabase(coordinator, listWorkers)
@@ -29,7 +35,8 @@ export async function createCitusDatabase(coordinatorUrl: string): Promise<Citus
   }
   await withDatabase({ ...coordinator, database }, async (sql) => {
     await sql`select citus_set_coordinator_host(${coordinator.host}, ${coordinator.port}::int)`
-    for (const { host, port } of workers) await sql`select citus_add_node(${host}, ${port}::int)`
+    for (const { host, port } of workers.slice(0, used))
+      await sql`select citus_add_node(${host}, ${port}::int)`
   })
   const [url = '', ...workerUrls] = nodes.map((node) => addressUrl({ ...node, database }))
   return {

@@ -124,8 +124,12 @@ const forFilters = (
   sql: Queryable,
   query: ExportQuery,
   write: (column: string, value: string) => Fragment,
-): Fragment => sql`
-  ${columnsOf(query).map(([column, value]) => (value === undefined ? sql`` : write(column, value)))}`
+): Fragment => {
+  const parts = columnsOf(query).map(([column, value]) =>
+    value === undefined ? sql`` : write(column, value),
+  )
+  return sql`${parts}`
+}
 
 const scannedTraces = (sql: Queryable) => sql`
   select trace_id, organization, min(start_time::timestamptz) as first,

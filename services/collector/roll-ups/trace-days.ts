@@ -67,8 +67,9 @@ const summed = [...COUNT_COLUMNS, ...COST_COLUMNS]
 
 const SUM_DAY = `
   with started as materialized (
-    select organization, coalesce(crew_id, '') as crew_id, coalesce(left(service, 512), '') as service,
-      status, date_part('hour', start_time at time zone 'UTC')::int as hour,
+    select organization, coalesce(crew_id, '') as crew_id,
+      coalesce(left(service, 512), '') as service, status,
+      date_part('hour', start_time at time zone 'UTC')::int as hour,
       ${DURATION_RANGE} as range, ${summed.join(', ')}
     from traces
     where start_time >= $1::text::date::timestamp at time zone 'UTC'

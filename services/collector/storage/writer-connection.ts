@@ -60,6 +60,21 @@ async function storeInSteps(
     return merged ? Number(merged[0]) : copied
   } catch (error) {
     if (connection.isOpen()) await connection.query('rollback')
-    throw error
+    throw isMerge ? error : toConflict(error)
   }
+}
+
+const INTERNAL_ERROR = 'XX000'
+const UNIQUE_VIOLATION = '23505'
+
+/**
+ * Whatever another node finds wrong with a copied row, Citus passes on as an internal error.
+ * Merging takes what exists, and tells the code of the others.
+ */
+function toConflict(error: unknown): unknown {
+  if (!(error instanceof AppError) || error.details['sqlstate'] !== INTERNAL_ERROR) return error
+  return new AppError(error.code, error.message, {
+    cause: error,
+    details: { sqlstate: UNIQUE_VIOLATION },
+  })
 }

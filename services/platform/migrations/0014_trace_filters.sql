@@ -1,4 +1,4 @@
--- Filters of the list of traces that a person keeps under a name, for the organization of that person.
+-- Filters of the list of traces that a person keeps under a name, for one organization.
 
 create table trace_filters (
   id int generated always as identity primary key,

@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import type { Gate } from '../access-token/gate.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
+import { forkRoute, rerunRoute, retryRoute, stepsRoute } from './again.ts'
 import type { ApiRoute } from './api-route.ts'
 import { automationPath } from './automation-urls.ts'
 import { requireBearer } from './bearer.ts'
@@ -22,6 +23,10 @@ const ROUTES: readonly ApiRoute[] = [
   resumeRoute,
   stopRoute,
   inputsRoute,
+  retryRoute,
+  forkRoute,
+  rerunRoute,
+  stepsRoute,
 ]
 
 /**

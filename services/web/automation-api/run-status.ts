@@ -39,6 +39,7 @@ export function statusDocument(run: Run, tasks: readonly RunTask[], approval?: A
     queued_at: queuedAt,
     started_at: startedAt,
     finished_at: finishedAt,
+    origin: run.originId && { kickoff_id: run.originId, action: run.originAction },
   }
 }
 

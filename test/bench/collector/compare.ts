@@ -40,8 +40,9 @@ interface Opened {
 
 /**
  * Measures the collector of this checkout against that of another one, against one connection of
- * psql, and against HTTP with nothing behind it, in turns, on one machine. The ratios are the medians of the ratios of each round, so that
- * what slows all does not count. Names some of the loads, or none for all.
+ * psql, and against HTTP with nothing behind it, in turns, on one machine. The ratios are the
+ * medians of the ratios of each round, so that what slows all does not count. Names some of the
+ * loads, or none for all.
  */
 export async function compare(other: string, ...names: string[]): Promise<void> {
   const chosen = Object.entries(COMPARED_LOADS).filter(

@@ -15,10 +15,11 @@ import type { WebhookFaultReport } from './run-webhook-faults.ts'
 interface Options {
   readonly kills: number
   readonly seed: number
+  readonly onKill: (killed: number) => void
 }
 
 /** `npm run test:faults -- webhooks`, on a PostgreSQL of its own. */
-export async function testWebhooks({ kills, seed }: Options): Promise<WebhookFaultReport> {
+export async function testWebhooks({ kills, seed, onKill }: Options): Promise<WebhookFaultReport> {
   const directory = await mkdtemp(join(tmpdir(), 'webhook-faults-'))
   await chmod(directory, 0o755)
   const server = await startEmbeddedPostgres({
@@ -38,9 +39,7 @@ export async function testWebhooks({ kills, seed }: Options): Promise<WebhookFau
       directory,
       kills,
       seed,
-      onKill(killed) {
-        if (killed % 10 === 0) process.stderr.write(`${killed}/${kills} kills\n`)
-      },
+      onKill,
     })
   } finally {
     await sql.end()

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { CollectorScope } from '../../../services/shared/collector-token.ts'
 import { createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
@@ -50,13 +51,17 @@ describe('the organization that is asked for', () => {
     const place = path.replace(':id', traceId).replace(':span', spanId)
     return `${harness.collector.url}/api${place}?${query}`
   }
+  const SCOPES: Readonly<Record<string, CollectorScope>> = {
+    DELETE: 'traces:delete',
+    PUT: 'tokens:revoke',
+  }
   /** To its end, or to the first event of a tail, which has none. */
   const ask = async (
     route: Route,
     { own, named }: { own?: string | undefined; named?: string | undefined } = {},
   ): Promise<{ status: number; text: string }> => {
     const abort = new AbortController()
-    const scopes = [route.method === 'DELETE' ? 'traces:delete' : 'traces:read'] as const
+    const scopes = [SCOPES[route.method] ?? 'traces:read'] as const
     const response = await fetch(urlOf(route, named), {
       method: route.method,
       headers: {

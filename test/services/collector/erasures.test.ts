@@ -220,7 +220,7 @@ describe('the deletion of a trace', () => {
     const traceId = idOf(spans)
     await send(A, ...spans)
     const address = parseAddress(harness.databaseUrl)
-    const eraser = createEraser(address, { statementMs: 100 * slowness })
+    const eraser = createEraser(address, { statementMs: 500 * slowness })
     const erasure = { traceId, organization: A, issuer: 'test', tokenId: undefined }
     // Held by a reader: the spans can be found, and not deleted.
     const sql = connectDatabase(address, { name: 'test-lock', max: 1 })

@@ -51,7 +51,8 @@ describe('a database that refuses to write for now (SPEC 1.5)', () => {
     // For the whole class of failures that cannot be brought about here.
     await harness.sql.unsafe(`
       create or replace function refuse() returns trigger language plpgsql as $$
-      begin raise exception 'not now' using errcode = '${sqlstate}'; end $$;
+      begin raise exception 'not now' using errcode = '${sqlstate}'; end $$`)
+    await harness.sql.unsafe(`
       create trigger refuse before insert on ${table} for each statement execute function refuse()`)
     const drop = () => harness.sql`drop trigger refuse on ${harness.sql(table)}`
     await expectRetry(sqlstate.slice(0, 2), drop)

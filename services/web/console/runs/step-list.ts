@@ -16,7 +16,7 @@ interface Field {
 const NS = 1e6
 /** Deeper steps are indented no further. */
 const INDENT_MAX = 4
-/** The longest text, in characters, that is a fact among others; longer ones have their own fold. */
+/** The longest text, in characters, that is a fact among others; longer ones have a fold. */
 const SHORT = 160
 /** Shown by the row itself, or of no use to a reader. */
 const HIDDEN = new Set([

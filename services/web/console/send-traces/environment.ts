@@ -17,4 +17,7 @@ export function environmentCommands(endpoint: string, token = PLACEHOLDER): stri
 
 /** The command that lists the traces of the last hours, with a token that reads. */
 export const readCommand = (endpoint: string, token: string): string =>
-  `curl ${shellWord(`${endpoint}/api/traces`)} \\\n  -H ${shellWord(`Authorization: Bearer ${token}`)}`
+  [
+    `curl ${shellWord(`${endpoint}/api/traces`)} \\`,
+    `  -H ${shellWord(`Authorization: Bearer ${token}`)}`,
+  ].join('\n')

@@ -131,7 +131,7 @@ const environmentSection = (endpoint: string): Html =>
   </section>`
 
 function programSection({ settings, setting }: SendTracesPage): Html {
-  return html`<section class="card program" id="program" aria-labelledby="program-title">
+  return html`<section class="card" id="program" aria-labelledby="program-title">
     <div class="card-head"><h2 id="program-title">3. Run a program</h2></div>
     <nav class="filter" aria-label="Languages and libraries">
       ${settings.map(

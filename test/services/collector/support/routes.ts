@@ -5,6 +5,7 @@ import { createCollectorMetrics } from '../../../../services/collector/metrics.t
 import { openAnswerReaders } from '../../../../services/collector/read/answer-readers.ts'
 import { createReadApp } from '../../../../services/collector/read/read-app.ts'
 import { createReadMetrics } from '../../../../services/collector/read/read-metrics.ts'
+import { createRevoker } from '../../../../services/collector/tokens/revoker.ts'
 import { createRevocations } from '../../../../services/collector/tokens/revocations.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { SECRET, silent } from './harness.ts'
@@ -21,23 +22,27 @@ export async function mountedRoutes(databaseUrl: string): Promise<Route[]> {
   const registry = new Registry()
   const readers = openAnswerReaders(address, { replica: undefined, log: silent })
   const eraser = createEraser(address)
+  const revocations = createRevocations()
+  const revoker = createRevoker(address, revocations)
   const { routes } = createReadApp({
     authorize: createAuthorization({
       secrets: [SECRET],
       requireScopes: false,
-      revocations: createRevocations(),
+      revocations,
       now: Date.now,
       log: silent,
     }).authorize,
     readers,
     eraser,
+    revoker,
+    prices: [],
     metrics: createCollectorMetrics(registry),
     readMetrics: createReadMetrics(registry),
     log: silent,
     isReady: () => true,
     isDraining: () => false,
   })
-  await Promise.all([readers.close(), eraser.close()])
+  await Promise.all([readers.close(), eraser.close(), revoker.close()])
   return routes.filter(({ method }) => method !== 'ALL')
 }
 

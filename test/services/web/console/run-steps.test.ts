@@ -19,6 +19,8 @@ const run: Run = {
   output: 'done',
   usage: null,
   error: null,
+  originId: null,
+  originAction: null,
 }
 
 const call = (

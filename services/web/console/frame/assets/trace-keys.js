@@ -64,8 +64,8 @@ function actionsOf({ list, select, toggle, goTo, find, beside, help, close }) {
   }
 }
 
-export function listenToKeys({ list, view, select, help, ...others }) {
-  const actions = actionsOf({ list, select, help, ...others })
+export function listenToKeys({ list, view, select, help, close, ...others }) {
+  const actions = actionsOf({ list, select, help, close, ...others })
   document.addEventListener('keydown', (event) => {
     const { key, target } = event
     if (event.ctrlKey || event.metaKey || event.altKey || help.open) return

@@ -195,6 +195,15 @@ describe('pages about traces', () => {
     },
   )
 
+  it('close what is below spans of a kind, without a script', async () => {
+    const path = `/traces/${ids[CASES.findIndex(([what]) => what === 'a circle')]}`
+    const count = async (query: string): Promise<number> =>
+      (await read(path + query)).split('id="span-0').length - 1
+    expect([await count(''), await count('?fold=span'), await count('?critical=1')]).toEqual([
+      3, 2, 0,
+    ])
+  })
+
   it('list them, with every column, and what they add up to', async () => {
     const columns = ['duration', 'models', 'agents', 'service', 'session', 'user', 'spans', 'cost']
     const list = await read(`/traces?${columns.map((each) => `column=${each}`).join('&')}`)

@@ -9,6 +9,8 @@ import { freshTraceId, openTracedConsole } from '../../support/traces.ts'
 import type { TracedConsole } from '../../support/traces.ts'
 
 const MINUTE = 60_000
+/** Over several pages, one after the other. */
+const WALK = { timeout: 60_000 }
 const SIZES = [
   { viewport: { width: 1440, height: 1000 } },
   { viewport: { width: 1024, height: 900 }, colorScheme: 'dark' as const },
@@ -19,8 +21,9 @@ const SIZES = [
 function traceOf(name: string, ago: number, slower = 1): OtlpSpan[] {
   const start = Date.now() - ago
   const [first, ...others] = exampleTrace(freshTraceId(), start)
+  const startNs = BigInt(start) * 1_000_000n
   const later = (time: unknown): string =>
-    `${BigInt(start) * 1_000_000n + (BigInt(String(time)) - BigInt(start) * 1_000_000n) * BigInt(slower)}`
+    `${startNs + (BigInt(String(time)) - startNs) * BigInt(slower)}`
   return [{ ...first, name }, ...others].map((span) => ({
     ...span,
     endTimeUnixNano: later(span.endTimeUnixNano),
@@ -56,7 +59,7 @@ describe.skipIf(hasNoBrowser)('what can be done with the list of traces', () => 
   const names = (page: Page) => page.locator('table.list .lead a').allTextContents()
   const idOf = ([span]: readonly OtlpSpan[]): string => String(span?.traceId)
 
-  it('keeps a filter under a name, opens and deletes it, without a script', async () => {
+  it('keeps a filter under a name, opens and deletes it, without a script', WALK, async () => {
     const page = await open('/traces?min_duration_ms=5000', { javaScriptEnabled: false })
     expect(await names(page)).toEqual(['slow'])
     await page.locator('summary', { hasText: 'Saved filters' }).click()
@@ -93,7 +96,7 @@ describe.skipIf(hasNoBrowser)('what can be done with the list of traces', () => 
     await page.context().close()
   })
 
-  it('shows rows as they come while it is live, with its filter, and stops for a pause', async () => {
+  it('shows rows as they come while it is live, with its filter, until a pause', WALK, async () => {
     const page = await open('/traces?min_duration_ms=3000')
     await page.getByLabel('Compare fast').check()
     expect(await page.getByRole('button', { name: 'Compare two' }).isDisabled()).toBe(true)
