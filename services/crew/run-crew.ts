@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { fillIn } from '../platform/crew-definition.ts'
 import type { Agent, CrewDefinition, Task } from '../platform/crew-definition.ts'
+import { DECISIONS } from '../platform/approval-decisions.ts'
 import { excerpt } from '../platform/crew-protocol.ts'
 import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
 import { AppError } from '../shared/errors.ts'
@@ -24,8 +25,8 @@ const now = (): string => new Date().toISOString()
 
 /**
  * Runs the tasks of a crew one after the other, each with the outputs of those before it, and
- * reports its progress. Ends with `crew_completed`, `failed` or `handed_over`; an aborted run ends
- * by raising the signal's reason.
+ * reports its progress. Ends with `crew_completed`, `failed`, `handed_over` or
+ * `approval_requested`; an aborted run ends by raising the signal's reason.
  */
 export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> {
   const { definition, steps } = deps
@@ -39,6 +40,8 @@ export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> 
     steps.report({ type: 'crew_completed', at: now(), output, usage: steps.usage() })
   } catch (thrown) {
     await steps.settle()
+    const asked = steps.askedBy(thrown)
+    if (asked) return steps.report({ type: 'approval_requested', at: now(), ...asked })
     if (steps.isHandOver(thrown)) return steps.report({ type: 'handed_over', at: now() })
     if (!(thrown instanceof AppError)) throw thrown
     steps.report({ type: 'failed', at: now(), error: failureOf(thrown) })
@@ -64,10 +67,28 @@ async function performTask(deps: CrewRunDeps, call: TaskCall): Promise<TaskOutpu
     const description = excerpt(fillIn(task.description, inputs))
     steps.report({ type: 'task_started', at: now(), ...names, agent_role: role, description })
     const { text } = await callModel(deps, agent, call)
-    steps.report({ type: 'task_completed', at: now(), ...names, output: text })
-    return { output: text }
+    const output = task.human_input === true ? await askPerson(steps, task, text) : text
+    steps.report({ type: 'task_completed', at: now(), ...names, output })
+    return { output }
   })
   return { task: task.key, role, output }
+}
+
+const decided = v.object({ decision: v.picklist(DECISIONS), text: v.optional(v.string()) })
+
+/** Returns the output on which a person decided. Raises a failure when that was rejected. */
+async function askPerson(steps: Steps, { key }: Task, proposed: string): Promise<string> {
+  const input = { output: excerpt(proposed) }
+  const path = [key, 'approval', '0']
+  const place = { kind: 'approval', path, name: key, input, schema: decided } as const
+  const { decision, text = '' } = await steps.perform(place, async ({ step }) =>
+    steps.park({ step, task: key, output: proposed }),
+  )
+  if (decision === 'approve') return proposed
+  if (decision === 'edit') return text
+  const why = text === '' ? '' : ` Reason: ${text}`
+  const message = `The output of the task ${key} was rejected.${why}`
+  throw stepFailure({ code: 'approval_rejected', message })
 }
 
 /** Returns the model's answer. Raises the failure of the call. */

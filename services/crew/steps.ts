@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { CrewEvent, CrewFailure, RecordedStep, StepUsage } from '../platform/crew-protocol.ts'
+import type { ApprovalRequest } from '../platform/approval-decisions.ts'
 import { idempotencyKeyOf, stepKey } from '../platform/step-key.ts'
 import type { StepKind } from '../platform/step-key.ts'
 import { AppError } from '../shared/errors.ts'
@@ -7,6 +8,11 @@ import { trackOpenSteps } from './open-steps.ts'
 
 /** The longest result of a step, as JSON; a worker reads no longer lines. */
 const RESULT_CHARACTERS_MAX = 6_000_000
+
+const CANNOT_WAIT = {
+  code: 'approval_unsupported',
+  message: 'The worker cannot let a run wait for a person. Update the workers.',
+}
 
 /** What a step is, and its place in the run. */
 export interface Step<Result> {
@@ -54,6 +60,13 @@ export interface Steps {
   report(event: CrewEvent): void
   /** The tokens that all steps used, those of former attempts included. */
   usage(): StepUsage
+  /**
+   * Ends the attempt in the act of an approval: a person is asked, and a new attempt finds the
+   * decision as the step's result. Raises a failure where no journal is kept.
+   */
+  park(asked: ApprovalRequest): never
+  /** Returns what is asked, for what `park` raised; undefined for anything else. */
+  askedBy(thrown: unknown): ApprovalRequest | undefined
   /** Returns true for what `perform` raises when the run is to be handed over. */
   isHandOver(thrown: unknown): boolean
   /** Waits until no act goes on. */
@@ -89,7 +102,9 @@ export function createSteps(options: StepsOptions): Steps {
   const performed = new Set<string>()
   const open = trackOpenSteps()
   const handOver = new Error('the run is handed over')
-  const performer = createPerformer({ ...options, open, handOver })
+  const parked = new Error('the run waits for a person')
+  let asked: ApprovalRequest | undefined
+  const performer = createPerformer({ ...options, open, handOver, parked })
   return {
     async perform(step, act) {
       const key = stepKey(base, step.path)
@@ -102,6 +117,12 @@ export function createSteps(options: StepsOptions): Steps {
     },
     report: (event) => void channel.write(event),
     usage: () => open.usage(),
+    park(request) {
+      if (!options.isJournaled) throw stepFailure(CANNOT_WAIT)
+      asked = request
+      throw parked
+    },
+    askedBy: (thrown) => (thrown === parked ? asked : undefined),
     isHandOver: (thrown) => thrown === handOver,
     settle: () => open.settle(),
   }
@@ -110,9 +131,10 @@ export function createSteps(options: StepsOptions): Steps {
 interface Performer extends StepsOptions {
   readonly open: ReturnType<typeof trackOpenSteps>
   readonly handOver: Error
+  readonly parked: Error
 }
 
-function createPerformer({ open, handOver, ...options }: Performer) {
+function createPerformer({ open, handOver, parked, ...options }: Performer) {
   const { runId, channel, signal, stopping, isJournaled } = options
 
   async function record(event: CrewEvent, isAwaited: boolean): Promise<void> {
@@ -127,7 +149,7 @@ function createPerformer({ open, handOver, ...options }: Performer) {
   }
 
   async function recordFailure(key: string, thrown: unknown): Promise<void> {
-    if (signal.aborted || thrown === handOver) return
+    if (signal.aborted || thrown === handOver || thrown === parked) return
     await record({ type: 'step_failed', at: now(), step: key, error: failureOf(thrown) }, false)
   }
 

@@ -61,7 +61,7 @@ export async function countRunsByHour(
     select hour,
       count(e.id) filter (where e.status = 'completed')::int as completed,
       count(e.id) filter (where e.status in ('error', 'stopped'))::int as failed,
-      count(e.id) filter (where e.status in ('queued', 'running'))::int as open
+      count(e.id) filter (where e.status in ('queued', 'running', 'waiting'))::int as open
     from generate_series(
         date_trunc('hour', now()) - interval '23 hours',
         date_trunc('hour', now()), interval '1 hour') hour

@@ -56,6 +56,8 @@ const task = closedObject({
   expected_output: prose,
   /** The key of the agent that does it. */
   agent: name,
+  /** A person decides about its output before the run goes on. @default false */
+  human_input: v.optional(v.boolean('must be true or false')),
 })
 
 const crew = closedObject({

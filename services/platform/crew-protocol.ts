@@ -105,14 +105,23 @@ const crewEvent = v.variant('type', [
   v.object({ ...common, type: v.literal('crew_completed'), output: prose, usage }),
   v.object({ ...common, type: v.literal('failed'), error: failure }),
   v.object({ ...common, type: v.literal('handed_over') }),
+  v.object({
+    ...common,
+    type: v.literal('approval_requested'),
+    step: key,
+    task: prose,
+    /** What the task would put out. */
+    output: prose,
+  }),
   v.object({ ...common, type: v.literal('heartbeat') }),
   v.object({ ...common, type: v.literal('crew_stopping') }),
 ])
 
 /**
- * One line that a crew writes about a run. `crew_completed`, `failed` or `handed_over` is the last
- * one. `crew_stopping` announces that the crew is being replaced: a stream that ends after it
- * without a result is a run to hand over, not one that broke.
+ * One line that a crew writes about a run. `crew_completed`, `failed`, `handed_over` or
+ * `approval_requested`, with which the run waits for a person, is the last one. `crew_stopping`
+ * announces that the crew is being replaced: a stream that ends after it without a result is a run
+ * to hand over, not one that broke.
  */
 export type CrewEvent = v.InferOutput<typeof crewEvent>
 /** The tokens that a step used. */

@@ -74,7 +74,7 @@ export async function countRuns(
   const rows = await sql<{ status: RunStatus; count: number }[]>`
     select e.status, count(*)::int as count from executions e
     where ${isListed(sql, filter, search)} group by e.status`
-  const counts = { queued: 0, running: 0, completed: 0, error: 0, stopped: 0 }
+  const counts = { queued: 0, running: 0, waiting: 0, completed: 0, error: 0, stopped: 0 }
   for (const { status, count } of rows) counts[status] = count
   return counts
 }

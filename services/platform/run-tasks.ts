@@ -6,7 +6,7 @@ export interface RunTask {
   readonly task: string
   readonly agent: string | null
   /** A task that a run ended in the middle of has the status of the run. */
-  readonly status: 'pending' | Exclude<RunStatus, 'queued'>
+  readonly status: 'pending' | Exclude<RunStatus, 'queued' | 'waiting'>
   /** The attempt at the run that performed it; null while it is pending. */
   readonly attempt: number | null
   readonly startedAt: Date | null
@@ -69,4 +69,4 @@ function follow(known: RunTask, { type, attempt, output, at }: Row, run: Run): R
 }
 
 const isEnded = (status: RunStatus): status is 'completed' | 'error' | 'stopped' =>
-  status !== 'queued' && status !== 'running'
+  status !== 'queued' && status !== 'running' && status !== 'waiting'

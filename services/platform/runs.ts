@@ -4,7 +4,14 @@ import { AppError } from '../shared/errors.ts'
 import { isUuid } from './automations.ts'
 
 /** All statuses of a run. */
-export const RUN_STATUSES = ['queued', 'running', 'completed', 'error', 'stopped'] as const
+export const RUN_STATUSES = [
+  'queued',
+  'running',
+  'waiting',
+  'completed',
+  'error',
+  'stopped',
+] as const
 /** The status of a run. */
 export type RunStatus = (typeof RUN_STATUSES)[number]
 
@@ -182,7 +189,7 @@ export async function stopRun(sql: Queryable, id: string): Promise<boolean> {
     with stopped as (
       update executions set status = 'stopped', finished_at = now(),
         lease_id = null, lease_expires_at = null
-      where id = ${id} and status in ('queued', 'running') returning id)
+      where id = ${id} and status in ('queued', 'running', 'waiting') returning id)
     select pg_notify('execution_stopped', id::text) from stopped`
   return stopped.length > 0
 }

@@ -11,6 +11,7 @@ import type { WebApp, WebDeps, WebOptions } from './context.ts'
 import { identify } from './diagnostics/access.ts'
 import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
 import { refuseNul } from './http/refuse-nul.ts'
+import { approvalRoutes } from './console/approvals/routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './automation-api/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
@@ -84,6 +85,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', automationRoutes(deps))
   app.route('/', staticTokenRoutes(deps))
   app.route('/', webhookRoutes(deps))
+  app.route('/', approvalRoutes(deps))
   app.route('/', runListRoutes(deps))
   app.route('/', runRoutes(deps))
   app.route('/', runPageRoutes(deps))

@@ -114,6 +114,10 @@ function interrupted(url: string): Ending {
 
 function endingOf(event: KeptEvent): Ending | undefined {
   if (event.type === 'handed_over') return HANDED_OVER
+  if (event.type === 'approval_requested') {
+    const { step, task, output } = event
+    return { outcome: 'waiting', approval: { step, task, output } }
+  }
   if (event.type === 'failed') return failed(event.error.code, event.error.message)
   if (event.type !== 'crew_completed') return undefined
   const { output, usage } = event

@@ -32,7 +32,8 @@ export function createWorkerMetrics(registry: Registry, sources: MetricSources):
   const registers = [registry]
   const runs = new Counter({
     name: 'worker_executions_total',
-    help: 'Runs that ended on this worker: completed, error, retried, released, revoked.',
+    help:
+      'Runs that ended on this worker: completed, error, retried, released, waiting, ' + 'revoked.',
     labelNames: ['outcome'] as const,
     registers,
   })

@@ -1,3 +1,4 @@
+import { parkRun } from '../platform/run-approvals.ts'
 import { completeRun, failRun, releaseRun, retryRun } from '../platform/run-queue.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -44,6 +45,8 @@ async function store(sql: Database, run: LeasedRun, ending: Ending): Promise<boo
       return retryRun(sql, run, RETRY_DELAY_SECONDS)
     case 'released':
       return releaseRun(sql, run, ending.delaySeconds)
+    case 'waiting':
+      return parkRun(sql, run, ending.approval)
     case 'revoked':
       return false
   }

@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
 import { measureOutbox } from '../platform/webhook-outbox.ts'
@@ -136,6 +137,7 @@ function startWork({ config, source, log, sql, tracing, metrics, stops }: Work):
     take: (limit) => takeRuns(sql, limit),
     async giveUp() {
       await forgetKickoffKeys(sql)
+      await expireApprovals(sql)
       const lost = await giveUpLostRuns(sql)
       for (const run of lost) tracing.giveUp(run)
       return lost.length

@@ -11,6 +11,7 @@ import { inputsRoute } from './inputs.ts'
 import { kickoffRoute } from './kickoff.ts'
 import { oauthBearer } from './oauth-bearer.ts'
 import { createRunWatch } from './run-watch.ts'
+import { resumeRoute } from './resume.ts'
 import { staticBearer } from './static-bearer.ts'
 import { statusRoute } from './status.ts'
 import { stopRoute } from './stop.ts'
@@ -19,6 +20,7 @@ const ROUTES: readonly ApiRoute[] = [
   kickoffRoute,
   statusRoute,
   eventsRoute,
+  resumeRoute,
   stopRoute,
   inputsRoute,
   retryRoute,

@@ -1,10 +1,12 @@
 import type { Run, RunStatus } from '../../platform/runs.ts'
+import type { Approval } from '../../platform/run-approvals.ts'
 import type { RunTask } from '../../platform/run-tasks.ts'
 
 /** The same status for clients that poll for a state in capitals. */
 export const STATES = {
   queued: 'PENDING',
   running: 'STARTED',
+  waiting: 'STARTED',
   completed: 'SUCCESS',
   error: 'FAILED',
   stopped: 'REVOKED',
@@ -17,7 +19,7 @@ export const isOver = ({ finishedAt }: Run): boolean => finishedAt !== null
  * Returns the body of `GET status/<kickoff_id>`. `result` repeats `output` for clients that look
  * there.
  */
-export function statusDocument(run: Run, tasks: readonly RunTask[]) {
+export function statusDocument(run: Run, tasks: readonly RunTask[], approval?: Approval) {
   const { id, status, output, error, usage, queuedAt, startedAt, finishedAt } = run
   return {
     kickoff_id: id,
@@ -33,6 +35,7 @@ export function statusDocument(run: Run, tasks: readonly RunTask[]) {
     },
     current_task: currentTask(tasks),
     tasks: tasks.map(toWire),
+    waiting_for: approval ? waitingFor(approval) : null,
     queued_at: queuedAt,
     started_at: startedAt,
     finished_at: finishedAt,
@@ -46,6 +49,13 @@ function currentTask(tasks: readonly RunTask[]): string | null {
   const startOf = ({ startedAt }: RunTask): number => startedAt?.getTime() ?? 0
   return running.toSorted((a, b) => startOf(b) - startOf(a))[0]?.task ?? null
 }
+
+const waitingFor = ({ task, proposed, askedAt, decideBy }: Approval) => ({
+  task,
+  output: proposed,
+  asked_at: askedAt,
+  decide_by: decideBy,
+})
 
 const toWire = ({ task, agent, status, attempt, startedAt, finishedAt, output }: RunTask) => ({
   task,

@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { findApproval } from '../../platform/run-approvals.ts'
 import { listRunTasks } from '../../platform/run-tasks.ts'
 import type { Run } from '../../platform/runs.ts'
 import type { AuthorizedCall } from '../context.ts'
@@ -11,7 +12,10 @@ import { isOver, statusDocument } from './run-status.ts'
 
 const WAIT_SECONDS_MAX = 60
 
-/** Returns the status of a run: at once, or when it has ended within the time of `wait`. */
+/**
+ * Returns the status of a run: at once, or when it has ended or waits for a person within the time
+ * of `wait`.
+ */
 export const statusRoute: ApiRoute = {
   method: 'GET',
   path: '/status/:kickoffId',
@@ -19,8 +23,12 @@ export const statusRoute: ApiRoute = {
     const wait = { name: 'wait', max: WAIT_SECONDS_MAX, absent: 0 }
     const waitMs = readWhole(c.req.query('wait'), wait) * 1000
     const first = await getRun(c, deps.sql)
-    const run = waitMs > 0 && !isOver(first) ? await awaitEnd(c, deps, waitMs) : first
-    const answer = c.json(statusDocument(run, await listRunTasks(deps.sql, run)))
+    const run =
+      waitMs > 0 && !isOver(first) && first.status !== 'waiting'
+        ? await awaitEnd(c, deps, waitMs)
+        : first
+    const approval = run.status === 'waiting' ? await findApproval(deps.sql, run.id) : undefined
+    const answer = c.json(statusDocument(run, await listRunTasks(deps.sql, run), approval))
     // On the answer itself: a header of the context makes a second set of headers.
     if (!isOver(run)) answer.headers.set('retry-after', RETRY_AFTER_SECONDS)
     return answer
@@ -42,7 +50,14 @@ async function awaitEnd(
     for (;;) {
       const run = await getRun(c, sql)
       const leftMs = endAt - performance.now()
-      if (isOver(run) || leftMs <= 0 || signal.aborted || follower.isStopping()) return run
+      if (
+        isOver(run) ||
+        run.status === 'waiting' ||
+        leftMs <= 0 ||
+        signal.aborted ||
+        follower.isStopping()
+      )
+        return run
       await follower.changed(leftMs, signal)
     }
   } finally {

@@ -132,6 +132,28 @@ const stop = {
   },
 }
 
+const resume = {
+  operationId: 'resume',
+  tags: ['Automations'],
+  description:
+    'A run waits when one of its tasks has `human_input`; its status names the task. `approve` ' +
+    'takes the output as it is, `edit` takes `text` instead, `reject` ends the run with the ' +
+    'error `approval_rejected`.',
+  summary: 'Decide about the output of a task, for a run that waits',
+  parameters: [kickoffId],
+  requestBody: body('ResumeRequest', { task: 'write', decision: 'approve' }),
+  responses: {
+    '200': json('The run goes on.', 'Resumed'),
+    '400': problem('The body is not JSON.'),
+    ...COMMON,
+    '404': problem('This automation has no such kickoff, or it asks nothing about this task.'),
+    '409': problem('It was decided already, or the run has ended.'),
+    '413': problem('The body is larger than 256 KiB.'),
+    '415': problem('Not application/json.'),
+    '422': problem('A field is missing, unknown or of another type.'),
+  },
+}
+
 /** An operation that starts a run which follows another one. */
 const again = (operation: {
   readonly operationId: string
@@ -218,6 +240,7 @@ export function automationPaths(config: Pick<WebConfig, 'PLATFORM_API_PREFIX'>) 
     [`${path}/status/{kickoff_id}`]: at('get', status),
     [`${path}/events/{kickoff_id}`]: at('get', events),
     [`${path}/inputs`]: at('get', inputs),
+    [`${path}/resume/{kickoff_id}`]: at('post', resume),
     [`${path}/stop/{kickoff_id}`]: at('post', stop),
     [`${path}/runs/{kickoff_id}/retry`]: at('post', retry),
     [`${path}/runs/{kickoff_id}/fork`]: at('post', fork),

@@ -1,3 +1,4 @@
+import { DECISIONS } from '../../platform/approval-decisions.ts'
 import { ORIGIN_ACTIONS, RUN_STATUSES } from '../../platform/runs.ts'
 import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
@@ -59,7 +60,8 @@ const perhaps = (properties: Record<string, unknown>, required: readonly string[
 const status = {
   enum: RUN_STATUSES,
   description:
-    'queued: waits for a worker. running: a crew works on it. completed, error and stopped: ' +
+    'queued: waits for a worker. running: a crew works on it. waiting: a person is asked. ' +
+    'completed, error and stopped: ' +
     'over, nothing changes any more.',
   examples: ['running'],
 }
@@ -108,6 +110,27 @@ export const AUTOMATION_SCHEMAS = {
     finished_at: perhapsMoment,
     output: nullable('string', { description: 'Null until the task is completed.' }),
   }),
+  WaitingFor: closed({
+    task: text,
+    output: { ...text, description: 'What the task would put out.' },
+    asked_at: moment,
+    decide_by: { ...moment, description: 'Then it counts as rejected.' },
+  }),
+  ResumeRequest: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['task', 'decision'],
+    properties: {
+      task: { ...text, description: 'The key of the task that waits.' },
+      decision: { enum: DECISIONS },
+      text: { ...text, description: 'What the task puts out instead, or why it is rejected.' },
+    },
+  },
+  Resumed: closed({
+    kickoff_id: uuid,
+    status: { const: 'queued' },
+    state: { const: STATES.queued },
+  }),
   RunEvent: {
     type: 'object',
     required: ['id', 'attempt', 'type'],
@@ -146,6 +169,10 @@ export const AUTOMATION_SCHEMAS = {
       description: 'The key of the task that began last, of those that run.',
     }),
     tasks: list(schema('RunTask')),
+    waiting_for: {
+      description: 'What a person is to decide; null unless status is waiting.',
+      oneOf: [schema('WaitingFor'), { type: 'null' }],
+    },
     queued_at: moment,
     started_at: perhapsMoment,
     finished_at: perhapsMoment,

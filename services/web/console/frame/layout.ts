@@ -34,6 +34,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/', name: 'Dashboard', icon: 'dashboard' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
   { path: '/executions', name: 'Runs', icon: 'runs' },
+  { path: '/approvals', name: 'Approvals', icon: 'check' },
   { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/settings', name: 'Settings', icon: 'settings' },

@@ -15,6 +15,7 @@ export type Tone = 'good' | 'bad' | 'busy' | 'waiting' | 'idle'
 const RUN_TONES = {
   queued: 'waiting',
   running: 'busy',
+  waiting: 'waiting',
   completed: 'good',
   error: 'bad',
   stopped: 'idle',
@@ -30,6 +31,7 @@ const AUTOMATION_TONES = {
 const STATUS_NAMES = {
   queued: 'Queued',
   running: 'Running',
+  waiting: 'Waiting',
   completed: 'Completed',
   error: 'Failed',
   stopped: 'Stopped',

@@ -16,9 +16,15 @@ export interface OutcomeSection {
   readonly path: string
 }
 
-/** The result of a run: its output, or its error. */
+/** The result of a run: its output, its error, or what it waits for. */
 export function outcomeSection(section: OutcomeSection): Html | string {
-  const { output, error } = section.run
+  const { output, error, status } = section.run
+  if (status === 'waiting') {
+    return html`<section class="card" aria-labelledby="waiting">
+      <div class="card-head"><h2 id="waiting">Waiting for a person</h2></div>
+      <p class="prose"><a href="/approvals">Decide under Approvals</a>, and the run goes on.</p>
+    </section>`
+  }
   if (error) {
     return html`<section class="card failed" aria-labelledby="error">
       <div class="card-head">

@@ -396,7 +396,9 @@ describe('how figures are written', () => {
     [1, 999_999, '0.1 % of 1,000,000'],
     [0, 3, '0 % of 3'],
   ])('success of %i and failure of %i as “%s”', (completed, error, text) => {
-    expect(successRate({ queued: 0, running: 0, completed, error, stopped: 0 })).toBe(text)
+    expect(successRate({ queued: 0, waiting: 0, running: 0, completed, error, stopped: 0 })).toBe(
+      text,
+    )
   })
 
   it('the top of an axis is even, and no lower than any bar', () => {

@@ -1,3 +1,4 @@
+import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs.ts'
@@ -58,7 +59,7 @@ const EVENTS = [
   { type: 'task_completed', at: at(9.5), task: 'research', agent: 'researcher', output: MARKDOWN },
 ]
 
-export type Ending = 'queued' | 'running' | 'completed' | 'json' | 'failed' | 'stopped'
+export type Ending = 'queued' | 'running' | 'waiting' | 'completed' | 'json' | 'failed' | 'stopped'
 
 /** One run in each state that its page can have, by the state; with events where it began. */
 export async function startRuns(platform: Platform): Promise<Record<Ending, string>> {
@@ -90,11 +91,15 @@ export async function startRuns(platform: Platform): Promise<Record<Ending, stri
   })
   const stopped = await begin(1)
   await stopRun(sql, stopped.id)
+  const waiting = await begin(3)
+  const approval = { step: 'a'.repeat(32), task: 'research', output: MARKDOWN }
+  await parkRun(sql, waiting.lease, approval)
   const running = await begin(3)
   const queued = await start()
   return {
     queued,
     running: running.id,
+    waiting: waiting.id,
     completed: completed.id,
     json: json.id,
     failed: failed.id,
@@ -130,6 +135,7 @@ export function pathsOf(
     ['webhooks', `${automation}/webhooks`],
     ['webhook', `${automation}/webhooks/${ids.webhook}`],
     ['message of a webhook', `${automation}/webhooks/${ids.webhook}/deliveries/${ids.message}`],
+    ['approvals', '/approvals'],
     ['LLM connections', '/llm-connections'],
     ['new LLM connection', '/new-llm-connection'],
     ['LLM connection', `/llm-connections/${ids.connection}`],

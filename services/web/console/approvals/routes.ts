@@ -1,0 +1,66 @@
+import { Hono } from 'hono'
+import { DECISIONS } from '../../../platform/approval-decisions.ts'
+import {
+  ANSWER_CHARACTERS_MAX,
+  decideApproval,
+  listApprovals,
+} from '../../../platform/run-approvals.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { getOwnRun } from '../frame/own-automation.ts'
+import { approvalsPage } from './page.ts'
+
+/** Serves what waits for the people of an organization, and takes their decisions. */
+export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+
+  routes.get('/approvals', session, async (c) => {
+    const approvals = await listApprovals(sql, c.var.session.user.organizationId)
+    const notice = noticeOf(c.req.query('notice'))
+    return c.html(approvalsPage({ session: c.var.session, approvals, notice }))
+  })
+
+  const path = '/automations/:automationId/executions/:kickoffId/approval'
+  routes.post(path, session, form, async (c) => {
+    const { automation, run } = await getOwnRun(c, sql)
+    const { user } = c.var.session
+    const fields = c.var.form
+    const decision = DECISIONS.find((each) => each === fields.get('decision'))
+    const refuse = async (problem: string, status: 409 | 422) => {
+      const approvals = await listApprovals(sql, user.organizationId)
+      return c.html(approvalsPage({ session: c.var.session, approvals, problem }), status)
+    }
+    if (!decision) return refuse('Choose whether to approve, edit or reject.', 422)
+    const text = textOf(fields, decision)
+    if ((text?.length ?? 0) > ANSWER_CHARACTERS_MAX) {
+      return refuse(`An output must have at most ${ANSWER_CHARACTERS_MAX} characters.`, 422)
+    }
+    const task = fields.get('task') ?? ''
+    const asked = { deploymentId: automation.id, runId: run.id, task, decision, text }
+    try {
+      await decideApproval(sql, { ...asked, userId: user.id })
+    } catch (thrown) {
+      if (thrown instanceof AppError && thrown.code === 'conflict') {
+        return refuse(thrown.message, 409)
+      }
+      throw thrown
+    }
+    Object.assign(c.var.wide, { audit: 'approval_decided', kickoff_id: run.id, decision })
+    return c.redirect('/approvals?notice=approval-decided', 303)
+  })
+
+  return routes
+}
+
+/** Browsers end the lines of a text with CR LF. */
+function textOf(fields: URLSearchParams, decision: string): string | undefined {
+  const field = { edit: 'output', reject: 'reason' }[decision]
+  const text = field === undefined ? '' : (fields.get(field) ?? '').replaceAll('\r\n', '\n')
+  return text.trim() === '' && decision !== 'edit' ? undefined : text
+}

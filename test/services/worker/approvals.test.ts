@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Decision } from '../../../services/platform/approval-decisions.ts'
+import {
+  decideApproval,
+  expireApprovals,
+  findApproval,
+} from '../../../services/platform/run-approvals.ts'
+import { publishVersion } from '../../../services/platform/project-versions.ts'
+import { readEvents } from '../../../services/platform/run-events.ts'
+import { stopRun } from '../../../services/platform/runs.ts'
+import { definition } from '../../support/crew.ts'
+import { says, startFakeModel } from '../crew/fake-model.ts'
+import type { FakeModel } from '../crew/fake-model.ts'
+import { openPlatform } from './harness.ts'
+
+let platform: Awaited<ReturnType<typeof openPlatform>>
+let model: FakeModel
+
+beforeAll(async () => {
+  platform = await openPlatform()
+  model = await startFakeModel()
+  const { sql, automation } = platform
+  const [{ projectId }] = await sql<[{ projectId: number }]>`
+    select project_id from project_versions where id = ${automation.projectVersionId}`
+  const tasks = definition.tasks.map((task, index) => ({ ...task, human_input: index === 0 }))
+  const { id } = await publishVersion(sql, projectId, { ...definition, tasks })
+  await sql`update deployments set project_version_id = ${id} where id = ${automation.id}`
+})
+
+beforeEach(async () => {
+  await platform.sql`truncate executions cascade`
+  model.requests.length = 0
+  const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
+  await platform.deployAt(crew.url)
+})
+
+afterEach(() => platform.stopServices())
+
+afterAll(async () => {
+  await platform.close()
+  await model.stop()
+})
+
+/** A run that waits for a decision about its first task. */
+async function ask(): Promise<string> {
+  model.play(says('Facts.'), says('A summary.'))
+  await platform.startWorker()
+  const id = await platform.kickoff()
+  await platform.until(id, 'waiting')
+  return id
+}
+
+const decide = (runId: string, decision: Decision, text?: string) =>
+  decideApproval(platform.sql, {
+    deploymentId: platform.automation.id,
+    runId,
+    task: 'research',
+    decision,
+    text,
+  })
+
+const promptOf = (index: number): string => JSON.stringify(model.requests[index]?.body.messages)
+
+describe('a task with human_input', () => {
+  it('lets its run wait without a worker, and goes on where it was when approved', async () => {
+    const id = await ask()
+    expect(await findApproval(platform.sql, id)).toMatchObject({
+      task: 'research',
+      proposed: 'Facts.',
+    })
+    const [run] = await platform.sql`select lease_id, finished_at from executions where id = ${id}`
+    expect(run).toEqual({ leaseId: null, finishedAt: null })
+    await platform.stopServices()
+    const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
+    await platform.deployAt(crew.url)
+    await decide(id, 'approve')
+    await platform.startWorker()
+    expect(await platform.until(id, 'completed')).toMatchObject({ output: 'A summary.' })
+    expect(model.requests).toHaveLength(2)
+    expect(promptOf(1)).toContain('Facts.')
+    const { events } = await readEvents(platform.sql, id, { after: 0, limit: 100 })
+    expect(events.map(({ number }) => number)).toEqual(events.map((_, index) => index + 1))
+    const told = events.map(({ event }) => event.type).filter((type) => !/llm|step/.test(type))
+    expect(told).toEqual([
+      'crew_started',
+      'task_started',
+      'approval_requested',
+      'approval_decided',
+      'crew_started',
+      'task_completed',
+      'task_started',
+      'task_completed',
+      'crew_completed',
+      'run_completed',
+    ])
+    await expect(decide(id, 'approve')).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  it('puts out what a person wrote instead', async () => {
+    const id = await ask()
+    await decide(id, 'edit', 'Better facts.')
+    await platform.until(id, 'completed')
+    expect(promptOf(1)).toContain('Better facts.')
+    expect(promptOf(1)).not.toContain('"Facts."')
+  })
+
+  it('ends its run when rejected, with the reason', async () => {
+    const id = await ask()
+    await decide(id, 'reject', 'Not true.')
+    expect(await platform.until(id, 'error')).toMatchObject({
+      error: {
+        code: 'approval_rejected',
+        message: 'The output of the task research was rejected. Reason: Not true.',
+      },
+    })
+    expect(model.requests).toHaveLength(1)
+  })
+
+  it('counts as rejected when nobody decides in time, and asks no more once stopped', async () => {
+    const id = await ask()
+    expect(await expireApprovals(platform.sql)).toBe(0)
+    const stopped = await platform.kickoff()
+    await platform.until(stopped, 'waiting')
+    expect(await stopRun(platform.sql, stopped)).toBe(true)
+    await expect(decide(stopped, 'approve')).rejects.toMatchObject({ code: 'conflict' })
+    await platform.sql`update run_approvals set decide_by = now() - interval '1 second'`
+    expect(await expireApprovals(platform.sql)).toBe(1)
+    expect((await platform.until(id, 'error')).error?.message).toContain('Nobody decided')
+  })
+})
