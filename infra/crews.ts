@@ -146,6 +146,7 @@ const installer = (name: string, task: string) => ({
     CREW_ARBITRARY_USER: pick(global.openshift, 'true', 'false'),
     CREW_CA_FILE: setWhen(hasCaBundle, CA_FILE),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
+    TOOL_PRIVATE_ORIGINS: setWhen(isSet(outgoing.toolPrivateOrigins), outgoing.toolPrivateOrigins),
     CREW_IMAGE_PULL_FILE: setWhen(isSet(platformImage.pullSecret), PULL_FILE),
     CREW_IMAGE_PULL_SECRET: setWhen(isSet(platformImage.pullSecret), platformImage.pullSecret),
     // The model of the crews comes with the operator's own variables.

@@ -136,6 +136,7 @@ const server = () => ({
     ...signInEnv,
     AUTOMATION_OAUTH_STALE_HOURS: digits(outgoing.oauthStaleHours),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
+    TOOL_PRIVATE_ORIGINS: setWhen(isSet(outgoing.toolPrivateOrigins), outgoing.toolPrivateOrigins),
     AUTOMATION_OAUTH_PRIVATE_ORIGINS: setWhen(
       isSet(outgoing.oauthPrivateOrigins),
       outgoing.oauthPrivateOrigins,

@@ -16,6 +16,10 @@ export const outgoing = group(
         'such as `http://litellm.models:4000,https://vllm.corp`. Those in `OPENAI_BASE_URL`, ' +
         '`OLLAMA_HOST` and the like of `extraEnvVars` need not be listed.',
     ),
+    toolPrivateOrigins: origins(
+      'MCP servers, APIs and pages that the tools of crews may name, such as ' +
+        '`http://search.tools:8080`.',
+    ),
     oauthPrivateOrigins: origins(
       'Identity providers that "OAuth 2.0 for Automations" may name, such as ' +
         '`https://keycloak.corp:8443`; one with `http://` is read without TLS.',

@@ -103,6 +103,8 @@ export const clusterCrewEnv = v.object({
   OPENAI_API_KEY: optional(text()),
   /** Origins on private networks that LLM connections may name. */
   LLM_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** Origins on private networks that the tools of crews may name. */
+  TOOL_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** The time for a crew's pod to become ready. */
   CREW_TIMEOUT_SECONDS: v.optional(integer(1, PATIENCE_SECONDS_MAX), '300'),
 })

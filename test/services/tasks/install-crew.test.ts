@@ -77,6 +77,7 @@ const config = {
   OPENAI_BASE_URL: 'https://models.test/v1',
   OPENAI_API_KEY: 'sk-canary',
   LLM_PRIVATE_ORIGINS: ['http://litellm.models:4000', 'https://models.test'],
+  TOOL_PRIVATE_ORIGINS: ['http://search.tools:8080'],
   CREW_TIMEOUT_SECONDS: 300,
 } satisfies ClusterCrewConfig
 
