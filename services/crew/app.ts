@@ -3,19 +3,22 @@ import { setMaxListeners } from 'node:events'
 import { Hono } from 'hono'
 import type { Context, MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import * as v from 'valibot'
-import { placesOf } from '../platform/crew-definition.ts'
 import type { CrewDefinition } from '../platform/crew-definition.ts'
-import { inputNames, requireInputs } from '../platform/crew-inputs.ts'
-import { HEARTBEAT_MS, kickoffRequest } from '../platform/crew-protocol.ts'
+import { inputNames } from '../platform/crew-inputs.ts'
+import { CONTRACT, HEARTBEAT_MS, JOURNAL_CAPABILITY } from '../platform/crew-protocol.ts'
 import type { KickoffRequest, ModelEndpoint } from '../platform/crew-protocol.ts'
+import { stepBase } from '../platform/step-key.ts'
 import { AppError } from '../shared/errors.ts'
 import { requestLog } from '../shared/log.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import { problemResponse } from '../shared/http/problem.ts'
 import { streamEvents } from './event-stream.ts'
 import type { Llm } from './llm.ts'
+import { isOpenBody, mediaTypeOf, readKickoff } from './read-kickoff.ts'
+import type { Kickoff } from './read-kickoff.ts'
 import { runCrew } from './run-crew.ts'
+import { createSteps } from './steps.ts'
+import type { Channel, Steps } from './steps.ts'
 
 /**
  * Four times what the automation API takes, so that this is never the limit a caller meets first.
@@ -44,8 +47,8 @@ interface CrewDeps {
 type Env = { Variables: RequestVariables }
 
 /**
- * The HTTP surface of one crew: `/health`, `/inputs`, and `/kickoff`, which streams a run as lines
- * of JSON.
+ * The HTTP surface of one crew (docs/crew-contract.md): `/health`, `/describe`, `/inputs`, and
+ * `/kickoff`, which streams a run as lines of JSON.
  */
 export function createApp(deps: CrewDeps): Hono<Env> {
   const { definition, log, draining } = deps
@@ -55,6 +58,9 @@ export function createApp(deps: CrewDeps): Hono<Env> {
     c.header('cache-control', 'no-store')
     return draining?.aborted ? c.json({ status: 'fail' }, 503) : c.json({ status: 'ok' })
   })
+  app.get('/describe', (c) =>
+    c.json({ contract: CONTRACT, name: definition.name, capabilities: [JOURNAL_CAPABILITY] }),
+  )
   app.get('/inputs', (c) => c.json({ inputs: inputNames(definition) }))
   app.post('/kickoff', requireToken(deps.token), requireJson, limitBody, kickoffHandler(deps))
   app.notFound((c) =>
@@ -80,13 +86,17 @@ function kickoffHandler(deps: CrewDeps) {
       throw new AppError('unavailable', `${why} Try again soon.`, { headers })
     }
     runs += 1
-    const { kickoff_id, definition } = request
+    const { kickoff_id, definition, inputs } = request
     const llmFor = chooseLlm(deps, request)
     c.get('wide')['kickoff_id'] = kickoff_id
     const body = streamEvents({
-      run: (signal) => runCrew({ definition, llmFor }, request.inputs, signal),
+      run: (channel, signal) => {
+        const steps = openSteps(request, { channel, signal, draining })
+        return runCrew({ definition, llmFor, steps }, inputs)
+      },
       heartbeatMs,
       draining,
+      follow: request.follow,
       onEnd: (end) => {
         runs -= 1
         log.info({ kickoff_id, ...end }, 'run ended')
@@ -105,30 +115,25 @@ function chooseLlm({ llm, llmAt }: CrewDeps, { models = {} }: KickoffRequest) {
   }
 }
 
-async function readKickoff(
-  c: Context,
-  deployed: CrewDefinition,
-): Promise<KickoffRequest & { definition: CrewDefinition }> {
-  const request = parseKickoff(await c.req.text())
-  const { definition = deployed } = request
-  requireInputs(placesOf(definition), request.inputs)
-  return { ...request, definition }
+interface Attempt {
+  readonly channel: Channel
+  readonly signal: AbortSignal
+  readonly draining: AbortSignal | undefined
 }
 
-function parseKickoff(body: string): KickoffRequest {
-  let json: unknown
-  try {
-    json = JSON.parse(body)
-  } catch {
-    throw new AppError('invalid_request', 'The body is not valid JSON.')
-  }
-  const result = v.safeParse(kickoffRequest, json)
-  if (result.success) return result.output
-  const problems = result.issues.map(
-    (issue) => `${v.getDotPath(issue) ?? 'body'}: ${issue.message}`,
-  )
-  throw new AppError('unprocessable', `The kickoff is not valid: ${problems.join('; ')}`, {
-    details: { problems },
+function openSteps(kickoff: Kickoff, { channel, signal, draining }: Attempt): Steps {
+  const { kickoff_id, version = 0, inputs, journal = [], follow } = kickoff
+  const isJournaled = follow !== undefined
+  // A run without a journal would begin again elsewhere: it goes on for as long as it may.
+  const ends = isJournaled && draining ? [kickoff.stopping, draining] : [kickoff.stopping]
+  return createSteps({
+    runId: kickoff_id,
+    base: stepBase(version, inputs),
+    journal,
+    isJournaled,
+    channel,
+    signal,
+    stopping: AbortSignal.any(ends),
   })
 }
 
@@ -148,14 +153,20 @@ function requireToken(token: string): MiddlewareHandler {
 }
 
 const requireJson: MiddlewareHandler = async (c, next) => {
-  const [mediaType = ''] = (c.req.header('content-type') ?? '').split(';')
-  if (mediaType.trim().toLowerCase() !== 'application/json') {
-    throw new AppError('unsupported_media_type', 'Send the kickoff as application/json.')
+  if (mediaTypeOf(c) !== 'application/json' && !isOpenBody(c)) {
+    throw new AppError(
+      'unsupported_media_type',
+      'Send the kickoff as application/json, or as the first line of application/x-ndjson.',
+    )
   }
   await next()
 }
 
-const limitBody = bodyLimit({
+const limitBody: MiddlewareHandler = async (c, next) =>
+  // Lines have a limit each; the whole of them would be waited for.
+  isOpenBody(c) ? next() : limitDocument(c, next)
+
+const limitDocument = bodyLimit({
   maxSize: BODY_BYTES_MAX,
   onError: () => {
     throw new AppError('payload_too_large', `The body is larger than ${BODY_BYTES_MAX} bytes.`, {

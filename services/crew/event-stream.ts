@@ -1,15 +1,17 @@
 import type { CrewEvent } from '../platform/crew-protocol.ts'
 import { toError } from '../shared/errors.ts'
+import { createCommits } from './commits.ts'
+import type { Commits } from './commits.ts'
+import type { Channel } from './steps.ts'
 
 interface EventStreamOptions {
-  /** Starts the run; the signal aborts when the reader closes the stream. */
-  readonly run: (signal: AbortSignal) => AsyncIterable<CrewEvent>
+  /** Performs the run; the signal aborts when the reader closes the stream. */
+  readonly run: (channel: Channel, signal: AbortSignal) => Promise<void>
   readonly heartbeatMs: number
-  /**
-   * Aborts when the process stops: the reader is notified, and the run goes on for as long as the
-   * drain lets it.
-   */
+  /** Aborts when the process stops: the reader is notified, and the run goes on until it ends. */
   readonly draining?: AbortSignal | undefined
+  /** Follows what the reader says; until it ends, nothing counts as committed by itself. */
+  readonly follow?: ((commits: Commits, signal: AbortSignal) => Promise<void>) | undefined
   /** Called once, however the run ends. */
   readonly onEnd: (end: RunEnd) => void
 }
@@ -20,57 +22,91 @@ interface RunEnd {
    */
   readonly outcome: string
   readonly duration_ms: number
-  readonly error?: string
+  readonly error?: string | undefined
 }
 
 /** The events of a run as lines of JSON, with a heartbeat line whenever the reader waits. */
 export function streamEvents(options: EventStreamOptions): ReadableStream<Uint8Array> {
-  const { run, heartbeatMs, draining } = options
+  const { run, heartbeatMs, draining, follow } = options
   const gone = new AbortController()
+  const leave = (why: string): void => gone.abort(new Error(why))
   const started = performance.now()
   const end = (outcome: string, error?: string): void =>
     options.onEnd({ outcome, duration_ms: Math.round(performance.now() - started), error })
   return new ReadableStream({
     async start(controller) {
+      const lines = writeLines(controller, gone.signal)
+      const commits = createCommits(gone.signal)
+      const channel: Channel = {
+        write: (event) => lines.write(event),
+        committed: async (seq) => (follow ? commits.until(seq) : undefined),
+      }
+      follow?.(commits, gone.signal).catch((thrown: unknown) => {
+        if (!lines.isOver()) leave(`The worker cannot be heard: ${toError(thrown).message}`)
+      })
       const timer = setInterval(() => beat(controller), heartbeatMs)
-      const tellStop = (): void => {
-        if (!gone.signal.aborted) controller.enqueue(toLine({ type: 'crew_stopping', at: now() }))
-      }
+      const tellStop = (): void => void lines.write({ type: 'crew_stopping', at: now() })
       draining?.addEventListener('abort', tellStop)
-      let outcome = 'abandoned'
-      let error: string | undefined
-      try {
-        for await (const event of run(gone.signal)) {
-          controller.enqueue(toLine(event))
-          outcome = event.type
-          if (event.type === 'failed') error = event.error.code
-        }
-      } catch (thrown) {
-        outcome = gone.signal.aborted ? 'abandoned' : 'failed'
-        error = gone.signal.aborted ? undefined : (toError(thrown).stack ?? 'unknown')
-        if (!gone.signal.aborted) controller.enqueue(toLine(unforeseen()))
-      } finally {
-        if (!gone.signal.aborted) controller.close()
-        clearInterval(timer)
-        draining?.removeEventListener('abort', tellStop)
-        end(outcome, error)
-      }
+      const unforeseen = await run(channel, gone.signal).catch((thrown: unknown) => {
+        if (gone.signal.aborted) return undefined
+        lines.write({ type: 'failed', at: now(), error: UNFORESEEN })
+        return toError(thrown).stack
+      })
+      clearInterval(timer)
+      draining?.removeEventListener('abort', tellStop)
+      const last = lines.end()
+      if (gone.signal.aborted) end('abandoned')
+      else end(last?.type ?? 'failed', unforeseen ?? (last && codeOf(last)))
     },
-    cancel: () => gone.abort(new Error('The reader of this run closed the stream.')),
+    cancel: () => leave('The reader of this run closed the stream.'),
   })
 }
 
-function beat(controller: ReadableStreamDefaultController<Uint8Array>): void {
-  // A reader that does not read needs no more lines.
-  if ((controller.desiredSize ?? 0) <= 0) return
-  controller.enqueue(toLine({ type: 'heartbeat', at: now() }))
+const UNFORESEEN = {
+  code: 'internal',
+  message: 'Something went wrong inside the crew; its log has the details.',
 }
 
-function unforeseen(): CrewEvent {
-  const message = 'Something went wrong inside the crew; its log has the details.'
-  return { type: 'failed', at: now(), error: { code: 'internal', message } }
+const codeOf = (event: CrewEvent): string | undefined =>
+  event.type === 'failed' ? event.error.code : undefined
+
+type Controller = ReadableStreamDefaultController<Uint8Array>
+
+/** Writes numbered events; those of one moment go out as one piece. */
+function writeLines(controller: Controller, gone: AbortSignal) {
+  let seq = 0
+  let waiting = ''
+  let last: CrewEvent | undefined
+  let isOver = false
+  function flush(): void {
+    if (waiting !== '' && !gone.aborted) controller.enqueue(encoder.encode(waiting))
+    waiting = ''
+  }
+  return {
+    isOver: () => isOver,
+    write(event: CrewEvent): number {
+      seq += 1
+      if (isOver) return seq
+      if (waiting === '') queueMicrotask(flush)
+      waiting += `${JSON.stringify({ ...event, seq })}\n`
+      last = event
+      return seq
+    },
+    /** Closes the stream; returns the last event. */
+    end(): CrewEvent | undefined {
+      isOver = true
+      flush()
+      if (!gone.aborted) controller.close()
+      return last
+    },
+  }
+}
+
+function beat(controller: Controller): void {
+  // A reader that does not read needs no more lines.
+  if ((controller.desiredSize ?? 0) <= 0) return
+  controller.enqueue(encoder.encode(`${JSON.stringify({ type: 'heartbeat', at: now() })}\n`))
 }
 
 const now = (): string => new Date().toISOString()
 const encoder = new TextEncoder()
-const toLine = (event: CrewEvent): Uint8Array => encoder.encode(`${JSON.stringify(event)}\n`)

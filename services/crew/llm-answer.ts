@@ -30,15 +30,17 @@ const errorBody = v.object({
   error: v.union([v.string(), v.object({ message: v.string() })]),
 })
 
-/** A model's answer. Some providers leave out ids and token counts. */
-export interface Completion {
-  readonly text: string
-  readonly id?: string
-  readonly model?: string
-  readonly finishReason?: string
-  readonly inputTokens?: number
-  readonly outputTokens?: number
-}
+/** A model's answer, as a step records it. Some providers leave out ids and token counts. */
+export const completion = v.object({
+  text: v.string(),
+  id: v.optional(v.string()),
+  model: v.optional(v.string()),
+  finishReason: v.optional(v.string()),
+  inputTokens: v.optional(count),
+  outputTokens: v.optional(count),
+})
+/** A model's answer. */
+export type Completion = v.InferOutput<typeof completion>
 
 /** Reads the answer of `chat/completions`; for anything else returns a description of it. */
 export function readCompletion(body: string): Completion | string {

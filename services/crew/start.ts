@@ -13,6 +13,10 @@ import { readDefinition } from './read-definition.ts'
 
 /** The time that a stop takes beside the drain. */
 const CLOSE_MS = 5000
+/** A kickoff's body stays open as long as its run goes on. */
+const REQUEST_MS = 172_800_000
+/** The worker writes an empty line much more often. */
+const BODY_IDLE_MS = 30_000
 
 /** Starts the runtime of one crew. Raises `invalid_configuration`. */
 export async function start(source: EnvSource, options: { log?: Log } = {}): Promise<Service> {
@@ -44,6 +48,8 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     host: env.HOST,
     log,
     drainMs,
+    requestTimeoutMs: REQUEST_MS,
+    bodyIdleMs: BODY_IDLE_MS,
     onDrain: () => draining.abort(),
   })
   return { ...service, stopMs: drainMs + CLOSE_MS }

@@ -1,5 +1,11 @@
 import * as v from 'valibot'
 import { crewDefinition } from './crew-definition.ts'
+import { STEP_KINDS } from './step-key.ts'
+
+/** The version of the crew contract that this platform speaks (docs/crew-contract.md). */
+export const CONTRACT = 2
+/** The capability of a crew that reports its steps, and goes on after those of a journal. */
+export const JOURNAL_CAPABILITY = 'journal'
 
 /**
  * A crew writes a heartbeat this often while it runs, which distinguishes a slow model from a dead
@@ -8,6 +14,8 @@ import { crewDefinition } from './crew-definition.ts'
 export const HEARTBEAT_MS = 5000
 /** The part of a message that an event keeps; the model gets all of it. */
 const MESSAGE_CHARACTERS_MAX = 65_536
+/** The most keys on the path of a step. */
+const STEP_PATH_MAX = 20
 
 // PostgreSQL stores neither NUL nor half a surrogate pair, and a model may write both.
 const prose = v.pipe(
@@ -20,10 +28,19 @@ const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 const failure = v.object({ code: prose, message: prose })
 const message = v.object({ role: prose, content: prose })
 const usage = v.object({ input_tokens: count, output_tokens: count })
+const key = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, 'must be a key of 1 to 64 characters'))
+
+/**
+ * The fields of each event: its number within the attempt, which acks name; its time; and the key
+ * of the step that it concerns.
+ */
+const common = { seq: v.optional(count), at: time, step: v.optional(key) }
 
 /** One call of a model, with its retries: what was sent, what came back or why nothing did. */
 const llmCall = v.object({
+  ...common,
   type: v.literal('llm_call'),
+  at: v.optional(time),
   task: prose,
   agent: prose,
   request_model: prose,
@@ -44,11 +61,24 @@ const llmCall = v.object({
   error: v.optional(failure),
 })
 
+const stepStarted = v.object({
+  ...common,
+  type: v.literal('step_started'),
+  step: key,
+  kind: v.picklist(STEP_KINDS),
+  name: prose,
+  path: v.pipe(v.array(prose), v.maxLength(STEP_PATH_MAX)),
+  /** The step that it is a part of. */
+  parent: v.optional(key),
+  /** For people: the arguments of a tool, the question of an approval. */
+  input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
+})
+
 const crewEvent = v.variant('type', [
-  v.object({ type: v.literal('crew_started'), at: time, crew: prose }),
+  v.object({ ...common, type: v.literal('crew_started'), crew: prose }),
   v.object({
+    ...common,
     type: v.literal('task_started'),
-    at: time,
     task: prose,
     agent: prose,
     agent_role: prose,
@@ -56,24 +86,37 @@ const crewEvent = v.variant('type', [
   }),
   llmCall,
   v.object({
+    ...common,
     type: v.literal('task_completed'),
-    at: time,
     task: prose,
     agent: prose,
     output: prose,
   }),
-  v.object({ type: v.literal('crew_completed'), at: time, output: prose, usage }),
-  v.object({ type: v.literal('failed'), at: time, error: failure }),
-  v.object({ type: v.literal('heartbeat'), at: time }),
-  v.object({ type: v.literal('crew_stopping'), at: time }),
+  stepStarted,
+  v.object({
+    ...common,
+    type: v.literal('step_finished'),
+    step: key,
+    /** Any JSON: a new attempt gets it instead of doing the step again. */
+    result: v.unknown(),
+    usage: v.optional(usage),
+  }),
+  v.object({ ...common, type: v.literal('step_failed'), step: key, error: failure }),
+  v.object({ ...common, type: v.literal('crew_completed'), output: prose, usage }),
+  v.object({ ...common, type: v.literal('failed'), error: failure }),
+  v.object({ ...common, type: v.literal('handed_over') }),
+  v.object({ ...common, type: v.literal('heartbeat') }),
+  v.object({ ...common, type: v.literal('crew_stopping') }),
 ])
 
 /**
- * One line that a crew writes about a run. `crew_completed` or `failed` is the last one.
- * `crew_stopping` announces that the crew is being replaced: a stream that ends after it without a
- * result is a run to hand over, not one that broke.
+ * One line that a crew writes about a run. `crew_completed`, `failed` or `handed_over` is the last
+ * one. `crew_stopping` announces that the crew is being replaced: a stream that ends after it
+ * without a result is a run to hand over, not one that broke.
  */
 export type CrewEvent = v.InferOutput<typeof crewEvent>
+/** The tokens that a step used. */
+export type StepUsage = v.InferOutput<typeof usage>
 /** The report of one model call. */
 export type LlmCallEvent = Extract<CrewEvent, { type: 'llm_call' }>
 /** The error with which a run failed on its crew. */
@@ -95,31 +138,96 @@ const modelEndpoint = v.strictObject(
 /** The address of a model, and the key for it. */
 export type ModelEndpoint = v.InferOutput<typeof modelEndpoint>
 
-/** The body that a worker posts to a crew's `/kickoff`. */
-export const kickoffRequest = v.strictObject({
+const kickoffFields = {
   kickoff_id: v.pipe(v.string(), v.uuid('must be a UUID')),
   inputs: v.record(v.string(), v.unknown()),
   /** The project version that is run. @default the one that the crew was deployed with */
   definition: v.optional(crewDefinition),
   /** By the name of the model. It holds keys: nothing of it is ever logged or shown. */
   models: v.optional(v.record(v.string(), modelEndpoint)),
-})
+}
+
+/** The body that a worker posts to the `/kickoff` of a crew that keeps no journal. */
+export const kickoffRequest = v.strictObject(kickoffFields)
 /** A kickoff, as a worker posts it. */
 export type KickoffRequest = v.InferOutput<typeof kickoffRequest>
 
+const recordedStep = v.object({
+  step: key,
+  kind: v.picklist(STEP_KINDS),
+  result: v.unknown(),
+  usage: v.optional(usage),
+})
+/** A finished step of a former attempt. */
+export type RecordedStep = v.InferOutput<typeof recordedStep>
+
 /**
- * Reads one line of a crew's answer. A kind of event that this version does not know is
- * `undefined`. Raises a `SyntaxError` or valibot's error for a line that is no event.
+ * The first line of a kickoff to a crew with the capability `journal`. Fields that a crew does not
+ * know are for newer ones.
  */
-export function parseCrewEvent(line: string): CrewEvent | undefined {
+export const journaledKickoff = v.object({
+  ...kickoffFields,
+  /** The id of the project version: a part of each step's key. */
+  version: count,
+  journal: v.array(recordedStep),
+})
+/** A kickoff with the finished steps of former attempts. */
+export type JournaledKickoff = v.InferOutput<typeof journaledKickoff>
+
+/**
+ * A later line of that kickoff: all events up to `ack` are committed; `stop` asks the crew to end
+ * with `handed_over` after the calls in flight.
+ */
+export const kickoffLine = v.object({ ack: v.optional(count), stop: v.optional(v.boolean()) })
+
+/** What a crew says of itself at `/describe`. */
+export const crewDescription = v.object({
+  contract: count,
+  name: prose,
+  capabilities: v.array(prose),
+})
+
+/** An event of a kind that this version does not know: it is kept and shown as it is. */
+export interface OtherEvent {
+  readonly type: 'other'
+  readonly seq?: number | undefined
+  readonly event: { readonly type: string; readonly [field: string]: unknown }
+}
+
+const otherEvent = v.looseObject({ type: prose, seq: v.optional(count) })
+
+/**
+ * Reads one line of a crew's answer. Raises a `SyntaxError` or valibot's error for a line that is
+ * no event.
+ */
+export function parseCrewEvent(line: string): CrewEvent | OtherEvent {
   const json: unknown = JSON.parse(line)
   const result = v.safeParse(crewEvent, json)
   if (result.success) return result.output
   const known: readonly string[] = crewEvent.options.map(({ entries }) => entries.type.literal)
-  const { type } = v.parse(v.object({ type: v.string() }), json)
-  if (!known.includes(type)) return undefined
-  throw new v.ValiError(result.issues)
+  const event = v.parse(otherEvent, json)
+  if (known.includes(event.type)) throw new v.ValiError(result.issues)
+  return { type: 'other', seq: event.seq, event: toStorable(event) }
 }
+
+function toStorable(event: OtherEvent['event']): OtherEvent['event'] {
+  const text = storable(event)
+  const { type, at } = event
+  if (text.length > MESSAGE_CHARACTERS_MAX) return { type, at, left_out_characters: text.length }
+  return v.parse(otherEvent, JSON.parse(text))
+}
+
+/** What people see of a value: all of it, or the beginning of its JSON. */
+function shown(value: unknown): unknown {
+  const text = storable(value)
+  return text.length > MESSAGE_CHARACTERS_MAX ? excerpt(text) : JSON.parse(text)
+}
+
+/** The JSON of a value, without what PostgreSQL cannot store. */
+const storable = (value: unknown): string =>
+  JSON.stringify(value ?? null, (_, each: unknown) =>
+    typeof each === 'string' ? v.parse(prose, each) : each,
+  )
 
 /** Shortens a message for an event: its beginning, and how much was left out. */
 export function excerpt(text: string): string {

@@ -30,6 +30,8 @@ export interface LeasedRun extends RunFacts {
   /** The earlier attempts that were lost; those that were handed over do not count. */
   readonly lostAttempts: number
   readonly deploymentId: number
+  /** The id of the project version. */
+  readonly projectVersionId: number
   /**
    * The address of the crew that performs it, and the automation from which that crew's token is
    * derived.
@@ -39,7 +41,7 @@ export interface LeasedRun extends RunFacts {
 }
 
 /** The proof that a worker still owns a run. */
-type Lease = Pick<LeasedRun, 'id' | 'leaseId'>
+export type Lease = Pick<LeasedRun, 'id' | 'leaseId'>
 
 /** Any number that nothing else locks: workers choose one after the other. */
 const LOCK = 7_310_452_118
@@ -120,8 +122,8 @@ function take(sql: Queryable, limit: number) {
       returning e.id, e.lease_id, e.attempt, e.lost_attempts, e.inputs, e.queued_at,
         e.deployment_id, e.project_version_id)
     select t.id, t.lease_id, t.attempt, t.lost_attempts, t.inputs, t.queued_at, t.deployment_id,
-      d.automation_id, d.name as automation_name, d.slug, d.organization_id, crew.url,
-      crew.automation_id as crew_automation_id, v.definition
+      t.project_version_id, d.automation_id, d.name as automation_name, d.slug, d.organization_id,
+      crew.url, crew.automation_id as crew_automation_id, v.definition
     from taken t join deployments d on d.id = t.deployment_id
       join deployments crew on crew.id = coalesce(d.runs_on, d.id)
       join project_versions v on v.id = t.project_version_id
@@ -248,22 +250,6 @@ export async function measureQueue(sql: Queryable): Promise<QueueSize> {
 export interface ProgressEvent {
   readonly type: string
   readonly [field: string]: unknown
-}
-
-/**
- * Appends one progress event of a run, if the worker still owns it; the same position twice is one
- * event.
- */
-export async function recordEvent(
-  sql: Queryable,
-  lease: Lease,
-  { position, event }: { position: number; event: ProgressEvent },
-): Promise<void> {
-  await sql`
-    insert into execution_events (execution_id, attempt, position, event)
-    select id, attempt, ${position}, ${JSON.stringify(event)}::text::jsonb from executions
-    where id = ${lease.id} and lease_id = ${lease.leaseId}
-    on conflict do nothing`
 }
 
 /** Stores the result of a run, once. Returns false when the run is no longer this worker's. */

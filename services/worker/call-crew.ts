@@ -1,69 +1,95 @@
 import { HEARTBEAT_MS, parseCrewEvent } from '../platform/crew-protocol.ts'
-import type { CrewEvent } from '../platform/crew-protocol.ts'
+import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
 import { toError } from '../shared/errors.ts'
-import { failed } from './ending.ts'
+import { readLineBatches } from '../shared/http/read-lines.ts'
+import { DRAINED, failed, HANDED_OVER } from './ending.ts'
 import type { Ending } from './ending.ts'
 import { openCrew } from './open-crew.ts'
-import type { CrewCall } from './open-crew.ts'
-import { readLines } from './read-lines.ts'
+import type { CrewCall, CrewStream } from './open-crew.ts'
 
 /** Six missed heartbeats: the connection is dead, or the crew's process hangs. */
 const SILENCE_MS = HEARTBEAT_MS * 6
 const LINE_CHARACTERS_MAX = 8_388_608
-/** Far beyond the three events of each of a crew's at most 100 tasks. */
-const EVENTS_MAX = 5000
+/** Far beyond the events of a crew's at most 100 tasks, with some hundred calls each. */
+const EVENTS_MAX = 200_000
 /** The time that a crew which is being replaced has, to be there again. */
 const REPLACED_DELAY_SECONDS = 2
 
+/** An event that a worker keeps: all but heartbeats. */
+export type KeptEvent = CrewEvent | OtherEvent
+
 /** The call of a crew, and who hears what it reports. */
 interface FollowedCall extends CrewCall {
-  /** Awaited, one event after the other; heartbeats are left out. */
-  readonly onEvent: (event: CrewEvent) => Promise<void>
+  /** Commits events that arrived together, and is awaited. */
+  readonly onEvents: (events: readonly KeptEvent[]) => Promise<void>
   /** @default 30_000 */
-  readonly silenceMs?: number
+  readonly silenceMs?: number | undefined
 }
 
 /**
  * Runs a kickoff on a crew and follows it to its end. A stream that breaks off is `retried`, unless
  * the crew had announced that it was being replaced: then it is `released`. Raises the reason of
- * the signal, and the errors of `onEvent`.
+ * the signal, and the errors of `onEvents`.
  */
 export async function callCrew(call: FollowedCall): Promise<Ending> {
   const opened = await openCrew(call)
+  if ('isPaused' in opened) return DRAINED
   if (!opened.ok) return { outcome: 'error', failure: opened.failure }
+  const { stream } = opened
+  const stop = (): void => stream.tell({ stop: true })
+  call.pause.addEventListener('abort', stop, { once: true })
+  if (call.pause.aborted) stop()
+  try {
+    return await follow(call, stream)
+  } finally {
+    call.pause.removeEventListener('abort', stop)
+    stream.close()
+  }
+}
+
+async function follow(call: FollowedCall, stream: CrewStream): Promise<Ending> {
   const { signal, url, silenceMs = SILENCE_MS } = call
   const limits = { charactersMax: LINE_CHARACTERS_MAX, silenceMs, signal }
-  const events = crewEvents(readLines(opened.stream, limits))
+  const batches = eventBatches(readLineBatches(stream.body, limits))
   let isStopping = false
   try {
-    for (let seen = 0; seen <= EVENTS_MAX; seen += 1) {
-      const next = await nextEvent(events, signal)
+    for (let seen = 0; seen <= EVENTS_MAX;) {
+      const next = await nextBatch(batches, signal)
       if (typeof next === 'string') return isStopping ? interrupted(url) : broken(url, next)
-      isStopping ||= next.type === 'crew_stopping'
-      await call.onEvent(next)
-      const ending = endingOf(next)
+      isStopping ||= next.some(({ type }) => type === 'crew_stopping')
+      seen += next.length
+      if (next.length > 0) await call.onEvents(next)
+      if (stream.isJournaled) acknowledge(stream, next)
+      const ending = next.map(endingOf).find((each) => each !== undefined)
       if (ending) return ending
     }
     return broken(url, `it reported more than ${EVENTS_MAX} events`)
   } finally {
-    await events.return(undefined)
+    await batches.return(undefined)
   }
 }
 
-async function* crewEvents(lines: AsyncIterable<string>): AsyncGenerator<CrewEvent> {
-  for await (const line of lines) {
-    const event = parseCrewEvent(line)
-    if (event && event.type !== 'heartbeat') yield event
+/** Tells the crew that these events are committed. */
+function acknowledge({ tell }: CrewStream, events: readonly KeptEvent[]): void {
+  const ack = events.findLast(({ seq }) => seq !== undefined)?.seq
+  if (ack !== undefined) tell({ ack })
+}
+
+async function* eventBatches(
+  batches: AsyncIterable<readonly string[]>,
+): AsyncGenerator<readonly KeptEvent[]> {
+  for await (const lines of batches) {
+    yield lines.map(parseCrewEvent).filter(({ type }) => type !== 'heartbeat')
   }
 }
 
-/** Returns the next event, or why there is none. */
-async function nextEvent(
-  events: AsyncGenerator<CrewEvent>,
+/** Returns the next events, or why there are none. */
+async function nextBatch(
+  batches: AsyncGenerator<readonly KeptEvent[]>,
   signal: AbortSignal,
-): Promise<CrewEvent | string> {
+): Promise<readonly KeptEvent[] | string> {
   try {
-    const { done, value } = await events.next()
+    const { done, value } = await batches.next()
     signal.throwIfAborted()
     return done ? 'the connection ended' : value
   } catch (thrown) {
@@ -86,7 +112,8 @@ function interrupted(url: string): Ending {
   return { outcome: 'released', failure, delaySeconds: REPLACED_DELAY_SECONDS }
 }
 
-function endingOf(event: CrewEvent): Ending | undefined {
+function endingOf(event: KeptEvent): Ending | undefined {
+  if (event.type === 'handed_over') return HANDED_OVER
   if (event.type === 'failed') return failed(event.error.code, event.error.message)
   if (event.type !== 'crew_completed') return undefined
   const { output, usage } = event

@@ -28,3 +28,23 @@ export const failed = (code: string, message: string): Ending => ({
   outcome: 'error',
   failure: { code, message },
 })
+
+/** The ending of an attempt whose worker stops. */
+export const DRAINED: Ending = {
+  outcome: 'released',
+  failure: {
+    code: 'worker_draining',
+    message: 'The worker stopped. Another worker takes over the run.',
+  },
+  delaySeconds: 0,
+}
+
+/** The ending of an attempt that stopped after its last finished step. */
+export const HANDED_OVER: Ending = {
+  outcome: 'released',
+  failure: {
+    code: 'handed_over',
+    message: 'The worker or the crew is being replaced. The run goes on after its last step.',
+  },
+  delaySeconds: 0,
+}

@@ -1,24 +1,19 @@
 import { LEASE_SECONDS, renewLease } from '../platform/run-queue.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
 import type { Database } from '../shared/postgres/database.ts'
+import { DRAINED } from './ending.ts'
 import type { Ending } from './ending.ts'
 import { keepLease } from './keep-lease.ts'
 
-const DRAINED: Ending = {
-  outcome: 'released',
-  failure: {
-    code: 'worker_draining',
-    message: 'The worker stopped. Another worker takes over the run.',
-  },
-  delaySeconds: 0,
-}
 const REVOKED: Ending = {
   outcome: 'revoked',
   failure: { code: 'lease_lost', message: 'The run was stopped, or another worker took it over.' },
 }
 
-/** The two ways in which others end an attempt. */
+/** The ways in which others end an attempt. */
 export interface RunSignals {
+  /** The worker stops: the run is handed over after the calls in flight, where its crew can. */
+  readonly pause: AbortSignal
   /** Puts the run back into the queue. */
   readonly drain: AbortSignal
   /** Aborts when somebody stopped the run. */
@@ -31,6 +26,8 @@ export interface Hold {
   readonly signal: AbortSignal
   /** Returns why it had to; undefined while it holds the run. */
   readonly ending: () => Ending | undefined
+  /** Lets go of the run: the database says that it is no longer this worker's. */
+  readonly lose: () => void
   /** Stops renewing the lease. */
   readonly release: () => void
 }
@@ -67,6 +64,7 @@ export function holdRun(
   return {
     signal: stop.signal,
     ending: () => ending,
+    lose: () => letGo(REVOKED),
     release() {
       drain.removeEventListener('abort', onDrain)
       stopKeeping()

@@ -1,44 +1,121 @@
-import type { CrewEvent } from '../platform/crew-protocol.ts'
-import { LEASE_SECONDS, recordEvent } from '../platform/run-queue.ts'
+import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
+import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../platform/run-queue.ts'
+import { recordProgress } from '../platform/run-steps.ts'
+import type { JournalEntries, StepRecord } from '../platform/run-steps.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import { isRefused, retryStatement } from './retry-statement.ts'
 
-/** The record of an attempt in the database, event by event. */
-export interface Journal {
+/** The record of an attempt in the database. */
+export interface JournalWriter {
   /**
-   * Stores the next event. Skips one that the database refuses; raises when the database stays
-   * unavailable for as long as the lease, and the reason of the signal.
+   * Commits the next events. Skips what the database refuses; raises when the database stays
+   * unavailable for as long as the lease, and the reason of the signal. Returns false when the run
+   * is no longer this worker's.
    */
-  append(event: CrewEvent, signal: AbortSignal): Promise<void>
+  append(events: readonly (CrewEvent | OtherEvent)[], signal: AbortSignal): Promise<boolean>
+  /** Returns true once a step finished in this attempt. */
+  advanced(): boolean
 }
 
 /** Opens the journal of an attempt at a run. Nothing is stored once the lease is lost. */
 export function openJournal(
   { sql, log }: { readonly sql: Database; readonly log: Log },
   run: LeasedRun,
-): Journal {
+): JournalWriter {
   let position = 0
+  let hasAdvanced = false
+  const started = new Map<string, StepRecord>()
+
+  function toEntries(events: readonly (CrewEvent | OtherEvent)[]): JournalEntries {
+    const steps = new Map<string, StepRecord>()
+    const noted: JournalEntries['events'][number][] = []
+    for (const event of events) {
+      const step = toStep(event, started)
+      if (step) steps.set(step.key, step)
+      hasAdvanced ||= step?.state === 'finished'
+      const progress = toProgress(event, step)
+      if (progress) noted.push({ position, event: progress })
+      position += 1
+    }
+    return { events: noted, steps: [...steps.values()] }
+  }
+
   return {
-    async append(event, signal) {
-      const stored = { position, event: toProgress(event) }
+    advanced: () => hasAdvanced,
+    async append(events, signal) {
+      const entries = toEntries(events)
+      if (entries.events.length === 0 && entries.steps.length === 0) return true
+      const patience = { forMs: LEASE_SECONDS * 1000, signal }
       try {
-        const patience = { forMs: LEASE_SECONDS * 1000, signal }
-        await retryStatement(() => recordEvent(sql, run, stored), patience)
+        return await retryStatement(() => recordProgress(sql, run, entries), patience)
       } catch (thrown) {
         if (!isRefused(thrown)) throw thrown
-        log.error({ err: toError(thrown), kickoff_id: run.id }, 'event could not be stored')
+        log.error({ err: toError(thrown), kickoff_id: run.id }, 'events could not be stored')
+        return true
       }
-      position += 1
     },
   }
 }
 
-/** Leaves the conversation out: it is in the trace; the database keeps what happened. */
-function toProgress(event: CrewEvent): ProgressEvent {
-  if (event.type !== 'llm_call') return event
-  const { messages_in: _in, messages_out: _out, ...progress } = event
-  return progress
+/** The step that an event is about, as it is now. */
+function toStep(
+  event: CrewEvent | OtherEvent,
+  started: Map<string, StepRecord>,
+): StepRecord | undefined {
+  if (event.type === 'step_started') {
+    const { step: key, kind, name, path, parent, input, at } = event
+    const record = {
+      key,
+      kind,
+      name,
+      path,
+      parent,
+      input,
+      state: 'started',
+      startedAt: at,
+    } as const
+    started.set(key, record)
+    return record
+  }
+  if (event.type !== 'step_finished' && event.type !== 'step_failed') return undefined
+  const record = started.get(event.step)
+  if (!record) return undefined
+  started.delete(event.step)
+  return event.type === 'step_failed'
+    ? { ...record, state: 'failed', endedAt: event.at, error: event.error }
+    : {
+        ...record,
+        state: 'finished',
+        endedAt: event.at,
+        usage: event.usage,
+        result: event.result,
+      }
 }
+
+/**
+ * The event as the run's page and its callers see it. The conversation is in the trace, a result is
+ * in its step; tasks and model calls have events of their own.
+ */
+function toProgress(
+  event: CrewEvent | OtherEvent,
+  step: StepRecord | undefined,
+): ProgressEvent | undefined {
+  if (event.type === 'other') return event.event
+  if (event.type === 'llm_call') {
+    const { messages_in: _in, messages_out: _out, ...progress } = event
+    return progress
+  }
+  if (event.type === 'step_started') return isAnnounced(step) ? event : undefined
+  if (event.type !== 'step_finished' && event.type !== 'step_failed') return event
+  if (!step || !isAnnounced(step)) return undefined
+  const { kind, name, startedAt, endedAt, error } = step
+  const { type, seq, at } = event
+  const times = { started_at: startedAt, ended_at: endedAt }
+  return { type, seq, at, step: step.key, kind, name, ...times, ...(error && { error }) }
+}
+
+const isAnnounced = (step: StepRecord | undefined): boolean =>
+  step?.kind === 'tool' || step?.kind === 'approval'

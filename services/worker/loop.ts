@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { LeasedRun } from '../platform/run-queue.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
@@ -9,13 +10,21 @@ export interface LoopDeps {
   readonly take: (limit: number) => Promise<LeasedRun[]>
   /** Ends the runs whose workers were lost too often. */
   readonly giveUp: () => Promise<number>
-  readonly run: (run: LeasedRun, drain: AbortSignal) => Promise<void>
+  readonly run: (run: LeasedRun, signals: LoopSignals) => Promise<void>
   /** Puts back a run that was taken and not begun. */
   readonly putBack: (run: LeasedRun) => Promise<unknown>
   readonly concurrency: number
   /** The longest time between two looks at the queue. */
   readonly pollMs: number
   readonly log: Log
+}
+
+/** How a loop tells its runs that it stops. */
+export interface LoopSignals {
+  /** At once: runs that can are handed over after the calls in flight. */
+  readonly pause: AbortSignal
+  /** When the time to drain is over: the others are put back. */
+  readonly drain: AbortSignal
 }
 
 /** A running loop. */
@@ -33,7 +42,7 @@ export interface Loop {
 export function startLoop(deps: LoopDeps): Loop {
   const { concurrency, pollMs, log } = deps
   const running = new Set<Promise<unknown>>()
-  const drain = new AbortController()
+  const { signals, pause, drain } = createSignals(concurrency)
   const bell = createBell()
   let stopping = false
   let cameRoundAt = performance.now()
@@ -41,7 +50,7 @@ export function startLoop(deps: LoopDeps): Loop {
 
   function begin(run: LeasedRun): void {
     // A run that a look brings after the worker was stopped goes back into the queue.
-    const ending = (stopping ? deps.putBack(run) : deps.run(run, drain.signal))
+    const ending = (stopping ? deps.putBack(run) : deps.run(run, signals))
       // Its lease runs out, and another worker takes it over.
       .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'a run was dropped'))
       .finally(() => {
@@ -80,6 +89,7 @@ export function startLoop(deps: LoopDeps): Loop {
     idleMs: () => performance.now() - cameRoundAt,
     async stop(drainMs) {
       stopping = true
+      pause.abort(new Error('the worker stops'))
       bell.ring()
       const timer = setTimeout(() => drain.abort(new Error('the worker stops')), drainMs)
       await ended
@@ -87,6 +97,14 @@ export function startLoop(deps: LoopDeps): Loop {
       clearTimeout(timer)
     },
   }
+}
+
+function createSignals(concurrency: number) {
+  const pause = new AbortController()
+  const drain = new AbortController()
+  // Each run listens; Node would take more than ten for a leak.
+  setMaxListeners(concurrency * 3, pause.signal, drain.signal)
+  return { signals: { pause: pause.signal, drain: drain.signal }, pause, drain }
 }
 
 /** A bell that ends one wait, also when it rang while nobody waited. */

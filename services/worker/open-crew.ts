@@ -1,17 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import type { KickoffRequest } from '../platform/crew-protocol.ts'
+import { JOURNAL_CAPABILITY } from '../platform/crew-protocol.ts'
+import type { JournaledKickoff } from '../platform/crew-protocol.ts'
 import type { Failure } from '../platform/runs.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
 import { toError } from '../shared/errors.ts'
-import { readLines } from './read-lines.ts'
+import { readLines } from '../shared/http/read-lines.ts'
+import { listCapabilities, UNAVAILABLE } from './describe-crew.ts'
+import { postKickoff } from './post-kickoff.ts'
+import type { KickoffAnswer } from './post-kickoff.ts'
 
 /** The deadline of a kickoff: a crew answers it at once, long before its first model call ends. */
 const ANSWER_MS = 10_000
 const BACKOFF = { firstMs: 250, maxMs: 5000 }
-/** The statuses of a proxy, or of a crew that starts or stops: trying again may help. */
-const UNAVAILABLE = new Set([429, 502, 503, 504])
 const PROBLEM_CHARACTERS_MAX = 16_384
 
 /** A kickoff, and the crew that it goes to. */
@@ -20,25 +22,34 @@ export interface CrewCall {
   readonly url: string
   /** The tokens that the crew may know, the likeliest first. */
   readonly tokens: readonly string[]
-  readonly request: KickoffRequest
+  readonly request: JournaledKickoff
   /** The time in which an unavailable crew is tried again. */
   readonly patienceMs: number
   readonly signal: AbortSignal
+  /** Aborts when the worker stops: a crew that is unavailable is not waited for. */
+  readonly pause: AbortSignal
   /** Called before each wait. */
   readonly onUnavailable?: (reason: string) => void
 }
 
 type Opened =
-  | { readonly ok: true; readonly stream: ReadableStream<Uint8Array> }
+  | { readonly ok: true; readonly stream: CrewStream }
   | { readonly ok: false; readonly failure: Failure }
+  | { readonly ok: false; readonly isPaused: true }
 type Answer = Opened | { readonly unavailable: string }
+
+/** The lines of a crew, and what it is told meanwhile. */
+export interface CrewStream extends Pick<KickoffAnswer, 'body' | 'tell' | 'close'> {
+  /** The crew reports steps, and waits until they are committed. */
+  readonly isJournaled: boolean
+}
 
 /**
  * Starts a run on a crew and returns its stream of lines. An unavailable crew is tried again for as
  * long as the patience lasts: nothing has run there yet. Raises only the reason of the signal.
  */
 export async function openCrew(call: CrewCall): Promise<Opened> {
-  const { patienceMs, signal, onUnavailable } = call
+  const { patienceMs, signal, pause, onUnavailable } = call
   const started = performance.now()
   for (let attempts = 1; ; attempts += 1) {
     const answer = await post(call)
@@ -50,7 +61,9 @@ export async function openCrew(call: CrewCall): Promise<Opened> {
       return { ok: false, failure: unreachable(call, reason, { attempts, spentMs }) }
     }
     onUnavailable?.(reason)
-    await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+    const stop = AbortSignal.any([signal, pause])
+    await sleep(waitMs, undefined, { signal: stop }).catch(() => signal.throwIfAborted())
+    if (pause.aborted) return { ok: false, isPaused: true }
   }
 }
 
@@ -72,40 +85,75 @@ function unreachable(
 
 /** Posts the kickoff, with one token after the other until the crew accepts one. */
 async function post(call: CrewCall): Promise<Answer> {
-  const { tokens, signal } = call
+  const { tokens, signal, request } = call
   try {
-    const [first = '', ...others] = tokens
-    let response = await send(call, first)
-    for (const token of others) {
-      if (response.status !== 401) break
-      await response.body?.cancel()
-      response = await send(call, token)
+    const isJournaled = (await listCapabilities(call)).includes(JOURNAL_CAPABILITY)
+    if (!isJournaled && request.journal.length > 0) {
+      return { ok: false, failure: withoutJournal(call) }
     }
-    return await classify(call, response)
+    const [first = '', ...others] = tokens
+    let answer = await send(call, first, isJournaled)
+    for (const token of others) {
+      if (answer.status !== 401) break
+      answer.close()
+      answer = await send(call, token, isJournaled)
+    }
+    return await classify(call, answer, isJournaled)
   } catch (thrown) {
     signal.throwIfAborted()
     return { unavailable: reasonOf(thrown) }
   }
 }
 
-function send({ url, request, signal }: CrewCall, token: string): Promise<Response> {
-  return deadline({ name: 'crew', timeoutMs: ANSWER_MS, signal }, (stop) =>
-    fetch(`${url.replace(/\/+$/, '')}/kickoff`, {
-      method: 'POST',
-      redirect: 'manual',
-      signal: stop,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(request),
-    }),
-  )
+function withoutJournal({ url, request }: CrewCall): Failure {
+  const { length } = request.journal
+  return {
+    code: 'crew_without_journal',
+    message:
+      `The crew at ${hostOf(url)} cannot go on after the ${length} steps that have finished: it ` +
+      'was replaced by one without the capability "journal". Replace it by one that has it and ' +
+      'retry this run, or start a new one.',
+  }
 }
 
-async function classify({ url, signal }: CrewCall, response: Response): Promise<Answer> {
-  const { status, body, headers } = response
-  if (status === 200 && body && headers.get('content-type')?.startsWith('application/x-ndjson')) {
-    return { ok: true, stream: body }
+/** Steps are for crews that take them; the others refuse fields that they do not know. */
+function documentOf(request: JournaledKickoff, isJournaled: boolean): string {
+  if (isJournaled) return JSON.stringify(request)
+  const { version: _version, journal: _journal, ...plain } = request
+  return JSON.stringify(plain)
+}
+
+async function send(
+  { url, request, signal }: CrewCall,
+  token: string,
+  isOpen: boolean,
+): Promise<KickoffAnswer> {
+  const cut = new AbortController()
+  const post = {
+    url: new URL(`${url.replace(/\/+$/, '')}/kickoff`),
+    token,
+    document: documentOf(request, isOpen),
+    isOpen,
+    signal: AbortSignal.any([signal, cut.signal]),
   }
-  const said = await refusalOf(response, signal)
+  const limit = { name: 'crew', timeoutMs: ANSWER_MS, signal }
+  return deadline(limit, () => postKickoff(post)).catch((thrown: unknown) => {
+    cut.abort()
+    throw thrown
+  })
+}
+
+async function classify(
+  { url, signal }: CrewCall,
+  answer: KickoffAnswer,
+  isJournaled: boolean,
+): Promise<Answer> {
+  const { status, contentType } = answer
+  if (status === 200 && contentType.startsWith('application/x-ndjson')) {
+    return { ok: true, stream: { ...answer, isJournaled } }
+  }
+  const said = await refusalOf(answer, signal)
+  answer.close()
   if (UNAVAILABLE.has(status)) return { unavailable: `it answers HTTP ${status}${said}` }
   return { ok: false, failure: { code: 'crew_rejected', message: rejection(url, status, said) } }
 }
@@ -123,12 +171,11 @@ function rejection(url: string, status: number, said: string): string {
 const problem = v.object({ message: v.string() })
 
 /** Returns a crew's reason, ready to follow `HTTP 422`; empty when no crew wrote the response. */
-async function refusalOf({ body, headers }: Response, signal: AbortSignal): Promise<string> {
-  const isProblem = headers.get('content-type')?.startsWith('application/problem+json')
-  if (!isProblem || !body) {
-    await body?.cancel().catch(() => {})
-    return ''
-  }
+async function refusalOf(
+  { body, contentType }: KickoffAnswer,
+  signal: AbortSignal,
+): Promise<string> {
+  if (!contentType.startsWith('application/problem+json')) return ''
   try {
     const limits = { charactersMax: PROBLEM_CHARACTERS_MAX, silenceMs: ANSWER_MS, signal }
     for await (const line of readLines(body, limits)) {
@@ -140,9 +187,14 @@ async function refusalOf({ body, headers }: Response, signal: AbortSignal): Prom
   return ''
 }
 
-/** Returns the code that `fetch` hides in the cause: `ECONNREFUSED`, `ENOTFOUND`, … */
+/** Returns the code of the system: `ECONNREFUSED`, `ENOTFOUND`, …; else the message. */
 function reasonOf(thrown: unknown): string {
-  const { cause, message } = toError(thrown)
-  if (!(cause instanceof Error)) return message
-  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message
+  const error = toError(thrown)
+  const { cause } = error
+  for (const each of [error, cause]) {
+    if (each instanceof Error && 'code' in each && /^E[A-Z]+$/.test(String(each.code))) {
+      return String(each.code)
+    }
+  }
+  return cause instanceof Error ? cause.message : error.message
 }

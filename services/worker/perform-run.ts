@@ -1,5 +1,6 @@
 import { LEASE_SECONDS, LOST_ATTEMPTS_MAX } from '../platform/run-queue.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
+import { loadJournal } from '../platform/run-steps.ts'
 import { crewTokens } from '../shared/crew-token.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
@@ -16,7 +17,7 @@ import { retryStatement } from './retry-statement.ts'
 import type { Tracing } from './run-trace.ts'
 import { settleRun } from './settle-run.ts'
 
-/** The attempts after which a run that is interrupted each time ends with an error. */
+/** The attempts without a finished step after which an interrupted run ends with an error. */
 const ATTEMPTS_MAX = 20
 
 const NOT_DEPLOYED =
@@ -50,7 +51,7 @@ export async function performRun(
   const journal = openJournal(deps, run)
   const hold = holdRun(deps, run, signals)
   const ending = await follow()
-  const outcome = await settleRun(deps, run, { ending, isDraining: signals.drain.aborted })
+  const outcome = await settleRun(deps, run, { ending, isDraining: signals.pause.aborted })
   hold.release()
   const failure = 'failure' in ending ? ending.failure : undefined
   trace.end({ failure, isOver: isOver(outcome, signals) })
@@ -70,26 +71,38 @@ export async function performRun(
   async function act(signal: AbortSignal): Promise<Ending> {
     if (run.url === null) return failed('crew_not_deployed', NOT_DEPLOYED)
     const patience = { forMs: LEASE_SECONDS * 1000, signal }
-    const models = await retryStatement(() => resolveModels(deps, run), patience)
-    if ('failure' in models) return { outcome: 'error', failure: models.failure }
+    const prepared = await retryStatement(() => prepare(deps, run), patience)
+    if ('failure' in prepared) return { outcome: 'error', failure: prepared.failure }
     const ending = await callCrew({
       url: run.url,
       tokens: crewTokens(deps, run.crewAutomationId),
-      request: { kickoff_id: run.id, inputs: run.inputs, definition: run.definition, ...models },
+      request: prepared.request,
       patienceMs: deps.crewPatienceMs,
       silenceMs: deps.silenceMs,
       signal,
+      pause: signals.pause,
       onUnavailable(reason) {
         deps.onCrewUnavailable?.()
         log.warn({ kickoff_id: run.id, reason }, 'the crew is unavailable; trying again')
       },
-      async onEvent(event) {
-        trace.event(event)
-        await journal.append(event, signal)
+      async onEvents(events) {
+        for (const event of events) trace.event(event)
+        if (!(await journal.append(events, signal))) hold.lose()
+        signal.throwIfAborted()
       },
     })
-    return limitAttempts(ending, run)
+    return limitAttempts(ending, run, journal.advanced() ? run.attempt : prepared.advancedIn)
   }
+}
+
+/** The kickoff of an attempt, and the last attempt before it in which a step finished. */
+async function prepare(deps: RunDeps, run: LeasedRun) {
+  const models = await resolveModels(deps, run)
+  if ('failure' in models) return models
+  const { steps, advancedIn } = await loadJournal(deps.sql, run.id)
+  const { id: kickoff_id, inputs, definition, projectVersionId: version } = run
+  const journal = [...steps]
+  return { request: { kickoff_id, inputs, definition, ...models, version, journal }, advancedIn }
 }
 
 /** A run whose lease was lost goes on elsewhere, unless somebody stopped it. */
@@ -106,11 +119,16 @@ function explain(thrown: unknown, { log, runTimeoutMs }: RunDeps, { id }: Leased
   return failed('internal', 'The worker failed. Its log has the details.')
 }
 
-/** Ends a run that breaks its crew, or is interrupted, at each attempt. */
-function limitAttempts(ending: Ending, { attempt, lostAttempts }: LeasedRun): Ending {
+/** Ends a run that breaks its crew, or is interrupted, at each attempt without getting on. */
+function limitAttempts(
+  ending: Ending,
+  { attempt, lostAttempts }: LeasedRun,
+  advancedIn: number,
+): Ending {
   const { outcome } = ending
+  const lost = advancedIn === attempt ? 0 : lostAttempts
   const isLast =
-    (outcome === 'retried' && lostAttempts + 1 >= LOST_ATTEMPTS_MAX) ||
-    (outcome === 'released' && attempt >= ATTEMPTS_MAX)
+    (outcome === 'retried' && lost + 1 >= LOST_ATTEMPTS_MAX) ||
+    (outcome === 'released' && attempt - advancedIn >= ATTEMPTS_MAX)
   return isLast ? { outcome: 'error', failure: ending.failure } : ending
 }

@@ -1,6 +1,6 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace as api } from '@opentelemetry/api'
 import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api'
-import type { CrewEvent, LlmCallEvent } from '../platform/crew-protocol.ts'
+import type { CrewEvent, LlmCallEvent, OtherEvent } from '../platform/crew-protocol.ts'
 import type { LeasedRun, LostRun, RunFacts } from '../platform/run-queue.ts'
 import type { Failure } from '../platform/runs.ts'
 import { runSpan } from '../shared/tracing/run-span.ts'
@@ -9,7 +9,7 @@ import { describeLlmCall } from './llm-span.ts'
 
 /** The spans of one attempt of a run. */
 export interface RunTrace {
-  event(event: CrewEvent): void
+  event(event: CrewEvent | OtherEvent): void
   /** Ends the open spans, with the failure if there was one; the run's own when it is over. */
   end(ending: { readonly failure?: Failure | undefined; readonly isOver: boolean }): void
 }
@@ -89,6 +89,7 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
 
   return {
     event(event) {
+      if (event.type === 'other') return
       lastAt = new Date(event.type === 'llm_call' ? event.ended_at : event.at)
       if (event.type === 'crew_started') attempt ??= startAttempt(lastAt)
       else if (attempt) follow(event)

@@ -136,11 +136,11 @@ function startWork({ config, source, log, sql, tracing, metrics, stops }: Work):
       for (const run of lost) tracing.giveUp(run)
       return lost.length
     },
-    async run(run, drain) {
+    async run(run, signals) {
       const started = performance.now()
       const stop = new AbortController()
       stops.set(run.id, stop)
-      const outcome = await performRun(deps, run, { drain, stopped: stop.signal })
+      const outcome = await performRun(deps, run, { ...signals, stopped: stop.signal })
       if (stops.get(run.id) === stop) stops.delete(run.id)
       metrics.ended(outcome, (performance.now() - started) / 1000)
     },

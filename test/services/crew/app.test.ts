@@ -88,7 +88,7 @@ function kickoff(init: RequestInit = {}, url = crew.url): Promise<Response> {
 
 async function eventsOf(response: Response): Promise<CrewEvent[]> {
   const lines = (await response.text()).trim().split('\n')
-  return lines.flatMap((line) => parseCrewEvent(line) ?? [])
+  return lines.map(parseCrewEvent).filter((event) => event.type !== 'other')
 }
 
 async function failureOf(answers: Answer[], options?: CrewOptions) {

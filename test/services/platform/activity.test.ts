@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { countRunsByHour, listAutomationActivity } from '../../../services/platform/activity.ts'
-import { recordEvent, takeRuns } from '../../../services/platform/run-queue.ts'
+import { takeRuns } from '../../../services/platform/run-queue.ts'
+import { recordEvent } from '../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../services/platform/runs.ts'
 import { listProgress } from '../../../services/platform/progress.ts'
 import { openPlatform } from '../web/support/platform.ts'

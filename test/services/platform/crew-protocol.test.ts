@@ -9,8 +9,15 @@ describe('the protocol between workers and crews', () => {
     expect(parseCrewEvent(line)).toEqual({ type: 'crew_started', at, crew: 'Research' })
   })
 
-  it('ignores kinds of events that it does not know', () => {
-    expect(parseCrewEvent('{"type":"tool_called"}')).toBeUndefined()
+  it('keeps kinds of events that it does not know, as far as they can be stored', () => {
+    const event = { type: 'tool_called', seq: 3, of: { text: 'a\u0000b\ud800' } }
+    expect(parseCrewEvent(JSON.stringify(event))).toEqual({
+      type: 'other',
+      seq: 3,
+      event: { type: 'tool_called', seq: 3, of: { text: 'a\ufffdb\ufffd' } },
+    })
+    const long = parseCrewEvent(JSON.stringify({ type: 'page', at, text: 'x'.repeat(70_000) }))
+    expect(long).toMatchObject({ event: { type: 'page', at, left_out_characters: 70_057 } })
   })
 
   it.each(['', 'Traceback', '[]', '{}', '{"type":7}', '{"type":"failed","at":"now"}'])(

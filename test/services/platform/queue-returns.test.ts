@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import {
   measureQueue,
   putBackRun,
-  recordEvent,
   releaseRun,
   retryRun,
   takeRuns,
 } from '../../../services/platform/run-queue.ts'
+import { recordEvent } from '../../support/record-event.ts'
 import { listProgress } from '../../../services/platform/progress.ts'
 import { useOneAutomation } from './one-automation.ts'
 

@@ -4,11 +4,11 @@ import {
   completeRun,
   failRun,
   giveUpLostRuns,
-  recordEvent,
   releaseRun,
   renewLease,
   takeRuns,
 } from '../../../services/platform/run-queue.ts'
+import { recordEvent } from '../../support/record-event.ts'
 import { findRun, forgetKickoffKeys, kickoff, stopRun } from '../../../services/platform/runs.ts'
 import { listProgress } from '../../../services/platform/progress.ts'
 import { definition } from '../../support/crew.ts'

@@ -27,6 +27,7 @@ export async function startBrokenCrew(
   const server = createServer((request, response) => {
     request.resume()
     request.on('end', () => {
+      if (request.url !== '/kickoff') return void response.writeHead(404).end()
       kickoffs += 1
       answer(response, kickoffs)
     })

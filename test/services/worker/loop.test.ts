@@ -16,6 +16,7 @@ const run: LeasedRun = {
   queuedAt: new Date(),
   automationId: '00000000-0000-4000-8000-000000000003',
   deploymentId: 1,
+  projectVersionId: 1,
   automationName: 'Research',
   slug: 'research',
   organizationId: 1,
@@ -75,7 +76,7 @@ describe('the loop of a worker', () => {
     await loop.stop(1000)
   })
 
-  it('tells its runs to let go when the time to drain is over', async () => {
+  it('tells its runs to pause at once, and to let go when the time to drain is over', async () => {
     const told: string[] = []
     let looks = 0
     const loop = loopWith({
@@ -83,8 +84,9 @@ describe('the loop of a worker', () => {
         looks += 1
         return looks === 1 ? [run] : []
       },
-      run: (_, drain) =>
+      run: (_, { pause, drain }) =>
         new Promise((resolve) => {
+          pause.addEventListener('abort', () => told.push('pause'))
           drain.addEventListener('abort', () => {
             told.push('drain')
             resolve()
@@ -93,7 +95,7 @@ describe('the loop of a worker', () => {
     })
     await expect.poll(loop.running).toBe(1)
     await loop.stop(20)
-    expect([told, looks]).toEqual([['drain'], 1])
+    expect([told, looks]).toEqual([['pause', 'drain'], 1])
   })
 })
 

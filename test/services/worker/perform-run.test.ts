@@ -69,7 +69,8 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
     ...more,
   }
   const stopped = new AbortController().signal
-  return performRun(deps, await platform.takeOne(), { drain, stopped })
+  const pause = new AbortController().signal
+  return performRun(deps, await platform.takeOne(), { drain, pause, stopped })
 }
 
 describe('what a run is of', () => {
@@ -278,7 +279,7 @@ describe('a crew that breaks in the middle of a run', () => {
         begin(response)
         setImmediate(() => response.destroy())
       },
-      'terminated',
+      'the connection ended',
     ],
     [
       'ends without a result',
@@ -334,7 +335,7 @@ describe('a crew that breaks in the middle of a run', () => {
     ])
   })
 
-  it('is waited for while heartbeats come, and unknown events are ignored', async () => {
+  it('is waited for while heartbeats come, and unknown events are kept', async () => {
     await deployBroken((response) => {
       begin(response)
       response.write(line({ type: 'from_the_future', of: 'a newer crew' }))
@@ -354,7 +355,11 @@ describe('a crew that breaks in the middle of a run', () => {
       output: 'slow',
       usage: { inputTokens: 1, outputTokens: 2 },
     })
-    expect(await platform.events(id)).toHaveLength(2)
+    expect(await platform.events(id)).toMatchObject([
+      { type: 'crew_started' },
+      { type: 'from_the_future', of: 'a newer crew' },
+      { type: 'crew_completed' },
+    ])
   })
 })
 

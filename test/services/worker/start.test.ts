@@ -201,8 +201,10 @@ describe('a worker that ends', () => {
     const run = await platform.until(id, 'completed')
     expect(run).toMatchObject({ attempt: 2, output: 'A summary.' })
     expect(model.requests).toHaveLength(3)
-    const attempts = await platform.attempts(id)
-    expect(attempts.filter(([attempt]) => attempt === 2)).toHaveLength(8)
+    const types = (await platform.events(id)).map(({ type }) => type)
+    // The task in which the worker was killed is announced once.
+    expect(types.filter((type) => type === 'task_started')).toHaveLength(2)
+    expect(types.filter((type) => type === 'task_completed')).toHaveLength(2)
   })
 
   it('ends cleanly on SIGTERM, and its run is in the queue again', async () => {
@@ -273,7 +275,7 @@ describe('a worker that ends', () => {
     await expect.poll(() => metricsOf(worker)).toMatch(/worker_executions_expired_total 1$/m)
   })
 
-  it('lets its runs finish while there is time, and takes nothing more', async () => {
+  it('hands its runs over after the calls in flight, and takes nothing more', async () => {
     await deploy()
     let answer = (): void => {}
     model.play(
@@ -289,8 +291,15 @@ describe('a worker that ends', () => {
     expect((await fetch(`${worker.url}/health`)).status).toBe(503)
     answer()
     await stopped
-    expect(await platform.get(id)).toMatchObject({ status: 'completed', output: 'A summary.' })
+    expect(await platform.get(id)).toMatchObject({ status: 'queued', attempt: 1 })
     expect(await platform.get(next)).toMatchObject({ status: 'queued' })
+    expect(model.requests).toHaveLength(1)
+    await platform.startWorker()
+    const run = await platform.until(id, 'completed')
+    expect(run).toMatchObject({ attempt: 2, output: 'A summary.' })
+    expect(run.usage).toEqual({ inputTokens: 20, outputTokens: 10 })
+    await platform.until(next, 'completed')
+    expect(model.requests).toHaveLength(4)
   })
 })
 

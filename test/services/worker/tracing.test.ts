@@ -257,7 +257,7 @@ describe('the trace collector, seen from a worker (SPEC 4.6, 5.4)', () => {
   })
 
   it('counts what it refuses for good', async () => {
-    collector.refuseWith(401)
+    collector.refuseWith(401, 401, 401, 401)
     model.play(says('fine'))
     const worker = await startWorker()
     await platform.until(await platform.kickoff(), 'completed')

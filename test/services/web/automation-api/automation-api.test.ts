@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import {
-  completeRun,
-  failRun,
-  recordEvent,
-  takeRuns,
-} from '../../../../services/platform/run-queue.ts'
+import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { recordEvent } from '../../../support/record-event.ts'
 import { countRuns } from '../../../../services/platform/run-list.ts'
 import { stopRun } from '../../../../services/platform/runs.ts'
 import type { Automation } from '../../../../services/platform/automations.ts'

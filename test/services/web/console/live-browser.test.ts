@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { completeRun, recordEvent, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { completeRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff } from '../../../../services/platform/runs.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'

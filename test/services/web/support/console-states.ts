@@ -1,9 +1,5 @@
-import {
-  completeRun,
-  failRun,
-  recordEvent,
-  takeRuns,
-} from '../../../../services/platform/run-queue.ts'
+import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs.ts'
 import type { Platform } from './platform.ts'
 

@@ -17,6 +17,7 @@ const run: LeasedRun = {
   queuedAt: new Date(Date.UTC(2026, 0, 1)),
   automationId: AUTOMATION,
   deploymentId: 1,
+  projectVersionId: 1,
   automationName: 'weather',
   slug: 'weather',
   organizationId: 1,

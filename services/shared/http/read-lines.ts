@@ -11,8 +11,16 @@ export interface LineLimits {
 /** The non-empty lines of a stream of UTF-8 text. Leaving the loop early closes the stream. */
 export async function* readLines(
   stream: ReadableStream<Uint8Array>,
-  { charactersMax, silenceMs, signal }: LineLimits,
+  limits: LineLimits,
 ): AsyncGenerator<string> {
+  for await (const lines of readLineBatches(stream, limits)) yield* lines
+}
+
+/** The same lines, those that arrived together as one list. An empty list is a sign of life. */
+export async function* readLineBatches(
+  stream: ReadableStream<Uint8Array>,
+  { charactersMax, silenceMs, signal }: LineLimits,
+): AsyncGenerator<readonly string[]> {
   const reader = stream.getReader()
   const decoder = new TextDecoder()
   const cancel = (): void => void reader.cancel().catch(() => {})
@@ -26,14 +34,14 @@ export async function* readLines(
       if (piece.includes('\n')) {
         const lines = open.split('\n')
         open = lines.pop() ?? ''
-        yield* lines.filter((line) => line !== '')
+        yield lines.filter((line) => line !== '')
       }
       if (open.length > charactersMax) {
         throw new Error(`a line is longer than ${charactersMax} characters`)
       }
       if (done) break
     }
-    if (open !== '') yield open
+    if (open !== '') yield [open]
   } finally {
     signal.removeEventListener('abort', cancel)
     cancel()

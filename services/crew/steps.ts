@@ -1,0 +1,201 @@
+import * as v from 'valibot'
+import type { CrewEvent, CrewFailure, RecordedStep, StepUsage } from '../platform/crew-protocol.ts'
+import { idempotencyKeyOf, stepKey } from '../platform/step-key.ts'
+import type { StepKind } from '../platform/step-key.ts'
+import { AppError } from '../shared/errors.ts'
+import { trackOpenSteps } from './open-steps.ts'
+
+/** The longest result of a step, as JSON; a worker reads no longer lines. */
+const RESULT_CHARACTERS_MAX = 6_000_000
+
+/** What a step is, and its place in the run. */
+export interface Step<Result> {
+  readonly kind: StepKind
+  /**
+   * Keys that lead to the step, the same in each attempt, such as
+   * `['research', 'researcher', 'search', '0']`: task, agent, tool, iteration. The step belongs to
+   * the open step with the longest path that this one begins with.
+   */
+  readonly path: readonly string[]
+  /** For people: the key of the task, the name of the model or of the tool. */
+  readonly name: string
+  /** For people: the arguments of a tool, the question of an approval. Never a secret. */
+  readonly input?: unknown
+  /** A recorded result of another shape, from an older crew, counts as none. */
+  readonly schema?: v.GenericSchema<unknown, Result>
+}
+
+/** The means of an act. */
+export interface ActContext {
+  /** Aborts when the run is over for this crew: the worker is gone, or somebody stopped it. */
+  readonly signal: AbortSignal
+  /** The key of the step, for the events that are about it. */
+  readonly step: string
+  /** The same in each attempt: sent to whoever acts, it makes a repeated act no second one. */
+  readonly idempotencyKey: string
+  /** Adds tokens to this step, and to those that it is a part of. */
+  readonly use: (usage: StepUsage) => void
+}
+
+/** The steps of one attempt at a run: the only way to act. */
+export interface Steps {
+  /**
+   * Returns the recorded result of a step that finished in a former attempt; otherwise records that
+   * the step starts, acts, and records the result, which has to be JSON. What an act raises is
+   * recorded as the step's failure and raised; such a step is done again in a new attempt, so a
+   * failure that a model gets to see is a result. Raises also the reason of the signal, and
+   * something else when the run is handed over: let both pass.
+   */
+  perform<Result>(
+    step: Step<Result>,
+    act: (context: ActContext) => Promise<Result>,
+  ): Promise<Result>
+  /** Reports an event. It is kept in its order, and nobody waits for that. */
+  report(event: CrewEvent): void
+  /** The tokens that all steps used, those of former attempts included. */
+  usage(): StepUsage
+  /** Returns true for what `perform` raises when the run is to be handed over. */
+  isHandOver(thrown: unknown): boolean
+  /** Waits until no act goes on. */
+  settle(): Promise<void>
+}
+
+/** Takes the events of an attempt to its worker. */
+export interface Channel {
+  /** Writes an event, and returns its number. */
+  write(event: CrewEvent): number
+  /** Waits until the worker has committed an event; raises the reason of the run's signal. */
+  committed(seq: number): Promise<void>
+}
+
+/** The beginnings of an attempt. */
+export interface StepsOptions {
+  readonly runId: string
+  /** As `stepBase` makes it. */
+  readonly base: string
+  readonly journal: readonly RecordedStep[]
+  /** False: the worker takes no steps, and none are written. */
+  readonly isJournaled: boolean
+  readonly channel: Channel
+  readonly signal: AbortSignal
+  /** Aborts when the run is to be handed over after the acts that go on. */
+  readonly stopping: AbortSignal
+}
+
+/** Begins the steps of an attempt at a run. */
+export function createSteps(options: StepsOptions): Steps {
+  const { base, channel } = options
+  const recorded = new Map(options.journal.map((each) => [each.step, each]))
+  const performed = new Set<string>()
+  const open = trackOpenSteps()
+  const handOver = new Error('the run is handed over')
+  const performer = createPerformer({ ...options, open, handOver })
+  return {
+    async perform(step, act) {
+      const key = stepKey(base, step.path)
+      if (performed.has(key)) throw new Error(`the step ${step.path.join('/')} is done twice`)
+      performed.add(key)
+      const known = recall(recorded.get(key), step.schema)
+      if (!known) return performer(step, key, act)
+      if (known.usage) open.use(step.path, known.usage)
+      return known.result
+    },
+    report: (event) => void channel.write(event),
+    usage: () => open.usage(),
+    isHandOver: (thrown) => thrown === handOver,
+    settle: () => open.settle(),
+  }
+}
+
+interface Performer extends StepsOptions {
+  readonly open: ReturnType<typeof trackOpenSteps>
+  readonly handOver: Error
+}
+
+function createPerformer({ open, handOver, ...options }: Performer) {
+  const { runId, channel, signal, stopping, isJournaled } = options
+
+  async function record(event: CrewEvent, isAwaited: boolean): Promise<void> {
+    if (!isJournaled) return
+    const seq = channel.write(event)
+    if (isAwaited) await channel.committed(seq)
+  }
+
+  function refuseToStart(): void {
+    signal.throwIfAborted()
+    if (stopping.aborted) throw handOver
+  }
+
+  async function recordFailure(key: string, thrown: unknown): Promise<void> {
+    if (signal.aborted || thrown === handOver) return
+    await record({ type: 'step_failed', at: now(), step: key, error: failureOf(thrown) }, false)
+  }
+
+  return async function performStep<Result>(
+    { kind, path, name, input }: Step<Result>,
+    key: string,
+    act: (context: ActContext) => Promise<Result>,
+  ): Promise<Result> {
+    refuseToStart()
+    // What a task does waits for records of its own, which come after the task's.
+    const isAwaited = kind !== 'task'
+    const facts = { step: key, kind, name, path: [...path], parent: open.parentOf(path), input }
+    const self = open.enter(key, path)
+    try {
+      await record({ type: 'step_started', at: now(), ...facts }, isAwaited)
+      refuseToStart()
+      const idempotencyKey = idempotencyKeyOf(runId, key)
+      const use = (usage: StepUsage): void => open.use(path, usage)
+      const result = await act({ signal, step: key, idempotencyKey, use })
+      refuseHugeResult(name, result)
+      const { usage } = self
+      const finished = { step: key, result: result ?? null, usage }
+      await record({ type: 'step_finished', at: now(), ...finished }, isAwaited)
+      return result
+    } catch (thrown) {
+      await recordFailure(key, thrown)
+      throw thrown
+    } finally {
+      open.leave(self)
+    }
+  }
+}
+
+const now = (): string => new Date().toISOString()
+
+function recall<Result>(
+  known: RecordedStep | undefined,
+  schema: v.GenericSchema<unknown, Result> | undefined,
+): { result: Result; usage?: StepUsage | undefined } | undefined {
+  if (!known) return undefined
+  // Without a schema: the same path of the same version gave it, through JSON.
+  if (!schema) return { result: known.result as Result, usage: known.usage }
+  const read = v.safeParse(schema, known.result)
+  return read.success ? { result: read.output, usage: known.usage } : undefined
+}
+
+function refuseHugeResult(name: string, result: unknown): void {
+  const characters = JSON.stringify(result ?? null).length
+  if (characters <= RESULT_CHARACTERS_MAX) return
+  throw stepFailure({
+    code: 'result_too_large',
+    message:
+      `The result of ${name} has ${characters} characters as JSON; the most is ` +
+      `${RESULT_CHARACTERS_MAX}. Let it return less.`,
+  })
+}
+
+/** Makes the error that fails a step, and the run unless somebody catches it. */
+export function stepFailure({ code, message }: CrewFailure): AppError {
+  return new AppError('unprocessable', message, { details: { failure: code } })
+}
+
+/** Returns the failure that was raised; anything unforeseen is `internal` and says nothing. */
+export function failureOf(thrown: unknown): CrewFailure {
+  if (!(thrown instanceof AppError)) {
+    const message = 'Something went wrong inside the crew; its log has the details.'
+    return { code: 'internal', message }
+  }
+  const { failure } = thrown.details
+  return { code: typeof failure === 'string' ? failure : thrown.code, message: thrown.message }
+}
