@@ -142,6 +142,8 @@ const installer = (name: string, task: string) => ({
       isSet(networkPolicy.modelNamespace),
       networkPolicy.modelNamespace,
     ),
+    CREW_TOOL_NAMESPACE: setWhen(isSet(networkPolicy.toolNamespace), networkPolicy.toolNamespace),
+    CREW_PRIVATE_RANGES: pick(networkPolicy.crewPrivateRanges, 'true', 'false'),
     CREW_IMAGE: platformImage.reference,
     CREW_ARBITRARY_USER: pick(global.openshift, 'true', 'false'),
     CREW_CA_FILE: setWhen(hasCaBundle, CA_FILE),

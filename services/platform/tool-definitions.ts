@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { closedObject } from '../shared/describe-issue.ts'
+import { isObject } from '../shared/is-object.ts'
 
 const TIMEOUT_SECONDS_MAX = 600
 const TOOLS_MAX = 50
@@ -141,10 +142,8 @@ const builtIn = BUILT_IN_TYPES.map((type) => closedObject({ type: v.literal(type
 /** The types that a tool may have. */
 export const TOOL_TYPES = ['mcp', 'http', 'fetch', ...BUILT_IN_TYPES] as const
 
-const tool = v.variant('type', [mcp, http, fetchTool, ...builtIn], ({ received }) =>
-  received === 'Object' || received.startsWith('"')
-    ? `must be one of ${TOOL_TYPES.join(', ')}`
-    : 'must be an object with a type',
+const tool = v.variant('type', [mcp, http, fetchTool, ...builtIn], ({ path }) =>
+  path?.at(-1)?.key === 'type' ? `must be one of ${TOOL_TYPES.join(', ')}` : 'must be an object',
 )
 /** A tool of a version. */
 export type Tool = v.InferOutput<typeof tool>
@@ -153,7 +152,8 @@ export type ToolOf<Type extends Tool['type']> = Extract<Tool, { type: Type }>
 
 /** The tools of a version, by the names by which its agents name them. */
 export const toolDefinitions = v.pipe(
-  v.record(toolKey, tool, 'must be an object'),
+  v.custom<Readonly<Record<string, unknown>>>(isObject, 'must be an object'),
+  v.record(toolKey, tool),
   v.check(
     (tools) => Object.keys(tools).length <= TOOLS_MAX,
     `must have at most ${TOOLS_MAX} tools`,

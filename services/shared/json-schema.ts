@@ -4,7 +4,7 @@ import { callBounded } from './bounded-call.ts'
 import { toError } from './errors.ts'
 
 /** A schema or a text that takes longer is hostile: `pattern` and `allOf` can take for ever. */
-const CHECK_MS = 250
+const CHECK_MS = 1000
 const PROBLEMS_MAX = 10
 const UNUSABLE = 'the schema cannot be used'
 
@@ -14,7 +14,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 /**
  * Returns the problems of a value under a JSON Schema (2020-12, or the draft that `$schema` names),
  * at most ten, each with its place; none when it is valid. A schema that cannot be used, and one
- * that takes longer than 250 ms, is a problem too.
+ * that takes longer than a second, is a problem too.
  */
 export function problemsUnder(schema: JsonSchema, value: unknown): string[] {
   try {

@@ -85,6 +85,10 @@ export const clusterCrewEnv = v.object({
   CREW_NETWORK_POLICY: optional(flag()),
   /** The pods that run models inside the cluster; any pod when it is not set. */
   CREW_MODEL_NAMESPACE: optional(text()),
+  /** The pods that tools of crews call inside the cluster. */
+  CREW_TOOL_NAMESPACE: optional(text()),
+  /** Whether crews reach private addresses outside of these. @default true */
+  CREW_PRIVATE_RANGES: optional(flag()),
   /**
    * Credentials for the image, `.dockerconfigjson`; a Secret with them is made where the crews are.
    */

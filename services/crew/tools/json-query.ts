@@ -5,7 +5,7 @@ import { toError } from '../../shared/errors.ts'
 import { answer, cutResult, toolError } from './tool.ts'
 import type { CrewTool } from './tool.ts'
 
-const QUERY_MS = 250
+const QUERY_MS = 1000
 const FOUND_MAX = 1000
 
 /** Creates the tool that takes values out of JSON. */

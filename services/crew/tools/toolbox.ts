@@ -18,6 +18,8 @@ const CLOSE_MS = 2000
 export interface Toolbox {
   /** Returns the functions that the model of an agent may call. */
   toolsFor(agent: { readonly tools?: readonly string[] | undefined }): CrewTool[]
+  /** The access tokens of its connections, which no result may show. */
+  readonly secrets: readonly string[]
   /** Ends the sessions with MCP servers. Never raises. */
   close(): Promise<void>
 }
@@ -36,6 +38,7 @@ export function openToolbox(deps: ToolDeps, tools: Tools): Toolbox {
     return offered.map((each) => createTool(deps, tool, { ...each, session }))
   })
   return {
+    secrets: Object.values(deps.connections).map(({ access_token: token }) => token),
     toolsFor: (agent) => functions.filter(({ key }) => agent.tools?.includes(key)),
     async close() {
       const signal = AbortSignal.timeout(CLOSE_MS)

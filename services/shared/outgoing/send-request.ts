@@ -37,8 +37,9 @@ export async function sendRequest(
   options: OutgoingRequest & { readonly responseBytesMax: number },
 ): Promise<OutgoingResponse> {
   const response = await openResponse(options)
-  const { body, isCut } = await readBody(response, options.responseBytesMax)
-  return { ...headOf(response), body, isCut }
+  // A connection that is kept open is no longer the response's once that was read.
+  const head = headOf(response)
+  return { ...head, ...(await readBody(response, options.responseBytesMax)) }
 }
 
 /** Sends a request and returns its answer as soon as the head is there; the caller reads it. */

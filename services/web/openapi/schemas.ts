@@ -1,4 +1,5 @@
 import { RUN_STATUSES } from '../../platform/runs.ts'
+import { TOOL_TYPES } from '../../platform/tool-definitions.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
 import { STATES } from '../automation-api/run-status.ts'
@@ -176,6 +177,15 @@ const definition = {
     name: text,
     llm: { type: 'object' },
     inputs: list({}),
+    tools: {
+      type: 'object',
+      description: 'By the names that agents use in their `tools`; docs/tools.md has the fields.',
+      additionalProperties: {
+        type: 'object',
+        required: ['type'],
+        properties: { type: { enum: TOOL_TYPES } },
+      },
+    },
     agents: list({ type: 'object' }),
     tasks: list({ type: 'object' }),
   },

@@ -28,6 +28,7 @@ const HIDDEN = new Set([
   'started_at',
   'ended_at',
   'response_id',
+  'call_id',
   'server_address',
   'server_port',
 ])
@@ -36,6 +37,7 @@ const FOREMOST = new Set([
   'task',
   'agent',
   'request_model',
+  'name',
   'input_tokens',
   'output_tokens',
   'code',

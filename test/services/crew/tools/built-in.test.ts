@@ -99,7 +99,7 @@ describe('the query of JSON', () => {
   it('ends a path that would take for ever', () => {
     const hostile = { x: { a: `${'a'.repeat(40)}!` } }
     expect(messageOf(() => queryJson(hostile, '$..[?search(@.a, "(a+)+$")]'))).toContain(
-      'takes longer than 250 ms',
+      'takes longer than 1000 ms',
     )
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, at]))
     const nested = { a: many, b: { c: many } }
