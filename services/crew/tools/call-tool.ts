@@ -73,8 +73,12 @@ function describe(thrown: unknown, { name, timeoutMs }: CrewTool): string {
   return `${name} cannot be reached: ${reasonOf(thrown)}.`
 }
 
+/** Journals keep neither NUL nor half a surrogate pair. */
 const withoutSecrets = (text: string, secrets: readonly string[]): string =>
-  secrets.reduce((left, secret) => left.replaceAll(secret, '[token]'), text)
+  secrets
+    .filter((secret) => secret !== '')
+    .reduce((left, secret) => left.replaceAll(secret, '[token]'), text)
+    .replace(/\p{Surrogate}|\0/gu, '\ufffd')
 
 /** Returns the system's code, such as ECONNREFUSED, or the message. */
 function reasonOf(thrown: unknown): string {

@@ -18,7 +18,7 @@ const DOCUMENT_BYTES_MAX = 16_777_216
 const UNSTORABLE = /\p{Surrogate}|\0/gu
 const LIST_BYTES_MAX = 8_388_608
 const SCHEMA_BYTES_MAX = 32_768
-const PINS_BYTES_MAX = 262_144
+const PINS_BYTES_MAX = 131_072
 const DESCRIPTION_CHARACTERS_MAX = 4000
 
 /** The surroundings in which tools are read. */
