@@ -162,8 +162,8 @@ export const schema = {
     }),
     drainSeconds: integer(
       300,
-      'How long runs may go on when a worker stops, before another one takes them up. Its ' +
-        'pod may take that long to end.',
+      'How long the calls in flight may go on when a worker stops; after them, another one takes ' +
+        'up its runs. Runs of crews without a journal may go on for as long.',
       { min: 0, max: 86_400 },
     ),
     autoscaling: type.autoscaling,

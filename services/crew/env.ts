@@ -24,7 +24,8 @@ export const crewEnv = v.object({
   /** The longest that one answer of the model may take. */
   LLM_TIMEOUT_SECONDS: v.optional(integer(1, 3600), '120'),
   /**
-   * The time for runs to end when the crew stops, before their worker hands them to another pod.
+   * The time for the calls in flight when the crew stops; after them, the workers hand its runs to
+   * another pod. A call of the model may take `LLM_TIMEOUT_SECONDS`.
    */
-  CREW_DRAIN_SECONDS: v.optional(integer(0, 86_400), '20'),
+  CREW_DRAIN_SECONDS: v.optional(integer(0, 86_400), '150'),
 })

@@ -23,6 +23,11 @@ export interface Failure {
   readonly message: string
 }
 
+/** The ways in which a run can follow another one. */
+export const ORIGIN_ACTIONS = ['retry', 'fork', 'rerun'] as const
+/** The way in which a run follows another one. */
+export type OriginAction = (typeof ORIGIN_ACTIONS)[number]
+
 /** One run of an automation. Its id is the kickoff id. */
 export interface Run {
   readonly id: string
@@ -36,40 +41,47 @@ export interface Run {
   readonly output: string | null
   readonly usage: Usage | null
   readonly error: Failure | null
+  /** The run that it follows; null: none, or one whose retention is over. */
+  readonly originId: string | null
+  readonly originAction: OriginAction | null
 }
 
 const columns = (sql: Queryable) => sql`
   id, deployment_id, status, inputs, attempt, queued_at, started_at, finished_at,
-  output, usage, error`
+  output, usage, error, origin_id, origin_action`
 
 /** A run to start. */
 export interface Kickoff {
   readonly deploymentId: number
   readonly inputs: Inputs
   /** The caller's `Idempotency-Key`: the same key within 24 hours is the same run. */
-  readonly idempotencyKey?: string
+  readonly idempotencyKey?: string | undefined
+  /** The run that it follows. */
+  readonly origin?: Origin | undefined
+}
+
+/** How a new run follows another one. */
+export interface Origin {
+  readonly id: string
+  readonly action: OriginAction
+  /** Where it goes on, for the idempotency key. */
+  readonly fromStep?: string | undefined
+  /** Copies what the new run keeps of the other one's journal. */
+  readonly carry: (tx: Queryable, id: string) => Promise<void>
 }
 
 /**
  * Queues a run and returns its id. With an idempotency key that was used before, returns the run it
- * started; raises `unprocessable` when the inputs differ from that time's.
+ * started; raises `unprocessable` when the inputs, or the run that it follows, differ from that
+ * time's.
  */
 export async function kickoff(sql: Database, request: Kickoff): Promise<string> {
-  const { deploymentId, idempotencyKey: key } = request
-  // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
-  const inputs = JSON.stringify(request.inputs)
-  if (key === undefined) return enqueue(sql, deploymentId, inputs)
-  const requestHash = createHash('sha256').update(inputs).digest()
+  const { deploymentId, idempotencyKey: key, origin } = request
+  // Nothing but one statement, for the most frequent request of all.
+  if (key === undefined && !origin) return insertRun(sql, request)
   return sql.begin(async (tx) => {
-    // Serializes two requests with the same key, whichever replica they reach.
-    await tx`select pg_advisory_xact_lock(${deploymentId}, hashtext(${key}))`
-    await tx`
-      delete from kickoff_keys
-      where deployment_id = ${deploymentId} and key = ${key}
-        and created_at < now() - interval '24 hours'`
-    const [earlier] = await tx<{ executionId: string; requestHash: Buffer }[]>`
-      select execution_id, request_hash from kickoff_keys
-      where deployment_id = ${deploymentId} and key = ${key}`
+    const requestHash = hashOf(request)
+    const earlier = key === undefined ? undefined : await findEarlier(tx, { deploymentId, key })
     if (earlier?.requestHash.equals(requestHash)) return earlier.executionId
     if (earlier) {
       throw new AppError(
@@ -77,10 +89,36 @@ export async function kickoff(sql: Database, request: Kickoff): Promise<string> 
         'This Idempotency-Key was used with other inputs. Use a new key for a new run.',
       )
     }
-    const id = await enqueue(tx, deploymentId, inputs)
-    await tx`insert into kickoff_keys ${tx({ deploymentId, key, requestHash, executionId: id })}`
+    const id = await insertRun(tx, request)
+    await origin?.carry(tx, id)
+    if (key !== undefined) {
+      await tx`insert into kickoff_keys ${tx({ deploymentId, key, requestHash, executionId: id })}`
+    }
     return id
   })
+}
+
+/** Of plain kickoffs it is the hash of the inputs alone, as earlier versions wrote it. */
+function hashOf({ inputs, origin }: Kickoff): Buffer {
+  const text = JSON.stringify(inputs)
+  const of = origin ? JSON.stringify([text, origin.id, origin.action, origin.fromStep]) : text
+  return createHash('sha256').update(of).digest()
+}
+
+async function findEarlier(
+  tx: Queryable,
+  { deploymentId, key }: { deploymentId: number; key: string },
+): Promise<{ executionId: string; requestHash: Buffer } | undefined> {
+  // Serializes two requests with the same key, whichever replica they reach.
+  await tx`select pg_advisory_xact_lock(${deploymentId}, hashtext(${key}))`
+  await tx`
+    delete from kickoff_keys
+    where deployment_id = ${deploymentId} and key = ${key}
+      and created_at < now() - interval '24 hours'`
+  const [earlier] = await tx<{ executionId: string; requestHash: Buffer }[]>`
+    select execution_id, request_hash from kickoff_keys
+    where deployment_id = ${deploymentId} and key = ${key}`
+  return earlier
 }
 
 /** Deletes expired idempotency keys, at most 1,000 at a time; returns how many. */
@@ -92,10 +130,25 @@ export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
   return count
 }
 
-async function enqueue(sql: Queryable, deploymentId: number, inputs: string): Promise<string> {
+/** One that goes on where another one left off is of that one's version. */
+async function insertRun(
+  sql: Queryable,
+  { deploymentId, inputs: given, origin }: Kickoff,
+): Promise<string> {
+  // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
+  const inputs = JSON.stringify(given)
+  if (!origin) {
+    const [row] = await sql<[{ id: string }]>`
+      insert into executions (deployment_id, inputs)
+      values (${deploymentId}, ${inputs}::text::jsonb) returning id`
+    return row.id
+  }
+  const { id, action } = origin
   const [row] = await sql<[{ id: string }]>`
-    insert into executions (deployment_id, inputs)
-    values (${deploymentId}, ${inputs}::text::jsonb) returning id`
+    insert into executions (deployment_id, inputs, origin_id, origin_action, project_version_id)
+    select ${deploymentId}, ${inputs}::text::jsonb, id, ${action},
+      case when ${action} = 'rerun' then null else project_version_id end
+    from executions where id = ${id} and deployment_id = ${deploymentId} returning id`
   return row.id
 }
 

@@ -18,6 +18,7 @@ import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
+import { continueRoutes } from './console/runs/continue-routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
@@ -80,6 +81,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', runListRoutes(deps))
   app.route('/', runRoutes(deps))
   app.route('/', runPageRoutes(deps))
+  app.route('/', continueRoutes(deps))
   app.route('/', traceListRoutes(deps))
   app.route('/', traceRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))

@@ -21,7 +21,10 @@ export const workerEnv = v.object({
   CREW_PATIENCE_SECONDS: v.optional(integer(0, 600), '60'),
   /** The longest time that one run may take. */
   EXECUTION_TIMEOUT_SECONDS: v.optional(integer(1, 86_400), '3600'),
-  /** The time for runs to end when the worker stops, before another worker takes them over. */
+  /**
+   * The time for the calls in flight when the worker stops, and for the runs of crews without a
+   * journal, before another worker takes the runs over.
+   */
   WORKER_DRAIN_SECONDS: v.optional(integer(0, 86_400), '300'),
   /** The time for which runs are kept after their end, with their progress. */
   RUNS_RETENTION_DAYS: v.optional(integer(1, 36_500), '90'),

@@ -2,7 +2,6 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
 import type { EmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
 import { connectDatabase } from '../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../services/shared/postgres/address.ts'
@@ -13,7 +12,7 @@ import { createDatabaseProxy } from '../services/collector/support/database-prox
 import type { DatabaseProxy } from '../services/collector/support/database-proxy.ts'
 import { buildPrograms } from '../support/build.ts'
 import { freePort } from '../support/free-port.ts'
-import { POSTGRES_PASSWORD } from '../support/postgres-password.ts'
+import { startServer } from './postgres-server.ts'
 
 /**
  * A collector and a PostgreSQL of its own that can be killed, and the way between them that can be
@@ -49,25 +48,6 @@ export async function closeStage(stage: Stage): Promise<number | null> {
   await stage.server.stop()
   await rm(stage.directory, { recursive: true, force: true })
   return code
-}
-
-const START_TRIES = 20
-
-/** The dead server's sessions may hold its memory for a moment. */
-async function startServer(directory: string, port: number): Promise<EmbeddedPostgres> {
-  for (let tries = 1; ; tries++) {
-    try {
-      // Every commit reaches the disk, as in an installation.
-      return await startEmbeddedPostgres({
-        directory: join(directory, 'data'),
-        port,
-        password: POSTGRES_PASSWORD,
-      })
-    } catch (error) {
-      if (tries === START_TRIES) throw error
-      await delay(250)
-    }
-  }
 }
 
 export async function killCollector(stage: Stage): Promise<void> {

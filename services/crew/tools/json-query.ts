@@ -33,7 +33,7 @@ export const createJsonQuery = (name: string): CrewTool => ({
   },
 })
 
-/** Returns the values at a JSONPath, 1001 at most. Raises an error for a bad path, and a slow one. */
+/** Returns the values at a JSONPath, 1001 at most. Raises an error for a bad or slow path. */
 export function queryJson(json: JSONValue, path: string): JSONValue[] {
   try {
     return callBounded(QUERY_MS, () => {

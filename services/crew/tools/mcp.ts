@@ -60,7 +60,8 @@ async function refuseChange(
   const now = (await session.listTools(signal)).find((each) => each.name === name)
   if (now && isDeepStrictEqual(now.inputSchema, input_schema)) return
   throw toolError(
-    `${name} was not called: the server ${now ? 'has changed its input schema' : 'has it no more'} ` +
+    `${name} was not called: the server ` +
+      (now ? 'has changed its input schema ' : 'has it no more ') +
       'since the version was published. Publish a new version to use it as it is now.',
   )
 }

@@ -25,8 +25,8 @@ export interface Toolbox {
 }
 
 /**
- * Creates the tools of a run. Raises `unprocessable` for a tool that was not pinned when its version
- * was published, and for one whose connection was not handed to the run.
+ * Creates the tools of a run. Raises `unprocessable` for a tool that was not pinned when its
+ * version was published, and for one whose connection was not handed to the run.
  */
 export function openToolbox(deps: ToolDeps, tools: Tools): Toolbox {
   refuseMissing(deps, tools)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 const CREW_PORT = 8000
 const USER = 1000
-/** The time for runs to end in a pod that is replaced; then another pod takes them over. */
+/** The time for the calls in flight in a pod that is replaced; then another pod goes on. */
 const DRAIN_SECONDS = 300
 /** On a pod template it makes a rolling restart when the Secret changes. */
 const HASH_ANNOTATION = 'platform/secrets-hash'

@@ -1,29 +1,43 @@
+import type { Context } from 'hono'
 import { getDefinition } from '../../platform/automations.ts'
 import { resolveInputs } from '../../platform/crew-inputs.ts'
 import { kickoff } from '../../platform/runs.ts'
 import { readJson } from '../../shared/http/json-body.ts'
+import type { AuthorizedCall } from '../context.ts'
 import { RETRY_AFTER_SECONDS } from './api-route.ts'
-import type { ApiRoute } from './api-route.ts'
+import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
 import { automationUrl } from './automation-urls.ts'
 import { readIdempotencyKey, readKickoff } from './kickoff-request.ts'
 
-const BODY_BYTES_MAX = 256 * 1024
+/** The longest body of a call that starts a run. */
+export const BODY_BYTES_MAX = 256 * 1024
 
 /** Starts a run. */
 export const kickoffRoute: ApiRoute = {
   method: 'POST',
   path: '/kickoff',
-  async answer(c, { sql, config }) {
-    const { automation, wide } = c.var
+  async answer(c, deps) {
+    const { sql } = deps
+    const { automation } = c.var
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
     const given = readKickoff(await readJson(c.req.raw, BODY_BYTES_MAX))
     const inputs = resolveInputs(await getDefinition(sql, automation), given)
     const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
-    wide['kickoff_id'] = id
-    const statusUrl = `${automationUrl(config, automation.automationId)}/status/${id}`
-    return c.json({ kickoff_id: id, status: 'queued', status_url: statusUrl }, 202, {
-      location: statusUrl,
-      'retry-after': RETRY_AFTER_SECONDS,
-    })
+    return startedRun(c, deps, id)
   },
+}
+
+/** Answers for a run that was queued, and says where its status is. */
+export function startedRun(
+  c: Context<AuthorizedCall>,
+  { config }: ApiRouteDeps,
+  id: string,
+): Response {
+  const { automation, wide } = c.var
+  wide['kickoff_id'] = id
+  const statusUrl = `${automationUrl(config, automation.automationId)}/status/${id}`
+  return c.json({ kickoff_id: id, status: 'queued', status_url: statusUrl }, 202, {
+    location: statusUrl,
+    'retry-after': RETRY_AFTER_SECONDS,
+  })
 }

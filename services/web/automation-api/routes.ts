@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import type { Gate } from '../access-token/gate.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
+import { forkRoute, rerunRoute, retryRoute, stepsRoute } from './again.ts'
 import type { ApiRoute } from './api-route.ts'
 import { automationPath } from './automation-urls.ts'
 import { requireBearer } from './bearer.ts'
@@ -12,7 +13,16 @@ import { staticBearer } from './static-bearer.ts'
 import { statusRoute } from './status.ts'
 import { stopRoute } from './stop.ts'
 
-const ROUTES: readonly ApiRoute[] = [kickoffRoute, statusRoute, stopRoute, inputsRoute]
+const ROUTES: readonly ApiRoute[] = [
+  kickoffRoute,
+  statusRoute,
+  stopRoute,
+  inputsRoute,
+  retryRoute,
+  forkRoute,
+  rerunRoute,
+  stepsRoute,
+]
 
 /**
  * Mounts the automation API (SPEC 4.4). Each address asks for a token before it discloses its

@@ -33,6 +33,7 @@ export function statusDocument(run: Run, progress: readonly Progress[]) {
     queued_at: queuedAt,
     started_at: startedAt,
     finished_at: finishedAt,
+    origin: run.originId && { kickoff_id: run.originId, action: run.originAction },
   }
 }
 

@@ -78,6 +78,80 @@ const stop = {
   },
 }
 
+/** An operation that starts a run which follows another one. */
+const again = (operation: {
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly request: string
+  readonly example: unknown
+  readonly refusals: Record<string, unknown>
+}) => ({
+  operationId: operation.operationId,
+  tags: ['Automations'],
+  summary: operation.summary,
+  description: operation.description,
+  parameters: [kickoffId, idempotencyKey],
+  requestBody: body(operation.request, operation.example),
+  responses: {
+    '202': kickoff.responses['202'],
+    '400': kickoff.responses['400'],
+    ...COMMON,
+    ...NO_KICKOFF,
+    '413': kickoff.responses['413'],
+    '415': kickoff.responses['415'],
+    ...operation.refusals,
+  },
+})
+
+const GOES_ON = 'The run goes on'
+const NO_STEP = 'The run has no such step (details.tasks), a key is unknown'
+
+const retry = again({
+  operationId: 'retryRun',
+  summary: 'Go on where a run failed or was stopped',
+  description:
+    'A new run of the same version and inputs, which keeps the finished steps: all of them, or ' +
+    'those that had finished when `from_step` began.',
+  request: 'RetryRequest',
+  example: { from_step: 'write' },
+  refusals: {
+    '409': problem(`${GOES_ON}, or is completed and no from_step is named.`),
+    '422': problem(`${NO_STEP}, or the Idempotency-Key was used for another request.`),
+  },
+})
+const fork = again({
+  operationId: 'forkRun',
+  summary: 'Run with changed inputs, all of it or from a step on',
+  description:
+    'A new run of the same version with other inputs. Without `from_step` it does every step; ' +
+    'with it, it keeps those that had finished when that one began, although other inputs led ' +
+    'to them.',
+  request: 'ForkRequest',
+  example: { inputs: { topic: 'wave power' }, from_step: 'write' },
+  refusals: {
+    '409': problem(`${GOES_ON}.`),
+    '422': problem(`${NO_STEP}, or the inputs are refused as those of a kickoff are.`),
+  },
+})
+const rerun = again({
+  operationId: 'rerunRun',
+  summary: 'Run again from the start',
+  description: 'A new run with the same inputs, of the version that the automation has now.',
+  request: 'RerunRequest',
+  example: {},
+  refusals: { '422': problem('The version of now does not take these inputs.') },
+})
+
+const steps = {
+  operationId: 'steps',
+  tags: ['Automations'],
+  summary: 'List the steps of a run',
+  description: 'Tasks, model calls and tool calls, in the order in which they began first.',
+  parameters: [kickoffId],
+  responses: { '200': json('The steps.', 'Steps'), ...COMMON, ...NO_KICKOFF },
+}
+
 /** The paths of the automation API (SPEC 4.4). */
 export function automationPaths(config: Pick<WebConfig, 'PLATFORM_API_PREFIX'>) {
   const path = automationPath(config, '{automation_id}')
@@ -90,5 +164,9 @@ export function automationPaths(config: Pick<WebConfig, 'PLATFORM_API_PREFIX'>) 
     [`${path}/status/{kickoff_id}`]: at('get', status),
     [`${path}/inputs`]: at('get', inputs),
     [`${path}/stop/{kickoff_id}`]: at('post', stop),
+    [`${path}/runs/{kickoff_id}/retry`]: at('post', retry),
+    [`${path}/runs/{kickoff_id}/fork`]: at('post', fork),
+    [`${path}/runs/{kickoff_id}/rerun`]: at('post', rerun),
+    [`${path}/runs/{kickoff_id}/steps`]: at('get', steps),
   }
 }

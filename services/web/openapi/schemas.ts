@@ -1,5 +1,6 @@
-import { RUN_STATUSES } from '../../platform/runs.ts'
 import { TOOL_TYPES } from '../../platform/tool-definitions.ts'
+import { ORIGIN_ACTIONS, RUN_STATUSES } from '../../platform/runs.ts'
+import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
 import { STATES } from '../automation-api/run-status.ts'
@@ -47,6 +48,15 @@ const usage = nullable('object', {
 const output = nullable('string', {
   description: 'What the last task put out; null until completed.',
 })
+const from_step = {
+  ...text,
+  minLength: 1,
+  maxLength: 64,
+  description: 'The key of a step or of a task: what finished before it began is kept.',
+  examples: ['write'],
+}
+const perhaps = (properties: Record<string, unknown>, required: readonly string[] = []) =>
+  closed(properties, { required })
 const status = {
   enum: RUN_STATUSES,
   description:
@@ -124,7 +134,35 @@ export const AUTOMATION_SCHEMAS = {
     queued_at: moment,
     started_at: perhapsMoment,
     finished_at: perhapsMoment,
+    origin: nullable('object', {
+      description: 'The run that this one follows; null for a plain kickoff.',
+      required: ['kickoff_id', 'action'],
+      properties: { kickoff_id: uuid, action: { enum: ORIGIN_ACTIONS } },
+    }),
   }),
+  RetryRequest: perhaps({ from_step }),
+  ForkRequest: perhaps({ inputs, from_step }, ['inputs']),
+  RerunRequest: perhaps({}),
+  Step: closed({
+    step: { ...text, description: 'Its key: the same in each attempt.' },
+    kind: { enum: STEP_KINDS },
+    name: { ...text, description: 'The key of the task, the name of the model or of the tool.' },
+    path: { ...list(text), examples: [['research', 'researcher', 'llm', '0']] },
+    parent: nullable('string', { description: 'The step that it is a part of.' }),
+    state: {
+      enum: ['started', 'finished', 'failed'],
+      description: 'A new attempt repeats what only started or failed.',
+    },
+    attempt: {
+      ...integer,
+      description: 'The last one that did it; 0: kept from the run that this one follows.',
+    },
+    usage,
+    error: failure,
+    started_at: moment,
+    ended_at: perhapsMoment,
+  }),
+  Steps: closed({ kickoff_id: uuid, steps: list(schema('Step')) }),
   Problem: {
     type: 'object',
     description: 'RFC 9457; error and message repeat the code and the text.',

@@ -12,7 +12,7 @@ import { issueTokenRoutes } from './issue-token-routes.ts'
 import { automationsPage } from './list-page.ts'
 import { automationPage } from './page.ts'
 import { createPageReader } from './read-page.ts'
-import { toTexts } from './start-form.ts'
+import { toTexts } from '../frame/start-form.ts'
 import { startRoutes } from './start-routes.ts'
 
 const CONCURRENCY_MAX = 1000

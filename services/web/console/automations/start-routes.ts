@@ -9,7 +9,7 @@ import { getOwnAutomation } from '../frame/own-automation.ts'
 import { startOnceKey } from '../frame/start-once.ts'
 import { automationPage } from './page.ts'
 import type { ReadAutomationPage } from './read-page.ts'
-import { readStartForm } from './start-form.ts'
+import { readStartForm } from '../frame/start-form.ts'
 
 /** Starts a run with the form of an automation's page. */
 export function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<SignedIn> {

@@ -3,6 +3,7 @@ import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import type { Run } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
+import type { StepCounts } from '../../../platform/run-steps.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { runPath, tracePath } from '../frame/addresses.ts'
 import { kickoffCommand } from '../frame/commands.ts'
@@ -37,6 +38,8 @@ export interface RunPage {
   readonly notice: string | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
+  /** The steps of its journal, and those of them that are from the run that it follows. */
+  readonly keptSteps: StepCounts
 }
 
 /** The page of a run: its result, its steps, its inputs, its times. */
@@ -100,9 +103,11 @@ const openActions = (path: string): Html =>
   html`<a class="button" href="${path}" data-without-script>Refresh</a>
     <a class="button danger" href="${path}/stop">Stop</a>`
 
-function againActions({ session, automation, run }: RunPage, path: string): Html {
+function againActions({ session, automation, run, keptSteps }: RunPage, path: string): Html {
   const edit = `/automations/${automation.automationId}?from=${run.id}#run`
-  return html`<a class="button" href="${edit}">Edit inputs and run</a>
+  const goOn = html`<a class="button" href="${path}/continue">Go on from a step</a>`
+  return html`${keptSteps.own > 0 ? goOn : ''}
+    <a class="button" href="${edit}">Edit inputs and run</a>
     <form method="post" action="${path}/again">
       ${csrfField(session.csrfToken)}
       <input type="hidden" name="start_once" value="${randomUUID()}" />
@@ -131,7 +136,22 @@ function summary(run: Run): Html {
   </dl>`
 }
 
-function progressSection({ run, progress }: RunPage, path: string): Html {
+const ORIGINS = { retry: 'Retries', fork: 'Changes the inputs of', rerun: 'Repeats' } as const
+
+/** Says which run this one follows, and how many steps it did not have to do. */
+function keptFrom({ automation, run, keptSteps }: RunPage): Html | string {
+  const { originId, originAction } = run
+  if (originId === null || originAction === null) return ''
+  const kept = keptSteps.carried > 0 ? `, and keeps ${plural(keptSteps.carried, 'step')} of it` : ''
+  return html`<p class="hint">
+    ${ORIGINS[originAction]} run
+    <a class="mono" href="${runPath(automation, { id: originId })}">${originId.slice(0, 8)}</a
+    >${kept}.
+  </p>`
+}
+
+function progressSection(view: RunPage, path: string): Html {
+  const { run, progress } = view
   const { steps, earlier, isNewest } = progress
   return html`<section class="card" aria-labelledby="progress">
     <div class="card-head">
@@ -139,6 +159,7 @@ function progressSection({ run, progress }: RunPage, path: string): Html {
       ${isNewest ? '' : html`<a href="${path}#progress">Newest steps</a>`}
     </div>
     ${earlier ? earlierSteps(earlier, path) : ''} ${progressList(steps, spanOf(run))}
+    ${keptFrom(view)}
     <div data-part="nothing">
       ${
         steps.length > 0

@@ -102,7 +102,7 @@ describe('a tool of an MCP server', () => {
     expect(server.calls).toHaveLength(1)
   })
 
-  it('is not called once the server has changed its schema, in the middle of a run too', async () => {
+  it('is not called once the server has changed its schema, even during a run', async () => {
     const server = await mcpServer([SEARCH])
     const tool = open(mcpTool(server.url), { origins: [server.origin] })
     await call(tool, { q: 'x' })
@@ -221,7 +221,7 @@ describe('a tool that fetches', () => {
     expect(await failureOf(tool, { url: 'no url' })).toContain('no absolute URL')
   })
 
-  it('reads no private address that the operator has not listed, nor one that it is led to', async () => {
+  it('reads no private address that is not listed, nor one that it is led to', async () => {
     const inside = await serve((_, response) => response.end('internal secret'))
     const outside = await serve((_, response) =>
       response.writeHead(302, { location: `${inside}/` }).end(),

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { countSteps, recordProgress } from '../../../../services/platform/run-steps.ts'
+import { stepBase, stepKey } from '../../../../services/platform/step-key.ts'
 import { findRun, kickoff } from '../../../../services/platform/runs.ts'
 import type { Inputs } from '../../../../services/platform/runs.ts'
 import { startRuns } from '../support/console-states.ts'
@@ -169,5 +172,72 @@ describe('many steps', () => {
     expect(middle).toContain('> n700<')
     expect(middle).toContain('Newest steps')
     expect(middle).toContain('Show 192 earlier steps')
+  })
+})
+
+describe('a run that is over and has steps', () => {
+  const at = new Date(0).toISOString()
+  const later = new Date(9000).toISOString()
+
+  /** A failed run whose first task has finished. */
+  async function failedRun() {
+    const { sql, acme } = platform
+    const inputs = { topic: 'whales' }
+    const id = await kickoff(sql, { deploymentId: acme.research.id, inputs })
+    const run = (await takeRuns(sql, 100)).find((taken) => taken.id === id)
+    if (!run) throw new Error('the run was not taken')
+    const base = stepBase(run.projectVersionId, inputs)
+    const task = (name: string) =>
+      ({ key: stepKey(base, [name]), kind: 'task', name, path: [name] }) as const
+    await recordProgress(sql, run, {
+      events: [],
+      steps: [
+        { ...task('research'), state: 'finished', startedAt: at, endedAt: at, result: '<b>' },
+        { ...task('write'), state: 'failed', startedAt: later, endedAt: later },
+      ],
+    })
+    await failRun(sql, run, { code: 'llm_rejected', message: 'no' })
+    return { run, path: `${pageOf()}/executions/${id}`, from: task('write').key }
+  }
+
+  const following = async (location: string | null) => {
+    const id = /executions\/(.+)$/.exec(location ?? '')?.[1] ?? ''
+    const run = await findRun(platform.sql, platform.acme.research.id, id)
+    return { run, ...(await countSteps(platform.sql, id)) }
+  }
+
+  it('goes on from a step with the same inputs, or with others', async () => {
+    const { run, path, from } = await failedRun()
+    expect(await read(path)).toContain(`href="${path}/continue"`)
+    const page = await read(`${path}/continue`)
+    expect(page).toContain('research (task, finished)')
+    expect(page).toContain('>whales</textarea>')
+    const form = { start_once: '22222222-2222-4222-8222-222222222222', from_step: from }
+    const retried = await post(`${path}/continue`, { ...form, 'input.topic': 'whales' })
+    expect(retried.status).toBe(303)
+    expect(await following(retried.headers.get('location'))).toMatchObject({
+      run: { originId: run.id, originAction: 'retry', inputs: { topic: 'whales' } },
+      carried: 1,
+    })
+    const shown = await read(retried.headers.get('location') ?? '')
+    expect(shown).toMatch(/Retries run .*, and keeps 1 step of it/)
+    const forked = await post(`${path}/continue`, { ...form, 'input.topic': 'otters' })
+    expect(await following(forked.headers.get('location'))).toMatchObject({
+      run: { originAction: 'fork', inputs: { topic: 'otters' } },
+      carried: 1,
+    })
+    const again = await post(`${path}/continue`, { ...form, 'input.topic': 'whales' })
+    expect(again.headers.get('location')).toBe(retried.headers.get('location'))
+  })
+
+  it('says what is wrong with the form, and keeps what was typed', async () => {
+    const { path } = await failedRun()
+    const refused = await post(`${path}/continue`, { 'input.topic': 'otters', from_step: 'no' })
+    expect(refused.status).toBe(422)
+    const page = await refused.text()
+    expect(page).toContain('The run has no step')
+    expect(page).toContain('>otters</textarea>')
+    const forged = await post(`${path}/continue`, { 'input.topic': 'x', csrf_token: 'forged' })
+    expect(forged.status).toBe(403)
   })
 })

@@ -1,0 +1,64 @@
+import { isDeepStrictEqual } from 'node:util'
+import { Hono } from 'hono'
+import { inputFields } from '../../../platform/crew-inputs.ts'
+import { getVersionOf, startFork, startRetry } from '../../../platform/run-again.ts'
+import type { Fork } from '../../../platform/run-again.ts'
+import { listSteps } from '../../../platform/run-steps.ts'
+import { AppError } from '../../../shared/errors.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { runPath } from '../frame/addresses.ts'
+import { getOwnRun } from '../frame/own-automation.ts'
+import { readStartForm, toTexts } from '../frame/start-form.ts'
+import { startOnceKey } from '../frame/start-once.ts'
+import { continuePage } from './continue-page.ts'
+
+/** Goes on from a step of a run, from the browser. */
+export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const path = '/automations/:automationId/executions/:kickoffId/continue'
+
+  routes.get(path, session, async (c) => {
+    const { automation, run } = await getOwnRun(c, sql)
+    const { definition } = await getVersionOf(sql, run.id)
+    const view = { session: c.var.session, automation, run, fields: inputFields(definition) }
+    const steps = await listSteps(sql, run.id)
+    const fromStep = c.req.query('from_step') ?? ''
+    const texts = toTexts(run.inputs)
+    return c.html(continuePage({ ...view, steps, texts, fromStep, problem: undefined }))
+  })
+
+  routes.post(path, session, requireForm(config.PLATFORM_BASE_URL), async (c) => {
+    const { automation, run } = await getOwnRun(c, sql)
+    const { definition } = await getVersionOf(sql, run.id)
+    const { texts, inputs, problem } = readStartForm(c.var.form, definition)
+    const fromStep = c.var.form.get('from_step') ?? ''
+    const idempotencyKey = startOnceKey(c.var.form.get('start_once'), { ...texts, fromStep })
+    const request = { automation, run, inputs, idempotencyKey, fromStep: fromStep || undefined }
+    const started = problem === undefined ? await goOn(sql, request) : { problem }
+    if ('id' in started) {
+      Object.assign(c.var.wide, { kickoff_id: started.id, continues: run.id })
+      return c.redirect(runPath(automation, started), 303)
+    }
+    const view = { session: c.var.session, automation, run, fields: inputFields(definition) }
+    const steps = await listSteps(sql, run.id)
+    return c.html(continuePage({ ...view, steps, texts, fromStep, ...started }), 422)
+  })
+
+  return routes
+}
+
+/** The same inputs make a retry; a form shows them as text, so they are compared as that. */
+async function goOn(sql: Database, fork: Fork): Promise<{ id: string } | { problem: string }> {
+  const isSame = isDeepStrictEqual(toTexts(fork.inputs), toTexts(fork.run.inputs))
+  try {
+    return { id: await (isSame ? startRetry(sql, fork) : startFork(sql, fork)) }
+  } catch (thrown) {
+    if (thrown instanceof AppError) return { problem: thrown.message }
+    throw thrown
+  }
+}

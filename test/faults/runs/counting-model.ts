@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** A model that counts what it is asked, and gives the same answer to the same question. */
+export interface CountingModel {
+  readonly baseUrl: string
+  /** How often each step was asked for, by `run/task`. */
+  readonly calls: ReadonlyMap<string, number>
+  /** How many questions were answered. */
+  readonly answered: () => number
+  stop(): Promise<void>
+}
+
+/** More than a step's row holds. */
+const LONG_ANSWER_CHARACTERS = 70_000
+const LATENCY_MS = 60
+
+/** The inputs of a run and the key of its task, which each prompt of the crew below names. */
+const QUESTION = /\[run (\S+) task (\S+)\]/
+
+/** Starts the model; answers take a random time. */
+export async function startCountingModel(random: () => number): Promise<CountingModel> {
+  const calls = new Map<string, number>()
+  let answered = 0
+  const server = createServer((request, response) => {
+    void answer(request, response).catch(() => response.destroy())
+  })
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const { messages } = JSON.parse(Buffer.concat(chunks).toString()) as {
+      messages: { content: string }[]
+    }
+    const text = messages.map(({ content }) => content).join('\n')
+    const [found = '', run = '', task = ''] = QUESTION.exec(text) ?? []
+    const key = `${run}/${task}`
+    calls.set(key, (calls.get(key) ?? 0) + 1)
+    await delay(random() * LATENCY_MS)
+    // Other runs with the same topic get the same answers.
+    const digest = createHash('sha256').update(text.replaceAll(found, task)).digest('hex')
+    const content = task === 'long' ? digest.padEnd(LONG_ANSWER_CHARACTERS, '.') : digest
+    response.setHeader('content-type', 'application/json')
+    const choices = [{ message: { role: 'assistant', content }, finish_reason: 'stop' }]
+    const usage = { prompt_tokens: 3, completion_tokens: 2 }
+    response.end(JSON.stringify({ id: 'x', model: 'counting', choices, usage }))
+    answered += 1
+  }
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    calls,
+    answered: () => answered,
+    async stop() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}

@@ -1,0 +1,194 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { LOST_ATTEMPTS_MAX } from '../../../services/platform/run-queue.ts'
+import { findRun, kickoff } from '../../../services/platform/runs.ts'
+import type { Run } from '../../../services/platform/runs.ts'
+import { retryStatement } from '../../../services/worker/retry-statement.ts'
+import { createRandom } from '../../bench/support/requests.ts'
+import {
+  abandonStage,
+  closeStage,
+  killCrew,
+  killPostgres,
+  killWorker,
+  openStage,
+  PATIENCE,
+  rollCrew,
+  rollWorker,
+  takeLease,
+  TASKS,
+} from './stage.ts'
+import type { CallsInFlight, Stage } from './stage.ts'
+
+export interface RunFaultOptions {
+  /** Kills and rollouts of worker, crew and PostgreSQL. */
+  readonly kills: number
+  readonly seed: number
+  /** The directory of the bundles. @default some that are built first */
+  readonly programs?: string
+  /** Between two kills the model answers a random number up to this. @default 40 */
+  readonly callsBetween?: number
+  /** Runs that go on at a time. @default 20 */
+  readonly runs?: number
+  readonly onProgress?: (progress: { kills: number; runs: number; calls: number }) => void
+}
+
+export interface RunFaultReport {
+  readonly seed: number
+  readonly faults: Readonly<Record<string, number>>
+  readonly runs: number
+  /** The model calls of all runs, had nothing happened. */
+  readonly steps: number
+  readonly calls: number
+  /** The calls that a kill cut off: started, and not finished. */
+  readonly inFlight: number
+  /** Steps that were called for more often than kills cut them off, and once. */
+  readonly paidTwice: readonly string[]
+  /** Runs without the output of the undisturbed one. */
+  readonly wrong: readonly string[]
+  readonly exitCodes: readonly (number | null)[]
+  readonly isRight: boolean
+}
+
+type Fault = (stage: Stage) => Promise<CallsInFlight>
+
+const FAULTS: Readonly<Record<string, Fault>> = {
+  'worker SIGKILL': killWorker,
+  'crew SIGKILL': killCrew,
+  'postgres SIGKILL': killPostgres,
+  'worker rollout': rollWorker,
+  'crew rollout': rollCrew,
+  'lease lost': takeLease,
+}
+const TOPICS = 5
+const PROGRESS_MS = 120_000
+
+/** What is known of the runs while the faults happen. */
+interface Ledger {
+  /** The kickoff ids, by the number that the prompts of a run name. */
+  readonly ids: string[]
+  /** How often a kill cut off the call of a step, by `run/task`. */
+  readonly cut: Map<string, number>
+}
+
+/** Kills worker, crew and PostgreSQL while runs go on, and then counts the calls of each step. */
+export async function faultRuns(options: RunFaultOptions): Promise<RunFaultReport> {
+  const random = createRandom(options.seed)
+  const stage = await openStage(random, options.programs)
+  try {
+    const ledger: Ledger = { ids: [], cut: new Map() }
+    // Nothing happens to the first ones.
+    while (ledger.ids.length < TOPICS) await startRun(stage, ledger)
+    await untilLive(stage, 0)
+    const faults = await causeFaults(stage, ledger, { ...options, random })
+    await untilLive(stage, 0)
+    const counts = { ...count(stage.model, ledger), wrong: await findWrong(stage, ledger) }
+    const exitCodes = await closeStage(stage)
+    const { paidTwice, wrong } = counts
+    const isRight = paidTwice.length === 0 && wrong.length === 0
+    return { seed: options.seed, faults, ...counts, exitCodes, isRight }
+  } catch (error) {
+    abandonStage(stage)
+    throw error
+  }
+}
+
+async function startRun({ sql, automation }: Stage, { ids }: Ledger): Promise<void> {
+  const number = ids.length
+  const inputs = { topic: `topic ${number % TOPICS}`, number: String(number) }
+  const request = { deploymentId: automation.id, inputs, idempotencyKey: `run ${number}` }
+  ids.push(await retryStatement(() => kickoff(sql, request), PATIENCE))
+}
+
+interface Causing extends RunFaultOptions {
+  readonly random: () => number
+}
+
+async function causeFaults(
+  stage: Stage,
+  ledger: Ledger,
+  { kills, random, callsBetween = 40, runs = 20, onProgress }: Causing,
+): Promise<Record<string, number>> {
+  const names = Object.keys(FAULTS)
+  const counts: Record<string, number> = {}
+  const keepBusy = async (): Promise<void> => {
+    const live = await countLive(stage)
+    for (let more = live; more < runs; more += 1) await startRun(stage, ledger)
+  }
+  for (let done = 1; done <= kills; done += 1) {
+    const goal = stage.model.answered() + Math.floor(random() * callsBetween)
+    await until(async () => {
+      await keepBusy()
+      return stage.model.answered() >= goal && (await isHittable(stage))
+    })
+    const name = names[Math.floor(random() * names.length)] ?? ''
+    const cut = (await FAULTS[name]?.(stage)) ?? []
+    for (const call of cut) ledger.cut.set(call, (ledger.cut.get(call) ?? 0) + 1)
+    counts[name] = (counts[name] ?? 0) + 1
+    onProgress?.({ kills: done, runs: ledger.ids.length, calls: stage.model.answered() })
+  }
+  return counts
+}
+
+/** A run that is killed three times without getting on is given up, as it should be. */
+async function isHittable({ sql }: Stage): Promise<boolean> {
+  const [row] = await retryStatement(
+    () => sql<[{ lost: number }]>`
+      select coalesce(max(lost_attempts), 0) as lost from executions
+      where status in ('queued', 'running')`,
+    PATIENCE,
+  )
+  return row.lost < LOST_ATTEMPTS_MAX - 1
+}
+
+async function countLive({ sql }: Stage): Promise<number> {
+  const [row] = await retryStatement(
+    () => sql<[{ live: number }]>`
+      select count(*)::int as live from executions where status in ('queued', 'running')`,
+    PATIENCE,
+  )
+  return row.live
+}
+
+const untilLive = (stage: Stage, runs: number): Promise<void> =>
+  until(async () => (await countLive(stage)) <= runs)
+
+/** Waits for runs to get on; that they do is half of what is tested. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const started = performance.now()
+  while (!(await isSo())) {
+    if (performance.now() - started > PROGRESS_MS) {
+      throw new Error(`the runs did not get on for ${PROGRESS_MS / 1000} s`)
+    }
+    await delay(20)
+  }
+}
+
+function count({ calls }: Stage['model'], { ids, cut }: Ledger) {
+  const sum = (values: Iterable<number>): number => [...values].reduce((a, b) => a + b, 0)
+  const paidTwice = [...calls]
+    .filter(([call, times]) => times > 1 + (cut.get(call) ?? 0))
+    .map(([call, times]) => `${call}: ${times} calls, ${cut.get(call) ?? 0} cut off`)
+  return {
+    runs: ids.length,
+    steps: ids.length * TASKS.length,
+    calls: sum(calls.values()),
+    inFlight: sum(cut.values()),
+    paidTwice,
+  }
+}
+
+/** Compares each run with the undisturbed one of its topic. */
+async function findWrong(stage: Stage, { ids }: Ledger): Promise<string[]> {
+  const runs = await Promise.all(ids.map((id) => findRun(stage.sql, stage.automation.id, id)))
+  const facts = (run: Run | undefined) => ({
+    status: run?.status,
+    output: run?.output,
+    usage: run?.usage,
+    error: run?.error,
+  })
+  return runs.flatMap((run, number) => {
+    const isSame = isDeepStrictEqual(facts(run), facts(runs[number % TOPICS]))
+    return isSame && run?.status === 'completed' ? [] : [JSON.stringify({ number, ...facts(run) })]
+  })
+}

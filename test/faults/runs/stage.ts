@@ -1,0 +1,227 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { EmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
+import type { CrewDefinition } from '../../../services/platform/crew-definition.ts'
+import { markOnline } from '../../../services/platform/automations.ts'
+import type { Automation } from '../../../services/platform/automations.ts'
+import { crewToken } from '../../../services/shared/crew-token.ts'
+import { createLog } from '../../../services/shared/log.ts'
+import { connectDatabase } from '../../../services/shared/postgres/database.ts'
+import type { Database, Queryable } from '../../../services/shared/postgres/database.ts'
+import { retryStatement } from '../../../services/worker/retry-statement.ts'
+import { parseAddress } from '../../../services/shared/postgres/address.ts'
+import { migrate } from '../../../services/shared/postgres/migrate.ts'
+import { buildPrograms } from '../../support/build.ts'
+import { freePort } from '../../support/free-port.ts'
+import { seedAutomation } from '../../support/platform.ts'
+import { startServer } from '../postgres-server.ts'
+import { startCountingModel } from './counting-model.ts'
+import type { CountingModel } from './counting-model.ts'
+
+const SECRET_KEY_BASE = 'secret-key-base-'.repeat(4)
+/** Enough for the calls in flight, and never waited for when nothing is. */
+const DRAIN_SECONDS = '60'
+
+/** PostgreSQL may be on its way back. */
+export const PATIENCE = { forMs: 60_000, waitMs: 50 }
+
+/** The keys of the tasks; the answer to `long` does not fit into its row. */
+export const TASKS = ['first', 'second', 'long', 'last'] as const
+
+const definition: CrewDefinition = {
+  name: 'Counted',
+  llm: { model: 'counting' },
+  agents: [{ key: 'agent', role: 'Agent', goal: 'Answer about {topic}' }],
+  tasks: TASKS.map((key) => ({
+    key,
+    description: `[run {number} task ${key}] Answer about {topic}.`,
+    expected_output: 'An answer',
+    agent: 'agent',
+  })),
+}
+
+/** A worker, a crew, a model that counts, and a PostgreSQL of their own that can be killed. */
+export interface Stage {
+  readonly directory: string
+  readonly programs: string
+  readonly port: number
+  readonly sql: Database
+  readonly model: CountingModel
+  readonly automation: Automation
+  server: EmbeddedPostgres
+  worker: ChildProcess
+  crew: ChildProcess
+}
+
+/** Opens a stage for the bundles in a directory, or for some that it builds. */
+export async function openStage(random: () => number, bundles?: string): Promise<Stage> {
+  const directory = await mkdtemp(join(tmpdir(), 'run-faults-'))
+  await chmod(directory, 0o755)
+  const port = await freePort()
+  const programs = bundles ?? join(directory, 'build')
+  if (bundles === undefined) await buildPrograms(programs)
+  const server = await startServer(directory, port)
+  const sql = connectDatabase(parseAddress(server.url), { name: 'faults', max: 4 })
+  const folder = new URL('../../../services/platform/migrations/', import.meta.url)
+  await migrate(sql, folder, createLog({ name: 'faults', level: 'silent' }))
+  const model = await startCountingModel(random)
+  const automation = await seedAutomation(sql, {
+    organization: 'Acme',
+    slug: 'counted',
+    crew: definition,
+  })
+  const stage = { directory, programs, port, sql, model, automation, server }
+  const crew = await startCrew(stage)
+  return { ...stage, crew, worker: startWorker(stage) }
+}
+
+/** Ends all programs as Kubernetes would, and returns the exit codes of worker and crew. */
+export async function closeStage(stage: Stage): Promise<(number | null)[]> {
+  const codes = [await end(stage.worker, 'SIGTERM'), await end(stage.crew, 'SIGTERM')]
+  await stage.model.stop()
+  await stage.sql.end({ timeout: 5 })
+  await stage.server.stop()
+  await rm(stage.directory, { recursive: true, force: true })
+  return codes
+}
+
+/** Ends all programs at once. */
+export function abandonStage({ worker, crew, server }: Stage): void {
+  for (const child of [worker, crew]) child.kill('SIGKILL')
+  process.kill(server.pid, 'SIGKILL')
+}
+
+type Programs = Pick<Stage, 'programs' | 'server' | 'model' | 'automation' | 'sql'>
+
+function startWorker({ programs, server }: Programs): ChildProcess {
+  return spawnProgram(join(programs, 'worker/main.js'), {
+    DATABASE_URL: server.url,
+    PORT: '0',
+    HOST: '127.0.0.1',
+    PLATFORM_VERSION: '1.0.0',
+    SECRET_KEY_BASE,
+    WORKER_CONCURRENCY: '100',
+    WORKER_DRAIN_SECONDS: DRAIN_SECONDS,
+  })
+}
+
+/** Starts a crew, and tells the workers where it is. */
+async function startCrew(
+  { programs, model, automation, sql }: Programs,
+  beforeItIsKnown: () => Promise<void> = async () => {},
+): Promise<ChildProcess> {
+  const port = await freePort()
+  const child = spawnProgram(join(programs, 'crew/main.js'), {
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    CREW_DEFINITION: JSON.stringify(definition),
+    CREW_TOKEN: crewToken(SECRET_KEY_BASE, automation.automationId),
+    OPENAI_BASE_URL: model.baseUrl,
+    CREW_DRAIN_SECONDS: DRAIN_SECONDS,
+  })
+  const url = `http://127.0.0.1:${port}`
+  for (let tries = 0; tries < 1200; tries += 1) {
+    if ((await fetch(`${url}/health`).catch(() => undefined))?.ok) break
+    if (child.exitCode !== null) throw new Error(`the crew ended with ${child.exitCode}`)
+    await delay(25)
+  }
+  await beforeItIsKnown()
+  await retryStatement(() => markOnline(sql, automation.id, url), PATIENCE)
+  return child
+}
+
+const spawnProgram = (main: string, env: Record<string, string>): ChildProcess =>
+  spawn(process.execPath, [main], {
+    env: { PATH: process.env['PATH'] ?? '', LOG_LEVEL: 'fatal', ...env },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    await ended
+  }
+  return child.exitCode
+}
+
+/** Model calls, as `run/task`, that have started and not finished. */
+export type CallsInFlight = readonly string[]
+
+/** Returns the calls in flight; only while nobody can start or finish one are they exact. */
+const callsInFlight = (sql: Queryable, id?: string): Promise<CallsInFlight> =>
+  retryStatement(async () => {
+    const rows = await sql<{ call: string }[]>`
+      select (e.inputs ->> 'number') || '/' || (s.path ->> 0) as call
+      from run_steps s join executions e on e.id = s.run_id
+      where s.kind = 'llm' and s.state = 'started' and e.status in ('queued', 'running')
+        and ${id === undefined ? sql`true` : sql`e.id = ${id}`}`
+    return rows.map(({ call }) => call)
+  }, PATIENCE)
+
+/** Kills the worker; another one finds its runs as it would once their leases have run out. */
+export async function killWorker(stage: Stage): Promise<CallsInFlight> {
+  await end(stage.worker, 'SIGKILL')
+  const cut = await callsInFlight(stage.sql)
+  await retryStatement(
+    () => stage.sql`
+      update executions set lease_expires_at = now() - interval '1 second'
+      where status = 'running'`,
+    PATIENCE,
+  )
+  stage.worker = startWorker(stage)
+  return cut
+}
+
+/** Kills the crew; the next one has another address. */
+export async function killCrew(stage: Stage): Promise<CallsInFlight> {
+  await end(stage.crew, 'SIGKILL')
+  let cut: CallsInFlight = []
+  stage.crew = await startCrew(stage, async () => {
+    cut = await callsInFlight(stage.sql)
+  })
+  return cut
+}
+
+/** Kills PostgreSQL, which cuts nothing off: the worker waits for it. */
+export async function killPostgres(stage: Stage): Promise<CallsInFlight> {
+  process.kill(stage.server.pid, 'SIGKILL')
+  await stage.server.exited
+  stage.server = await startServer(stage.directory, stage.port)
+  return []
+}
+
+/** Replaces the worker: the new one is there before the old one is told to end. */
+export async function rollWorker(stage: Stage): Promise<CallsInFlight> {
+  const { worker: old } = stage
+  stage.worker = startWorker(stage)
+  await end(old, 'SIGTERM')
+  return []
+}
+
+/** Replaces the crew in the same way. */
+export async function rollCrew(stage: Stage): Promise<CallsInFlight> {
+  const { crew: old } = stage
+  stage.crew = await startCrew(stage)
+  await end(old, 'SIGTERM')
+  return []
+}
+
+/** Takes a run from its worker, which is alive and does not know, as when it hung for long. */
+export async function takeLease({ sql }: Stage): Promise<CallsInFlight> {
+  const [taken] = await retryStatement(
+    () => sql<{ id: string }[]>`
+      update executions set lease_id = gen_random_uuid(),
+        lease_expires_at = now() - interval '1 second'
+      where id = (
+        select id from executions where status = 'running' and lost_attempts = 0
+        order by random() limit 1) returning id`,
+    PATIENCE,
+  )
+  return taken ? callsInFlight(sql, taken.id) : []
+}
