@@ -15,11 +15,10 @@ const BREAKS: Readonly<Record<string, string>> = {
   h5: '\n\n##### ',
   h6: '\n\n###### ',
 }
-const BLOCKS = new Set([
-  ...['address', 'article', 'aside', 'blockquote', 'dd', 'details', 'div', 'dl', 'dt', 'fieldset'],
-  ...['figure', 'footer', 'form', 'header', 'main', 'nav', 'ol', 'p', 'pre', 'section', 'summary'],
-  ...['table', 'ul'],
-])
+const BLOCK_NAMES =
+  'address article aside blockquote dd details div dl dt fieldset figure footer form header main ' +
+  'nav ol p pre section summary table ul'
+const BLOCKS = new Set(BLOCK_NAMES.split(' '))
 const ENTITIES: Readonly<Record<string, string>> = {
   amp: '&',
   apos: "'",
