@@ -142,10 +142,13 @@ const installer = (name: string, task: string) => ({
       isSet(networkPolicy.modelNamespace),
       networkPolicy.modelNamespace,
     ),
+    CREW_TOOL_NAMESPACE: setWhen(isSet(networkPolicy.toolNamespace), networkPolicy.toolNamespace),
+    CREW_PRIVATE_RANGES: pick(networkPolicy.crewPrivateRanges, 'true', 'false'),
     CREW_IMAGE: platformImage.reference,
     CREW_ARBITRARY_USER: pick(global.openshift, 'true', 'false'),
     CREW_CA_FILE: setWhen(hasCaBundle, CA_FILE),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
+    TOOL_PRIVATE_ORIGINS: setWhen(isSet(outgoing.toolPrivateOrigins), outgoing.toolPrivateOrigins),
     CREW_IMAGE_PULL_FILE: setWhen(isSet(platformImage.pullSecret), PULL_FILE),
     CREW_IMAGE_PULL_SECRET: setWhen(isSet(platformImage.pullSecret), platformImage.pullSecret),
     // The model of the crews comes with the operator's own variables.

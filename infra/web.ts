@@ -140,6 +140,7 @@ const server = () => ({
       isSet(outgoing.webhookPrivateOrigins),
       outgoing.webhookPrivateOrigins,
     ),
+    TOOL_PRIVATE_ORIGINS: setWhen(isSet(outgoing.toolPrivateOrigins), outgoing.toolPrivateOrigins),
     AUTOMATION_OAUTH_PRIVATE_ORIGINS: setWhen(
       isSet(outgoing.oauthPrivateOrigins),
       outgoing.oauthPrivateOrigins,

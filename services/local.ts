@@ -12,7 +12,7 @@ import type { LocalOptions } from './local/options.ts'
 import { startOauthTrial } from './local/oauth-trial.ts'
 import type { OauthTrial } from './local/oauth-trial.ts'
 import {
-  llmPrivateOrigins,
+  privateOriginsOf,
   modelEnv,
   openPlatformDatabase,
   providerVariables,
@@ -20,7 +20,7 @@ import {
 } from './local/platform.ts'
 import { createOwner } from './local/owner.ts'
 import type { Owner } from './local/owner.ts'
-import type { Databases } from './local/platform.ts'
+import type { Databases, PrivateOrigins } from './local/platform.ts'
 import { readSecrets, writeSecrets } from './local/secrets.ts'
 import type { LocalSecrets } from './local/secrets.ts'
 import { ADMIN_EMAIL, bringInternalOnline, bringOnline, seed } from './local/seed.ts'
@@ -53,8 +53,8 @@ interface Context {
   readonly logOf: (name: string) => Log
   /** What this machine's variables say of LLM providers and webhooks. */
   readonly providers: EnvSource
-  /** The private origins that LLM connections may use. */
-  readonly privateModels: string
+  /** The private origins that LLM connections and tools may use, as variables. */
+  readonly privateOrigins: PrivateOrigins
   /** Of the identity provider, when there is one. */
   readonly idpPort: number | undefined
 }
@@ -78,9 +78,9 @@ async function startPlatform(
   sendConsoleTo(logOf('local'))
   const providers = providerVariables(source)
   const idpPort = options.withIdp ? portBase + 7 : undefined
-  const privateModels = llmPrivateOrigins(source, `http://${HOST}:${portBase + 8}`)
+  const privateOrigins = privateOriginsOf(source, `http://${HOST}:${portBase + 8}`)
   const own = { owner, directory, portBase, secrets, logOf }
-  const context: Context = { ...own, providers, privateModels, idpPort }
+  const context: Context = { ...own, providers, privateOrigins, idpPort }
   try {
     return await startServices(context, databases, source)
   } catch (thrown) {
@@ -189,7 +189,7 @@ interface WebAddresses {
 }
 
 function startWebServer(
-  { owner, portBase, secrets, logOf, providers, privateModels, idpPort }: Context,
+  { owner, portBase, secrets, logOf, providers, privateOrigins, idpPort }: Context,
   { databaseUrl, collectorUrl, oauthUrl }: WebAddresses,
 ) {
   const env = {
@@ -209,7 +209,7 @@ function startWebServer(
     PLATFORM_OAUTH_API_KEY: secrets.oauthApiKey,
     COLLECTOR_URL: collectorUrl,
     COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
-    LLM_PRIVATE_ORIGINS: privateModels,
+    ...privateOrigins,
     AUTOMATION_OAUTH_PRIVATE_ORIGINS: idpPort === undefined ? '' : `http://${HOST}:${idpPort}`,
   }
   return owner.own(startWeb(env, { log: logOf('web'), lingerMs: 0 }))
@@ -247,7 +247,7 @@ interface LocalCrew {
 }
 
 async function startOne(
-  { owner, secrets, logOf, privateModels }: Context,
+  { owner, secrets, logOf, privateOrigins }: Context,
   model: EnvSource,
   { automation, definition, port }: LocalCrew,
 ): Promise<string> {
@@ -259,7 +259,7 @@ async function startOne(
     CREW_DEFINITION: JSON.stringify(definition),
     CREW_TOKEN: crewToken(secrets.secretKeyBase, automationId),
     CREW_DRAIN_SECONDS: '3',
-    LLM_PRIVATE_ORIGINS: privateModels,
+    ...privateOrigins,
   }
   const log = logOf('crew').child({ crew: slug, project_version: projectVersionId })
   const { url } = await owner.own(startCrew(env, { log }))

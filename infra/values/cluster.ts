@@ -58,7 +58,18 @@ export const cluster = {
     ),
     modelNamespace: type.namespace(
       '',
-      'Namespace of the models inside the cluster that crews call. Empty means any.',
+      'Namespace of the models inside the cluster that crews call. Empty means any, unless ' +
+        '`toolNamespace` names one.',
+    ),
+    toolNamespace: type.namespace(
+      '',
+      'Namespace of MCP servers and APIs inside the cluster that tools of crews call. Empty ' +
+        'means any, unless `modelNamespace` names one.',
+    ),
+    crewPrivateRanges: boolean(
+      true,
+      'Let crews reach private addresses outside of these namespaces. `false` leaves them the ' +
+        'public ones: 10/8, 172.16/12, 192.168/16, 100.64/10 and fc00::/7 are shut.',
     ),
     monitoringNamespace: type.namespace('monitoring', 'Namespace from which metrics are read.'),
     tracesNamespace: type.namespace(

@@ -20,6 +20,10 @@ export const outgoing = group(
       'Receivers that webhooks of automations may name, such as `https://crm.corp`; one with ' +
         '`http://` is called without TLS.',
     ),
+    toolPrivateOrigins: origins(
+      'MCP servers, APIs and pages that the tools of crews may name, such as ' +
+        '`http://search.tools:8080`.',
+    ),
     oauthPrivateOrigins: origins(
       'Identity providers that "OAuth 2.0 for Automations" may name, such as ' +
         '`https://keycloak.corp:8443`; one with `http://` is read without TLS.',

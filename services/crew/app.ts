@@ -12,6 +12,8 @@ import { AppError } from '../shared/errors.ts'
 import { requestLog } from '../shared/log.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import { problemResponse } from '../shared/http/problem.ts'
+import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
+import { createToolGuard } from '../shared/outgoing/tool-guard.ts'
 import { streamEvents } from './event-stream.ts'
 import type { Llm } from './llm.ts'
 import { isOpenBody, mediaTypeOf, readKickoff } from './read-kickoff.ts'
@@ -28,6 +30,8 @@ const BODY_BYTES_MAX = 1_048_576
 const RUNS_MAX = 100
 
 interface CrewDeps {
+  /** Stands before the addresses of tools. @default one that lets no private address pass */
+  readonly toolGuard?: OutgoingGuard
   readonly definition: CrewDefinition
   readonly llm: Llm
   /** The model behind an endpoint that a kickoff brings. */
@@ -74,7 +78,7 @@ export function createApp(deps: CrewDeps): Hono<Env> {
 }
 
 function kickoffHandler(deps: CrewDeps) {
-  const { log, draining, heartbeatMs = HEARTBEAT_MS } = deps
+  const { log, draining, heartbeatMs = HEARTBEAT_MS, toolGuard = createToolGuard([]) } = deps
   let runs = 0
   // Each run listens; Node would take more than ten for a leak.
   if (draining) setMaxListeners(RUNS_MAX, draining)
@@ -92,7 +96,8 @@ function kickoffHandler(deps: CrewDeps) {
     const body = streamEvents({
       run: (channel, signal) => {
         const steps = openSteps(request, { channel, signal, draining })
-        return runCrew({ definition, llmFor, steps }, inputs)
+        const toolDeps = { guard: toolGuard, connections: request.connections ?? {} }
+        return runCrew({ definition, llmFor, steps, toolDeps }, inputs)
       },
       heartbeatMs,
       draining,

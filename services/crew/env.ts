@@ -19,6 +19,8 @@ export const crewEnv = v.object({
   OPENAI_API_KEY: optional(text()),
   /** Origins on private networks to which the LLM connection of a run may lead, by commas. */
   LLM_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** Origins on private networks to which the tools of a run may lead, by commas. */
+  TOOL_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** The longest that one answer of the model may take. */
   LLM_TIMEOUT_SECONDS: v.optional(integer(1, 3600), '120'),
   /**

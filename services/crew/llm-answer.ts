@@ -11,13 +11,25 @@ const known = <Schema extends v.GenericSchema>(schema: Schema) =>
     v.transform((given) => given ?? undefined),
   )
 
+/** Some write the arguments as an object, and no ids. */
+const toolCall = v.object({
+  id: known(v.string()),
+  function: v.object({
+    name: v.string(),
+    arguments: v.pipe(
+      v.nullish(v.union([v.string(), v.record(v.string(), v.unknown())]), ''),
+      v.transform((given) => (typeof given === 'string' ? given : JSON.stringify(given))),
+    ),
+  }),
+})
+
 const completionBody = v.object({
   id: known(v.string()),
   model: known(v.string()),
   choices: v.pipe(
     v.array(
       v.object({
-        message: v.object({ content: known(v.string()) }),
+        message: v.object({ content: known(v.string()), tool_calls: known(v.array(toolCall)) }),
         finish_reason: known(v.string()),
       }),
     ),
@@ -32,7 +44,11 @@ const errorBody = v.object({
 
 /** A model's answer, as a step records it. Some providers leave out ids and token counts. */
 export const completion = v.object({
+  /** Empty when the model calls tools, or answers nothing though it has some. */
   text: v.string(),
+  toolCalls: v.optional(
+    v.array(v.object({ id: v.string(), name: v.string(), arguments: v.string() })),
+  ),
   id: v.optional(v.string()),
   model: v.optional(v.string()),
   finishReason: v.optional(v.string()),
@@ -42,22 +58,35 @@ export const completion = v.object({
 /** A model's answer. */
 export type Completion = v.InferOutput<typeof completion>
 
-/** Reads the answer of `chat/completions`; for anything else returns a description of it. */
-export function readCompletion(body: string): Completion | string {
-  const json = parse(body)
-  if (json === undefined) return 'something that is not JSON'
-  const result = v.safeParse(completionBody, json)
+/**
+ * Reads the answer of `chat/completions`; for anything else returns a description of it. A model
+ * with tools may answer with calls of them, or nothing, for which it can be asked again.
+ */
+export function readCompletion(body: string, hasTools: boolean): Completion | string {
+  const result = v.safeParse(completionBody, parse(body))
   if (!result.success) {
+    if (parse(body) === undefined) return 'something that is not JSON'
     const [issue] = result.issues
     return `JSON that is no chat completion (${v.getDotPath(issue) ?? 'body'}: ${issue.message})`
   }
   const { id, model, choices, usage } = result.output
-  const [choice] = choices
-  const finishReason = choice?.finish_reason
-  const text = choice?.message.content
-  if (!text) return `no text (finish_reason: ${finishReason ?? 'none'})`
+  const { text, toolCalls, finishReason } = readChoice(choices[0])
+  if (text === '' && !hasTools) return `no text (finish_reason: ${finishReason ?? 'none'})`
   const tokens = { inputTokens: usage?.prompt_tokens, outputTokens: usage?.completion_tokens }
-  return { text, finishReason, id, model, ...tokens }
+  const asked = hasTools && toolCalls.length > 0 ? { toolCalls } : {}
+  return { text, ...asked, finishReason, id, model, ...tokens }
+}
+
+type Choice = v.InferOutput<typeof completionBody>['choices'][number]
+
+function readChoice(choice: Choice | undefined) {
+  const { content: text = '', tool_calls: calls = [] } = choice?.message ?? {}
+  const toolCalls = calls.map(({ id, function: { name, arguments: given } }, index) => ({
+    id: id ?? `call_${index}`,
+    name,
+    arguments: given,
+  }))
+  return { text, toolCalls, finishReason: choice?.finish_reason }
 }
 
 /**

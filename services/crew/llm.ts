@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CrewFailure, CrewMessage } from '../platform/crew-protocol.ts'
+import type { CrewFailure } from '../platform/crew-protocol.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
@@ -28,11 +28,37 @@ interface LlmOptions {
   readonly backoffMs?: number
 }
 
-interface LlmCall {
+/** A call of a model. */
+export interface LlmCall {
   readonly model: string
   readonly temperature?: number
   readonly max_tokens?: number
-  readonly messages: readonly CrewMessage[]
+  readonly messages: readonly ChatMessage[]
+  readonly tools?: readonly ChatTool[]
+  /** `none`: the tools are there for what was said before, and may not be called. */
+  readonly tool_choice?: 'auto' | 'none'
+}
+
+/** A message on the wire. */
+export interface ChatMessage {
+  readonly role: string
+  readonly content: string | null
+  readonly tool_calls?: readonly {
+    readonly id: string
+    readonly type: 'function'
+    readonly function: { readonly name: string; readonly arguments: string }
+  }[]
+  readonly tool_call_id?: string
+}
+
+/** A function that a model may call, on the wire. */
+export interface ChatTool {
+  readonly type: 'function'
+  readonly function: {
+    readonly name: string
+    readonly description: string
+    readonly parameters: Readonly<Record<string, unknown>>
+  }
 }
 
 /** The result of a model call, with the number of HTTP requests that it took. */
@@ -102,7 +128,7 @@ async function attempt(options: LlmOptions, call: LlmCall, signal: AbortSignal):
         pinned: await guard?.pin(url, { subject: url.host, signal: stop }),
       }),
     )
-    return readAnswer(url, answer, options)
+    return readAnswer(url, answer, { ...options, hasTools: call.tools !== undefined })
   } catch (thrown) {
     signal.throwIfAborted()
     return unanswered(url, toError(thrown))
@@ -144,7 +170,11 @@ function reasonOf(error: Error): string {
   return 'code' in error ? String(error.code) : error.message
 }
 
-function readAnswer({ host }: URL, answer: PostResult, { apiKey, guard }: LlmOptions): Attempt {
+function readAnswer(
+  { host }: URL,
+  answer: PostResult,
+  { apiKey, guard, hasTools }: LlmOptions & { readonly hasTools: boolean },
+): Attempt {
   const { status, body, retryAfter, isPrivate } = answer
   if (status < 200 || status > 299) {
     // What stands on a private network at an address that an organization chose is not for its
@@ -155,7 +185,7 @@ function readAnswer({ host }: URL, answer: PostResult, { apiKey, guard }: LlmOpt
     return { ok: false, retry, failure: { code: 'llm_rejected', message } }
   }
   const completion =
-    body === undefined ? `more than ${RESPONSE_BYTES_MAX} bytes` : readCompletion(body)
+    body === undefined ? `more than ${RESPONSE_BYTES_MAX} bytes` : readCompletion(body, hasTools)
   if (typeof completion === 'object') return { ok: true, ...completion }
   const message = `The model at ${host} answered with ${completion}.`
   return { ok: false, retry: 'never', failure: { code: 'llm_invalid_response', message } }

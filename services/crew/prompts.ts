@@ -1,6 +1,6 @@
 import { fillIn } from '../platform/crew-definition.ts'
 import type { Agent, Task } from '../platform/crew-definition.ts'
-import type { CrewMessage } from '../platform/crew-protocol.ts'
+import type { ChatMessage } from './llm.ts'
 
 type Inputs = Readonly<Record<string, unknown>>
 
@@ -22,7 +22,7 @@ interface Assignment {
  * The conversation that asks an agent to do a task. Outputs of earlier tasks go in as they are:
  * they are no templates.
  */
-export function promptFor({ agent, task, inputs, context }: Assignment): CrewMessage[] {
+export function promptFor({ agent, task, inputs, context }: Assignment): ChatMessage[] {
   const fill = (template: string): string => fillIn(template, inputs)
   const system = [
     `You are ${fill(agent.role)}.`,

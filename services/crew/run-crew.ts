@@ -3,20 +3,22 @@ import { fillIn } from '../platform/crew-definition.ts'
 import type { Agent, CrewDefinition, Task } from '../platform/crew-definition.ts'
 import { DECISIONS } from '../platform/approval-decisions.ts'
 import { excerpt } from '../platform/crew-protocol.ts'
-import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
 import { AppError } from '../shared/errors.ts'
-import type { Llm, LlmResult } from './llm.ts'
-import { completion } from './llm-answer.ts'
-import type { Completion } from './llm-answer.ts'
+import type { Llm } from './llm.ts'
 import { promptFor } from './prompts.ts'
 import type { TaskOutput } from './prompts.ts'
+import { runAgent } from './run-agent.ts'
 import { failureOf, stepFailure } from './steps.ts'
 import type { Steps } from './steps.ts'
+import { openToolbox } from './tools/toolbox.ts'
+import type { Toolbox } from './tools/toolbox.ts'
+import type { ToolDeps } from './tools/tool-deps.ts'
 
 interface CrewRunDeps {
   readonly definition: CrewDefinition
   readonly llmFor: (model: string) => Llm
   readonly steps: Steps
+  readonly toolDeps: ToolDeps
 }
 
 type Inputs = Readonly<Record<string, unknown>>
@@ -31,10 +33,12 @@ const now = (): string => new Date().toISOString()
 export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> {
   const { definition, steps } = deps
   steps.report({ type: 'crew_started', at: now(), crew: definition.name })
+  let toolbox: Toolbox | undefined
   try {
+    toolbox = openToolbox(deps.toolDeps, definition.tools ?? {})
     const context: TaskOutput[] = []
     for (const task of definition.tasks) {
-      context.push(await performTask(deps, { task, inputs, context }))
+      context.push(await performTask(deps, { task, inputs, context, toolbox }))
     }
     const output = context.at(-1)?.output ?? ''
     steps.report({ type: 'crew_completed', at: now(), output, usage: steps.usage() })
@@ -45,6 +49,8 @@ export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> 
     if (steps.isHandOver(thrown)) return steps.report({ type: 'handed_over', at: now() })
     if (!(thrown instanceof AppError)) throw thrown
     steps.report({ type: 'failed', at: now(), error: failureOf(thrown) })
+  } finally {
+    await toolbox?.close()
   }
 }
 
@@ -52,13 +58,14 @@ interface TaskCall {
   readonly task: Task
   readonly inputs: Inputs
   readonly context: readonly TaskOutput[]
+  readonly toolbox: Toolbox
 }
 
 const taskResult = v.object({ output: v.string() })
 
 async function performTask(deps: CrewRunDeps, call: TaskCall): Promise<TaskOutput> {
   const { definition, steps } = deps
-  const { task, inputs } = call
+  const { task, inputs, toolbox } = call
   const agent = agentOf(definition, task)
   const role = fillIn(agent.role, inputs)
   const place = { kind: 'task', path: [task.key], name: task.key, schema: taskResult } as const
@@ -66,8 +73,17 @@ async function performTask(deps: CrewRunDeps, call: TaskCall): Promise<TaskOutpu
     const names = { task: task.key, agent: agent.key, step }
     const description = excerpt(fillIn(task.description, inputs))
     steps.report({ type: 'task_started', at: now(), ...names, agent_role: role, description })
-    const { text } = await callModel(deps, agent, call)
-    const output = task.human_input === true ? await askPerson(steps, task, text) : text
+    const answer = await runAgent({
+      place: { task: task.key, agent: agent.key },
+      call: agent.llm ?? definition.llm,
+      messages: promptFor({ ...call, agent }),
+      llmFor: deps.llmFor,
+      steps,
+      toolbox,
+      tools: toolbox.toolsFor(agent),
+      maxIterations: agent.max_iterations,
+    })
+    const output = task.human_input === true ? await askPerson(steps, task, answer) : answer
     steps.report({ type: 'task_completed', at: now(), ...names, output })
     return { output }
   })
@@ -91,57 +107,8 @@ async function askPerson(steps: Steps, { key }: Task, proposed: string): Promise
   throw stepFailure({ code: 'approval_rejected', message })
 }
 
-/** Returns the model's answer. Raises the failure of the call. */
-function callModel({ definition, llmFor, steps }: CrewRunDeps, agent: Agent, call: TaskCall) {
-  const request = {
-    ...(agent.llm ?? definition.llm),
-    messages: promptFor({ ...call, agent }),
-  }
-  const llm = llmFor(request.model)
-  const path = [call.task.key, agent.key, 'llm', '0']
-  const place = { kind: 'llm', path, name: request.model, schema: completion } as const
-  return steps.perform(place, async ({ step, signal, use }): Promise<Completion> => {
-    const started_at = now()
-    const result = await llm.complete(request, signal)
-    const names = { task: call.task.key, agent: agent.key, step }
-    steps.report({ ...llmCall(llm, request, result), ...names, started_at, ended_at: now() })
-    if (!result.ok) throw stepFailure(result.failure)
-    use({ input_tokens: result.inputTokens ?? 0, output_tokens: result.outputTokens ?? 0 })
-    const { ok: _ok, attempts: _attempts, ...answer } = result
-    return answer
-  })
-}
-
 function agentOf({ agents }: CrewDefinition, task: Task): Agent {
   const agent = agents.find(({ key }) => key === task.agent)
   if (!agent) throw new Error(`no agent ${task.agent}: the definition was not checked`)
   return agent
-}
-
-type CallFacts = Omit<LlmCallEvent, 'task' | 'agent' | 'step' | 'started_at' | 'ended_at'>
-
-function llmCall(
-  llm: Llm,
-  call: { model: string; messages: readonly CrewMessage[] },
-  result: LlmResult,
-): CallFacts {
-  const facts = {
-    type: 'llm_call' as const,
-    request_model: call.model,
-    provider: llm.provider,
-    server_address: llm.address,
-    server_port: llm.port,
-    messages_in: call.messages.map(({ role, content }) => ({ role, content: excerpt(content) })),
-    attempts: result.attempts,
-  }
-  if (!result.ok) return { ...facts, messages_out: [], error: result.failure }
-  return {
-    ...facts,
-    messages_out: [{ role: 'assistant', content: excerpt(result.text) }],
-    response_model: result.model,
-    response_id: result.id,
-    finish_reason: result.finishReason,
-    input_tokens: result.inputTokens,
-    output_tokens: result.outputTokens,
-  }
 }

@@ -3,6 +3,7 @@ import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
 import { createLlmGuard } from '../shared/outgoing/llm-guard.ts'
+import { createToolGuard } from '../shared/outgoing/tool-guard.ts'
 import type { Log } from '../shared/log.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
@@ -38,6 +39,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     definition,
     llm,
     llmAt,
+    toolGuard: createToolGuard(env.TOOL_PRIVATE_ORIGINS),
     token: env.CREW_TOKEN,
     log,
     draining: draining.signal,

@@ -92,12 +92,21 @@ export function providerVariables(source: EnvSource): EnvSource {
   return Object.fromEntries(Object.entries(source).filter(([name]) => isPassed(name)))
 }
 
+/** The variables with the private origins that organizations may name. */
+export interface PrivateOrigins {
+  readonly LLM_PRIVATE_ORIGINS: string
+  readonly TOOL_PRIVATE_ORIGINS: string
+}
+
 /**
- * Returns the private origins that LLM connections may use, separated by commas: those that the
- * user's variables list or name, and `ownModel`.
+ * Returns the private origins that LLM connections may use, which are those that the user's
+ * variables list or name, and `ownModel`; and those that tools may use.
  */
-export function llmPrivateOrigins(source: EnvSource, ownModel: string): string {
+export function privateOriginsOf(source: EnvSource, ownModel: string): PrivateOrigins {
   const listed = (source['LLM_PRIVATE_ORIGINS'] ?? '').split(',').filter(Boolean)
   const named = originsOf(readerOf(source))
-  return [...new Set([...listed, ...named, ownModel])].join(',')
+  return {
+    LLM_PRIVATE_ORIGINS: [...new Set([...listed, ...named, ownModel])].join(','),
+    TOOL_PRIVATE_ORIGINS: source['TOOL_PRIVATE_ORIGINS'] ?? '',
+  }
 }

@@ -2,15 +2,11 @@ import * as v from 'valibot'
 import { closedObject, describeIssue } from '../shared/describe-issue.ts'
 import { AppError } from '../shared/errors.ts'
 import { inputDeclarations } from './input-declarations.ts'
+import { nameProblems } from './offered-tools.ts'
+import { toolDefinitions, toolKey } from './tool-definitions.ts'
 
 const text = v.string('must be a text')
-const name = v.pipe(
-  text,
-  v.regex(
-    /^[A-Za-z][\w-]{0,63}$/,
-    'must start with a letter and hold at most 64 letters, digits, _ and -',
-  ),
-)
+const name = toolKey
 const prose = v.pipe(
   text,
   v.minLength(1, 'must not be empty'),
@@ -48,6 +44,22 @@ const agent = closedObject({
   backstory: v.optional(prose),
   /** @default the crew's own `llm` */
   llm: v.optional(llm),
+  /** The keys of the tools that it may use. */
+  tools: v.optional(
+    v.pipe(
+      v.array(name, 'must be a list'),
+      v.check((list) => new Set(list).size === list.length, 'must not name one twice'),
+    ),
+  ),
+  /** The most calls of its model for one task. @default 20 */
+  max_iterations: v.optional(
+    v.pipe(
+      v.number('must be a number'),
+      v.integer('must be a whole number'),
+      v.minValue(1, 'must be at least 1'),
+      v.maxValue(100, 'must be at most 100'),
+    ),
+  ),
 })
 
 const task = closedObject({
@@ -65,6 +77,8 @@ const crew = closedObject({
   llm,
   /** Declares inputs in more detail than the placeholders in the texts do. */
   inputs: v.optional(inputDeclarations),
+  /** The tools that agents may name. */
+  tools: v.optional(toolDefinitions),
   agents: few(agent),
   tasks: few(task),
 })
@@ -84,6 +98,10 @@ export const crewDefinition = v.pipe(
   crew,
   v.check(hasUniqueKeys, 'agents and tasks need unique keys'),
   v.check(namesKnownAgents, 'every task names an agent of this crew'),
+  v.rawCheck(({ dataset, addIssue }) => {
+    const found = dataset.typed ? toolProblems(dataset.value) : []
+    for (const message of found) addIssue({ message })
+  }),
 )
 
 /** Parses a project version. Raises `unprocessable` that names every problem. */
@@ -103,6 +121,16 @@ function hasUniqueKeys({ agents, tasks }: CrewDefinition): boolean {
 function namesKnownAgents({ agents, tasks }: CrewDefinition): boolean {
   const known = new Set(agents.map(({ key }) => key))
   return tasks.every((each) => known.has(each.agent))
+}
+
+function toolProblems({ agents, tools = {} }: CrewDefinition): string[] {
+  const known = Object.keys(tools)
+  const unknown = agents.flatMap((each) =>
+    (each.tools ?? [])
+      .filter((key) => !known.includes(key))
+      .map((key) => `the agent ${each.key} names the tool ${key}, which is not in tools.`),
+  )
+  return [...unknown, ...nameProblems(tools)]
 }
 
 const PLACE = /\{([A-Za-z_]\w{0,63})\}/g

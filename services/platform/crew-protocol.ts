@@ -26,7 +26,16 @@ const time = v.pipe(v.string(), v.isoTimestamp())
 const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 const failure = v.object({ code: prose, message: prose })
-const message = v.object({ role: prose, content: prose })
+/** A call of a tool that a model asks for; the arguments are JSON as the model wrote it. */
+const askedCall = v.object({ id: prose, name: prose, arguments: prose })
+const message = v.object({
+  role: prose,
+  content: prose,
+  /** Of an assistant. */
+  tool_calls: v.optional(v.array(askedCall)),
+  /** Of a tool: the call that it answers. */
+  tool_call_id: v.optional(prose),
+})
 const usage = v.object({ input_tokens: count, output_tokens: count })
 const key = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, 'must be a key of 1 to 64 characters'))
 
@@ -61,6 +70,26 @@ const llmCall = v.object({
   error: v.optional(failure),
 })
 
+/** One call of a tool: what it was asked, and what it answered or why it did not. */
+const toolCall = v.object({
+  ...common,
+  type: v.literal('tool_call'),
+  at: v.optional(time),
+  task: prose,
+  agent: prose,
+  /** As the model sees it. */
+  name: prose,
+  /** The key of the tool in the version, and its type; none for one that is not there. */
+  tool: v.optional(prose),
+  tool_type: v.optional(prose),
+  call_id: prose,
+  arguments: prose,
+  result: v.optional(prose),
+  error: v.optional(failure),
+  started_at: time,
+  ended_at: time,
+})
+
 const stepStarted = v.object({
   ...common,
   type: v.literal('step_started'),
@@ -85,6 +114,7 @@ const crewEvent = v.variant('type', [
     description: prose,
   }),
   llmCall,
+  toolCall,
   v.object({
     ...common,
     type: v.literal('task_completed'),
@@ -128,6 +158,8 @@ export type CrewEvent = v.InferOutput<typeof crewEvent>
 export type StepUsage = v.InferOutput<typeof usage>
 /** The report of one model call. */
 export type LlmCallEvent = Extract<CrewEvent, { type: 'llm_call' }>
+/** The report of one call of a tool. */
+export type ToolCallEvent = Extract<CrewEvent, { type: 'tool_call' }>
 /** The error with which a run failed on its crew. */
 export type CrewFailure = v.InferOutput<typeof failure>
 /** A message of a conversation with a model. */
@@ -154,6 +186,13 @@ const kickoffFields = {
   definition: v.optional(crewDefinition),
   /** By the name of the model. It holds keys: nothing of it is ever logged or shown. */
   models: v.optional(v.record(v.string(), modelEndpoint)),
+  /** The connections of the version's tools, by name. Nothing of it is ever logged or shown. */
+  connections: v.optional(
+    v.record(
+      v.string(),
+      v.object({ access_token: v.string('must be a text') }, 'must have an access_token'),
+    ),
+  ),
 }
 
 /** The body that a worker posts to the `/kickoff` of a crew that keeps no journal. */
@@ -239,9 +278,9 @@ const storable = (value: unknown): string =>
   )
 
 /** Shortens a message for an event: its beginning, and how much was left out. */
-export function excerpt(text: string): string {
-  const left = text.length - MESSAGE_CHARACTERS_MAX
+export function excerpt(text: string, charactersMax = MESSAGE_CHARACTERS_MAX): string {
+  const left = text.length - charactersMax
   return left <= 0
     ? text
-    : `${text.slice(0, MESSAGE_CHARACTERS_MAX)} … (${left} more characters were left out)`
+    : `${text.slice(0, charactersMax)} … (${left} more characters were left out)`
 }

@@ -132,17 +132,29 @@ export async function updateDraft(
 
 /**
  * Publishes a draft: it cannot change any more, and the automations of its project run the newest
- * published version from then on. Raises `conflict` for a published version, and `not_found`.
+ * published version from then on. `pin` returns the definition with the schemas of its tools.
+ * Raises `conflict` for a published version and one that changed meanwhile, `not_found`, and what
+ * `pin` raises.
  */
-export async function publishDraft(sql: Database, key: VersionKey): Promise<Version> {
+export async function publishDraft(
+  sql: Database,
+  key: VersionKey,
+  pin: (definition: CrewDefinition) => Promise<CrewDefinition>,
+): Promise<Version> {
+  const draft = await findVersion(sql, key)
+  if (!draft || draft.publishedAt !== null) return refuse(sql, key)
+  const pinned = await pin(draft.definition)
   return sql.begin(async (tx) => {
     // One after the other, so that automations never go back to an older version.
     await tx`
       select from projects
       where id = ${key.projectId} and organization_id = ${key.organizationId} for update`
     const [published] = await tx<Version[]>`
-      update project_versions set published_at = now()
-      where ${isVersion(tx, key)} and published_at is null returning ${columns(tx)}`
+      update project_versions set published_at = now(),
+        definition = ${JSON.stringify(pinned)}::text::jsonb
+      where ${isVersion(tx, key)} and published_at is null
+        and definition = ${JSON.stringify(draft.definition)}::text::jsonb
+      returning ${columns(tx)}`
     if (!published) return refuse(tx, key)
     await deployProject(tx, key)
     return published
@@ -153,10 +165,13 @@ const isVersion = (sql: Queryable, { organizationId, projectId, number }: Versio
   project_id = ${projectId} and organization_id = ${organizationId} and number = ${number}`
 
 async function refuse(sql: Queryable, key: VersionKey): Promise<never> {
-  if (!(await findVersion(sql, key))) notFound('This project has no such version.')
+  const found = await findVersion(sql, key)
+  if (!found) notFound('This project has no such version.')
   throw new AppError(
     'conflict',
-    `Version ${key.number} is published and cannot change. Add a new version.`,
+    found.publishedAt === null
+      ? `Version ${key.number} was changed while it was being published. Publish it again.`
+      : `Version ${key.number} is published and cannot change. Add a new version.`,
   )
 }
 

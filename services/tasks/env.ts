@@ -85,6 +85,10 @@ export const clusterCrewEnv = v.object({
   CREW_NETWORK_POLICY: optional(flag()),
   /** The pods that run models inside the cluster; any pod when it is not set. */
   CREW_MODEL_NAMESPACE: optional(text()),
+  /** The pods that tools of crews call inside the cluster. */
+  CREW_TOOL_NAMESPACE: optional(text()),
+  /** Whether crews reach private addresses outside of these. @default true */
+  CREW_PRIVATE_RANGES: optional(flag()),
   /**
    * Credentials for the image, `.dockerconfigjson`; a Secret with them is made where the crews are.
    */
@@ -103,6 +107,8 @@ export const clusterCrewEnv = v.object({
   OPENAI_API_KEY: optional(text()),
   /** Origins on private networks that LLM connections may name. */
   LLM_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** Origins on private networks that the tools of crews may name. */
+  TOOL_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** The time for a crew's pod to become ready. */
   CREW_TIMEOUT_SECONDS: v.optional(integer(1, PATIENCE_SECONDS_MAX), '300'),
 })

@@ -43,6 +43,8 @@ const variables = v.object({
   LLM_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** Origins on private networks that webhooks may name; one with http:// needs no TLS. */
   WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** Origins on private networks that the tools of crews may name. */
+  TOOL_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /**
    * The time for which the last keys of an identity provider serve while it is unavailable, beyond
    * their 10 minutes; 0: not at all.

@@ -1,4 +1,10 @@
-import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
+import { excerpt } from '../platform/crew-protocol.ts'
+import type {
+  CrewEvent,
+  LlmCallEvent,
+  OtherEvent,
+  ToolCallEvent,
+} from '../platform/crew-protocol.ts'
 import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../platform/run-queue.ts'
 import { recordProgress } from '../platform/run-steps.ts'
@@ -7,6 +13,9 @@ import type { Database } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import { isRefused, retryStatement } from './retry-statement.ts'
+
+/** The part of a tool's arguments and result that the run's page shows. */
+const TOOL_CHARACTERS_MAX = 4000
 
 /** The record of an attempt in the database. */
 export interface JournalWriter {
@@ -104,18 +113,32 @@ function toProgress(
   step: StepRecord | undefined,
 ): ProgressEvent | undefined {
   if (event.type === 'other') return event.event
-  if (event.type === 'llm_call') {
-    const { messages_in: _in, messages_out: _out, ...progress } = event
-    return progress
-  }
+  if (event.type === 'llm_call' || event.type === 'tool_call') return shortened(event)
   if (event.type === 'step_started') return isAnnounced(step) ? event : undefined
   if (event.type !== 'step_finished' && event.type !== 'step_failed') return event
-  if (!step || !isAnnounced(step)) return undefined
+  if (!step || !isAnnounced(step) || isMadeCall(event, step)) return undefined
   const { kind, name, startedAt, endedAt, error } = step
   const { type, seq, at } = event
   const times = { started_at: startedAt, ended_at: endedAt }
   return { type, seq, at, step: step.key, kind, name, ...times, ...(error && { error }) }
 }
+
+function shortened(event: LlmCallEvent | ToolCallEvent): ProgressEvent {
+  if (event.type === 'llm_call') {
+    const { messages_in: _in, messages_out: _out, ...progress } = event
+    return progress
+  }
+  const { arguments: given, result, ...progress } = event
+  return {
+    ...progress,
+    arguments: excerpt(given, TOOL_CHARACTERS_MAX),
+    ...(result === undefined ? {} : { result: excerpt(result, TOOL_CHARACTERS_MAX) }),
+  }
+}
+
+/** A call of a tool that was made has an event of its own. */
+const isMadeCall = (event: CrewEvent, { kind }: StepRecord): boolean =>
+  event.type === 'step_finished' && kind === 'tool'
 
 const isAnnounced = (step: StepRecord | undefined): boolean =>
   step?.kind === 'tool' || step?.kind === 'approval'

@@ -1,13 +1,19 @@
+import { SpanKind } from '@opentelemetry/api'
 import type { Attributes } from '@opentelemetry/api'
-import type { LlmCallEvent } from '../platform/crew-protocol.ts'
+import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
 
 /**
  * The name and the attributes of an LLM call's span, as the OpenTelemetry GenAI conventions have
  * them (SPEC 9).
  */
-export function describeLlmCall(event: LlmCallEvent): { name: string; attributes: Attributes } {
+export function describeLlmCall(event: LlmCallEvent): {
+  name: string
+  kind: SpanKind
+  attributes: Attributes
+} {
   return {
     name: `chat ${event.request_model}`,
+    kind: SpanKind.CLIENT,
     attributes: {
       'gen_ai.operation.name': 'chat',
       'gen_ai.output.type': 'text',
@@ -36,10 +42,19 @@ export function describeLlmCall(event: LlmCallEvent): { name: string; attributes
 /** The conventions' JSON of a conversation: each message is made of parts. */
 function messages(said: LlmCallEvent['messages_in'], finish_reason?: string): string {
   return JSON.stringify(
-    said.map(({ role, content }) => ({
-      role,
-      parts: [{ type: 'text', content }],
-      finish_reason,
-    })),
+    said.map((message) => ({ role: message.role, parts: partsOf(message), finish_reason })),
   )
+}
+
+function partsOf({ content, tool_calls = [], tool_call_id }: CrewMessage) {
+  if (tool_call_id !== undefined) {
+    return [{ type: 'tool_call_response', id: tool_call_id, response: content }]
+  }
+  const calls = tool_calls.map(({ id, name, arguments: given }) => ({
+    type: 'tool_call',
+    id,
+    name,
+    arguments: given,
+  }))
+  return content === '' && calls.length > 0 ? calls : [{ type: 'text', content }, ...calls]
 }

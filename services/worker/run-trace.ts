@@ -1,11 +1,17 @@
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace as api } from '@opentelemetry/api'
+import { ROOT_CONTEXT, SpanStatusCode, trace as api } from '@opentelemetry/api'
 import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api'
-import type { CrewEvent, LlmCallEvent, OtherEvent } from '../platform/crew-protocol.ts'
+import type {
+  CrewEvent,
+  LlmCallEvent,
+  OtherEvent,
+  ToolCallEvent,
+} from '../platform/crew-protocol.ts'
 import type { LeasedRun, LostRun, RunFacts } from '../platform/run-queue.ts'
 import type { Failure } from '../platform/runs.ts'
 import { runSpan } from '../shared/tracing/run-span.ts'
 import type { SpanSender } from '../shared/tracing/span-sender.ts'
 import { describeLlmCall } from './llm-span.ts'
+import { describeToolCall } from './tool-span.ts'
 
 /** The spans of one attempt of a run. */
 export interface RunTrace {
@@ -62,10 +68,11 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
   const startAttempt = (startTime: Date): Span =>
     start(`attempt ${run.attempt}`, whole, { startTime, attributes: { attempt: run.attempt } })
 
-  function addLlmCall(event: LlmCallEvent): void {
-    const { name, attributes } = describeLlmCall(event)
+  function addCall(event: LlmCallEvent | ToolCallEvent): void {
+    const { name, kind, attributes } =
+      event.type === 'llm_call' ? describeLlmCall(event) : describeToolCall(event)
     const options = {
-      kind: SpanKind.CLIENT,
+      kind,
       startTime: new Date(event.started_at),
       attributes: { 'gen_ai.agent.name': role, ...attributes },
     }
@@ -78,7 +85,7 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
       const options = { startTime: new Date(event.at), attributes: taskAttributes(event, run) }
       task = start(`invoke_agent ${event.agent_role}`, attempt, options)
     }
-    if (event.type === 'llm_call') addLlmCall(event)
+    if (event.type === 'llm_call' || event.type === 'tool_call') addCall(event)
     if (event.type === 'crew_completed') whole.setAttribute('output.value', event.output)
     if (event.type === 'task_completed') {
       task?.setAttribute('output.value', event.output)
@@ -90,7 +97,7 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
   return {
     event(event) {
       if (event.type === 'other') return
-      lastAt = new Date(event.type === 'llm_call' ? event.ended_at : event.at)
+      lastAt = new Date('ended_at' in event ? event.ended_at : event.at)
       if (event.type === 'crew_started') attempt ??= startAttempt(lastAt)
       else if (attempt) follow(event)
     },

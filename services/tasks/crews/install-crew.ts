@@ -135,7 +135,8 @@ async function describeCrew(
   { namespace, imagePullSecret }: NamespaceSetup & { readonly namespace: string },
 ): Promise<CrewObjects> {
   const { CREW_CA_FILE, OPENAI_BASE_URL, OPENAI_API_KEY, SECRET_KEY_BASE } = config
-  const privateOrigins = config.LLM_PRIVATE_ORIGINS.join(',')
+  const modelOrigins = config.LLM_PRIVATE_ORIGINS.join(',')
+  const toolOrigins = config.TOOL_PRIVATE_ORIGINS.join(',')
   return crewObjects({
     appId: automation.appId,
     namespace,
@@ -147,7 +148,8 @@ async function describeCrew(
       CREW_DEFINITION: JSON.stringify(INTERNAL_DEFINITIONS[slug]),
       LOG_LEVEL: config.LOG_LEVEL,
       ...(OPENAI_BASE_URL ? { OPENAI_BASE_URL } : {}),
-      ...(privateOrigins ? { LLM_PRIVATE_ORIGINS: privateOrigins } : {}),
+      ...(modelOrigins ? { LLM_PRIVATE_ORIGINS: modelOrigins } : {}),
+      ...(toolOrigins ? { TOOL_PRIVATE_ORIGINS: toolOrigins } : {}),
     },
     secretEnv: {
       CREW_TOKEN: crewToken(SECRET_KEY_BASE, automation.automationId),

@@ -10,6 +10,11 @@ const PULL_KEY = '.dockerconfigjson'
 export const NETWORK_POLICY = 'crew-network'
 /** The addresses at which clouds hand out the identity of a node. */
 const LINK_LOCAL = { '0.0.0.0/0': ['169.254.0.0/16'], '::/0': ['fe80::/10', 'fd00:ec2::254/128'] }
+/** All that is not on the public Internet: private networks, and those of most clusters. */
+const PRIVATE = {
+  '0.0.0.0/0': ['10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
+  '::/0': ['fc00::/7', 'fe80::/10'],
+}
 
 /** The objects and settings that the crews of a namespace have in common. */
 export interface NamespaceSetup {
@@ -39,13 +44,15 @@ export async function describeNamespace(
 }
 
 /**
- * Workers and web reach the crews, and nobody else does. Crews reach names, the tools index and
- * models, wherever those are, but no metadata service of a cloud.
+ * Workers and web reach the crews, and nobody else does. Crews reach names, the tools index, and
+ * models and tools wherever those are, but no metadata service of a cloud; and where the operator
+ * says so, no other private address.
  */
 function networkPolicy(
   metadata: { readonly namespace: string; readonly labels: Readonly<Record<string, string>> },
-  { POD_NAMESPACE, RELEASE_NAME, CREW_MODEL_NAMESPACE }: ClusterCrewConfig,
+  config: ClusterCrewConfig,
 ): KubernetesObject {
+  const { POD_NAMESPACE, RELEASE_NAME, CREW_PRIVATE_RANGES = true } = config
   if (POD_NAMESPACE === undefined || RELEASE_NAME === undefined) {
     throw new AppError(
       'invalid_configuration',
@@ -63,7 +70,8 @@ function networkPolicy(
       },
     },
   })
-  const outside = Object.entries(LINK_LOCAL).map(([cidr, except]) => ({
+  const shut = CREW_PRIVATE_RANGES ? LINK_LOCAL : PRIVATE
+  const outside = Object.entries(shut).map(([cidr, except]) => ({
     ipBlock: { cidr, except },
   }))
   const http = [{ protocol: 'TCP', port: 'http' }]
@@ -79,12 +87,19 @@ function networkPolicy(
         { ports: ['UDP', 'TCP'].map((protocol) => ({ protocol, port: 53 })) },
         { to: [platform('web')], ports: http },
         {
-          to: [...outside, inNamespace(CREW_MODEL_NAMESPACE)],
+          to: [...outside, ...inside(config)],
           ports: [{ protocol: 'TCP' }],
         },
       ],
     },
   }
+}
+
+/** The pods of models and tools. */
+function inside({ CREW_MODEL_NAMESPACE: models, CREW_TOOL_NAMESPACE: tools }: ClusterCrewConfig) {
+  const isOpen = models === undefined && tools === undefined
+  const named = [models, tools].filter((each) => each !== undefined)
+  return isOpen ? [inNamespace(undefined)] : [...new Set(named)].map(inNamespace)
 }
 
 /** The pods of one namespace, or of every one. */

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
+import type { CrewDefinition } from '../../platform/crew-definition.ts'
 import {
   createVersion,
   findVersion,
@@ -11,11 +12,13 @@ import type { VersionKey } from '../../platform/project-versions.ts'
 import type { ProjectKey } from '../../platform/projects.ts'
 import { findProject } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
+import { createToolGuard } from '../../shared/outgoing/tool-guard.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { versionDocument, versionSummary } from './documents.ts'
 import { readDefinition, readNumber, readNumberPage, toPage } from './requests.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
+import { pinTools } from '../tool-pins/pin-tools.ts'
 
 const NUMBER_MAX = 2 ** 31 - 1
 
@@ -24,6 +27,7 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
+  const guard = createToolGuard(deps.config.TOOL_PRIVATE_ORIGINS)
   const list = '/projects/:projectId/versions'
   const one = `${list}/:number`
 
@@ -68,7 +72,9 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.post(`${one}/publish`, authenticate, async (c) => {
     const key = versionKey(c)
-    const version = await publishDraft(sql, key)
+    const pin = (definition: CrewDefinition): Promise<CrewDefinition> =>
+      pinTools({ guard, subject: `organization ${key.organizationId}` }, definition)
+    const version = await publishDraft(sql, key, pin)
     audit(c, 'version_published', key)
     return c.json(versionDocument(version))
   })

@@ -1,4 +1,5 @@
 import { DECISIONS } from '../../platform/approval-decisions.ts'
+import { TOOL_TYPES } from '../../platform/tool-definitions.ts'
 import { ORIGIN_ACTIONS, RUN_STATUSES } from '../../platform/runs.ts'
 import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
@@ -257,6 +258,15 @@ const definition = {
     name: text,
     llm: { type: 'object' },
     inputs: list({}),
+    tools: {
+      type: 'object',
+      description: 'By the names that agents use in their `tools`; docs/tools.md has the fields.',
+      additionalProperties: {
+        type: 'object',
+        required: ['type'],
+        properties: { type: { enum: TOOL_TYPES } },
+      },
+    },
     agents: list({ type: 'object' }),
     tasks: list({ type: 'object' }),
   },

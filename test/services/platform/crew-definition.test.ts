@@ -32,7 +32,7 @@ describe('a crew definition', () => {
     [
       'a stray key',
       { ...definition, extra: 1 },
-      'definition: extra is not known; allowed: name, llm, inputs, agents, tasks',
+      'definition: extra is not known; allowed: name, llm, inputs, tools, agents, tasks',
     ],
     [
       'a misspelt key',

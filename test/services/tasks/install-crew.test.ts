@@ -77,6 +77,7 @@ const config = {
   OPENAI_BASE_URL: 'https://models.test/v1',
   OPENAI_API_KEY: 'sk-canary',
   LLM_PRIVATE_ORIGINS: ['http://litellm.models:4000', 'https://models.test'],
+  TOOL_PRIVATE_ORIGINS: ['http://search.tools:8080'],
   CREW_TIMEOUT_SECONDS: 300,
 } satisfies ClusterCrewConfig
 
@@ -280,6 +281,28 @@ describe('designer:agent:install and designer:runner:install in a cluster (SPEC 
     ])
     const blocks = egress[2].to.flatMap(({ ipBlock }: Manifest) => ipBlock?.except ?? [])
     expect(blocks).toContain('169.254.0.0/16')
+  })
+
+  it('reach public addresses and two namespaces only, where the operator wants that', async () => {
+    readyAtLook(1)
+    await installWith({
+      CREW_NETWORK_POLICY: true,
+      POD_NAMESPACE: 'prod',
+      RELEASE_NAME: 'demo',
+      CREW_MODEL_NAMESPACE: 'models',
+      CREW_TOOL_NAMESPACE: 'tools',
+      CREW_PRIVATE_RANGES: false,
+    })
+    const { to } = (cluster.objects.get(policyPath) as Manifest).spec.egress[2]
+    expect(to.slice(2)).toEqual(
+      ['models', 'tools'].map((name) => ({
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } },
+      })),
+    )
+    expect(to[0].ipBlock.except).toEqual(expect.arrayContaining(['10.0.0.0/8', '192.168.0.0/16']))
+    expect(to[1].ipBlock.except).toEqual(['fc00::/7', 'fe80::/10'])
+    const env = (spec(automationPagePath())['template'] as Manifest).spec.containers[0].env
+    expect(env).toContainEqual({ name: 'TOOL_PRIVATE_ORIGINS', value: 'http://search.tools:8080' })
   })
 
   it('run as user 1000, or as whom the cluster assigns where that is said', async () => {

@@ -4,6 +4,7 @@ import { verifyCollectorToken } from '../../../services/shared/collector-token.t
 import { freePort } from '../../support/free-port.ts'
 import { isSilent, refuses, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
+import { begin, line, startBrokenCrew } from './broken-crew.ts'
 import { COLLECTOR_SECRET, openPlatform } from './harness.ts'
 import { startSpanReceiver } from '../../support/span-receiver.ts'
 import type { ReceivedSpan, SpanReceiver } from '../../support/span-receiver.ts'
@@ -92,6 +93,59 @@ describe('the trace of a run (SPEC 9)', () => {
         'service.instance.id': expect.stringMatching(/^[0-9a-f-]{36}$/),
       })
     }
+  })
+
+  it('has a span for each call of a tool, of which the page shows the beginnings', async () => {
+    const names = { task: 'research', agent: 'researcher' }
+    const at = new Date().toISOString()
+    const call = { type: 'tool_call', ...names, started_at: at, ended_at: at, arguments: '{"q":1}' }
+    const messages_in = [
+      { role: 'assistant', content: '', tool_calls: [{ id: 'c', name: 'f', arguments: '{}' }] },
+      { role: 'tool', content: 'Found.', tool_call_id: 'c' },
+    ]
+    const model_ = { request_model: 'm', provider: 'p', server_address: 'h', server_port: 1 }
+    const said = { ...names, ...model_, messages_in, messages_out: [], attempts: 1 }
+    const crew = await startBrokenCrew((response) => {
+      begin(response)
+      response.write(line({ type: 'task_started', ...names, agent_role: 'R', description: 'D' }))
+      const remote = { tool: 'docs', tool_type: 'mcp', result: 'x'.repeat(5000) }
+      response.write(line({ ...call, ...remote, name: 'search', call_id: 'c1' }))
+      const error = { code: 'tool_error', message: 'It broke.' }
+      response.write(line({ ...call, tool_type: 'calculator', name: 'sum', call_id: 'c2', error }))
+      response.write(line({ type: 'llm_call', ...said, started_at: at, ended_at: at }))
+      const usage = { input_tokens: 0, output_tokens: 0 }
+      response.end(line({ type: 'crew_completed', output: 'Done.', usage }))
+    })
+    await platform.deployAt(crew.url)
+    await startWorker()
+    const id = await platform.kickoff({ topic: 'whales' })
+    const spans = await spansOf(7)
+    await crew.stop()
+    const search = named(spans, 'execute_tool search')
+    expect(search).toMatchObject({
+      kind: CLIENT,
+      parentSpanId: named(spans, 'invoke_agent R').spanId,
+    })
+    expect(search.attributes).toMatchObject({
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'search',
+      'gen_ai.tool.type': 'extension',
+      'gen_ai.tool.call.id': 'c1',
+      'gen_ai.tool.call.arguments': '{"q":1}',
+      'gen_ai.tool.call.result': 'x'.repeat(5000),
+      'gen_ai.agent.name': 'R',
+      task_key: 'research',
+      kickoff_id: id,
+    })
+    expect(named(spans, 'execute_tool sum').status).toMatchObject({ code: ERROR })
+    const messages = named(spans, 'chat m').attributes['gen_ai.input.messages']
+    expect(JSON.parse(String(messages))).toEqual([
+      { role: 'assistant', parts: [{ type: 'tool_call', id: 'c', name: 'f', arguments: '{}' }] },
+      { role: 'tool', parts: [{ type: 'tool_call_response', id: 'c', response: 'Found.' }] },
+    ])
+    const [shown] = await platform.sql`
+      select event from execution_events where event ->> 'call_id' = 'c1'`
+    expect(String(shown?.['event'].result)).toMatch(/^x{4000} … \(1000 more characters/)
   })
 
   it('carries the inputs, the outputs, the messages and the token usage', async () => {

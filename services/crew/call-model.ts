@@ -1,0 +1,96 @@
+import { excerpt } from '../platform/crew-protocol.ts'
+import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
+import type { ChatMessage, Llm, LlmCall, LlmResult } from './llm.ts'
+import { completion } from './llm-answer.ts'
+import type { Completion } from './llm-answer.ts'
+import { stepFailure } from './steps.ts'
+import type { Steps } from './steps.ts'
+
+/** The most characters that an event keeps of a conversation; the model gets all of it. */
+const CONVERSATION_CHARACTERS_MAX = 262_144
+
+/** The task and the agent that something is done for, by their keys. */
+export interface AgentPlace {
+  readonly task: string
+  readonly agent: string
+}
+
+/** One call of a model, as a step of its own. */
+export interface ModelCall {
+  readonly steps: Steps
+  readonly llm: Llm
+  readonly place: AgentPlace
+  readonly request: LlmCall
+  /** The number of the call within the task, from 0. */
+  readonly iteration: number
+}
+
+/** Returns the model's answer. Raises the failure of the call. */
+export function callModel({ steps, llm, place, request, iteration }: ModelCall) {
+  const { task, agent } = place
+  const path = [task, agent, 'llm', String(iteration)]
+  const step = { kind: 'llm', path, name: request.model, schema: completion } as const
+  return steps.perform(step, async ({ step: key, signal, use }): Promise<Completion> => {
+    const started_at = now()
+    const result = await llm.complete(request, signal)
+    const times = { started_at, ended_at: now() }
+    steps.report({ ...describeCall(llm, request, result), ...place, step: key, ...times })
+    if (!result.ok) throw stepFailure(result.failure)
+    use({ input_tokens: result.inputTokens ?? 0, output_tokens: result.outputTokens ?? 0 })
+    const { ok: _ok, attempts: _attempts, ...answer } = result
+    return answer
+  })
+}
+
+const now = (): string => new Date().toISOString()
+
+type CallFacts = Omit<LlmCallEvent, 'task' | 'agent' | 'step' | 'started_at' | 'ended_at'>
+
+function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
+  const facts = {
+    type: 'llm_call' as const,
+    request_model: call.model,
+    provider: llm.provider,
+    server_address: llm.address,
+    server_port: llm.port,
+    messages_in: excerptConversation(call.messages.map(toEventMessage)),
+    attempts: result.attempts,
+  }
+  if (!result.ok) return { ...facts, messages_out: [], error: result.failure }
+  const said = { role: 'assistant', content: excerpt(result.text) }
+  return {
+    ...facts,
+    messages_out: [result.toolCalls ? { ...said, tool_calls: result.toolCalls } : said],
+    response_model: result.model,
+    response_id: result.id,
+    finish_reason: result.finishReason,
+    input_tokens: result.inputTokens,
+    output_tokens: result.outputTokens,
+  }
+}
+
+function toEventMessage({ role, content, tool_calls, tool_call_id }: ChatMessage): CrewMessage {
+  const said = { role, content: excerpt(content ?? '') }
+  if (tool_call_id !== undefined) return { ...said, tool_call_id }
+  if (!tool_calls) return said
+  const asked = tool_calls.map(({ id, function: { name, arguments: given } }) => ({
+    id,
+    name,
+    arguments: excerpt(given),
+  }))
+  return { ...said, tool_calls: asked }
+}
+
+/** Leaves out the middle of a long conversation: events before this one have it. */
+function excerptConversation(messages: readonly CrewMessage[]): CrewMessage[] {
+  let left = CONVERSATION_CHARACTERS_MAX
+  const newestFirst = messages.toReversed().map((message, index) => {
+    const isBeginning = index >= messages.length - 2
+    left -= JSON.stringify(message).length
+    if (left >= 0 || isBeginning) return message
+    const { role, content, tool_call_id } = message
+    const note = `(${content.length} characters were left out here)`
+    return { role, content: note, ...(tool_call_id === undefined ? {} : { tool_call_id }) }
+  })
+  return newestFirst.toReversed()
+}

@@ -1,0 +1,196 @@
+import * as v from 'valibot'
+import { excerpt } from '../platform/crew-protocol.ts'
+import { callModel } from './call-model.ts'
+import type { AgentPlace } from './call-model.ts'
+import type { ChatMessage, ChatTool, Llm, LlmCall } from './llm.ts'
+import type { Completion } from './llm-answer.ts'
+import { stepFailure } from './steps.ts'
+import type { ActContext, Steps } from './steps.ts'
+import { callTool, readCall } from './tools/call-tool.ts'
+import type { AskedCall, ReadCall } from './tools/call-tool.ts'
+import type { CrewTool, ToolAnswer } from './tools/tool.ts'
+import type { Toolbox } from './tools/toolbox.ts'
+
+const ITERATIONS_MAX = 20
+/** Calls that a model may ask for in one answer; the others get an error. */
+const PARALLEL_MAX = 16
+const INPUT_CHARACTERS_MAX = 2000
+
+const LAST_CALL =
+  'You may call no more tools. Answer now with the output of the task, from what you have.'
+const NOTHING = 'Your answer was empty. Call a tool, or answer with the output of the task.'
+
+/** An agent at work on a task. */
+export interface AgentRun {
+  readonly steps: Steps
+  readonly place: AgentPlace
+  /** The model, and how it is called. */
+  readonly call: Pick<LlmCall, 'model' | 'temperature' | 'max_tokens'>
+  readonly llmFor: (model: string) => Llm
+  /** The beginning of the conversation. */
+  readonly messages: readonly ChatMessage[]
+  readonly toolbox: Pick<Toolbox, 'secrets'>
+  readonly tools: readonly CrewTool[]
+  /** The most calls of the model. @default 20 */
+  readonly maxIterations?: number | undefined
+}
+
+/**
+ * Lets an agent call tools until it answers, and returns the answer. The last call of the model
+ * allowed is one for which it may call no tools. A call that cannot be made, and an empty answer,
+ * are told to the model once; raises the failure after that.
+ */
+export async function runAgent(run: AgentRun): Promise<string> {
+  const { tools, maxIterations = ITERATIONS_MAX } = run
+  const messages = [...run.messages]
+  let wrong: string | undefined
+  for (let iteration = 0; iteration < maxIterations; iteration += 1) {
+    const isLast = tools.length > 0 && iteration === maxIterations - 1
+    const answer = await ask(run, messages, { iteration, isLast })
+    const { text, toolCalls: asked = [] } = answer
+    if (asked.length === 0 && text !== '') return text
+    if (isLast) throw iterationsSpent(run, answer)
+    const calls = asked.map((each, index) => readOne(tools, each, index))
+    const problem = problemOf(calls)
+    if (wrong !== undefined && problem !== undefined) throw repairFailed(run, wrong, problem)
+    wrong = problem
+    messages.push(...(await react(run, { answer, calls, iteration })))
+  }
+  throw new Error('an agent has at least one iteration')
+}
+
+function ask(
+  { steps, place, call, llmFor, tools }: AgentRun,
+  messages: readonly ChatMessage[],
+  { iteration, isLast }: { iteration: number; isLast: boolean },
+): Promise<Completion> {
+  const offered =
+    tools.length === 0
+      ? {}
+      : { tools: tools.map(toChatTool), ...(isLast ? { tool_choice: 'none' as const } : {}) }
+  const notes = isLast && iteration > 0 ? [{ role: 'user', content: LAST_CALL }] : []
+  const request = { ...call, messages: [...messages, ...notes], ...offered }
+  return callModel({ steps, llm: llmFor(call.model), place, request, iteration })
+}
+
+const toChatTool = ({ name, description, parameters }: CrewTool): ChatTool => ({
+  type: 'function',
+  function: { name, description, parameters },
+})
+
+const toMessage = ({ text, toolCalls = [] }: Completion): ChatMessage => ({
+  role: 'assistant',
+  content: text === '' ? null : text,
+  tool_calls: toolCalls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: given },
+  })),
+})
+
+type OneCall = ReadCall & { readonly asked: AskedCall; readonly isExcess: boolean }
+
+function readOne(tools: readonly CrewTool[], asked: AskedCall, index: number): OneCall {
+  return { ...readCall(tools, asked), asked, isExcess: index >= PARALLEL_MAX }
+}
+
+/** What the model has to repair. */
+function problemOf(calls: readonly OneCall[]): string | undefined {
+  if (calls.length === 0) return 'The answer was empty.'
+  return calls.flatMap((each) => ('problem' in each ? each.problem : []))[0]
+}
+
+interface Turn {
+  readonly answer: Completion
+  readonly calls: readonly OneCall[]
+  readonly iteration: number
+}
+
+/** Makes the calls of an answer, and returns the messages that follow. */
+async function react(run: AgentRun, { answer, calls, iteration }: Turn): Promise<ChatMessage[]> {
+  if (calls.length === 0) return [{ role: 'user', content: NOTHING }]
+  const results = calls.map((each, index) => perform(run, each, `${iteration}.${index}`))
+  return [toMessage(answer), ...(await Promise.all(results))]
+}
+
+const toolAnswer = v.object({ text: v.string(), isError: v.boolean() })
+
+/** Makes one call as a step of its own, and returns its message for the model. */
+async function perform(run: AgentRun, call: OneCall, index: string): Promise<ChatMessage> {
+  const { steps, place } = run
+  const { asked } = call
+  const name = asked.name.slice(0, 64)
+  const { text } = await steps.perform(
+    {
+      kind: 'tool',
+      path: [place.task, place.agent, name, index],
+      name,
+      input: excerpt(asked.arguments, INPUT_CHARACTERS_MAX),
+      schema: toolAnswer,
+    },
+    async (context): Promise<ToolAnswer> => {
+      const started_at = new Date().toISOString()
+      const answered = await answerTo(run, call, context)
+      report(run, call, { ...answered, started_at, step: context.step })
+      return answered
+    },
+  )
+  return { role: 'tool', tool_call_id: asked.id, content: text }
+}
+
+async function answerTo(
+  { toolbox }: AgentRun,
+  call: OneCall,
+  { idempotencyKey, signal }: ActContext,
+): Promise<ToolAnswer> {
+  if (call.isExcess) {
+    const text = `This call was not made: at most ${PARALLEL_MAX} are at a time. Ask again for it.`
+    return { text, isError: true }
+  }
+  if ('problem' in call) {
+    return { text: `${call.problem} Correct the call, or go on without it.`, isError: true }
+  }
+  const one = { arguments: call.arguments, idempotencyKey, signal }
+  return callTool(call.tool, one, toolbox.secrets)
+}
+
+function report(
+  { steps, place }: AgentRun,
+  { asked, tool }: OneCall,
+  { text, isError, started_at, step }: ToolAnswer & { started_at: string; step: string },
+): void {
+  steps.report({
+    type: 'tool_call',
+    ...place,
+    step,
+    name: asked.name.slice(0, 64),
+    ...(tool ? { tool: tool.key, tool_type: tool.type } : {}),
+    call_id: asked.id,
+    arguments: excerpt(asked.arguments),
+    ...(isError ? { error: { code: 'tool_error', message: text } } : { result: text }),
+    started_at,
+    ended_at: new Date().toISOString(),
+  })
+}
+
+function iterationsSpent({ place, maxIterations = ITERATIONS_MAX }: AgentRun, answer: Completion) {
+  const last = answer.toolCalls?.[0]?.name.slice(0, 64)
+  const did = last === undefined ? 'answered nothing' : `asked for the tool ${last}`
+  return stepFailure({
+    code: 'max_iterations',
+    message:
+      `The agent ${place.agent} called its model ${maxIterations} times for the task ` +
+      `${place.task} without an answer; at the last call, which allowed no tools, it ${did}. ` +
+      'Raise max_iterations of the agent, make the task smaller, or use another model.',
+  })
+}
+
+function repairFailed({ place, call }: AgentRun, first: string, second: string) {
+  return stepFailure({
+    code: 'invalid_tool_call',
+    message:
+      `The model ${call.model} of the agent ${place.agent} made a mistake in the task ` +
+      `${place.task}, was told, and made one again. First: ${first} Then: ${second} ` +
+      'Use a model that calls tools better, or describe the tools in the task.',
+  })
+}

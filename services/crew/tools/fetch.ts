@@ -1,0 +1,107 @@
+import type { ToolOf } from '../../platform/tool-definitions.ts'
+import { sendRequest } from '../../shared/outgoing/send-request.ts'
+import type { OutgoingResponse } from '../../shared/outgoing/send-request.ts'
+import { isAllowed } from './allowed-places.ts'
+import { htmlToText } from './html-text.ts'
+import { answer, cutResult, toolError } from './tool.ts'
+import type { CrewTool } from './tool.ts'
+import { timeoutMsOf } from './tool-deps.ts'
+import type { ToolDeps } from './tool-deps.ts'
+
+const BYTES_MAX = 1_048_576
+const REDIRECTS_MAX = 5
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/** Creates the tool that reads pages of the places that its definition allows. */
+export function createFetch(deps: ToolDeps, key: string, tool: ToolOf<'fetch'>): CrewTool {
+  const places = tool.allow.join(', ')
+  return {
+    name: key,
+    key,
+    type: 'fetch',
+    description: `Reads a web page or a document as text. Only these may be read: ${places}`,
+    parameters: {
+      type: 'object',
+      properties: {
+        url: { type: 'string', description: 'An absolute URL', maxLength: 2000 },
+        start: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Characters to leave out at the beginning, to read on in a long text',
+        },
+      },
+      required: ['url'],
+      additionalProperties: false,
+    },
+    timeoutMs: timeoutMsOf(tool),
+    async call({ arguments: { url, start = 0 }, signal }) {
+      const page = await get(deps, { url: String(url), allow: tool.allow, signal })
+      const text = textOf(page.response)
+      const skipped = Number(start)
+      const shown = cutResult(text.slice(skipped))
+      const note = page.response.isCut ? `\n(Only the first ${BYTES_MAX} bytes were read.)` : ''
+      return answer(`${page.url.href}\n\n${shown}${note}`)
+    },
+  }
+}
+
+interface Wanted {
+  readonly url: string
+  readonly allow: readonly string[]
+  readonly signal: AbortSignal
+}
+
+/** Follows redirects, each checked as the first address was. */
+async function get({ guard }: ToolDeps, { url: first, allow, signal }: Wanted) {
+  let url = parseUrl(first)
+  for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
+    if (!isAllowed(url, allow)) {
+      throw toolError(`${url.href} may not be read. Allowed are: ${allow.join(', ')}.`)
+    }
+    const response = await sendRequest({
+      url,
+      headers: {
+        accept: 'text/html, text/markdown, text/plain, application/json, text/*;q=0.8',
+        'accept-encoding': 'identity',
+        'user-agent': 'crew-platform',
+      },
+      responseBytesMax: BYTES_MAX,
+      signal,
+      pinned: await guard.pin(url, { subject: url.host, signal }),
+    })
+    const { location } = response.headers
+    if (!REDIRECTS.has(response.status) || location === undefined) return { url, response }
+    url = parseUrl(location, url.href)
+  }
+  throw toolError(`${first} redirects more than ${REDIRECTS_MAX} times.`)
+}
+
+function parseUrl(text: string, base?: string): URL {
+  if (!URL.canParse(text, base)) throw toolError(`${text.slice(0, 200)} is no absolute URL.`)
+  const url = new URL(text, base)
+  url.hash = ''
+  return url
+}
+
+const TEXT = /^(text\/|application\/(.*\+)?(json|xml|yaml)\b|application\/(x-)?(javascript|ndjson))/
+
+function textOf({ status, headers, body }: OutgoingResponse): string {
+  const [type = '', ...parameters] = (headers['content-type'] ?? 'text/plain').split(';')
+  const mediaType = type.trim().toLowerCase()
+  if (status < 200 || status > 299) throw toolError(`The server answers with HTTP ${status}.`)
+  if (!TEXT.test(mediaType)) {
+    throw toolError(`The document is ${mediaType.slice(0, 100)}, and only text can be read.`)
+  }
+  const charset = /charset\s*=\s*"?([\w-]+)/i.exec(parameters.join(';'))?.[1] ?? 'utf-8'
+  const text = decode(body, charset)
+  const isHtml = mediaType === 'text/html' || mediaType === 'application/xhtml+xml'
+  return isHtml ? htmlToText(text) : text
+}
+
+function decode(body: Buffer, charset: string): string {
+  try {
+    return new TextDecoder(charset).decode(body)
+  } catch {
+    return body.toString('utf8')
+  }
+}

@@ -1,0 +1,125 @@
+import type { PinnedOperation, ToolOf } from '../../platform/tool-definitions.ts'
+import { sendRequest } from '../../shared/outgoing/send-request.ts'
+import type { OutgoingResponse } from '../../shared/outgoing/send-request.ts'
+import { htmlToText } from './html-text.ts'
+import { cutResult, toolError } from './tool.ts'
+import type { CrewTool, ToolAnswer, ToolArguments } from './tool.ts'
+import { timeoutMsOf, tokenOf } from './tool-deps.ts'
+import type { ToolDeps } from './tool-deps.ts'
+
+const RESPONSE_BYTES_MAX = 1_048_576
+
+interface HttpFunction {
+  readonly key: string
+  /** As the model sees it. */
+  readonly name: string
+  readonly operation: PinnedOperation
+}
+
+/** Creates the function that calls one operation of an HTTP service. */
+export function createHttpTool(
+  deps: ToolDeps,
+  tool: ToolOf<'http'>,
+  { key, name, operation }: HttpFunction,
+): CrewTool {
+  const token = tokenOf(deps, tool.connection)
+  return {
+    name,
+    key,
+    type: 'http',
+    description: operation.description ?? '',
+    parameters: operation.input_schema,
+    timeoutMs: timeoutMsOf(tool),
+    async call({ arguments: given, idempotencyKey, signal }) {
+      const url = urlOf(tool.pinned?.base_url ?? '', operation, given)
+      const hasBody = Object.hasOwn(given, 'body') && !isParameter(operation, 'body')
+      const response = await sendRequest({
+        url,
+        method: operation.method,
+        headers: {
+          ...headersOf(operation, given),
+          accept: 'application/json, text/*;q=0.9',
+          'accept-encoding': 'identity',
+          'idempotency-key': idempotencyKey,
+          ...(hasBody ? { 'content-type': 'application/json' } : {}),
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        },
+        body: hasBody ? JSON.stringify(given['body']) : undefined,
+        responseBytesMax: RESPONSE_BYTES_MAX,
+        signal,
+        pinned: await deps.guard.pin(url, { subject: url.host, signal }),
+      })
+      return toAnswer(response, token !== undefined)
+    },
+  }
+}
+
+const isParameter = ({ parameters }: PinnedOperation, name: string): boolean =>
+  parameters.some((each) => each.name === name)
+
+/** The values that a call has for the parameters of one place. */
+function valuesIn(
+  place: PinnedOperation['parameters'][number]['in'],
+  { parameters }: PinnedOperation,
+  given: ToolArguments,
+): [name: string, value: unknown][] {
+  return parameters
+    .filter((each) => each.in === place && Object.hasOwn(given, each.name))
+    .map(({ name }) => [name, given[name]])
+}
+
+function urlOf(baseUrl: string, operation: PinnedOperation, given: ToolArguments): URL {
+  const values = new Map(valuesIn('path', operation, given))
+  const path = operation.path.replace(/\{([^{}]+)\}/g, (_, name: string) => {
+    const text = show(values.get(name))
+    // As a whole part of the path they would lead to another operation.
+    if (text === '' || text === '.' || text === '..') {
+      throw toolError(`${name} must not be ${text === '' ? 'empty' : text}.`)
+    }
+    return encodeURIComponent(text)
+  })
+  const url = new URL(baseUrl.replace(/\/$/, '') + path)
+  for (const [name, value] of valuesIn('query', operation, given)) {
+    for (const each of Array.isArray(value) ? value : [value]) {
+      url.searchParams.append(name, show(each))
+    }
+  }
+  return url
+}
+
+function headersOf(operation: PinnedOperation, given: ToolArguments): Record<string, string> {
+  return Object.fromEntries(
+    valuesIn('header', operation, given).map(([name, value]) => {
+      const text = show(value)
+      if (/[^\t\x20-\x7e]/.test(text)) throw toolError(`${name} must be printable ASCII.`)
+      return [name.toLowerCase(), text]
+    }),
+  )
+}
+
+const show = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
+
+function toAnswer(
+  { status, headers, body, isCut }: OutgoingResponse,
+  hadToken: boolean,
+): ToolAnswer {
+  const type = (headers['content-type'] ?? '').toLowerCase()
+  const raw = body.toString('utf8')
+  const text = type.startsWith('text/html') ? htmlToText(raw) : raw
+  const isText = type === '' || /json|xml|text\/|yaml|javascript/.test(type)
+  const shown = isText
+    ? cutResult(text)
+    : `(The answer is ${type.slice(0, 100)}, which is no text.)`
+  const note = isCut ? `\n(Only the first ${RESPONSE_BYTES_MAX} bytes were read.)` : ''
+  return {
+    text: `HTTP ${status}${hintOf(status, hadToken)}\n${shown}${note}`,
+    isError: status < 200 || status > 299,
+  }
+}
+
+function hintOf(status: number, hadToken: boolean): string {
+  if (status >= 300 && status < 400) return ' (redirects are not followed)'
+  if (status !== 401) return ''
+  return hadToken ? ' (the connection must be connected again)' : ' (the tool has no connection)'
+}

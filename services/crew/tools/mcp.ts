@@ -1,0 +1,83 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { PinnedTool, ToolOf } from '../../platform/tool-definitions.ts'
+import { openMcpSession } from '../../shared/mcp/client.ts'
+import type { McpSession } from '../../shared/mcp/client.ts'
+import type { McpToolResult } from '../../shared/mcp/messages.ts'
+import { cutResult, toolError } from './tool.ts'
+import type { CrewTool, ToolAnswer } from './tool.ts'
+import { timeoutMsOf, tokenOf } from './tool-deps.ts'
+import type { ToolDeps } from './tool-deps.ts'
+
+const RESPONSE_BYTES_MAX = 4_194_304
+
+/** Opens a session with the server of an MCP tool, for one run. */
+export const openServer = (deps: ToolDeps, tool: ToolOf<'mcp'>): McpSession =>
+  openMcpSession({
+    url: new URL(tool.url),
+    accessToken: tokenOf(deps, tool.connection),
+    guard: deps.guard,
+    responseBytesMax: RESPONSE_BYTES_MAX,
+  })
+
+interface McpFunction {
+  readonly key: string
+  /** As the model sees it. */
+  readonly name: string
+  readonly pinned: PinnedTool
+}
+
+/** Creates the function that calls one tool of an MCP server. */
+export function createMcpTool(
+  session: McpSession,
+  tool: ToolOf<'mcp'>,
+  { key, name, pinned }: McpFunction,
+): CrewTool {
+  return {
+    name,
+    key,
+    type: 'mcp',
+    description: pinned.description ?? '',
+    parameters: pinned.input_schema,
+    timeoutMs: timeoutMsOf(tool),
+    async call({ arguments: given, idempotencyKey, signal }) {
+      await refuseChange(session, pinned, signal)
+      const meta = { 'idempotency-key': idempotencyKey }
+      const result = await session.callTool({ name: pinned.name, arguments: given, meta }, signal)
+      return toAnswer(result)
+    },
+  }
+}
+
+/**
+ * Asks the server before each call whether the tool still takes what the version was published
+ * with: it may change in the middle of a run.
+ */
+async function refuseChange(
+  session: McpSession,
+  { name, input_schema }: PinnedTool,
+  signal: AbortSignal,
+): Promise<void> {
+  const now = (await session.listTools(signal)).find((each) => each.name === name)
+  if (now && isDeepStrictEqual(now.inputSchema, input_schema)) return
+  throw toolError(
+    `${name} was not called: the server ` +
+      (now ? 'has changed its input schema ' : 'has it no more ') +
+      'since the version was published. Publish a new version to use it as it is now.',
+  )
+}
+
+function toAnswer({ content, structuredContent, isError }: McpToolResult): ToolAnswer {
+  const parts = content.map(({ type, text, uri, resource }) => {
+    if (type === 'text' && typeof text === 'string') return text
+    if (isResource(resource)) return resource.text
+    return typeof uri === 'string' ? `(${type}: ${uri})` : `(${type}: it cannot be shown as text)`
+  })
+  const text =
+    parts.length === 0 && structuredContent !== undefined
+      ? JSON.stringify(structuredContent)
+      : parts.join('\n')
+  return { text: cutResult(text === '' ? '(The result is empty.)' : text), isError }
+}
+
+const isResource = (value: unknown): value is { readonly text: string } =>
+  typeof value === 'object' && value !== null && 'text' in value && typeof value.text === 'string'

@@ -1,0 +1,51 @@
+import type { JsonSchema } from '../../shared/json-schema.ts'
+import { AppError } from '../../shared/errors.ts'
+
+/** The longest text of a tool that a model is shown. */
+export const RESULT_CHARACTERS_MAX = 32_768
+
+/** The answer of a tool, as the model is shown it. */
+export interface ToolAnswer {
+  readonly text: string
+  /** The call failed; the text says why. */
+  readonly isError: boolean
+}
+
+/** The arguments of a call, which are valid under the schema of its tool. */
+export type ToolArguments = Readonly<Record<string, unknown>>
+
+/** One call of a tool. */
+export interface ToolCall {
+  readonly arguments: ToolArguments
+  /** The same in each attempt at a run. */
+  readonly idempotencyKey: string
+  readonly signal: AbortSignal
+}
+
+/** A function that a model may call. */
+export interface CrewTool {
+  /** As the model sees it. */
+  readonly name: string
+  /** The key of the tool in the version. */
+  readonly key: string
+  readonly type: string
+  readonly description: string
+  readonly parameters: JsonSchema
+  readonly timeoutMs: number
+  /** Raises an `AppError` for a call that failed, and the reason of the signal. */
+  call(call: ToolCall): Promise<ToolAnswer>
+}
+
+/** An answer that is no error. */
+export const answer = (text: string): ToolAnswer => ({ text, isError: false })
+
+/** Builds the error for a call that a tool cannot do. */
+export const toolError = (message: string): AppError => new AppError('bad_gateway', message)
+
+/** Shortens the text of a tool: its beginning, and how much was left out. */
+export function cutResult(text: string, max = RESULT_CHARACTERS_MAX): string {
+  const left = text.length - max
+  return left <= 0
+    ? text
+    : `${text.slice(0, max)}\n\n(The result was cut here: ${left} more characters were left out.)`
+}

@@ -1,0 +1,98 @@
+import { offeredTools } from '../../platform/offered-tools.ts'
+import type { OfferedTool } from '../../platform/offered-tools.ts'
+import type { Tool, Tools } from '../../platform/tool-definitions.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { McpSession } from '../../shared/mcp/client.ts'
+import { createCalculator } from './calculator.ts'
+import { createFetch } from './fetch.ts'
+import { createHttpTool } from './http.ts'
+import { createJsonQuery } from './json-query.ts'
+import { createMcpTool, openServer } from './mcp.ts'
+import { createTime } from './time.ts'
+import type { CrewTool } from './tool.ts'
+import type { ToolDeps } from './tool-deps.ts'
+
+const CLOSE_MS = 2000
+
+/** The tools of one run. */
+export interface Toolbox {
+  /** Returns the functions that the model of an agent may call. */
+  toolsFor(agent: { readonly tools?: readonly string[] | undefined }): CrewTool[]
+  /** The access tokens of its connections, which no result may show. */
+  readonly secrets: readonly string[]
+  /** Ends the sessions with MCP servers. Never raises. */
+  close(): Promise<void>
+}
+
+/**
+ * Creates the tools of a run. Raises `unprocessable` for a tool that was not pinned when its
+ * version was published, and for one whose connection was not handed to the run.
+ */
+export function openToolbox(deps: ToolDeps, tools: Tools): Toolbox {
+  refuseMissing(deps, tools)
+  const sessions: McpSession[] = []
+  const functions = Object.entries(tools).flatMap(([key, tool]) => {
+    const offered = offeredTools(tools).filter((each) => each.tool === key)
+    const session = tool.type === 'mcp' ? openServer(deps, tool) : undefined
+    if (session) sessions.push(session)
+    return offered.map((each) => createTool(deps, tool, { ...each, session }))
+  })
+  return {
+    secrets: Object.values(deps.connections).map(({ access_token: token }) => token),
+    toolsFor: (agent) => functions.filter(({ key }) => agent.tools?.includes(key)),
+    async close() {
+      const signal = AbortSignal.timeout(CLOSE_MS)
+      await Promise.all(sessions.map((session) => session.close(signal)))
+    },
+  }
+}
+
+function createTool(
+  deps: ToolDeps,
+  tool: Tool,
+  { name, tool: key, own, session }: OfferedTool & { readonly session: McpSession | undefined },
+): CrewTool {
+  switch (tool.type) {
+    case 'mcp': {
+      const pinned = tool.pinned?.tools.find((each) => each.name === own)
+      if (!pinned || !session) throw notPinned(key)
+      return createMcpTool(session, tool, { key, name, pinned })
+    }
+    case 'http': {
+      const operation = tool.pinned?.operations.find((each) => each.name === own)
+      if (!operation) throw notPinned(key)
+      return createHttpTool(deps, tool, { key, name, operation })
+    }
+    case 'fetch':
+      return createFetch(deps, key, tool)
+    case 'time':
+      return createTime(key)
+    case 'calculator':
+      return createCalculator(key)
+    case 'json_query':
+      return createJsonQuery(key)
+  }
+}
+
+function refuseMissing({ connections }: ToolDeps, tools: Tools): void {
+  for (const [key, tool] of Object.entries(tools)) {
+    const connection = 'connection' in tool ? tool.connection : undefined
+    if (connection !== undefined && !Object.hasOwn(connections, connection)) {
+      throw unusable(
+        'connection_missing',
+        `The tool ${key} needs the connection ${connection}, which this run was not given. ` +
+          'Connect it, or take it out of the tool and publish a new version.',
+      )
+    }
+  }
+}
+
+const notPinned = (key: string): AppError =>
+  unusable(
+    'tool_not_pinned',
+    `The tool ${key} has no schemas: it was not read when the version was published. ` +
+      'Publish a new version.',
+  )
+
+const unusable = (failure: string, message: string): AppError =>
+  new AppError('unprocessable', message, { details: { failure } })

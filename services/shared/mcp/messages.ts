@@ -1,0 +1,48 @@
+import * as v from 'valibot'
+
+/** The version of the protocol that this client speaks, and the older ones that it understands. */
+export const PROTOCOL_VERSION = '2025-06-18'
+export const PROTOCOL_VERSIONS: readonly string[] = [PROTOCOL_VERSION, '2025-03-26', '2025-11-25']
+
+const id = v.union([v.number(), v.string()])
+
+/** A response to one of our requests, or a request or notification of the server. */
+export const message = v.union([
+  v.object({ id, result: v.record(v.string(), v.unknown()) }),
+  v.object({
+    id: v.nullish(id),
+    error: v.object({ code: v.number(), message: v.string() }),
+  }),
+  v.object({ id: v.optional(id), method: v.string() }),
+])
+/** A message of a server. */
+export type McpMessage = v.InferOutput<typeof message>
+
+/** A request of a server, or without an id a notification. */
+export type McpRequest = Extract<McpMessage, { readonly method: string }>
+
+/** The result of `initialize`. */
+export const initialized = v.object({
+  protocolVersion: v.string(),
+  serverInfo: v.optional(v.object({ name: v.string() })),
+})
+
+const tool = v.object({
+  name: v.string(),
+  description: v.optional(v.string()),
+  inputSchema: v.record(v.string(), v.unknown()),
+})
+/** A tool as a server describes it. */
+export type McpTool = v.InferOutput<typeof tool>
+
+/** A page of the result of `tools/list`. */
+export const toolPage = v.object({ tools: v.array(tool), nextCursor: v.optional(v.string()) })
+
+/** The result of `tools/call`. Parts that are no texts keep their type only. */
+export const toolResult = v.object({
+  content: v.optional(v.array(v.looseObject({ type: v.string() })), []),
+  structuredContent: v.optional(v.unknown()),
+  isError: v.optional(v.boolean(), false),
+})
+/** What a tool answered. */
+export type McpToolResult = v.InferOutput<typeof toolResult>

@@ -1,0 +1,9 @@
+import { createOutgoingGuard } from './guard.ts'
+import type { OutgoingGuard } from './guard.ts'
+
+/** Stands before every call to the address of a tool. */
+export const createToolGuard = (privateOrigins: readonly string[]): OutgoingGuard =>
+  createOutgoingGuard({
+    privateOrigins,
+    setting: 'TOOL_PRIVATE_ORIGINS (chart: outgoing.toolPrivateOrigins)',
+  })
