@@ -10,9 +10,16 @@ export interface CountingModel {
   readonly baseUrl: string
   /** How often each step was asked for, by `run/task`. */
   readonly calls: ReadonlyMap<string, number>
+  /** When each step was last asked for, and when it was answered, by `performance.now()`. */
+  readonly times: ReadonlyMap<string, CallTimes>
   /** How many questions were answered. */
   readonly answered: () => number
   stop(): Promise<void>
+}
+
+interface CallTimes {
+  readonly askedAt: number
+  readonly answeredAt: number
 }
 
 /** More than a step's row holds. */
@@ -25,6 +32,7 @@ const QUESTION = /\[run (\S+) task (\S+)\]/
 /** Starts the model; answers take a random time. */
 export async function startCountingModel(random: () => number): Promise<CountingModel> {
   const calls = new Map<string, number>()
+  const times = new Map<string, CallTimes>()
   let answered = 0
   const server = createServer((request, response) => {
     void answer(request, response).catch(() => response.destroy())
@@ -38,6 +46,7 @@ export async function startCountingModel(random: () => number): Promise<Counting
     const text = messages.map(({ content }) => content).join('\n')
     const [found = '', run = '', task = ''] = QUESTION.exec(text) ?? []
     const key = `${run}/${task}`
+    const askedAt = performance.now()
     calls.set(key, (calls.get(key) ?? 0) + 1)
     await delay(random() * LATENCY_MS)
     // Other runs with the same topic get the same answers.
@@ -47,6 +56,7 @@ export async function startCountingModel(random: () => number): Promise<Counting
     const choices = [{ message: { role: 'assistant', content }, finish_reason: 'stop' }]
     const usage = { prompt_tokens: 3, completion_tokens: 2 }
     response.end(JSON.stringify({ id: 'x', model: 'counting', choices, usage }))
+    times.set(key, { askedAt, answeredAt: performance.now() })
     answered += 1
   }
   server.listen(0, '127.0.0.1')
@@ -55,6 +65,7 @@ export async function startCountingModel(random: () => number): Promise<Counting
   return {
     baseUrl: `http://127.0.0.1:${port}/v1`,
     calls,
+    times,
     answered: () => answered,
     async stop() {
       server.close()
