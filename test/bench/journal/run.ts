@@ -11,6 +11,8 @@ import { createRandom } from '../support/requests.ts'
 
 const RUNS = 50
 const ROUNDS = 6
+/** Of the model, on average: a short answer of a fast one. */
+const LATENCY_MS = 1000
 const POLL_MS = 50
 
 /** Passes everything on to a crew but the question what it can do: so it keeps no journal. */
@@ -57,7 +59,8 @@ function quantile(values: readonly number[], share: number): number {
 
 /** Compares the time between two steps with a journal and without one, in turns. */
 export async function run(): Promise<void> {
-  const stage = await openStage(createRandom(1))
+  const random = createRandom(1)
+  const stage = await openStage(() => LATENCY_MS * (0.5 + random()))
   const { sql, automation } = stage
   const [crew] = await sql<
     [{ url: string }]

@@ -24,13 +24,12 @@ interface CallTimes {
 
 /** More than a step's row holds. */
 const LONG_ANSWER_CHARACTERS = 70_000
-const LATENCY_MS = 60
 
 /** The inputs of a run and the key of its task, which each prompt of the crew below names. */
 const QUESTION = /\[run (\S+) task (\S+)\]/
 
-/** Starts the model; answers take a random time. */
-export async function startCountingModel(random: () => number): Promise<CountingModel> {
+/** Starts the model; each answer takes as long as the function says. */
+export async function startCountingModel(latencyMs: () => number): Promise<CountingModel> {
   const calls = new Map<string, number>()
   const times = new Map<string, CallTimes>()
   let answered = 0
@@ -48,7 +47,7 @@ export async function startCountingModel(random: () => number): Promise<Counting
     const key = `${run}/${task}`
     const askedAt = performance.now()
     calls.set(key, (calls.get(key) ?? 0) + 1)
-    await delay(random() * LATENCY_MS)
+    await delay(latencyMs())
     // Other runs with the same topic get the same answers.
     const digest = createHash('sha256').update(text.replaceAll(found, task)).digest('hex')
     const content = task === 'long' ? digest.padEnd(LONG_ANSWER_CHARACTERS, '.') : digest

@@ -59,7 +59,7 @@ export interface Stage {
 }
 
 /** Opens a stage for the bundles in a directory, or for some that it builds. */
-export async function openStage(random: () => number, bundles?: string): Promise<Stage> {
+export async function openStage(latencyMs: () => number, bundles?: string): Promise<Stage> {
   const directory = await mkdtemp(join(tmpdir(), 'run-faults-'))
   await chmod(directory, 0o755)
   const port = await freePort()
@@ -69,7 +69,7 @@ export async function openStage(random: () => number, bundles?: string): Promise
   const sql = connectDatabase(parseAddress(server.url), { name: 'faults', max: 4 })
   const folder = new URL('../../../services/platform/migrations/', import.meta.url)
   await migrate(sql, folder, createLog({ name: 'faults', level: 'silent' }))
-  const model = await startCountingModel(random)
+  const model = await startCountingModel(latencyMs)
   const automation = await seedAutomation(sql, {
     organization: 'Acme',
     slug: 'counted',
