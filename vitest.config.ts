@@ -37,6 +37,9 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** A statement on Citus takes several times as long, and so does making its databases. */
+const slowness = process.env['CITUS_DATABASE_URL'] ? 6 : 1
+
 export default defineConfig({
   test: {
     projects: [
@@ -61,8 +64,9 @@ export default defineConfig({
       },
     ],
     setupFiles: ['test/support/say-how-busy.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    testTimeout: 20_000 * slowness,
+    hookTimeout: 60_000 * slowness,
+    expect: { poll: { timeout: 1000 * slowness } },
     pool: 'forks',
     // Importing a file does nothing, so the test files of one worker may share what the first of
     // them imported.

@@ -1,3 +1,4 @@
+import { releaseNamespace } from './kit/create.ts'
 import { nameOf } from './kit/names.ts'
 import type { Val } from './template/expression.ts'
 import { all, any, isSet, not, text } from './template/operators.ts'
@@ -144,6 +145,10 @@ export type CallerOf<To extends ProgramName> = Extract<Declared, { to: To }>['fr
 
 /** The address of a program inside the cluster, for a caller whose call is declared. */
 export const addressOf = ({ to }: Edge<Declared>): Val<string> => addresses[to]
+
+const collectorHost = text`${nameOf('collector')}.${releaseNamespace}`
+/** The address of the collector for programs of any namespace. */
+export const collectorInCluster = text`http://${collectorHost}:${collector.port}`
 
 /** The declared calls to one program. */
 export const callsTo = (to: Call['to']): readonly Call[] => calls.filter((call) => call.to === to)

@@ -18,7 +18,7 @@ import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { amountText, all, any, digits, isSet, not, pick } from './template/operators.ts'
+import { amountText, all, any, asJson, digits, isSet, not, pick } from './template/operators.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -133,6 +133,7 @@ const noService = {
   STORAGE_TYPE: unset,
   SINK_TYPE: unset,
   RETENTION_WEEKS: unset,
+  COLLECTOR_ORGANIZATION_RETENTION_DAYS: unset,
   COLLECTOR_MAX_STORAGE_BYTES: unset,
   COLLECTOR_VOLUME_SIZE: unset,
   COLLECTOR_PRICES_FILE: unset,
@@ -182,6 +183,10 @@ const receiver = () => ({
     STORAGE_TYPE: collector.config.storageType,
     SINK_TYPE: collector.config.sinkType,
     RETENTION_WEEKS: collector.config.retentionWeeks,
+    COLLECTOR_ORGANIZATION_RETENTION_DAYS: setWhen(
+      isSet(collector.config.organizationRetentionDays),
+      asJson(collector.config.organizationRetentionDays),
+    ),
     COLLECTOR_MAX_STORAGE_BYTES: setWhen(
       isSet(collector.config.maxStorageBytes),
       collector.config.maxStorageBytes,

@@ -220,6 +220,20 @@ export const annotations = (doc: string, example: Readonly<Record<string, string
 export const labels = (doc: string, example: Readonly<Record<string, string>>) =>
   map(doc, { key: FOREIGN_KEY, value: LABEL_VALUE, example })
 
+/** Days, by organization. */
+export const daysByOrganization = (doc: string) =>
+  map(doc, {
+    key: {
+      pattern: /^.{0,64}$/,
+      expected: 'the id of an organization, or ""',
+    },
+    value: {
+      pattern: /^[1-9][0-9]{0,4}$/,
+      expected: 'days as a string of digits, such as "30"',
+    },
+    example: { '7': '30' },
+  })
+
 /** Environment variables. */
 export const variables = (doc: string, example: Readonly<Record<string, string>>) =>
   map(doc, {

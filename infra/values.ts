@@ -196,6 +196,10 @@ export const schema = {
       replicaCount: type.replicas('collector'),
       autoscaling: type.autoscaling,
       port: podPort(8080, 'HTTP port for OTLP ingestion and `/health`.'),
+      publicUrl: type.optionalUrl(
+        'Address that the console gives to programs that send traces. Empty means that of the ' +
+          'Service inside the cluster.',
+      ),
       metricsPort: podPort(9090, 'HTTP port for `/metrics`.'),
       grpc: group('OTLP over gRPC, beside HTTP.', {
         enabled: boolean(
@@ -224,6 +228,11 @@ export const schema = {
             expected: 'a string of digits from "1" to "5200"',
             digits: { min: 1, max: 5200 },
           },
+        ),
+        organizationRetentionDays: type.daysByOrganization(
+          'Days after which traces of an organization, by its id, are removed, where that is ' +
+            'before those of all; never more than `retentionWeeks` keeps. The id `""` is for ' +
+            'traces without an organization.',
         ),
         maxStorageBytes: string(
           '',

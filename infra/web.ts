@@ -2,7 +2,7 @@ import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { WebEnv } from '../services/web/env.ts'
 import { AccessToRelease, AccessToCrews, CrewNamespace, crewNamespace } from './access.ts'
-import { addressOf } from './calls.ts'
+import { addressOf, collectorInCluster } from './calls.ts'
 import { signInEnv } from './identity-provider.ts'
 import { also } from './kit/also.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
@@ -23,7 +23,7 @@ import {
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { any, asText, digits, equals, isSet, pick, text } from './template/operators.ts'
+import { any, asText, digits, equals, isSet, orElse, pick, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -136,6 +136,10 @@ const server = () => ({
     ...signInEnv,
     AUTOMATION_OAUTH_STALE_HOURS: digits(outgoing.oauthStaleHours),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),
+    WEBHOOK_PRIVATE_ORIGINS: setWhen(
+      isSet(outgoing.webhookPrivateOrigins),
+      outgoing.webhookPrivateOrigins,
+    ),
     AUTOMATION_OAUTH_PRIVATE_ORIGINS: setWhen(
       isSet(outgoing.oauthPrivateOrigins),
       outgoing.oauthPrivateOrigins,
@@ -150,6 +154,10 @@ const server = () => ({
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
+    COLLECTOR_PUBLIC_URL: setWhen(
+      collector.enabled,
+      orElse(collector.publicUrl, collectorInCluster),
+    ),
   }),
   ...reachableProbes,
   resources: resourcesOf(web.resources),

@@ -18,10 +18,10 @@ import {
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createServiceAccount, scratch } from './kit/workload.ts'
-import { digits, plus } from './template/operators.ts'
+import { digits, isSet, plus } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { worker, collector, envVars, runs: history } = values
+const { worker, collector, envVars, outgoing, runs: history } = values
 
 /** Runs the automations that the API starts. */
 export class Worker extends Construct {
@@ -74,6 +74,10 @@ const runner = () => ({
     EXECUTION_TIMEOUT_SECONDS: digits(worker.executionTimeoutSeconds),
     WORKER_DRAIN_SECONDS: digits(worker.drainSeconds),
     RUNS_RETENTION_DAYS: digits(history.retentionDays),
+    WEBHOOK_PRIVATE_ORIGINS: setWhen(
+      isSet(outgoing.webhookPrivateOrigins),
+      outgoing.webhookPrivateOrigins,
+    ),
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'worker', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
   }),

@@ -19,6 +19,7 @@ const COPIED = {
   'collector/migrations': 'collector/migrations',
   'web/console/frame/assets': 'web/assets',
   'web/console/automations/snippets': 'web/snippets',
+  'web/console/send-traces/settings': 'web/settings',
 }
 
 // Some packages are CommonJS, and call `require` for modules of Node.

@@ -51,7 +51,7 @@ interface Context {
   readonly portBase: number
   readonly secrets: LocalSecrets
   readonly logOf: (name: string) => Log
-  /** The credentials of LLM providers that this machine has. */
+  /** What this machine's variables say of LLM providers and webhooks. */
   readonly providers: EnvSource
   /** The private origins that LLM connections may use. */
   readonly privateModels: string

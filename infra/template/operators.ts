@@ -113,6 +113,10 @@ function asGiven(expression: Expression): Expression {
   return { op: 'call', fn: 'default', args: [{ op: 'literal', value: '' }, expression] }
 }
 
+/** A map as a text of JSON. */
+export const asJson = (value: Val<JsonObject>): Val<string> =>
+  call('toJson', 'string', [value.expression])
+
 /** The first characters of a text. */
 export const shorten = (length: number, value: Val<string>): Val<string> =>
   call('trunc', 'string', [lift(length), value.expression])

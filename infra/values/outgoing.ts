@@ -16,6 +16,10 @@ export const outgoing = group(
         'such as `http://litellm.models:4000,https://vllm.corp`. Those in `OPENAI_BASE_URL`, ' +
         '`OLLAMA_HOST` and the like of `extraEnvVars` need not be listed.',
     ),
+    webhookPrivateOrigins: origins(
+      'Receivers that webhooks of automations may name, such as `https://crm.corp`; one with ' +
+        '`http://` is called without TLS.',
+    ),
     oauthPrivateOrigins: origins(
       'Identity providers that "OAuth 2.0 for Automations" may name, such as ' +
         '`https://keycloak.corp:8443`; one with `http://` is read without TLS.',

@@ -6,7 +6,7 @@ import type { LocalPlatform } from './start-platform.ts'
 
 const VIEWPORT = { width: 1280, height: 880 }
 
-/** Writes `dashboard.png` and `platform-health.png` into `directory`. */
+/** Writes `dashboard.png`, `platform-health.png` and `trace.png` into `directory`. */
 export async function takePictures(platform: LocalPlatform, directory: string): Promise<void> {
   const executablePath = chromiumPath()
   if (!executablePath) throw new Error('no Chromium found; set CHROMIUM_PATH')
@@ -21,9 +21,19 @@ export async function takePictures(platform: LocalPlatform, directory: string): 
     await page.goto('/admin/platform_health')
     await page.locator('.probe-report').first().waitFor()
     await page.screenshot({ path: join(directory, 'platform-health.png') })
+    await openTrace(page)
+    await page.screenshot({ path: join(directory, 'trace.png') })
   } finally {
     await browser.close()
   }
+}
+
+/** A trace with a conversation, at the call of a model. */
+async function openTrace(page: Page): Promise<void> {
+  await page.goto('/traces?crew=&model=gpt-4o-mini')
+  await page.locator('table.list .lead a').last().click()
+  await page.locator('.tree-row', { hasText: 'chat' }).first().click()
+  await page.locator('.trace-span h2', { hasText: 'chat' }).waitFor()
 }
 
 async function signIn(page: Page, { email, password }: LocalPlatform): Promise<void> {

@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 import { databaseEnv, postgresUrl } from '../shared/postgres/address.ts'
-import { flag, integer, logLevel, optional, text, word } from '../shared/env.ts'
-import type { EnvOf } from '../shared/env.ts'
+import { flag, integer, logLevel, optional, readEnv, text, word } from '../shared/env.ts'
+import type { EnvOf, EnvSource } from '../shared/env.ts'
 import { ddlEnv } from './ddl-address.ts'
 import { LARGEST_CAPACITY } from './admission.ts'
 import { REDACTABLE } from './redaction/redaction.ts'
+import { organizationRetention, requireShorter } from './storage/organization-retention.ts'
 
 const UNITS = { m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18 } as const
 const BINARY_UNITS = {
@@ -51,6 +52,8 @@ export const collectorEnv = v.object({
   STORAGE_TYPE: v.optional(word(['postgres'] as const), 'postgres'),
   SINK_TYPE: v.optional(word(['memory_batch'] as const), 'memory_batch'),
   RETENTION_WEEKS: v.optional(integer(1, 5200), '13'),
+  /** JSON: the days, by organization, after which its spans are deleted before those of all. */
+  COLLECTOR_ORGANIZATION_RETENTION_DAYS: optional(organizationRetention),
   COLLECTOR_JWT_SECRET: text(32),
   /** Still accepted while emitters move to a new secret. */
   COLLECTOR_JWT_SECRET_PREVIOUS: optional(text(32)),
@@ -102,3 +105,11 @@ export function storageLimit(config: CollectorConfig): number | undefined {
 export type CollectorEnv = EnvOf<typeof collectorEnv>
 /** The variables as the collector reads them. */
 export type CollectorConfig = v.InferOutput<typeof collectorEnv>
+
+/** Reads the variables, as `readEnv` does, and holds them against each other. */
+export function readConfig(source: EnvSource): CollectorConfig {
+  const config = readEnv(collectorEnv, source)
+  const { COLLECTOR_ORGANIZATION_RETENTION_DAYS: shorter } = config
+  if (shorter) requireShorter(shorter, config.RETENTION_WEEKS)
+  return config
+}

@@ -17,12 +17,13 @@ import { followReplica } from './read/replica.ts'
 import type { Replica } from './read/replica.ts'
 import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'
 import type { Redaction } from './redaction/redaction.ts'
+import { keepDaysSummed } from './roll-ups/keep-days-summed.ts'
 import { keepExtracted, watchExtraction } from './search/keep-extracted.ts'
 import { prepareSearch } from './search/prepare-search.ts'
 import type { SearchState } from './search/prepare-search.ts'
 import { prepareSchema } from './schema.ts'
-import { DISTRIBUTED_SESSION, isDistributed } from './storage/distribution.ts'
 import { createDropGuard } from './storage/drop-guard.ts'
+import { keepExpired } from './storage/expire-organizations.ts'
 import { createPartitions } from './storage/partitions.ts'
 import { createStorage } from './storage/storage.ts'
 import type { Storage } from './storage/storage.ts'
@@ -131,31 +132,30 @@ async function openStorage(
     }),
     guard: createDropGuard({ clock, log }),
     retentionWeeks: config.RETENTION_WEEKS,
+    organizationRetention: config.COLLECTOR_ORGANIZATION_RETENTION_DAYS ?? new Map(),
     maxStorageBytes: storageLimit(config),
   }
   let search: SearchState = 'off'
-  let settings: string | undefined
   try {
     await options.revocations.refresh(sql)
     search = await prepareSearch(sql, config.COLLECTOR_SEARCH === 'on', log)
     await maintain(background)
-    settings = (await isDistributed(sql)) ? DISTRIBUTED_SESSION : undefined
   } catch (error) {
     await sql.end({ timeout: 1 })
     throw error
   }
   const writers = config.COLLECTOR_WRITERS
-  const storage = createStorage({ ...background, now, memory, redaction, writers, settings })
+  const storage = createStorage({ ...background, now, memory, redaction, writers })
   health.notePing(true)
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
   const atCoordinator = { ...background, address: ddl, version }
   const extraction = search === 'on' ? [keepExtracted, watchExtraction] : []
-  const others = [followReplica, watchRevocations, keepRolledUp, watchRollUps, ...extraction]
+  const leaders = [keepRolledUp, watchRollUps, keepDaysSummed, keepExpired, ...extraction]
   const running = Promise.all([
     ...jobs.map((run) => run(background)),
-    ...others.map((run) => run(atCoordinator)),
+    ...[followReplica, watchRevocations, ...leaders].map((run) => run(atCoordinator)),
   ])
   return {
     storage,

@@ -33,6 +33,9 @@ export interface CollectorMetrics {
   readonly retentionSuccess: Gauge
   readonly droppedPartitions: Counter<'reason'>
   readonly heldBackDays: Gauge
+  readonly expiredSpans: Counter
+  readonly organizationRetentionSuccess: Gauge
+  readonly organizationHeldBackDays: Gauge
   readonly rollUpLag: Gauge
   readonly rollUpSeconds: Histogram
   readonly rolledUpTraces: Counter
@@ -44,8 +47,8 @@ export interface CollectorMetrics {
 const SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const ROWS = [1, 8, 32, 128, 512, 1024, 2048, 4096, 8192, 16_384]
 
-/** Registers the metrics that ingest and storage count. */
-export function createCollectorMetrics(registry: Registry): CollectorMetrics {
+/** Makes metrics that are registered here. */
+function createMakers(registry: Registry) {
   const registers = [registry]
   const counter = <Label extends string = never>(
     name: string,
@@ -59,6 +62,12 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
   ): Gauge<Label> => new Gauge({ name: `collector_${name}`, help, labelNames, registers })
   const histogram = (name: string, help: string, buckets: number[]): Histogram =>
     new Histogram({ name: `collector_${name}`, help, buckets, registers })
+  return { counter, gauge, histogram }
+}
+
+/** Registers the metrics that ingest and storage count. */
+export function createCollectorMetrics(registry: Registry): CollectorMetrics {
+  const { counter, gauge, histogram } = createMakers(registry)
   return {
     requests: counter('http_requests_total', 'Trace submissions answered.', ['code', 'encoding']),
     calls: counter('grpc_requests_total', 'Trace submissions answered over gRPC.', ['code']),
@@ -88,6 +97,18 @@ export function createCollectorMetrics(registry: Registry): CollectorMetrics {
     ),
     droppedPartitions: counter('retention_dropped_partitions_total', 'Days dropped.', ['reason']),
     heldBackDays: gauge('retention_held_back_days', 'Expired days that are kept for safety.'),
+    expiredSpans: counter(
+      'organization_retention_spans_total',
+      'Spans deleted of organizations with a shorter retention.',
+    ),
+    organizationRetentionSuccess: gauge(
+      'organization_retention_last_success_timestamp_seconds',
+      'When expired spans of an organization were looked for last.',
+    ),
+    organizationHeldBackDays: gauge(
+      'organization_retention_held_back_days',
+      'Expired days of organizations that are kept for safety.',
+    ),
     rollUpLag: gauge('roll_up_lag_seconds', 'Age of the oldest commit that is not rolled up.'),
     rollUpSeconds: histogram('roll_up_seconds', 'One turn of the leader with work.', SECONDS),
     rolledUpTraces: counter('rolled_up_traces_total', 'Traces brought up to date.'),

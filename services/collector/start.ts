@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Registry } from 'prom-client'
 import { databaseAddress, parseAddress } from '../shared/postgres/address.ts'
-import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
@@ -17,7 +16,7 @@ import { createAuthorization } from './authorization.ts'
 import type { Authorization } from './authorization.ts'
 import { createClock } from './clock.ts'
 import type { Clock } from './clock.ts'
-import { collectorEnv } from './env.ts'
+import { readConfig } from './env.ts'
 import { ddlAddress } from './ddl-address.ts'
 import type { CollectorConfig } from './env.ts'
 import { createEventualStorage } from './eventual-storage.ts'
@@ -42,6 +41,8 @@ import type { Replica } from './read/replica.ts'
 import { createRedaction } from './redaction/redaction.ts'
 import type { Redaction } from './redaction/redaction.ts'
 import { createRevocations } from './tokens/revocations.ts'
+import { createRevoker } from './tokens/revoker.ts'
+import type { Revoker } from './tokens/revoker.ts'
 import { createTracesListener } from './traces-endpoint.ts'
 import { answerWrongProtocols } from './wrong-protocol.ts'
 
@@ -90,7 +91,7 @@ const REVOCATIONS_MS = 15_000
  * is ready.
  */
 export async function start(source: EnvSource, options: StartOptions = {}): Promise<Collector> {
-  const config = readEnv(collectorEnv, source)
+  const config = readConfig(source)
   const redaction = redactionOf(config)
   const log = options.log ?? createLog({ name: 'collector', level: config.LOG_LEVEL })
   const now = options.now ?? Date.now
@@ -113,7 +114,8 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const readers = openAnswerReaders(ddlAddress(config), { replica, log })
   const common = { config, address, log, now, clock, registry, metrics, health, memory }
   const eraser = createEraser(ddlAddress(config))
-  const shared = { ...common, prices, readers, eraser, replica, revocations }
+  const revoker = createRevoker(address, revocations)
+  const shared = { ...common, prices, readers, eraser, revoker, replica, revocations }
   const storage = createEventualStorage({ ...shared, ...intervalsOf(options), redaction })
   const parts = { ...shared, authorization, storage }
   observeParts(parts)
@@ -139,7 +141,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       await delay(options.drainMs ?? DRAIN_MS)
       await Promise.all([servers.http.stop(), servers.grpc?.stop()])
       await storage.close()
-      await Promise.all([readers.close(), eraser.close()])
+      await Promise.all([readers.close(), eraser.close(), revoker.close()])
       await metricsServer.stop()
     },
   }
@@ -158,6 +160,7 @@ interface Parts extends Omit<EventualStorageOptions, keyof Intervals | 'redactio
   readonly registry: Registry
   readonly readers: AnswerReaders
   readonly eraser: Eraser
+  readonly revoker: Revoker
   readonly storage: EventualStorage
 }
 
@@ -242,13 +245,16 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
 type AppParts = Parts & { readonly deps: IngestDeps; readonly grpcPort: number | undefined }
 
 function serveApp(parts: AppParts): Promise<Service> {
-  const { config, log, metrics, readers, eraser, registry, storage, grpcPort } = parts
+  const { config, log, metrics, readers, eraser, revoker, prices } = parts
+  const { registry, storage, grpcPort } = parts
   const app = createApp({
     ...parts.deps,
     healthReport: () => reportOf(parts),
     read: {
       readers,
       eraser,
+      prices,
+      revoker,
       readMetrics: createReadMetrics(registry),
       isReady: () => storage.current() !== undefined,
       isDraining: () => parts.health.phase() === 'draining',

@@ -7,8 +7,8 @@ import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { readCompletion, readRefusal } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
 import { providerOf } from './llm-provider.ts'
-import { postJson } from './post-json.ts'
-import type { PostResult } from './post-json.ts'
+import { postJson } from '../shared/outgoing/post-json.ts'
+import type { PostResult } from '../shared/outgoing/post-json.ts'
 
 const RESPONSE_BYTES_MAX = 2_097_152
 const ATTEMPTS_MAX = 4

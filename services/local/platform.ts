@@ -85,9 +85,11 @@ export async function modelEnv(
   return { OPENAI_BASE_URL: `${model.url}/v1` }
 }
 
-/** The credentials of LLM providers among some variables. */
+/** The credentials of LLM providers among some variables, and the receivers of webhooks. */
 export function providerVariables(source: EnvSource): EnvSource {
-  return Object.fromEntries(Object.entries(source).filter(([name]) => PROVIDER_VARIABLES.has(name)))
+  const isPassed = (name: string): boolean =>
+    PROVIDER_VARIABLES.has(name) || name === 'WEBHOOK_PRIVATE_ORIGINS'
+  return Object.fromEntries(Object.entries(source).filter(([name]) => isPassed(name)))
 }
 
 /**

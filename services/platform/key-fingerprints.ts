@@ -4,7 +4,7 @@ import { AppError } from '../shared/errors.ts'
 
 /** The operator's keys that seal what the database keeps, and what would be lost with each. */
 const LOSSES = {
-  SECRET_KEY_BASE: 'the keys of LLM connections',
+  SECRET_KEY_BASE: 'the keys of LLM connections and webhooks',
   OAUTH_ENCRYPTION_KEY: 'the tokens of OAuth connections',
 } as const
 
@@ -70,7 +70,8 @@ async function isSomethingSealed(sql: Queryable, name: SealingKeyName): Promise<
   const [row] =
     name === 'SECRET_KEY_BASE'
       ? await sql<{ found: boolean }[]>`
-          select exists (select from llm_connections where sealed_key is not null) as found`
+          select exists (select from llm_connections where sealed_key is not null)
+            or exists (select from webhooks) as found`
       : await sql<{ found: boolean }[]>`
           select exists (select from oauth_connections where access_token is not null) as found`
   return row?.found ?? false

@@ -49,7 +49,8 @@ export async function recordProgress(
   const [row] = await sql<[{ isOurs: boolean }]>`
     with owned as (
       -- Nobody takes the run over before this is committed.
-      select id, attempt from executions where id = ${id} and lease_id = ${leaseId} for share),
+      select id, attempt from executions where id = ${id} and lease_id = ${leaseId}
+      for no key update),
     given as (
       select * from json_to_recordset(${JSON.stringify(steps.map(toRow))}::text::json)
         as s (key text, kind text, name text, path jsonb, parent text, state text,
@@ -72,8 +73,8 @@ export async function recordProgress(
       insert into run_steps (run_id, step_key, position, kind, name, path, parent, state, attempt,
         started_at, ended_at, input, usage, error, result, has_payload)
       select o.id, s.key, coalesce(last.position, -1) + row_number() over (), s.kind, s.name,
-        s.path, s.parent, s.state, o.attempt, s.started_at, s.ended_at, s.input::json, s.usage, s.error,
-        case when not s.has_payload then s.result::json end, s.has_payload
+        s.path, s.parent, s.state, o.attempt, s.started_at, s.ended_at, s.input::json,
+        s.usage, s.error, case when not s.has_payload then s.result::json end, s.has_payload
       from owned o cross join given s cross join (
         select max(position) as position from run_steps where run_id = ${id}) last
       on conflict (run_id, step_key) do update set

@@ -14,6 +14,8 @@ export interface Session {
   readonly isLocal: boolean
   /** Every form of this session carries it back. */
   readonly csrfToken: string
+  /** True where the program that opened it reaches a trace collector. */
+  readonly hasTraces?: boolean
 }
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()

@@ -14,7 +14,12 @@ export const MAX_REVOCABLE_SECONDS = 366 * 86_400
 export const MAX_TOKEN_ID_CHARS = 128
 
 /** What tokens may allow. */
-export const COLLECTOR_SCOPES = ['traces:write', 'traces:read', 'traces:delete'] as const
+export const COLLECTOR_SCOPES = [
+  'traces:write',
+  'traces:read',
+  'traces:delete',
+  'tokens:revoke',
+] as const
 /** Something that a token may allow. */
 export type CollectorScope = (typeof COLLECTOR_SCOPES)[number]
 

@@ -1,20 +1,25 @@
 import { listSealedKeys, replaceSealedKey } from '../platform/llm-connections.ts'
 import { createLlmKeys } from '../platform/llm-keys.ts'
+import { createWebhookKeys } from '../platform/webhook-keys.ts'
+import { listSealedWebhookKeys, replaceSealedWebhookKeys } from '../platform/webhooks.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 
 const PAGE_ROWS = 500
+const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 interface SecretKeyPair {
   readonly current: string | undefined
   readonly previous: string | undefined
 }
 
+type Outcome = 'resealed' | 'current' | 'unreadable'
+
 /**
- * Seals the keys of LLM connections with the current SECRET_KEY_BASE, so that the previous one is
- * no longer needed. Safe to run again. Raises `invalid_configuration` without a key, and `conflict`
- * when some open with neither.
+ * Seals the keys of LLM connections and webhooks with the current SECRET_KEY_BASE, so that the
+ * previous one is no longer needed. Safe to run again. Raises `invalid_configuration` without a
+ * key, and `conflict` when some open with neither.
  */
 export async function resealKeys(
   sql: Database,
@@ -24,26 +29,66 @@ export async function resealKeys(
   if (current === undefined) {
     throw new AppError('invalid_configuration', 'SECRET_KEY_BASE is required and not set.')
   }
-  const keys = createLlmKeys(current, previous)
   const counts = { resealed: 0, current: 0, unreadable: 0 }
+  for await (const outcome of resealLlmKeys(sql, current, previous)) counts[outcome] += 1
+  for await (const outcome of resealWebhookKeys(sql, current, previous)) counts[outcome] += 1
+  log.info(counts, 'keys of LLM connections and webhooks')
+  if (counts.unreadable > 0) {
+    throw new AppError(
+      'conflict',
+      `${counts.unreadable} keys of LLM connections and webhooks open neither with ` +
+        'SECRET_KEY_BASE nor with SECRET_KEY_BASE_PREVIOUS. Give the former key as ' +
+        'SECRET_KEY_BASE_PREVIOUS, or enter those keys again; webhooks get new ones on their page.',
+    )
+  }
+}
+
+async function* resealLlmKeys(
+  sql: Database,
+  current: string,
+  previous?: string,
+): AsyncGenerator<Outcome> {
+  const keys = createLlmKeys(current, previous)
   for (let afterId = 0, more = true; more;) {
     const page = await listSealedKeys(sql, { afterId, limit: PAGE_ROWS })
     for (const sealed of page) {
       const resealed = keys.reseal(sealed.sealedKey, sealed)
       if (resealed) await replaceSealedKey(sql, sealed, resealed)
-      const isReadable = resealed ?? keys.open(sealed.sealedKey, sealed)
-      counts[resealed ? 'resealed' : isReadable === undefined ? 'unreadable' : 'current'] += 1
+      yield outcomeOf(resealed, keys.open(sealed.sealedKey, sealed))
     }
     more = page.length === PAGE_ROWS
     afterId = page.at(-1)?.id ?? afterId
   }
-  log.info(counts, 'keys of LLM connections')
-  if (counts.unreadable > 0) {
-    throw new AppError(
-      'conflict',
-      `${counts.unreadable} keys of LLM connections open neither with SECRET_KEY_BASE nor ` +
-        'with SECRET_KEY_BASE_PREVIOUS. Give the former key as SECRET_KEY_BASE_PREVIOUS, or ' +
-        'enter those keys again.',
-    )
+}
+
+/** The former key of a webhook goes along: one that cannot be read is one that signs no more. */
+async function* resealWebhookKeys(
+  sql: Database,
+  current: string,
+  previous?: string,
+): AsyncGenerator<Outcome> {
+  const keys = createWebhookKeys(current, previous)
+  for (let afterId = NO_ID, more = true; more;) {
+    const page = await listSealedWebhookKeys(sql, { afterId, limit: PAGE_ROWS })
+    for (const sealed of page) {
+      const { sealedKey, sealedPreviousKey: former } = sealed
+      const resealed = keys.reseal(sealedKey, sealed)
+      const resealedFormer = former ? keys.reseal(former, sealed) : undefined
+      if (resealed ?? resealedFormer) {
+        await replaceSealedWebhookKeys(sql, sealed, {
+          ...sealed,
+          sealedKey: resealed ?? sealedKey,
+          sealedPreviousKey: resealedFormer ?? former,
+        })
+      }
+      yield outcomeOf(resealed, keys.open(sealedKey, sealed))
+    }
+    more = page.length === PAGE_ROWS
+    afterId = page.at(-1)?.id ?? afterId
   }
+}
+
+function outcomeOf(resealed: Buffer | undefined, opened: string | undefined): Outcome {
+  if (resealed) return 'resealed'
+  return opened === undefined ? 'unreadable' : 'current'
 }

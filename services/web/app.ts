@@ -31,9 +31,14 @@ import { platformHealthRoutes } from './diagnostics/page/routes.ts'
 import { platformSettingsRoutes } from './console/platform-settings/routes.ts'
 import { resourceMetadataRoutes } from './automation-api/resource-metadata.ts'
 import { signInRoutes } from './sign-in/routes.ts'
+import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
+import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceFilterRoutes } from './console/traces/filter-routes.ts'
+import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
+import { webhookRoutes } from './console/webhooks/routes.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
@@ -78,11 +83,16 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))
   app.route('/', staticTokenRoutes(deps))
+  app.route('/', webhookRoutes(deps))
   app.route('/', runListRoutes(deps))
   app.route('/', runRoutes(deps))
   app.route('/', runPageRoutes(deps))
   app.route('/', continueRoutes(deps))
   app.route('/', traceListRoutes(deps))
+  app.route('/', traceStreamRoutes(deps))
+  app.route('/', traceFilterRoutes(deps))
+  app.route('/', traceComparisonRoutes(deps))
+  app.route('/', sendTracesRoutes(deps))
   app.route('/', traceRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))

@@ -5,6 +5,7 @@ import type { SpanSender } from '../shared/tracing/span-sender.ts'
 import type { Automation } from '../platform/automations.ts'
 import type { Session } from '../platform/sessions.ts'
 import type { OpenTraces } from './traces/trace-reader.ts'
+import type { TraceTokens } from './traces/trace-tokens.ts'
 import type { BadTokens } from './callers/bad-tokens.ts'
 import type { AuthMetrics } from './access-token/metrics.ts'
 import type { SeenAdministrators } from './callers/seen-administrators.ts'
@@ -25,11 +26,15 @@ export interface WebOptions {
   /** Resolves when the database answers. */
   readonly ping: () => Promise<void>
   readonly isDraining: () => boolean
+  /** Aborts when the service stops: calls that wait end then. */
+  readonly stopping?: AbortSignal
   readonly log: Log
   /** Counts the decisions of the automation API. */
   readonly authMetrics?: AuthMetrics
   /** Opens the traces of an organization; absent without a trace collector. */
   readonly traces?: OpenTraces
+  /** Signs and revokes tokens of the trace collector; absent likewise. */
+  readonly traceTokens?: TraceTokens
   /** Sends spans of calls to the trace collector. */
   readonly spans?: Pick<SpanSender, 'tracer'>
   /** The surroundings of the diagnoses. */

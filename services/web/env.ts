@@ -41,6 +41,8 @@ const variables = v.object({
   AUTOMATION_OAUTH_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** Origins on private networks that LLM connections of organizations may name. */
   LLM_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** Origins on private networks that webhooks may name; one with http:// needs no TLS. */
+  WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /**
    * The time for which the last keys of an identity provider serve while it is unavailable, beyond
    * their 10 minutes; 0: not at all.
@@ -87,6 +89,8 @@ const variables = v.object({
   OIDC_ADMIN_CLAIM: optional(text()),
   OIDC_ADMIN_VALUE: optional(text()),
   COLLECTOR_URL: optional(httpUrl()),
+  /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */
+  COLLECTOR_PUBLIC_URL: optional(httpUrl()),
   COLLECTOR_JWT_SECRET: optional(text(32)),
 })
 

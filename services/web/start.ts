@@ -22,6 +22,7 @@ import { createDiagnosisMetrics } from './diagnostics/metrics.ts'
 import { webEnv } from './env.ts'
 import type { WebConfig } from './env.ts'
 import { openTraces } from './traces/trace-reader.ts'
+import { openTraceTokens } from './traces/trace-tokens.ts'
 
 /** Enough for a tool of 64 MiB over a slow line. */
 const UPLOAD_MS = 300_000
@@ -57,21 +58,22 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const sql = connectDatabase(address, { name: 'web' })
   const database = openDatabasePing(address, { name: 'web-ping', freshMs: 1000 })
   const registry = createMetrics()
-  let draining = false
+  const stopping = new AbortController()
   const diagnostics = {
     env: source,
     kubernetes: inClusterAddress(source),
     onDiagnosis: createDiagnosisMetrics(registry),
     ...options.diagnostics,
   }
-  const isDraining = (): boolean => draining
+  const isDraining = (): boolean => stopping.signal.aborted
   const authMetrics = createAuthMetrics(registry)
   const { ping } = database
   const collector = findCollector(config, log)
   const spans = collector && openSpans(collector, { config, log, registry })
   const traces = collector && openTraces(collector)
+  const traceTokens = collector && openTraceTokens(collector, endpointOf(config, collector))
   const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics }
-  const app = createApp({ ...facts, spans, traces })
+  const app = createApp({ ...facts, stopping: stopping.signal, spans, traces, traceTokens })
   let metrics: Service | undefined
   const close = async (): Promise<void> => {
     await Promise.all([sql.end({ timeout: 5 }), database.close(), metrics?.stop(), spans?.stop()])
@@ -90,7 +92,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
       log,
       lingerMs: options.lingerMs ?? 5000,
       requestTimeoutMs: UPLOAD_MS,
-      onDrain: () => (draining = true),
+      onDrain: () => stopping.abort(),
     })
     return {
       url: service.url,
@@ -117,6 +119,9 @@ function findCollector(
   log.warn('COLLECTOR_URL is set and COLLECTOR_JWT_SECRET is not: there are no traces; set both')
   return undefined
 }
+
+const endpointOf = ({ COLLECTOR_PUBLIC_URL }: WebConfig, { collectorUrl }: Collector): string =>
+  COLLECTOR_PUBLIC_URL ?? collectorUrl
 
 interface SpanSource {
   readonly config: WebConfig

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
-import { httpUrl, integer, logLevel, optional, text } from '../shared/env.ts'
+import { httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 
 /** The variables of a worker. */
@@ -28,6 +28,8 @@ export const workerEnv = v.object({
   WORKER_DRAIN_SECONDS: v.optional(integer(0, 86_400), '300'),
   /** The time for which runs are kept after their end, with their progress. */
   RUNS_RETENTION_DAYS: v.optional(integer(1, 36_500), '90'),
+  /** Origins on private networks that webhooks may name, with commas between them. */
+  WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),

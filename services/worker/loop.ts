@@ -1,18 +1,18 @@
 import { setMaxListeners } from 'node:events'
-import type { LeasedRun } from '../platform/run-queue.ts'
+import { createBell } from '../shared/bell.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 
 const GIVE_UP_EVERY_MS = 10_000
 
 /** The queue of a loop, and its bounds. */
-export interface LoopDeps {
-  readonly take: (limit: number) => Promise<LeasedRun[]>
-  /** Ends the runs whose workers were lost too often. */
-  readonly giveUp: () => Promise<number>
-  readonly run: (run: LeasedRun, signals: LoopSignals) => Promise<void>
-  /** Puts back a run that was taken and not begun. */
-  readonly putBack: (run: LeasedRun) => Promise<unknown>
+export interface LoopDeps<Work> {
+  readonly take: (limit: number) => Promise<Work[]>
+  /** Ends what workers were lost with too often. */
+  readonly giveUp?: () => Promise<number>
+  readonly run: (work: Work, signals: LoopSignals) => Promise<void>
+  /** Puts back what was taken and not begun. */
+  readonly putBack: (work: Work) => Promise<unknown>
   readonly concurrency: number
   /** The longest time between two looks at the queue. */
   readonly pollMs: number
@@ -38,8 +38,8 @@ export interface Loop {
   stop(drainMs: number): Promise<void>
 }
 
-/** Takes runs from the queue for as long as there are some and the worker has capacity. */
-export function startLoop(deps: LoopDeps): Loop {
+/** Takes work from a queue for as long as there is some and the worker has capacity. */
+export function startLoop<Work>(deps: LoopDeps<Work>): Loop {
   const { concurrency, pollMs, log } = deps
   const running = new Set<Promise<unknown>>()
   const { signals, pause, drain } = createSignals(concurrency)
@@ -48,11 +48,11 @@ export function startLoop(deps: LoopDeps): Loop {
   let cameRoundAt = performance.now()
   let gaveUpAt = -Infinity
 
-  function begin(run: LeasedRun): void {
-    // A run that a look brings after the worker was stopped goes back into the queue.
-    const ending = (stopping ? deps.putBack(run) : deps.run(run, signals))
+  function begin(work: Work): void {
+    // What a look brings after the worker was stopped goes back into the queue.
+    const ending = (stopping ? deps.putBack(work) : deps.run(work, signals))
       // Its lease runs out, and another worker takes it over.
-      .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'a run was dropped'))
+      .catch((thrown: unknown) => log.error({ err: toError(thrown) }, 'work was dropped'))
       .finally(() => {
         running.delete(ending)
         bell.ring()
@@ -64,11 +64,11 @@ export function startLoop(deps: LoopDeps): Loop {
     try {
       if (performance.now() - gaveUpAt > GIVE_UP_EVERY_MS) {
         gaveUpAt = performance.now()
-        const lost = await deps.giveUp()
+        const lost = (await deps.giveUp?.()) ?? 0
         if (lost > 0) log.error({ runs: lost }, 'runs were given up: their workers were lost')
       }
       const room = stopping ? 0 : concurrency - running.size
-      if (room > 0) for (const run of await deps.take(room)) begin(run)
+      if (room > 0) for (const work of await deps.take(room)) begin(work)
     } catch (thrown) {
       log.warn({ reason: toError(thrown).message }, 'the queue cannot be read; trying again')
     }
@@ -105,29 +105,4 @@ function createSignals(concurrency: number) {
   // Each run listens; Node would take more than ten for a leak.
   setMaxListeners(concurrency * 3, pause.signal, drain.signal)
   return { signals: { pause: pause.signal, drain: drain.signal }, pause, drain }
-}
-
-/** A bell that ends one wait, also when it rang while nobody waited. */
-function createBell() {
-  let rang = false
-  let hear = (): void => {}
-  const ring = (): void => {
-    rang = true
-    hear()
-  }
-  return {
-    ring,
-    async wait(timeoutMs: number): Promise<void> {
-      if (!rang) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, timeoutMs)
-          hear = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-      }
-      rang = false
-    },
-  }
 }

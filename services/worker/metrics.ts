@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import type { Registry } from 'prom-client'
 import type { QueueSize } from '../platform/run-queue.ts'
+import type { OutboxSize, WebhookAttempt } from '../platform/webhook-outbox.ts'
 import { OUTCOMES } from './ending.ts'
 import type { Outcome } from './ending.ts'
 import { countSpans } from '../shared/tracing/span-metrics.ts'
@@ -14,6 +15,7 @@ export interface WorkerMetrics {
   readonly crewUnavailable: () => void
   readonly spans: (count: SpanCount) => void
   readonly expired: (count: number) => void
+  readonly webhookTried: (attempt: WebhookAttempt) => void
 }
 
 /** The sources of a worker's gauges. */
@@ -21,6 +23,8 @@ interface MetricSources {
   readonly running: () => number
   /** Asked at each scrape. */
   readonly queue: () => Promise<QueueSize>
+  /** Asked at each scrape. */
+  readonly outbox: () => Promise<OutboxSize>
 }
 
 /** The worker's own metrics, each from its first scrape on. */
@@ -59,6 +63,7 @@ export function createWorkerMetrics(registry: Registry, sources: MetricSources):
     crewUnavailable: () => unavailable.inc(),
     spans: countSpans(registry, 'worker'),
     expired: (count) => expired.inc(count),
+    webhookTried: countAttempts(registry, sources.outbox),
   }
 }
 
@@ -102,6 +107,50 @@ function registerGauges(registry: Registry, { running, queue }: MetricSources): 
 }
 
 const UNKNOWN: QueueSize = { due: Number.NaN, oldestSeconds: Number.NaN, heldBack: Number.NaN }
+
+function countAttempts(
+  registry: Registry,
+  outbox: MetricSources['outbox'],
+): WorkerMetrics['webhookTried'] {
+  const registers = [registry]
+  const attempts = new Counter({
+    name: 'worker_webhook_attempts_total',
+    help: 'Messages that were sent to webhooks: accepted, refused by an answer, or unanswered.',
+    labelNames: ['outcome'] as const,
+    registers,
+  })
+  for (const outcome of ['accepted', 'refused', 'unanswered']) attempts.inc({ outcome }, 0)
+  const unknown: OutboxSize = {
+    waiting: Number.NaN,
+    oldestSeconds: Number.NaN,
+    paused: Number.NaN,
+  }
+  const measure = shareWhilePending(() => outbox().catch(() => unknown))
+  const gauges = {
+    waiting: 'Messages that wait to be sent, without those of paused webhooks',
+    oldestSeconds: 'The age of the oldest message that waits',
+    paused: 'Webhooks that are paused',
+  }
+  const names = {
+    waiting: 'worker_webhook_waiting',
+    oldestSeconds: 'worker_webhook_oldest_seconds',
+    paused: 'worker_webhook_paused',
+  }
+  for (const key of ['waiting', 'oldestSeconds', 'paused'] as const) {
+    new Gauge({
+      name: names[key],
+      help: `${gauges[key]}; NaN while the database is unavailable.`,
+      registers,
+      async collect() {
+        this.set((await measure())[key])
+      },
+    })
+  }
+  return function tried({ status, problem }) {
+    const outcome = problem === null ? 'accepted' : status === null ? 'unanswered' : 'refused'
+    attempts.inc({ outcome })
+  }
+}
 
 /** The gauges of one scrape are collected at the same time: they share one statement. */
 function shareWhilePending<Result>(call: () => Promise<Result>): () => Promise<Result> {

@@ -11,6 +11,8 @@ const PAUSE_MS = 100
 const BATCHES_MAX = 5000
 
 interface RetentionDeps {
+  /** The name of what is deleted, in the plural. @default 'runs' */
+  readonly of?: string
   /** Deletes a batch of what is too old, and returns how many; 0 when nothing is left. */
   readonly expire: () => Promise<number>
   readonly onDeleted: (count: number) => void
@@ -19,8 +21,9 @@ interface RetentionDeps {
   readonly everyMs?: number
 }
 
-/** Deletes runs whose retention is over, at the start and once an hour. */
+/** Deletes what is kept for a time only, such as runs, at the start and once an hour. */
 export function startRetention({
+  of = 'runs',
   expire,
   onDeleted,
   log,
@@ -33,7 +36,10 @@ export function startRetention({
     let deleted = 0
     try {
       for (let batch = 0; batch < BATCHES_MAX && !signal.aborted; batch += 1) {
-        const count = await deadline({ name: 'run retention', timeoutMs: BATCH_MS, signal }, expire)
+        const count = await deadline(
+          { name: `retention of ${of}`, timeoutMs: BATCH_MS, signal },
+          expire,
+        )
         if (count === 0) break
         deleted += count
         onDeleted(count)
@@ -41,9 +47,10 @@ export function startRetention({
       }
     } catch (thrown) {
       const reason = toError(thrown).message
-      if (!signal.aborted) log.warn({ reason }, 'old runs could not be deleted; trying again later')
+      if (!signal.aborted)
+        log.warn({ reason }, `old ${of} could not be deleted; trying again later`)
     }
-    if (deleted > 0) log.info({ runs: deleted }, 'runs were deleted: their retention has ended')
+    if (deleted > 0) log.info({ [of]: deleted }, `${of} were deleted: their retention has ended`)
   }
 
   async function keepSweeping(): Promise<void> {

@@ -1,6 +1,7 @@
 import type * as v from 'valibot'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
+import { measureOutbox } from '../platform/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs.ts'
 import { readerOf } from '../platform/llm-usage.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
@@ -20,7 +21,7 @@ import type { SpanCount } from '../shared/tracing/span-buffer.ts'
 import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
 import { workerEnv } from './env.ts'
-import { listen } from './listen.ts'
+import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
 import { createWorkerMetrics } from './metrics.ts'
@@ -29,6 +30,7 @@ import { startRetention } from './retention.ts'
 import { performRun } from './perform-run.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
+import { startWebhooks } from './webhooks/start-webhooks.ts'
 
 /**
  * Every insert wakes the workers; polling finds runs that became due, and covers a lost
@@ -62,6 +64,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const metrics = createWorkerMetrics(registry, {
     running: () => loop?.running() ?? 0,
     queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
+    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
   const tracing = openTracing(config, log, metrics.spans)
   let draining = false
@@ -88,6 +91,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     onDeleted: metrics.expired,
     log,
   })
+  const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
     // One that went unheard is noticed when the lease is to be renewed.
@@ -96,7 +100,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   async function stop(): Promise<void> {
     draining = true
     for (const stop of stopListening) stop()
-    await Promise.all([loop?.stop(drainMs), retention.stop()])
+    await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
     await tracing.stop()
     await service.stop()
     await Promise.all([database.close(), sql.end({ timeout: 1 })])

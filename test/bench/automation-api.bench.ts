@@ -3,7 +3,7 @@ import { importJWK, jwtVerify } from 'jose'
 import { afterAll, bench, describe } from 'vitest'
 import { findCallableAutomation } from '../../services/platform/automation-oauth.ts'
 import { findRun, kickoff } from '../../services/platform/runs.ts'
-import { listProgress } from '../../services/platform/progress.ts'
+import { listRunTasks } from '../../services/platform/run-tasks.ts'
 import { readEnv } from '../../services/shared/env.ts'
 import { createLog } from '../../services/shared/log.ts'
 import { createApp } from '../../services/web/app.ts'
@@ -55,7 +55,7 @@ const bare = new Hono()
 bare.get('/status', async (c) => {
   const callable = await findCallableAutomation(at.sql, automationId)
   const run = await findRun(at.sql, callable?.automation.id ?? 0, runId)
-  return c.json({ run, progress: await listProgress(at.sql, runId, 200) })
+  return c.json({ run, tasks: run && (await listRunTasks(at.sql, run)) })
 })
 
 const path = `${BASE_URL}/platform/api/v1/crew/${automationId}`

@@ -6,10 +6,14 @@ Runs one measurement, alone on the machine if it can be, and prints its tables;
 test/bench/README.md has the method.
 
   collector        against "psql \\copy" and a plain receiver
-  roll-ups         lists and totals of 91 days and a million traces
+  roll-ups         lists and totals of 91 days, a million traces and a million texts; words behind
+                   it choose questions, such as: totals histogram
   collector DIR    against the collector of another checkout and one connection of psql, in
                    turns; names of loads behind it choose some: llm, light, one-span,
                    few-spans, retries-0, retries-5, retries-20
+  citus            a trace database on Citus against a plain one, a node that is added and a
+                   day that is dropped under load; needs CITUS_DATABASE_URL (test/citus); parts:
+                   ingest, reads, operation
   encodings        JSON against protobuf, from bodies to rows
   reads            one trace of 50,000 spans and 1 GB
   journal          the time between two steps of a run, with its journal and without
@@ -30,7 +34,8 @@ async function benchCollector(other?: string, ...loads: string[]): Promise<void>
 
 const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | void>> = {
   collector: benchCollector,
-  'roll-ups': async () => (await import('./roll-ups/run.ts')).run(),
+  'roll-ups': async (...words) => (await import('./roll-ups/run.ts')).run(...words),
+  citus: async (...parts) => (await import('./citus/run.ts')).run(...parts),
   encodings: async () => (await import('./collector/encodings.ts')).compareEncodings(),
   reads: async () => (await import('./reads/run.ts')).run(),
   journal: async () => (await import('./journal/run.ts')).run(),

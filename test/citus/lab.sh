@@ -35,6 +35,8 @@ listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
 max_connections = 300
 max_prepared_transactions = 300
+# Each database has one of Citus, and shards that move have some.
+max_worker_processes = 64
 wal_level = logical
 shared_buffers = '${LAB_SHARED_BUFFERS:-128MB}'
 citus.recover_2pc_interval = '5s'

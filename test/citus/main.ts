@@ -1,34 +1,65 @@
 import { parseArgs } from 'node:util'
 import { runKills } from './run-kills.ts'
+import { LEFT_OUT, runSuite } from './run-suite.ts'
+import { startNodes } from './stage.ts'
 
 const HELP = `npm run test:citus -- [options]
 
-Two collectors write to a Citus of test/citus/lab.sh, one through its coordinator and one through a
-worker, while the nodes are killed in turn, also in the middle of a commit. Then every span that was
-acknowledged must be stored exactly once, and be rolled up.
+Starts the Citus of test/citus/lab.sh and tests the trace collector on it, in two parts:
 
-  --kills <n>   how many (default 30)
-  --help        this text
+  suite   the tests of the collector, each file with a distributed database of its own
+  kills   two collectors write, one through the coordinator and one through a worker, while the
+          nodes are killed in turn, also in the middle of a commit; then every span that was
+          acknowledged must be stored exactly once, and be rolled up
 
-Exit code: 0 when all is there once, 1 when a span is lost or doubled, 2 for a wrong command line.
+  --only <part>   one of them
+  --kills <n>     how many (default 30)
+  --help          this text
+
+${LEFT_OUT}
+Exit code: 0 when all is well, 1 when a test fails or a span is lost or doubled, 2 for a wrong
+command line.
 `
 
-async function main(kills: string): Promise<void> {
+interface Options {
+  readonly kills: number
+  readonly only: string | undefined
+}
+
+async function main({ kills, only }: Options): Promise<void> {
+  const isWanted = (part: string): boolean => only === undefined || only === part
+  const outcomes: [part: string, isRight: boolean][] = []
+  if (isWanted('suite')) outcomes.push(['suite', await runSuite(await startNodes())])
+  if (isWanted('kills')) {
+    const report = await runKills(kills, (text) => process.stderr.write(`${text}\n`))
+    process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
+    outcomes.push(['kills', report.isRight])
+  }
+  for (const [part, isRight] of outcomes)
+    process.stdout.write(`${part}: ${isRight ? 'passed' : 'FAILED'}\n`)
+  process.stdout.write(LEFT_OUT)
+  process.exitCode = outcomes.every(([, isRight]) => isRight) ? 0 : 1
+}
+
+const PARTS = ['suite', 'kills']
+
+function readOptions({ kills, only }: { kills: string; only?: string }): Options {
   if (!/^\d{1,5}$/.test(kills)) throw new Error(`--kills must be a whole number; it is "${kills}".`)
-  const report = await runKills(Number(kills), (text) => process.stderr.write(`${text}\n`))
-  process.stdout.write(`${JSON.stringify(report, null, 2)}\n`)
-  process.exitCode = report.isRight ? 0 : 1
+  if (only !== undefined && !PARTS.includes(only))
+    throw new Error(`--only must be one of ${PARTS.join(', ')}; it is "${only}".`)
+  return { kills: Number(kills), only }
 }
 
 try {
   const { values } = parseArgs({
     options: {
       kills: { type: 'string', default: '30' },
+      only: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   })
   if (values.help) process.stdout.write(HELP)
-  else await main(values.kills)
+  else await main(readOptions(values))
 } catch (thrown) {
   process.stderr.write(`${String(thrown)}\n`)
   process.exitCode = 2

@@ -3,8 +3,10 @@ import { faultRuns } from './runs/run-faults.ts'
 import type { RunFaultReport } from './runs/run-faults.ts'
 import { runFaults } from './run-faults.ts'
 import type { FaultReport } from './run-faults.ts'
+import { testWebhooks } from './webhooks/main.ts'
+import type { WebhookFaultReport } from './webhooks/run-webhook-faults.ts'
 
-const HELP = `npm run test:faults -- [runs] [options]
+const HELP = `npm run test:faults -- [runs | webhooks] [options]
 
 The collector, PostgreSQL and the connections between them are killed in turn while clients send,
 and hindered in other ways in between. Then every span that was acknowledged must be stored exactly
@@ -14,18 +16,24 @@ With "runs", worker, crew and PostgreSQL are killed and replaced while runs go o
 call must have been made once, and once more for each kill that cut it off, and each run must have
 the output of an undisturbed one.
 
+With "webhooks", the senders of webhooks and their receiver are killed while runs tell of their
+events. Then the receiver must have each event, those of a run in order, each under one id.
+
   --kills <n>   how many kills (default 200)
   --seed <n>    of the faults and the pauses between them (default: a random one, which is printed)
   --json        one JSON document on standard output instead of a table
   --help        this text
 
-Exit code: 0 when all is there once, 1 when a span is lost or doubled or a roll-up is wrong, or when
-a step was paid for twice or a run is wrong, 2 for a wrong command line.
+Exit code: 0 when all is there once; 1 when a span is lost or doubled or a roll-up is wrong, when a
+step was paid for twice or a run is wrong, or when an event is lost, out of order or changed; 2 for
+a wrong command line.
 `
 const STOPS_SECONDS = [5, 30]
 
+type Subject = keyof typeof SUBJECTS
+
 interface Options {
-  readonly isOfRuns: boolean
+  readonly subject: Subject
   readonly kills: number
   readonly seed: number
   readonly json: boolean
@@ -43,17 +51,19 @@ function readOptions(): Options | undefined {
     },
   })
   if (values.help) return undefined
-  const [what, ...others] = positionals
-  if ((what !== undefined && what !== 'runs') || others.length > 0) {
-    throw new Error(`Either "runs" or nothing; it is "${positionals.join(' ')}".`)
+  const [subject = 'spans', ...others] = positionals
+  if (!isSubject(subject) || others.length > 0) {
+    throw new Error(`"runs", "webhooks" or nothing; it is "${positionals.join(' ')}".`)
   }
   return {
-    isOfRuns: what === 'runs',
+    subject,
     kills: whole('kills', values.kills),
     seed: whole('seed', values.seed),
     json: values.json,
   }
 }
+
+const isSubject = (word: string): word is Subject => Object.hasOwn(SUBJECTS, word)
 
 function whole(name: string, value: string): number {
   if (/^\d{1,10}$/.test(value)) return Number(value)
@@ -73,15 +83,6 @@ function toText(report: FaultReport): string {
   ].join('\n')
 }
 
-async function faultCollector({ kills, seed }: Options, say: Say): Promise<FaultReport> {
-  return runFaults({
-    kills,
-    seed,
-    stopsSeconds: STOPS_SECONDS,
-    onProgress: ({ kills: done, acknowledged }) => say(done, `${acknowledged} spans`),
-  })
-}
-
 function runsToText(report: RunFaultReport): string {
   const { faults, runs, steps, calls, inFlight, paidTwice, wrong, seed } = report
   const counts = Object.entries(faults).map(
@@ -97,10 +98,49 @@ function runsToText(report: RunFaultReport): string {
   ].join('\n')
 }
 
+function webhooksToText(report: WebhookFaultReport): string {
+  const { kills, events, received, repeated, lost, disordered, changed, seed } = report
+  return [
+    `${kills} kills; ${events} events told, ${received} messages accepted, ${repeated} repeated`,
+    `${lost} lost, ${disordered} out of order, ${changed} changed (seed ${seed})`,
+    '',
+  ].join('\n')
+}
+
 type Say = (done: number, what: string) => void
 
+interface Outcome {
+  readonly report: { readonly isRight: boolean }
+  readonly text: string
+}
+
+/** What can be disturbed. */
+const SUBJECTS = {
+  async spans({ kills, seed }: Options, say: Say): Promise<Outcome> {
+    const report = await runFaults({
+      kills,
+      seed,
+      stopsSeconds: STOPS_SECONDS,
+      onProgress: ({ kills: done, acknowledged }) => say(done, `${acknowledged} spans`),
+    })
+    return { report, text: toText(report) }
+  },
+  async runs({ kills, seed }: Options, say: Say): Promise<Outcome> {
+    const report = await faultRuns({
+      kills,
+      seed,
+      onProgress: ({ kills: done, runs, calls }) => say(done, `${runs} runs, ${calls} calls`),
+    })
+    return { report, text: runsToText(report) }
+  },
+  async webhooks({ kills, seed }: Options, say: Say): Promise<Outcome> {
+    const report = await testWebhooks({ kills, seed, onKill: (done) => say(done, 'webhooks') })
+    return { report, text: webhooksToText(report) }
+  },
+}
+
 async function main(options: Options): Promise<void> {
-  const { kills, seed, json, isOfRuns } = options
+  const { kills, seed, json, subject } = options
   const started = performance.now()
   process.stderr.write(`${kills} kills, seed ${seed}\n`)
   const say: Say = (done, what) => {
@@ -108,13 +148,7 @@ async function main(options: Options): Promise<void> {
     const seconds = Math.round((performance.now() - started) / 1000)
     process.stderr.write(`${seconds} s: ${done}/${kills} kills, ${what}\n`)
   }
-  const [report, text] = isOfRuns
-    ? await faultRuns({
-        kills,
-        seed,
-        onProgress: ({ kills: done, runs, calls }) => say(done, `${runs} runs, ${calls} calls`),
-      }).then((found) => [found, runsToText(found)] as const)
-    : await faultCollector(options, say).then((found) => [found, toText(found)] as const)
+  const { report, text } = await SUBJECTS[subject](options, say)
   process.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : text)
   process.exitCode = report.isRight ? 0 : 1
 }

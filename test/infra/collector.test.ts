@@ -174,6 +174,18 @@ describe('the collector Deployment (2.6, 4.6, 5.4, 8)', () => {
     })
   })
 
+  it('keeps traces of an organization for as many days as its own value says', () => {
+    const name = 'COLLECTOR_ORGANIZATION_RETENTION_DAYS'
+    const of = (organizationRetentionDays: Readonly<Record<string, string>>): ValuesOverrides => ({
+      collector: { config: { organizationRetentionDays } },
+    })
+    expect(variable(main(), name)).toBeUndefined()
+    const days = { '7': '30', '': '14' }
+    expect(JSON.parse(variable(main(of(days)), name).value)).toEqual(days)
+    expect(() => main(of({ '7': '0' }))).toThrow('days as a string of digits')
+    expect(() => main(of({ ['x'.repeat(65)]: '1' }))).toThrow('the id of an organization')
+  })
+
   it('reads the prices of the operator, and starts anew with others', () => {
     expect(find(manifests(), 'ConfigMap', 'collector-prices')).toBeUndefined()
     const pricesOf = (price: number): ValuesOverrides => {

@@ -278,7 +278,7 @@ describe('every value matters', () => {
   function alternatives(path: string, field: LeafField): readonly unknown[] {
     if (field.kind === 'boolean') return [!field.default]
     if (field.kind === 'integer') return [field.default < field.max ? field.default + 1 : field.min]
-    if (field.kind === 'map') return [{ flipped: 'yes' }]
+    if (field.kind === 'map') return [{ flipped: 'yes' }, { flipped: '7' }]
     if (field.kind === 'object') return [{ nodeAffinity: {} }]
     if (field.kind === 'quantity') return ['7Gi', '7m']
     if (field.kind === 'texts') return [['flipped']]

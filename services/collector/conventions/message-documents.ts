@@ -25,10 +25,15 @@ export function toMessagesOrText(value: unknown, role: string): Message[] {
 }
 
 /** True for what would have been messages if there were something in it. */
-const isKnown = (document: unknown): boolean =>
-  Array.isArray(document)
-    ? document.every(isMessage)
-    : isObject(document) && (Object.keys(document).length === 0 || isMessage(document))
+function isKnown(document: unknown): boolean {
+  if (Array.isArray(document)) return document.every(isMessage)
+  if (!isObject(document)) return false
+  const { args, kwargs } = document
+  // What a function of Python was called with, as OpenLLMetry writes it.
+  if (Array.isArray(args) && isObject(kwargs))
+    return args.length === 0 && Object.keys(kwargs).length === 0
+  return Object.keys(document).length === 0 || isMessage(document)
+}
 
 function messagesOfList(list: readonly unknown[], role: string, depth: number): Message[] {
   const items = list.slice(0, MAX_MESSAGES)

@@ -4,6 +4,7 @@ import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { connectDatabase } from '../../shared/postgres/database.ts'
 import type { Database, Transaction } from '../../shared/postgres/database.ts'
 import { sqlState } from '../../shared/postgres/failures.ts'
+import { isDistributed } from '../storage/distribution.ts'
 
 /** The trace to erase, and who wants that. */
 export interface Erasure {
@@ -88,10 +89,10 @@ export const traceToDeleteNotFound = (traceId: string): AppError =>
 async function exists(sql: Database, { traceId, organization }: Erasure): Promise<boolean> {
   const [found] = await sql<{ isThere: boolean }[]>`
     select exists (
-        select from spans
+        select 1 from spans
         where trace_id = ${traceId}::text::uuid and organization = ${organization}
       ) or exists (
-        select from span_rejects
+        select 1 from span_rejects
         where trace_id = ${traceId}::text::uuid and organization = ${organization}
       ) as is_there`
   return found?.isThere === true
@@ -101,7 +102,8 @@ async function refuseSpans(tx: Transaction, erasure: Erasure): Promise<string> {
   const { traceId, organization, issuer, tokenId } = erasure
   await tx`select set_config('lock_timeout', ${`${LOCK_MS}`}, true)`
   await tx`lock table touched_traces in share row exclusive mode`
-  await tx`alter table touched_traces enable trigger remove_erased_spans`
+  if (!(await isDistributed(tx)))
+    await tx`alter table touched_traces enable trigger remove_erased_spans`
   const [row] = await tx<{ id: string }[]>`
     insert into erasures (issuer, token_id, organization, trace_id)
     values (${issuer ?? null}, ${tokenId ?? null}, ${organization}, ${traceId}::text::uuid)
@@ -115,27 +117,19 @@ async function deleteSpans(
   id: string,
   { traceId, organization }: Erasure,
 ): Promise<Erased> {
+  const ofTrace = tx`trace_id = ${traceId}::text::uuid and organization = ${organization}`
+  const [day] = await tx<{ first: string }[]>`
+    select (coalesce(min(start_time), now()) at time zone 'UTC')::date::text as first
+    from spans where ${ofTrace}`
+  const { count } = await tx`delete from spans where ${ofTrace}`
+  await tx`
+    insert into touched_traces (organization, day, trace_ids)
+    values (${organization}, ${day?.first ?? ''}::text::date, uuid_send(${traceId}::text::uuid))`
+  await tx`delete from span_texts where ${ofTrace}`
+  await tx`delete from span_rejects where ${ofTrace}`
   const [row] = await tx<Erased[]>`
-    with gone as (
-      delete from spans where trace_id = ${traceId}::text::uuid and organization = ${organization}
-      returning start_time
-    ), counted as (
-      select count(*) as spans, min(start_time) as first from gone
-    ), noted as (
-      insert into touched_traces (organization, day, trace_ids)
-      select ${organization}, (coalesce(first, now()) at time zone 'UTC')::date,
-        uuid_send(${traceId}::text::uuid)
-      from counted
-    ), texts as (
-      delete from span_texts
-      where trace_id = ${traceId}::text::uuid and organization = ${organization}
-    ), rejects as (
-      delete from span_rejects
-      where trace_id = ${traceId}::text::uuid and organization = ${organization}
-    )
-    update erasures set erased_at = now(), spans = counted.spans
-    from counted where id = ${id}::text::int8
-    returning erasures.spans::float8 as spans, erased_at`
+    update erasures set erased_at = now(), spans = ${count} where id = ${id}::text::int8
+    returning spans::float8 as spans, erased_at`
   if (!row) throw new Error('The erasure that was asked for is not on record.')
   return row
 }

@@ -25,6 +25,11 @@ export interface RequestFacts extends Window {
    * resource names an organization.
    */
   readonly organization?: string | undefined
+  /**
+   * The oldest start, in microseconds since 2000, of an organization that keeps its spans for less
+   * time than others do; undefined for those.
+   */
+  readonly oldestOf?: ((organization: string) => number | undefined) | undefined
 }
 
 /** The outcome of the spans of one request. */
@@ -84,6 +89,7 @@ export function createTranscoder(memory: Memory, redaction?: Redaction): Transco
     takeResource(from, end) {
       const { organization } = take('resource', module.resourceId.value, bytes.subarray(from, end))
       setOrganization(module, bytes, organization)
+      setWindow(module, request, organization)
     },
     takeScope: (from, end) => take('scope', module.scopeId.value, bytes.subarray(from, end)),
     keepResource: () => keep(request.resource),
@@ -95,11 +101,11 @@ export function createTranscoder(memory: Memory, redaction?: Redaction): Transco
     },
   })
   if (redaction) addRedaction(module, bytes, redaction.tables)
-  return (body, target, { oldest, newest, organization = '' }) => {
+  return (body, target, facts) => {
     requireWithin(buffer, [body, target.bytes])
     const { rows, end } = target
-    request = { target, organization, refused: new Map(), redacted: new Map() }
-    module.setWindow(oldest, newest)
+    const { organization = '' } = facts
+    request = { ...facts, target, organization, refused: new Map(), redacted: new Map() }
     writeWithin(module, target)
     try {
       const from = body.byteOffset
@@ -116,7 +122,7 @@ export function createTranscoder(memory: Memory, redaction?: Redaction): Transco
 }
 
 /** The request being read, and the identities of the spans being read. */
-interface CurrentRequest {
+interface CurrentRequest extends RequestFacts {
   readonly target: RowBuffer
   readonly organization: string
   readonly refused: Map<Refusal, number>
@@ -126,6 +132,8 @@ interface CurrentRequest {
 }
 
 const NO_REQUEST: CurrentRequest = {
+  oldest: 0,
+  newest: 0,
   target: createRowBuffer(Buffer.alloc(0)),
   organization: '',
   refused: new Map(),
@@ -141,6 +149,10 @@ function requireWithin(block: ArrayBuffer, buffers: readonly Buffer[]): void {
 function setOrganization(module: TranscoderModule, bytes: Buffer, organization: string): void {
   if (organization.length > MAX_ORGANIZATION_CHARS) throw new Error('The organization is too long.')
   module.setOrganization(bytes.write(organization, module.organization.value))
+}
+
+function setWindow(module: TranscoderModule, facts: RequestFacts, organization: string): void {
+  module.setWindow(facts.oldestOf?.(organization) ?? facts.oldest, facts.newest)
 }
 
 function countRefusal(refused: Map<Refusal, number>, reason: number): void {

@@ -8,6 +8,7 @@ import type { CollectorMetrics } from '../metrics.ts'
 import { refusedToken } from '../refusals.ts'
 import type { Grant } from '../tokens/grant.ts'
 import type { ReadMetrics, ReadView } from './read-metrics.ts'
+import { readOrganization } from './read-query.ts'
 import { withinTime } from './within-time.ts'
 import type { AnswerReader, AnswerReaders } from './answer-readers.ts'
 
@@ -29,7 +30,7 @@ export interface ReadEnv {
   Variables: {
     requestId: string
     grant: Grant
-    /** Sees what the token allows, for as long as an answer may take. */
+    /** Sees what the token allows and the question names, for as long as an answer may take. */
     reader: AnswerReader
     /** Likewise, for an answer that lasts: the limit is for each question. */
     lastingReader: AnswerReader
@@ -44,8 +45,11 @@ const MAX_READS = 8
 /** An answer that takes longer is a 504, unless its first byte is out. */
 const ANSWER_MS = 5000
 
-const scopeOf = (method: string): CollectorScope =>
-  method === 'DELETE' ? 'traces:delete' : 'traces:read'
+const SCOPES: Readonly<Record<string, CollectorScope>> = {
+  DELETE: 'traces:delete',
+  PUT: 'tokens:revoke',
+}
+const scopeOf = (method: string): CollectorScope => SCOPES[method] ?? 'traces:read'
 
 /**
  * Lets a question in: the token first, then whether there is room. Measures each answer to its last
@@ -63,7 +67,8 @@ export function admitRead(deps: AdmitDeps): MiddlewareHandler<ReadEnv> {
       throw refusedToken(outcome.failure, scope)
     }
     c.set('grant', outcome.grant)
-    const reader = readers.for(outcome.grant.organization)
+    const parameters = new URL(c.req.url).searchParams
+    const reader = readers.for(readOrganization(parameters, outcome.grant.organization))
     c.set('lastingReader', reader)
     c.set('reader', withinTime(reader, ANSWER_MS))
     if (!isReady()) throw tryAgain('The collector is starting; try again.')

@@ -17,7 +17,7 @@ export interface AnswerReader extends Reader {
 
 /** The connections of the read API. */
 export interface AnswerReaders {
-  /** One that sees the rows of this organization; undefined for the platform, which sees all. */
+  /** One that sees the rows of this organization, or, for undefined, of all. */
   readonly for: (organization: string | undefined) => AnswerReader
   readonly close: () => Promise<void>
 }
@@ -90,14 +90,14 @@ function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
     organization: primary.organization,
     lagMs: () => lagMs,
     ask: (question) => askOne((reader) => reader.ask(question)),
-    async copyOut(query, onRow) {
+    async copyOut(statement, onRow) {
       let rows = 0
       const count = (row: Buffer): void => {
         rows++
         onRow(row)
       }
       await askOne(
-        (reader) => reader.copyOut(query, count),
+        (reader) => reader.copyOut(statement, count),
         () => rows === 0,
       )
     },

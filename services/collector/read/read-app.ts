@@ -4,23 +4,19 @@ import type { Context } from 'hono'
 import { AppError, toAppError, toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
-import { traceToDeleteNotFound } from '../erasures/erase-trace.ts'
 import type { Eraser } from '../erasures/erase-trace.ts'
+import { addRevocation } from '../tokens/revoke-route.ts'
+import type { Revoker } from '../tokens/revoker.ts'
 import { admitRead } from './admit-read.ts'
 import type { AdmitDeps, ReadEnv } from './admit-read.ts'
 import { addListRoutes, LIST_PATHS } from './lists/list-routes.ts'
-import {
-  readOrganization,
-  readSearch,
-  readSpanId,
-  readTraceId,
-  readView,
-  requireNoParameters,
-} from './read-query.ts'
+import { readSearch, readSpanId, readTraceId, readView, requireNoParameters } from './read-query.ts'
+import type { Price } from '../prices/price-table.ts'
+import { pricedSpans } from './priced-spans.ts'
 import { readSpanView } from './span-view.ts'
 import { addExport } from './export-route.ts'
 import { addTail } from './tail-route.ts'
-import { toByteStream } from './byte-stream.ts'
+import { toByteStream } from '../../shared/http/byte-stream.ts'
 import { readSkeleton } from './trace-skeleton.ts'
 import type { SkeletonQuery } from './trace-skeleton.ts'
 import { openTraceDocument, traceNotFound } from './trace-document.ts'
@@ -32,6 +28,9 @@ import { summarizeTrace } from './trace-summary.ts'
 export interface ReadDeps extends AdmitDeps {
   readonly log: Log
   readonly eraser: Eraser
+  /** Models' prices, for the calls whose sender tells no cost. */
+  readonly prices: readonly Price[]
+  readonly revoker: Revoker
   /** True once the collector stops: long answers end then. */
   readonly isDraining: () => boolean
   /** The time that a caller may take to read one trace. @default 60_000 */
@@ -46,13 +45,15 @@ const NO_STORE = { 'cache-control': 'no-store' }
 export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   const app = new Hono<ReadEnv>()
   app.use(admitRead(deps))
+  const source = pricedSpans(deps.prices)
   addListRoutes(app)
   app.get('/traces/:id', async (c) => {
     const traceId = readTraceId(c.req.param('id'))
     const query = readView(parametersOf(c))
     c.set('view', query.view)
     if (query.view === 'otlp') return streamTrace(deps, c, traceId)
-    if (query.view === 'skeleton') return sendSkeleton(deps, c, { ...query, traceId })
+    if (query.view === 'skeleton')
+      return sendSkeleton(deps, c, { query: { ...query, traceId }, source })
     const summary = await c.var.reader.ask((sql) => summarizeTrace(sql, traceId))
     if (!summary) throw traceNotFound(traceId)
     return c.json(summary, 200, NO_STORE)
@@ -62,7 +63,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     const traceId = readTraceId(c.req.param('id'))
     const spanId = readSpanId(c.req.param('span'))
     requireNoParameters(parametersOf(c))
-    const view = await c.var.reader.ask((sql) => readSpanView(sql, { traceId, spanId }))
+    const view = await c.var.reader.ask((sql) => readSpanView(sql, { traceId, spanId }, source))
     return c.json(view, 200, NO_STORE)
   })
   app.get('/traces/:id/search', async (c) => {
@@ -74,11 +75,10 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   app.delete('/traces/:id', async (c) => {
     c.set('view', 'erase')
     const traceId = readTraceId(c.req.param('id'))
-    const named = readOrganization(parametersOf(c))
-    const { issuer, tokenId, organization: own } = c.var.grant
-    if (own !== undefined && named !== undefined && named !== own)
-      throw traceToDeleteNotFound(traceId)
-    const organization = own ?? named ?? ''
+    requireNoParameters(parametersOf(c))
+    const { issuer, tokenId } = c.var.grant
+    // Without a name the platform deletes its own trace only.
+    const { organization = '' } = c.var.reader
     const erased = await deps.eraser.erase({ traceId, organization, issuer, tokenId })
     const answer = { trace_id: traceId.replaceAll('-', ''), organization, spans: erased.spans }
     return c.json({ ...answer, erased_at: erased.erasedAt }, 200, NO_STORE)
@@ -87,6 +87,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
   const long = { isDraining, logFailure: (thrown: unknown) => logFailure(log, thrown) }
   addExport(app, long)
   addTail(app, long)
+  addRevocation(app, deps)
   app.all('*', (c) => {
     throw c.req.method === 'GET' ? new AppError('not_found', PLACES) : methodNotAllowed()
   })
@@ -101,12 +102,16 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
 const PLACES =
   `There is nothing here; there are ${LIST_PATHS.map((path) => `/api${path}`).join(', ')}, ` +
   '/api/traces/<trace id>, /api/traces/<trace id>/search, ' +
-  '/api/traces/<trace id>/spans/<span id>, /api/export and /api/tail.'
+  '/api/traces/<trace id>/spans/<span id>, /api/export, /api/tail and /api/revoked-tokens/<id>.'
 
 const methodNotAllowed = (): AppError =>
-  new AppError('method_not_allowed', 'Only GET is allowed, and DELETE for a trace.', {
-    headers: { allow: 'GET' },
-  })
+  new AppError(
+    'method_not_allowed',
+    'Only GET is allowed, DELETE for a trace and PUT for a revoked token.',
+    {
+      headers: { allow: 'GET' },
+    },
+  )
 
 const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchParams
 
@@ -131,9 +136,9 @@ async function streamTrace(
 async function sendSkeleton(
   deps: ReadDeps,
   c: Context<ReadEnv>,
-  query: SkeletonQuery,
+  { query, source }: { query: SkeletonQuery; source: string },
 ): Promise<Response> {
-  const { pieces, isTruncated } = await readSkeleton(c.var.reader, query)
+  const { pieces, isTruncated } = await readSkeleton(c.var.reader, query, { source })
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   const headers = { 'trace-truncated': String(isTruncated), 'content-length': String(length) }
   return stream(deps, c, { parts: oneByOne(pieces), headers })

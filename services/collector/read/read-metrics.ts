@@ -15,6 +15,7 @@ export type ReadView =
   | 'export'
   | 'tail'
   | 'erase'
+  | 'revoke'
   | 'span'
   | 'none'
 

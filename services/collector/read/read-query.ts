@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { integer, word } from '../../shared/env.ts'
+import { isOrganizationName } from '../../shared/organization-name.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readSearchCursor } from './trace-search.ts'
 import type { SearchQuery } from './trace-search.ts'
@@ -70,11 +71,37 @@ export function readSearch(parameters: URLSearchParams): Omit<SearchQuery, 'trac
   return { text: q, limit, after: cursor }
 }
 
-const organizationParameters = v.object({ organization: v.optional(v.string()) })
+/** Every question has it: `admitRead` reads it. */
+const ORGANIZATION = 'organization'
 
-/** The organization whose trace is meant; undefined for the token's. Raises `invalid_request`. */
-export const readOrganization = (parameters: URLSearchParams): string | undefined =>
-  readParameters(organizationParameters, parameters).organization
+/**
+ * The organization that is asked for: that of the token, which may name no other; of the platform's
+ * tokens the one that is named, where an empty text is the platform itself, and without a name
+ * undefined, which is all. Raises `invalid_request`.
+ */
+export function readOrganization(
+  parameters: URLSearchParams,
+  own: string | undefined,
+): string | undefined {
+  const [named, ...others] = parameters.getAll(ORGANIZATION)
+  if (others.length > 0) throw givenTwice(ORGANIZATION)
+  if (named === undefined || named === own) return own
+  const given = `(given: ${quote(named)})`
+  if (own !== undefined) {
+    throw invalid(
+      ORGANIZATION,
+      `organization must be that of the token, ${quote(own)} ${given}; leave it out.`,
+    )
+  }
+  if (named === '' || isOrganizationName(named)) return named
+  throw invalid(
+    ORGANIZATION,
+    'organization must be the name of one, with 1 to 64 characters and no control characters, ' +
+      `or empty for the platform itself ${given}.`,
+  )
+}
+
+const givenTwice = (name: string): AppError => invalid(name, `${name} was given more than once.`)
 
 const TRACE_ID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/
 
@@ -98,28 +125,27 @@ export function readSpanId(given: string): string {
   throw invalid('span_id', `A span id has 16 hexadecimal digits (given: ${quote(given)}).`)
 }
 
-/** Raises `invalid_request` when there are parameters, for there are none to give. */
+/** Raises `invalid_request` when there are parameters other than the organization. */
 export function requireNoParameters(parameters: URLSearchParams): void {
-  const [name] = parameters.keys()
-  if (name !== undefined) throw invalid(name, `There is no parameter ${quote(name)} here.`)
+  readParameters(v.object({}), parameters)
 }
 
 type Parameters = v.ObjectSchema<v.ObjectEntries, undefined>
 
 /**
- * Reads the parameters that the schema names. Raises `invalid_request` that names the parameter,
- * what was given and what is allowed.
+ * Reads the parameters that the schema names, beside the organization. Raises `invalid_request`
+ * that names the parameter, what was given and what is allowed.
  */
 export function readParameters<Schema extends Parameters>(
   schema: Schema,
   parameters: URLSearchParams,
 ): v.InferOutput<Schema> {
-  const known = Object.keys(schema.entries)
+  const known = [ORGANIZATION, ...Object.keys(schema.entries)]
   for (const name of parameters.keys()) {
     if (!known.includes(name)) {
       throw invalid(name, `There is no parameter ${quote(name)}; there are ${known.join(', ')}.`)
     }
-    if (parameters.getAll(name).length > 1) throw invalid(name, `${name} was given more than once.`)
+    if (parameters.getAll(name).length > 1) throw givenTwice(name)
   }
   const result = v.safeParse(schema, Object.fromEntries(parameters), { abortEarly: true })
   if (result.success) return result.output

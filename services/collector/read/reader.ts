@@ -8,9 +8,9 @@ import { AppError } from '../../shared/errors.ts'
 import { createCopyReader } from './copy-reader.ts'
 import type { Log } from '../../shared/log.ts'
 
-/** Questions to the trace database on behalf of one organization, or of the platform. */
+/** Questions to the trace database about one organization, or about all. */
 export interface Reader {
-  /** Undefined for the platform. */
+  /** An empty text for the platform itself; undefined for all of them. */
   readonly organization: string | undefined
   /**
    * Raises `timeout` for a question that takes too long, and `unavailable` while the database is
@@ -18,15 +18,15 @@ export interface Reader {
    */
   ask<Rows>(question: (sql: Queryable) => Promise<Rows>): Promise<Rows>
   /**
-   * The rows of a query as COPY's text format has them, without a limit to their number: `onRow`
-   * gets each while the server sends it. Raises as `ask` does.
+   * Runs a `copy … to stdout`, without a limit to the number of rows: `onRow` gets each while the
+   * server sends it. Raises as `ask` does.
    */
-  copyOut(query: string, onRow: (row: Buffer) => void): Promise<void>
+  copyOut(statement: string, onRow: (row: Buffer) => void): Promise<void>
 }
 
 /** Readers, on connections of their own: they never hold up a writer. */
 export interface Readers {
-  /** One that sees the rows of this organization; undefined for the platform, which sees all. */
+  /** One that sees the rows of this organization, or, for undefined, of all. */
   for(organization: string | undefined): Reader
   close(): Promise<void>
 }
@@ -75,9 +75,9 @@ export function openReaders(
             ? question(sql)
             : askLimited(sql, organization, { question, noteRole }),
         ),
-      copyOut(query, onRow) {
+      copyOut(statement, onRow) {
         const limits = organization === undefined ? '' : limitTo(organization)
-        const statements = `${limits} ${COPY_SETTINGS} copy (${query}) to stdout`
+        const statements = `${limits} ${COPY_SETTINGS} ${statement}`
         return within(() => copies.read(statements, onRow))
       },
     }),
@@ -104,20 +104,20 @@ async function askLimited<Rows>(
 ): Promise<Rows> {
   const { rows } = await sql.begin('read only', async (tx) => {
     const [limits] = await tx<{ hasRole: boolean }[]>`
-      select set_config('collector.organization', ${organization}, true),
-        set_config('role', coalesce(reader_role(), current_setting('role')), true),
-        reader_role() is not null as has_role`
+      select limit_reader(${settingOf(organization)}) as has_role`
     noteRole(limits?.hasRole === true)
     return { rows: await question(tx) }
   })
   return rows
 }
 
+/** As `reading_organization` reads it: an empty setting is none. */
+const settingOf = (organization: string): string => (organization === '' ? '\u0001' : organization)
+
 /** The same for statements that have no parameters. */
 const limitTo = (organization: string): string => `
   set local transaction read only;
-  select set_config('collector.organization', ${quote(organization)}, true),
-    set_config('role', coalesce(reader_role(), current_setting('role')), true);`
+  select limit_reader(${quote(settingOf(organization))});`
 
 /** Tells once that the role is missing. */
 function createRoleNote(log: Log): (hasRole: boolean) => void {

@@ -1,4 +1,6 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
+import { isDistributed } from '../storage/distribution.ts'
+import type { Fragment } from './lists/sql-parts.ts'
 import { isInt8, wrongCursor } from './span-cursor.ts'
 import { createSpanWriter, readOwnedSpans, sortByOwner } from './owned-spans.ts'
 import type { Reader } from './reader.ts'
@@ -49,7 +51,10 @@ export async function* exportLines(
   for (let isLast = false; !isLast;) {
     if (!mayGoOn()) return
     const from = after
-    const places = await reader.ask((sql) => listPlaces(sql, { ...query, after: from }))
+    const places = await reader.ask(async (sql) => {
+      const isSpread = hasFilter(query) && (await isDistributed(sql))
+      return listPlaces(sql, { ...query, after: from }, isSpread)
+    })
     const wanted = places.filter(({ isWanted }) => isWanted)
     for (const chunk of wanted.length > 0 ? chunksOf(wanted, LINE) : []) {
       if (!mayGoOn()) return
@@ -81,7 +86,7 @@ interface ExportPlace extends SpanPlace {
  * The next spans, in the order of the key, so that nothing is sorted. Without filters all of them;
  * with filters those that fit, and the last one that was looked at.
  */
-function listPlaces(sql: Queryable, query: ExportQuery): Promise<ExportPlace[]> {
+function listPlaces(sql: Queryable, query: ExportQuery, isSpread: boolean): Promise<ExportPlace[]> {
   const { from, until, after } = query
   const time = after
     ? sql`timestamptz 'epoch' + ${after.startUs}::text::int8 * interval '1 microsecond'`
@@ -99,7 +104,7 @@ function listPlaces(sql: Queryable, query: ExportQuery): Promise<ExportPlace[]> 
           and start_time < ${until.toISOString()}::text::timestamptz ${isAfter}
         order by live_spans.start_time, trace_id, span_id, organization limit ${BATCH}
       ) as live_spans
-    ), wanted as (${wantedTraces(sql, query)})
+    ), wanted as (${(isSpread ? wantedOnNodes : wantedTraces)(sql, query)})
     select * from (
       select scanned.*, wanted.trace_id is not null as is_wanted, total = ${BATCH} as is_full
       from scanned left join wanted using (trace_id, organization)
@@ -108,28 +113,60 @@ function listPlaces(sql: Queryable, query: ExportQuery): Promise<ExportPlace[]> 
     order by nr`
 }
 
-/** The traces among the scanned spans that fit the filters. */
-function wantedTraces(sql: Queryable, { crew, kickoff, session, user }: ExportQuery) {
-  const hasSpan = (column: string, value: string | undefined) =>
-    value === undefined
-      ? sql``
-      : sql`and exists (
-          select from live_spans
-          where live_spans.trace_id = traces.trace_id
-            and live_spans.organization = traces.organization
-            and live_spans.${sql(column)} = ${value}
-            and live_spans.start_time between traces.first - interval '1 day'
-              and traces.last + interval '1 day'
-        )`
-  return sql`
-    select trace_id, organization from (
-      select trace_id, organization, min(start_time::timestamptz) as first,
-        max(start_time::timestamptz) as last
-      from scanned group by trace_id, organization
-    ) as traces
-    where true ${hasSpan('crew_id', crew)} ${hasSpan('kickoff_id', kickoff)}
-      ${hasSpan('session_id', session)} ${hasSpan('user_id', user)}`
+const columnsOf = ({ crew, kickoff, session, user }: ExportQuery) =>
+  Object.entries({ crew_id: crew, kickoff_id: kickoff, session_id: session, user_id: user })
+
+const hasFilter = (query: ExportQuery): boolean =>
+  columnsOf(query).some(([, value]) => value !== undefined)
+
+/** What each filter adds to a statement. */
+const forFilters = (
+  sql: Queryable,
+  query: ExportQuery,
+  write: (column: string, value: string) => Fragment,
+): Fragment => {
+  const parts = columnsOf(query).map(([column, value]) =>
+    value === undefined ? sql`` : write(column, value),
+  )
+  return sql`${parts}`
 }
+
+const scannedTraces = (sql: Queryable) => sql`
+  select trace_id, organization, min(start_time::timestamptz) as first,
+    max(start_time::timestamptz) as last
+  from scanned group by trace_id, organization`
+
+/** The traces among the scanned spans that fit the filters. */
+const wantedTraces = (sql: Queryable, query: ExportQuery) => sql`
+  select trace_id, organization from (${scannedTraces(sql)}) as traces
+  where true ${forFilters(
+    sql,
+    query,
+    (column, value) => sql`and exists (
+      select from live_spans
+      where live_spans.trace_id = traces.trace_id
+        and live_spans.organization = traces.organization
+        and live_spans.${sql(column)} = ${value}
+        and live_spans.start_time between traces.first - interval '1 day'
+          and traces.last + interval '1 day'
+    )`,
+  )}`
+
+/** The same where spans are on other nodes: Citus does not look into them trace by trace. */
+const wantedOnNodes = (sql: Queryable, query: ExportQuery) => sql`
+  select trace_id, organization from (${scannedTraces(sql)}) as traces
+  ${forFilters(
+    sql,
+    query,
+    (column, value) => sql`join (
+      select distinct trace_id, organization from live_spans
+      where live_spans.${sql(column)} = ${value}
+        and trace_id in (select trace_id::uuid from scanned)
+        and live_spans.start_time
+          between (select min(start_time::timestamptz) from scanned) - interval '1 day'
+            and (select max(start_time::timestamptz) from scanned) + interval '1 day'
+    ) as ${sql(`with_${column}`)} using (trace_id, organization)`,
+  )}`
 
 const CURSOR =
   /^(-?\d{1,16}) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) (-?\d{1,19}) ([^\0]{0,64})$/su

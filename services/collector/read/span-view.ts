@@ -3,6 +3,7 @@ import { AppError } from '../../shared/errors.ts'
 import { PROMOTED_COLUMNS } from '../conventions/columns.ts'
 import type { Messages } from '../conventions/message.ts'
 import { messagesOf } from '../conventions/messages.ts'
+import { pricedSpans } from './priced-spans.ts'
 import { toIdentityJson, toSpanJson } from './span-json.ts'
 import type { SpanRow } from './span-json.ts'
 import { listResources, listScopes } from './span-rows.ts'
@@ -23,11 +24,14 @@ export interface SpanView {
 /** Of a span whose texts are larger, only what is small is shown. */
 const MAX_BYTES = 8 << 20
 
+const UNPRICED = pricedSpans([])
+
 const COLUMNS = [
   'operation_kind',
   'organization',
   'llm_call',
   ...PROMOTED_COLUMNS.map(({ column }) => column),
+  'computed_cost_usd',
 ]
 
 interface Row extends SpanRow {
@@ -47,15 +51,16 @@ interface SpanPlace {
 }
 
 /**
- * A span by its ids; of rows with the same ids the latest of the first organization is shown.
+ * A span by its ids, from what `pricedSpans` returns; of rows with the same ids the latest of the
+ * first organization is shown.
  * Raises `not_found`.
  */
 export async function readSpanView(
   sql: Queryable,
   place: SpanPlace,
-  maxBytes = MAX_BYTES,
+  source = UNPRICED,
 ): Promise<SpanView> {
-  const [row] = await findSpan(sql, place, maxBytes)
+  const [row] = await findSpan(sql, place, source)
   if (!row) throw spanNotFound(place)
   const [[resource], [scope]] = await Promise.all([
     listResources(sql, [row.resourceId]),
@@ -82,7 +87,7 @@ const spanNotFound = ({ traceId }: SpanPlace): AppError =>
   )
 
 /** Large values are not unpacked to find it. The order is one that no index has. */
-const findSpan = (sql: Queryable, { traceId, spanId }: SpanPlace, maxBytes: number) => sql<Row[]>`
+const findSpan = (sql: Queryable, { traceId, spanId }: SpanPlace, source: string) => sql<Row[]>`
   select trace_id, span_id, parent_span_id, start_ns, duration_ns, kind, status,
     (extract(epoch from start_time) * 1000000)::int8 as start_us,
     status_message, name, trace_state, flags, dropped_attributes, dropped_events, dropped_links,
@@ -92,9 +97,9 @@ const findSpan = (sql: Queryable, { traceId, spanId }: SpanPlace, maxBytes: numb
     (select to_jsonb(shown) from (select ${sql(COLUMNS)}) as shown)::text as columns
   from (
     select *,
-      coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0) > ${maxBytes}::int8
+      coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0) > ${MAX_BYTES}::int8
         as is_large
-    from live_spans
+    from ${sql.unsafe(source)}
     where trace_id = ${traceId}::text::uuid and span_id = ${spanId}::text::int8
     order by organization, start_time + interval '0' desc limit 1
   ) as found`

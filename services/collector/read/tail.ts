@@ -61,6 +61,7 @@ export async function* tailEvents(
 
 interface ChangeRow {
   readonly revision: string
+  readonly organization: string
   readonly crewId: string | null
   readonly kickoffId: string | null
   /** A JSON object. */
@@ -92,7 +93,7 @@ async function findRange(sql: Queryable): Promise<{ first: bigint; last: bigint 
 /** A trace that has no spans any more is gone: it was deleted, or has expired. */
 function listChanges(sql: Queryable, after: bigint): Promise<ChangeRow[]> {
   return sql<ChangeRow[]>`
-    select revision, trace_id, crew_id, kickoff_id, json_build_object(
+    select revision, organization, trace_id, crew_id, kickoff_id, json_build_object(
         'trace_id', replace(trace_id::text, '-', ''), 'organization', organization,
         'is_gone', name is null, 'name', name, 'status', status, 'started_at', start_time,
         'ended_at', end_time, 'service', service, 'crew_id', crew_id, 'kickoff_id', kickoff_id,
@@ -112,7 +113,9 @@ function listChanges(sql: Queryable, after: bigint): Promise<ChangeRow[]> {
 
 /** Of a trace that has changed more than once only the last change. */
 function eventsOf(changes: readonly ChangeRow[], { crew, kickoff }: TailQuery): string {
-  const latest = new Map(changes.map((change) => [change.traceId, change]))
+  const latest = new Map(
+    changes.map((change) => [`${change.traceId} ${change.organization}`, change]),
+  )
   const shown = [...latest.values()].filter(
     ({ crewId, kickoffId }) =>
       (crew === undefined || crewId === crew) && (kickoff === undefined || kickoffId === kickoff),

@@ -1,7 +1,8 @@
 import { readNumbersCursor, toNumbersCursor } from './span-cursor.ts'
-import { createJsonRows } from './json-rows.ts'
-import type { JsonColumn, JsonRows, Origin } from './json-rows.ts'
+import { createJsonRows, nearlyJson } from './json-rows.ts'
+import type { JsonRows, Origin } from './json-rows.ts'
 import type { Reader } from './reader.ts'
+import { pricedSpans } from './priced-spans.ts'
 import { traceNotFound } from './trace-document.ts'
 
 /** The page of a skeleton that is asked for. */
@@ -28,6 +29,15 @@ export interface Skeleton {
   readonly isTruncated: boolean
 }
 
+/** Where a skeleton is read from, and how large it may be. */
+export interface SkeletonOptions {
+  readonly maxBytes?: number
+  /** What `pricedSpans` returns. @default spans without computed costs */
+  readonly source?: string
+}
+
+const UNPRICED = pricedSpans([])
+
 /** Spans in one answer. */
 export const MAX_SKELETON_SPANS = 100_000
 /** More than 100,000 spans of 200 bytes: only traces of very long names are cut by it. */
@@ -40,35 +50,49 @@ const shortened = (column: string, max: number): string =>
   `case when octet_length(${column}) <= ${max} then ${column} ` +
   `else left(${column}, ${max - 1}) || '…' end`
 
-const hexId = (column: string): string => `int8send(${column})`
-
 /** Exact until the year 2106: a double then no longer has the microseconds. */
 const START = "(date_part('epoch', start_time) * 1000000)::int8 * 1000 + start_ns"
 
 interface Column {
   readonly name: string
-  readonly form: JsonColumn
+  readonly isText: boolean
   readonly sql: string
 }
 
+const id = (name: string): Column => ({
+  name,
+  isText: true,
+  sql: `encode(int8send(${name}), 'hex')`,
+})
 const text = (name: string, max = TEXT_MAX, column = name): Column => ({
   name,
-  form: 'text',
+  isText: true,
   sql: shortened(column, max),
 })
-const number = (name: string): Column => ({ name, form: 'number', sql: name })
+const number = (name: string): Column => ({ name, isText: false, sql: name })
+/** JSON has no NaN, and no infinity. */
+const dollars = (name: string): Column => ({
+  name,
+  isText: false,
+  sql: `case when abs(${name}) < 'infinity' then ${name} end`,
+})
+const flag = (name: string, condition: string): Column => ({
+  name,
+  isText: false,
+  sql: `(${condition})::text`,
+})
 
+/** They come behind the start of the span. */
 const COLUMNS: readonly Column[] = [
-  { name: 'span_id', form: 'id', sql: hexId('span_id') },
-  { name: 'parent_span_id', form: 'id', sql: hexId('parent_span_id') },
+  id('span_id'),
+  id('parent_span_id'),
   text('name', NAME_MAX),
   number('kind'),
   text('operation_kind'),
-  { name: 'start_offset_ns', form: 'time', sql: START },
   number('duration_ns'),
   number('status'),
   text('error_type'),
-  { name: 'llm_call', form: 'flag', sql: 'llm_call' },
+  flag('llm_call', 'llm_call'),
   text('model', TEXT_MAX, 'coalesce(response_model, request_model)'),
   text('agent'),
   text('task'),
@@ -78,13 +102,12 @@ const COLUMNS: readonly Column[] = [
   number('cache_read_tokens'),
   number('cache_write_tokens'),
   number('reasoning_tokens'),
-  number('cost_usd'),
-  {
-    name: 'cut',
-    form: 'flag',
-    sql: 'num_nonnulls(dropped_attributes, dropped_events, dropped_links) > 0',
-  },
+  dollars('cost_usd'),
+  dollars('computed_cost_usd'),
+  flag('cut', 'num_nonnulls(dropped_attributes, dropped_events, dropped_links) > 0'),
 ]
+const NAMES = JSON.stringify(['start_offset_ns', ...COLUMNS.map(({ name }) => name)])
+const FORMAT = nearlyJson(['owner', ...COLUMNS.flatMap(({ name, isText }) => (isText ? name : []))])
 
 /**
  * The columns of a trace's spans in the order of their start, never an attribute or a payload: a
@@ -93,96 +116,135 @@ const COLUMNS: readonly Column[] = [
 export async function readSkeleton(
   reader: Reader,
   query: SkeletonQuery,
-  maxBytes = MAX_BYTES,
+  { maxBytes = MAX_BYTES, source = UNPRICED }: SkeletonOptions = {},
 ): Promise<Skeleton> {
-  const rows = createJsonRows(
-    COLUMNS.map(({ form }) => form),
-    query.after?.origin,
-  )
-  const page = createPage(rows, { limit: query.limit, maxBytes })
-  await reader.copyOut(skeletonQuery(query), (row) => page.add(row))
-  if (!page.last() && !query.after) throw traceNotFound(query.traceId)
-  const isTruncated = page.isFull()
-  const last = page.last()
+  const page = await readPage(reader, query, { maxBytes, source })
+  const [rows, last, isTruncated] = [page.rows, page.last(), page.isFull()]
+  if (!last && !query.after) throw traceNotFound(query.traceId)
   const origin = rows.origin() ?? { seconds: 0, nanoseconds: 0 }
   const next = isTruncated && last ? toSkeletonCursor({ origin, ...last }) : null
   const head =
     `{"trace_id":"${query.traceId.replaceAll('-', '')}",` +
-    `"start_time_unix_nano":"${toNanoseconds(origin)}",` +
-    `"columns":${JSON.stringify(COLUMNS.map(({ name }) => name))},"spans":[\n`
+    `"start_time_unix_nano":"${toNanoseconds(origin)}","columns":${NAMES},"spans":[\n`
   const tail = `\n],"truncated":${isTruncated},"next_cursor":${JSON.stringify(next)}}\n`
   return { pieces: [Buffer.from(head), ...rows.pieces(), Buffer.from(tail)], isTruncated }
 }
 
+/**
+ * Of organizations that use the same trace id the first by name is shown to the platform, whose own
+ * comes before all. That is rare, so it is looked for only where a page has several.
+ */
+async function readPage(
+  reader: Reader,
+  query: SkeletonQuery,
+  { maxBytes, source }: Required<SkeletonOptions>,
+): Promise<Page> {
+  const { traceId, after, limit } = query
+  const read = async (condition: string): Promise<Page> => {
+    const page = createPage({ origin: after?.origin, limit, maxBytes })
+    const place = after ? isAfter(after) : ''
+    const rows = skeletonQuery(query, { source, condition: `${condition} ${place}` })
+    await reader.copyOut(`copy (${rows}) to stdout (${FORMAT})`, (row) => page.add(row))
+    return page
+  }
+  const isOfFirst = `and organization = (
+    select min(organization) from live_spans where trace_id = '${traceId}')`
+  if (after) return read(isOfFirst)
+  const page = await read('')
+  return page.hasSeveralOwners() ? read(isOfFirst) : page
+}
+
 interface Page {
-  add(row: Buffer): void
+  readonly rows: JsonRows
+  readonly add: (row: Buffer) => void
   /** The last span that was taken; undefined when there was none. */
-  last(): Place | undefined
-  isFull(): boolean
+  readonly last: () => Place | undefined
+  readonly isFull: () => boolean
+  readonly hasSeveralOwners: () => boolean
+}
+
+interface PageOptions {
+  readonly origin: Origin | undefined
+  readonly limit: number
+  readonly maxBytes: number
 }
 
 type Place = Pick<SkeletonPosition, 'start' | 'spanId'>
 
-/**
- * The first three values of a row are its place; the others are shown. Of organizations that use
- * the same trace id the first by name is shown to the platform, whose own comes before all.
- */
-function createPage(
-  rows: JsonRows,
-  { limit, maxBytes }: { limit: number; maxBytes: number },
-): Page {
+/** A row has the start, the owner, and then what is shown, of which the id of the span is first. */
+function createPage({ origin, limit, maxBytes }: PageOptions): Page {
+  const rows = createJsonRows(origin)
   let count = 0
   let isFull = false
+  let hasSeveral = false
+  let owner: Buffer | undefined
   let last: Buffer | undefined
+  let from = 0
   return {
+    rows,
     add(row) {
-      if (isFull || (last && !hasSameOwner(last, row))) return
+      const timeEnd = endOfTime(row)
+      owner ??= row.subarray(timeEnd, endOfText(row, timeEnd + 1) + 1)
+      hasSeveral ||= !hasBytes(row, timeEnd, owner)
+      if (isFull || hasSeveral) return
       isFull = count === limit || rows.bytes() > maxBytes
       if (isFull) return
       count++
       last = row
-      rows.add(row, endOf(row, PLACE_VALUES))
+      from = timeEnd + owner.length
+      rows.add(row, { timeEnd, from })
     },
     last() {
-      const [start, spanId] = last?.toString().split('\t') ?? []
-      return start && spanId ? { start: BigInt(start), spanId } : undefined
+      if (!last) return undefined
+      const start = BigInt(last.toString('latin1', 0, endOfTime(last)))
+      const hex = last.toString('latin1', from + 1, from + 1 + ID_DIGITS)
+      return { start, spanId: `${BigInt.asIntN(64, BigInt(`0x${hex}`))}` }
     },
     isFull: () => isFull,
+    hasSeveralOwners: () => hasSeveral,
   }
 }
 
-const TAB = 0x09
-const PLACE_VALUES = 3
+const COMMA = 0x2c
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const ID_DIGITS = 16
 const NANOSECONDS = 1_000_000_000n
 
-/** Where the value after so many values begins. */
-function endOf(row: Buffer, values: number): number {
-  let tabs = 0
-  for (let at = 0; at < row.length; at++) if (row[at] === TAB && ++tabs === values) return at + 1
-  return row.length
+/** For some bytes a loop takes less than a call. */
+function endOfTime(row: Buffer): number {
+  let at = 0
+  while (at < row.length && row[at] !== COMMA) at++
+  return at
 }
 
-function hasSameOwner(one: Buffer, other: Buffer): boolean {
-  let [at, place] = [endOf(one, 2), endOf(other, 2)]
-  while (one[at] === other[place] && one[at] !== TAB) {
-    at++
-    place++
-  }
-  return one[at] === other[place]
+/** Where a quoted text ends that begins there. */
+function endOfText(row: Buffer, from: number): number {
+  let at = from + 1
+  while (at < row.length && row[at] !== QUOTE) at += row[at] === BACKSLASH ? 2 : 1
+  return at + 1
 }
+
+function hasBytes(row: Buffer, from: number, bytes: Buffer): boolean {
+  for (let i = 0; i < bytes.length; i++) if (row[from + i] !== bytes[i]) return false
+  return true
+}
+
+const SHOWN = COLUMNS.map(({ name, sql }) => `${sql} as ${name}`).join(', ')
 
 /** In an order that no index has: else the planner may walk through all spans by time. */
-const skeletonQuery = ({ traceId, limit, after }: SkeletonQuery): string => `
-  select ${START}, span_id, organization, ${COLUMNS.map(({ sql }) => sql).join(', ')}
-  from live_spans
-  where trace_id = '${traceId}' ${after ? isAfter(traceId, after) : ''}
-  order by organization, start_time + interval '0', span_id limit ${limit + 1}`
+const skeletonQuery = (
+  { traceId, limit }: SkeletonQuery,
+  { source, condition }: { source: string; condition: string },
+): string => `
+  select ${START} as start, organization as owner, ${SHOWN}
+  from ${source}
+  where trace_id = '${traceId}' ${condition}
+  order by start_time + interval '0', priced_spans.span_id limit ${limit + 1}`
 
-function isAfter(traceId: string, { start, spanId }: SkeletonPosition): string {
+function isAfter({ start, spanId }: SkeletonPosition): string {
   const time = timeLiteral(start / 1000n)
-  return `
-    and start_time >= ${time} and (start_time, span_id) > (${time}, ${spanId})
-    and organization = (select min(organization) from live_spans where trace_id = '${traceId}')`
+  return `and start_time >= ${time} and (start_time, span_id) > (${time}, ${spanId})`
 }
 
 const timeLiteral = (us: bigint): string =>

@@ -22,6 +22,6 @@ export function withinTime(reader: AnswerReader, totalMs: number): AnswerReader 
     organization: reader.organization,
     lagMs: () => reader.lagMs(),
     ask: (question) => limit(() => reader.ask(question)),
-    copyOut: (query, onRow) => limit(() => reader.copyOut(query, onRow)),
+    copyOut: (statement, onRow) => limit(() => reader.copyOut(statement, onRow)),
   }
 }

@@ -3,6 +3,7 @@ import { AppError } from '../../shared/errors.ts'
 import { quote } from '../../shared/postgres/copy/copy-connection.ts'
 import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
 import { EARLIER_BATCH } from './earlier-traces.ts'
+import { toArguments } from './notes.ts'
 import type { TouchedTrace } from './notes.ts'
 import { SPAN_COLUMNS } from './roll-up-statement.ts'
 
@@ -67,9 +68,17 @@ async function boundsOf(
       .sort()
       .at(-1) ?? ''
   const [row] = await session.rows(`
+    with touched (organizations, trace_ids, first_days, last_days) as (
+      select ${toArguments(touched)}
+    )
     select least(min(first_start), (${quote(first)}::date)::timestamp at time zone 'UTC'),
       greatest(max(last_start), (${quote(last)}::date + 1)::timestamp at time zone 'UTC')
-    from traces where trace_id = any (${arrayOf(touched, 'uuid')})`)
+    from touched, unnest(organizations::text[], trace_ids::uuid[]) as one (organization, trace_id)
+    left join lateral (
+      select first_start, last_start from traces
+      where traces.organization = one.organization and traces.trace_id = one.trace_id
+      offset 0
+    ) as known on true`)
   return { begins: row?.[0] ?? '', ends: row?.[1] ?? '' }
 }
 

@@ -43,5 +43,11 @@ export const DELETE_DROPPED_SUMS = `
   ),
   forgotten as (
     delete from usage_hourly where hour < (select begins from oldest)
+  ),
+  forgotten_sums as (
+    delete from traces_daily where day < (select day from oldest)
+  ),
+  forgotten_days as (
+    delete from trace_days where day < (select day from oldest)
   )
   update oldest_rolled_up set day = oldest.day from oldest`

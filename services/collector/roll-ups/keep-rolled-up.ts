@@ -7,6 +7,7 @@ import type { Health } from '../health.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { pause } from '../pause.ts'
 import type { Price } from '../prices/price-table.ts'
+import { takeTurns } from '../take-turns.ts'
 import { openTurns, takeTurn } from './roll-up-turn.ts'
 import type { Turn } from './roll-up-turn.ts'
 
@@ -34,25 +35,15 @@ const REST_BEHIND = 0.25
  * quarter of it while it is behind: so it takes less than one of the server's cores, whatever
  * arrives. Then the roll-ups come later, and `collector_roll_up_lag_seconds` tells by how much.
  */
-export async function keepRolledUp(options: RollUpOptions): Promise<void> {
-  const { address, prices, signal } = options
-  let session: Awaited<ReturnType<typeof openTurns>> | undefined
-  let restMs = 0
-  let hasFailed = false
-  while (await pause(signal, restMs)) {
-    try {
-      if (session?.isOpen() !== true) session = await openTurns(address, prices)
-      restMs = await takeMeasuredTurn(session, options)
-      hasFailed = false
-    } catch (thrown) {
-      const reason = toError(thrown).message
-      // Once, not with each try while the database is unavailable.
-      if (!hasFailed) options.log.warn({ reason }, 'the roll-ups are not up to date; trying again')
-      hasFailed = true
-      restMs = AFTER_FAILURE_MS
-    }
-  }
-  session?.close()
+export function keepRolledUp(options: RollUpOptions): Promise<void> {
+  const { address, prices } = options
+  return takeTurns({
+    ...options,
+    open: () => openTurns(address, prices),
+    take: (session) => takeMeasuredTurn(session, options),
+    afterFailureMs: AFTER_FAILURE_MS,
+    failure: 'the roll-ups are not up to date',
+  })
 }
 
 /** Returns the milliseconds to rest. */

@@ -116,9 +116,10 @@ const tracesWith = (resources: string): string => `
     from touched join roots using (nr) join totals using (nr) left join agents using (nr)
   )`
 
-const tokens = TOKEN_COLUMNS.map(
+/** The tokens of a call as they are counted, in SQL. */
+export const COUNTED_TOKENS = TOKEN_COLUMNS.map(
   (column) => `least(greatest(${column}, 0), ${MAX_TOKENS})::int4 as ${column}`,
-)
+).join(', ')
 
 /**
  * The calls that have no other one below them. Only where some call has a span below it is it worth
@@ -141,7 +142,7 @@ const callsOf = (prices: readonly Price[]): string => {
   ),
   leaves as (
     select nr, organization, start_time, status, request_model, response_model,
-      ${tokens.join(', ')},
+      ${COUNTED_TOKENS},
       case when duration_ns is not null then least(duration_ns, ${MAX_DURATION_NS}) / 1000 end
         as duration_us,
       ${durationRange('duration_ns')} as duration_range,

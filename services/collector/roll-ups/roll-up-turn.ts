@@ -141,7 +141,8 @@ export const startRebuild = (session: Session): Promise<string> =>
   session.query(`
     begin;
     select pg_advisory_xact_lock(${LEADER_LOCK});
-    truncate traces, usage_hourly, touched_traces, days_to_roll_up, span_texts, traces_to_extract;
+    truncate traces, traces_daily, trace_days, usage_hourly, touched_traces, days_to_roll_up,
+      span_texts, traces_to_extract;
     insert into days_to_roll_up (day)
     select to_date(right(inhrelid::regclass::text, 8), 'YYYYMMDD')
     from pg_inherits where inhparent = 'spans'::regclass and not inhdetachpending;

@@ -4,6 +4,7 @@ import { openCopyConnection, quote } from '../../shared/postgres/copy/copy-conne
 import type { CopyConnection, Session } from '../../shared/postgres/copy/copy-connection.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { messagesOf } from '../conventions/messages.ts'
+import { DISTRIBUTED_SESSION } from '../storage/distribution.ts'
 import { startOfDay } from '../storage/partitions.ts'
 import { excerptOf } from './excerpt.ts'
 
@@ -24,15 +25,24 @@ export interface Extraction {
   readonly isDone: boolean
 }
 
+/** A connection on which turns can be taken. */
+export interface ExtractionSession extends CopyConnection {
+  /** Where it finds the spans of a note: `spans`, or a copy of those that are on other nodes. */
+  readonly spans: string
+}
+
 /** Opens a connection on which turns can be taken. */
-export async function openExtraction(address: DatabaseAddress): Promise<CopyConnection> {
+export async function openExtraction(address: DatabaseAddress): Promise<ExtractionSession> {
   const options = { name: 'collector-search', statementTimeoutMs: STATEMENT_MS }
   const session = await openCopyConnection(address, options)
   try {
     await session.query(`
       set enable_seqscan = off; set jit = off; set max_parallel_workers_per_gather = 0;
       set idle_in_transaction_session_timeout = 20000`)
-    return session
+    const [row] = await session.rows('select is_distributed()')
+    if (row?.[0] !== 't') return { ...session, spans: 'spans' }
+    await session.query(`${DISTRIBUTED_SESSION}; ${CREATE_COPY}`)
+    return { ...session, spans: COPY }
   } catch (error) {
     session.close()
     throw error
@@ -43,7 +53,7 @@ export async function openExtraction(address: DatabaseAddress): Promise<CopyConn
  * Reads the texts of the traces in the oldest note, in one transaction, in which the note goes and
  * the texts come. Texts of spans that are gone, or came again with another end, go too.
  */
-export async function takeExtraction(session: Session): Promise<Extraction> {
+export async function takeExtraction(session: ExtractionSession): Promise<Extraction> {
   const [lock] = await rowsInTransaction(session, lockQuery)
   try {
     const [note] = lock ? await session.rows(TAKE_NOTE) : []
@@ -86,9 +96,11 @@ const noteOf = ([organization, day, traceIds]: Row): Note => ({
   traceIds: quote(traceIds ?? '\\x'),
 })
 
-async function extract(session: Session, note: Note): Promise<number> {
-  await session.query(deleteStale(note))
-  await session.query(`declare found no scroll cursor for ${findSpans(note)}`)
+async function extract(session: ExtractionSession, note: Note): Promise<number> {
+  const { spans: table } = session
+  if (table === COPY) await session.query(copySpans(note))
+  await session.query(deleteStale(note, table))
+  await session.query(`declare found no scroll cursor for ${findSpans(note, table)}`)
   let spans = 0
   let hasTable = false
   for (;;) {
@@ -128,22 +140,40 @@ const SAME = `
   and spans.span_id = span_texts.span_id and spans.organization = span_texts.organization
   and spans.duration_ns is not distinct from span_texts.duration_ns`
 
-const deleteStale = (note: Note): string => `
+const deleteStale = (note: Note, table: string): string => `
   delete from span_texts using ${touched(note)}
-  where ${withinDay('span_texts', note)} and not exists (select from spans where ${SAME})`
+  where ${withinDay('span_texts', note)}
+    and not exists (select from ${table} as spans where ${SAME})`
 
 const small = (column: string): string =>
   `case when octet_length(${column}) <= ${MAX_BYTES} then ${column} end as ${column}`
 
-const findSpans = (note: Note): string => `
+const findSpans = (note: Note, table: string): string => `
   select found.* from ${touched(note)} cross join lateral (
     select start_time, trace_id, span_id, duration_ns, attributes::text, ${small('payload')},
       ${small('events')}
-    from spans
+    from ${table} as spans
     where ${withinDay('spans', note)} and operation_kind in ${KINDS}
       and not exists (select from span_texts where ${SAME})
     offset 0
   ) as found`
+
+/** The spans of one note that have texts: Citus does not join those on other nodes with texts. */
+const COPY = 'spans_of_note'
+const COPIED =
+  'start_time, trace_id, span_id, organization, duration_ns, operation_kind, attributes'
+const CREATE_COPY = `
+  create temp table ${COPY} on commit delete rows as
+    select ${COPIED}, payload, events from spans with no data;
+  create index on ${COPY} (trace_id)`
+
+const copySpans = ({ dayMs, organization, traceIds }: Note): string => `
+  insert into ${COPY}
+  select ${COPIED}, ${small('payload')}, ${small('events')} from spans
+  where trace_id = any ('{${(traceIds.match(/[0-9a-f]{32}/g) ?? []).join()}}')
+    and organization = ${organization} and operation_kind in ${KINDS}
+    and start_time >= '${new Date(dayMs).toISOString()}'
+    and start_time < '${new Date(dayMs + DAY_MS).toISOString()}'`
 
 function valuesOf(row: Row, { organization }: Note): string {
   const [startTime, traceId, spanId, durationNs, attributes = null, ...texts] = row
@@ -162,6 +192,7 @@ const ensureDay = (dayMs: number): string => {
     begin
       if to_regclass('${name}') is null then
         create table ${name} (like span_texts including storage including compression);
+        alter table ${name} alter column text set statistics 1;
         alter table span_texts attach partition ${name}
           for values from ('${begins}') to ('${ends}');
       end if;

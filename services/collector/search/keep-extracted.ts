@@ -4,6 +4,7 @@ import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { pause } from '../pause.ts'
+import { takeTurns } from '../take-turns.ts'
 import { openExtraction, takeExtraction } from './extract-texts.ts'
 
 /** The parts that keep the texts of spans up to date. */
@@ -26,23 +27,20 @@ const REST = 2
  * Reads texts until the signal. It rests for twice as long as it works: senders and lists come
  * first, and under load texts are found later.
  */
-export async function keepExtracted(options: ExtractionOptions): Promise<void> {
-  const { address, metrics, log, signal } = options
-  let session: Awaited<ReturnType<typeof openExtraction>> | undefined
-  let restMs = 0
-  while (await pause(signal, restMs)) {
-    try {
-      if (session?.isOpen() !== true) session = await openExtraction(address)
+export function keepExtracted(options: ExtractionOptions): Promise<void> {
+  const { address, metrics } = options
+  return takeTurns({
+    ...options,
+    open: () => openExtraction(address),
+    async take(session) {
       const started = performance.now()
       const { spans, isDone } = await takeExtraction(session)
       metrics.extractedTexts.inc(spans)
-      restMs = isDone ? IDLE_MS : Math.min((performance.now() - started) * REST, LONGEST_MS)
-    } catch (thrown) {
-      log.error({ reason: toError(thrown).message }, 'the texts of spans are not up to date')
-      restMs = AFTER_FAILURE_MS
-    }
-  }
-  session?.close()
+      return isDone ? IDLE_MS : Math.min((performance.now() - started) * REST, LONGEST_MS)
+    },
+    afterFailureMs: AFTER_FAILURE_MS,
+    failure: 'the texts of spans are not up to date',
+  })
 }
 
 /** Measures until the signal how late the texts are. */

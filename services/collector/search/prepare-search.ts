@@ -1,10 +1,9 @@
 import { sqlState } from '../../shared/postgres/failures.ts'
 import type { Database, Transaction } from '../../shared/postgres/database.ts'
-import { isDistributed } from '../storage/distribution.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 
-/** Whether texts can be searched; `unavailable` without trigrams, and on Citus. */
+/** Whether texts can be searched; `unavailable` without trigrams. */
 export type SearchState = 'on' | 'off' | 'unavailable'
 
 /** Any number: replicas that start at the same time prepare one after the other. */
@@ -21,7 +20,7 @@ export async function prepareSearch(
   isWanted: boolean,
   log: Log,
 ): Promise<SearchState> {
-  const hasTrigrams = isWanted && !(await isDistributed(sql)) && (await createTrigrams(sql, log))
+  const hasTrigrams = isWanted && (await createTrigrams(sql, log))
   const state = isWanted ? (hasTrigrams ? 'on' : 'unavailable') : 'off'
   await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${LOCK})`

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../../shared/postgres/database.ts'
+import type { Database, Queryable, Transaction } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 
@@ -8,7 +8,9 @@ const LOCK = 7_310_452_122
 /** Small, and read by queries on every node: a copy of each is on all of them. */
 const REFERENCE_TABLES = ['schema_migrations', 'retention', 'resources', 'scopes']
 /** Stay on the coordinator; the other nodes know where they are. */
-const COORDINATOR_TABLES = ['span_rejects', 'touched_traces', 'heartbeat']
+const COORDINATOR_TABLES = ['span_rejects', 'touched_traces', 'heartbeat', 'erasures']
+/** Of these the column `id` is counted up. */
+const COUNTED_TABLES = ['span_rejects', 'erasures']
 
 /**
  * The setting of a session with much to do: by default Citus opens a connection for each shard of a
@@ -17,7 +19,7 @@ const COORDINATOR_TABLES = ['span_rejects', 'touched_traces', 'heartbeat']
 export const DISTRIBUTED_SESSION = 'set citus.max_adaptive_executor_pool_size = 1'
 
 /** Returns whether the spans are spread over the nodes of Citus; false on a plain PostgreSQL. */
-export async function isDistributed(sql: Database): Promise<boolean> {
+export async function isDistributed(sql: Queryable): Promise<boolean> {
   const [row] = await sql<{ isDistributed: boolean }[]>`select is_distributed()`
   return row?.isDistributed === true
 }
@@ -29,28 +31,59 @@ export async function isDistributed(sql: Database): Promise<boolean> {
  */
 export async function distribute(sql: Database, log: Log): Promise<void> {
   await requireCitus(sql)
-  await sql.begin(async (tx) => {
+  const isFirst = await sql.begin(async (tx) => {
     // Rows that are there move to other nodes.
     await tx`set local statement_timeout = '1h'`
     await tx`select pg_advisory_xact_lock(${LOCK})`
     // Tables of several kinds in one transaction.
     await tx`set local citus.multi_shard_modify_mode = 'sequential'`
     const known = await listKnown(tx)
-    for (const table of ['spans', ...REFERENCE_TABLES, ...COORDINATOR_TABLES]) {
-      if (!known.has(table)) await tx`select unprotect_table(${table}::text::regclass)`
+    const missing = (table: string): boolean => !known.has(table)
+    for (const table of ['spans', ...REFERENCE_TABLES, ...COORDINATOR_TABLES].filter(missing)) {
+      await tx`select unprotect_table(${table}::text::regclass)`
     }
-    for (const table of REFERENCE_TABLES) {
-      if (!known.has(table)) await tx`select create_reference_table(${table}::text)`
+    for (const table of REFERENCE_TABLES.filter(missing)) {
+      await tx`select create_reference_table(${table}::text)`
     }
-    if (!known.has('spans')) {
-      await tx`select create_distributed_table('spans', 'trace_id')`
-      log.info('the spans are distributed by trace id')
-    }
-    for (const table of COORDINATOR_TABLES) {
-      if (!known.has(table)) await tx`select citus_add_local_table_to_metadata(${table}::text)`
-    }
+    if (missing('spans')) await distributeSpans(tx, log)
+    for (const table of COORDINATOR_TABLES.filter(missing)) await shareTable(tx, table)
+    return missing('spans')
   })
+  // They have statements for tables on one node.
+  if (isFirst) await endSessions(sql)
 }
+
+async function distributeSpans(tx: Transaction, log: Log): Promise<void> {
+  const days = await tx<{ name: string }[]>`
+    select inhrelid::regclass::text as name from pg_inherits
+    where inhparent = 'spans'::regclass and not inhdetachpending`
+  for (const { name } of days) await tx.unsafe(identifyWholeRows(name))
+  await tx`select create_distributed_table('spans', 'trace_id')`
+  log.info('the spans are distributed by trace id')
+}
+
+/**
+ * The statement that lets spans of a day be changed while they move to another node: moved rows are
+ * found again by their replica identity, and the key has a column that may be null.
+ */
+export const identifyWholeRows = (day: string): string => `alter table ${day} replica identity full`
+
+/** Tells the other nodes where a table is. It begins to count anew by that. */
+async function shareTable(tx: Transaction, table: string): Promise<void> {
+  // There it could not reach the spans: writers look for erased traces themselves.
+  if (table === 'touched_traces') await tx`drop trigger remove_erased_spans on touched_traces`
+  await tx`select citus_add_local_table_to_metadata(${table}::text)`
+  if (!COUNTED_TABLES.includes(table)) return
+  await tx`
+    select setval(pg_get_serial_sequence(${table}::text, 'id'), max(id))
+    from ${tx(table)} having max(id) is not null`
+}
+
+/** Ends the sessions of running collectors, which open others at once. */
+const endSessions = (sql: Database): Promise<unknown> => sql`
+  select pg_terminate_backend(pid) from pg_stat_activity
+  where datname = current_database() and pid <> pg_backend_pid() and usename = current_user
+    and application_name in ('collector-writer', 'collector-roll-ups', 'collector-search')`
 
 async function requireCitus(sql: Database): Promise<void> {
   const [found] = await sql`select from pg_extension where extname = 'citus'`

@@ -60,6 +60,6 @@ function announce(log: Log, expired: readonly DayOfSpans[]): void {
   log.warn(
     facts,
     'many days have expired at once; they will be dropped in an hour. If that is wrong, ' +
-      'set RETENTION_WEEKS or the clock right and restart the collector',
+      'set the retention or the clock right and restart the collector',
   )
 }

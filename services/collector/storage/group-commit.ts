@@ -1,6 +1,6 @@
 import type { Memory } from '../memory.ts'
 import { unavailable } from '../refusals.ts'
-import type { Transcode, Transcript, Window } from '../otlp/transcode.ts'
+import type { RequestFacts, Transcode, Transcript } from '../otlp/transcode.ts'
 import { rowOffset, truncateRows } from '../otlp/row-buffer.ts'
 import { createBatchQueue, moveRows } from './batch-queue.ts'
 import type { Batch, QueueState } from './batch-queue.ts'
@@ -22,7 +22,8 @@ export interface GroupCommitOptions {
   readonly transcode: Transcode
   readonly memory: Memory
   readonly writers: readonly Writer[]
-  readonly window: () => Window
+  /** The starts that spans may have now. */
+  readonly window: () => Omit<RequestFacts, 'organization'>
   readonly onWritten: (written: Written, facts: { rows: number; seconds: number }) => void
   readonly now: () => number
   /** A batch is full when it has this many rows, or bytes. @default 4096 */

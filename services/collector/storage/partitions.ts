@@ -5,6 +5,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { openCopyConnection } from '../../shared/postgres/copy/copy-connection.ts'
 import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
+import { identifyWholeRows } from './distribution.ts'
 
 /** Days since 1970 in UTC: each is one partition of `spans`. */
 export type Day = number
@@ -113,6 +114,8 @@ async function createPartition(session: Session, day: Day): Promise<boolean> {
     if (found === 'SELECT 0') {
       // One by one: Citus sends each to its other nodes by itself.
       await session.query(createStatement(name))
+      const [row] = await session.rows('select is_distributed()')
+      if (row?.[0] === 't') await session.query(identifyWholeRows(name))
       await session.query(attachStatement(name, day))
     }
     const outcome = await session.query('commit')

@@ -180,11 +180,17 @@ async function dropTexts(sql: Database): Promise<void> {
   }
 }
 
-async function dropLeftovers(sql: Database, oldestDay: Day): Promise<void> {
+/** Deletes what no span of a kept day needs: of one organization, or of all. */
+export async function dropLeftovers(
+  sql: Database,
+  oldestDay: Day,
+  organization?: string,
+): Promise<void> {
   const before = startOfDay(oldestDay - IDENTITY_GRACE_DAYS)
-  await sql`delete from resources where last_seen < ${before}::timestamptz::date`
-  await sql`delete from scopes where last_seen < ${before}::timestamptz::date`
-  await sql`delete from span_rejects where received_at < ${before}::timestamptz`
+  const owned = organization === undefined ? sql`` : sql`and organization = ${organization}`
+  await sql`delete from resources where last_seen < ${before}::timestamptz::date ${owned}`
+  await sql`delete from scopes where last_seen < ${before}::timestamptz::date ${owned}`
+  await sql`delete from span_rejects where received_at < ${before}::timestamptz ${owned}`
 }
 
 /** Bytes of each attached partition with its indexes, for the metrics. */
@@ -197,7 +203,8 @@ export async function partitionSizes(sql: Database): Promise<{ name: string; byt
 export async function rollUpSize(sql: Database): Promise<number> {
   const [row] = await sql<{ bytes: number }[]>`
     select (pg_total_relation_size('traces') + pg_total_relation_size('usage_hourly')
-      + pg_total_relation_size('touched_traces') + pg_total_relation_size('traces_to_extract') + (
+      + pg_total_relation_size('traces_daily') + pg_total_relation_size('touched_traces')
+      + pg_total_relation_size('traces_to_extract') + (
         select coalesce(sum(pg_total_relation_size(inhrelid)), 0)
         from pg_inherits where inhparent = 'span_texts'::regclass
       ))::float8 as bytes`

@@ -12,11 +12,8 @@ const assignments = replaced.map((column) => `${column} = excluded.${column}`).j
 /** The fast way: straight into the table. It fails as a whole when one span is there already. */
 export const COPY_SPANS = `copy spans (${columns}) from stdin (format binary)`
 
-/**
- * The careful way, in one transaction: begin, copy, merge, commit. The table lives in it, so no
- * session has state.
- */
-export const BEGIN_MERGE = 'begin; create temp table incoming (like spans) on commit drop'
+/** The careful way, in one transaction: create, copy, merge. */
+export const CREATE_INCOMING = 'create temp table incoming (like spans) on commit drop'
 /** The copy of the careful way. */
 export const COPY_INCOMING = `copy incoming (${columns}) from stdin (format binary)`
 
@@ -27,11 +24,16 @@ export const replaces = (given: string, stored: string): string =>
 
 /**
  * Of spans with one identity the one that ends last stays; equal ones change nothing. The order
- * keeps two replicas that merge the same spans from waiting for each other in a circle.
+ * keeps two replicas that merge the same spans from waiting for each other in a circle. Finds the
+ * number of spans that were stored: on Citus the command tag has the number of those that came.
  */
 export const MERGE_INCOMING = `
-  insert into spans (${columns})
-  select distinct on (${order}) ${columns} from incoming
-  order by ${order}, duration_ns desc nulls last, start_ns desc
-  on conflict (${keys}) do update set ${assignments}
-  where ${replaces('excluded', 'spans')}`
+  with stored as (
+    insert into spans (${columns})
+    select distinct on (${order}) ${columns} from incoming
+    order by ${order}, duration_ns desc nulls last, start_ns desc
+    on conflict (${keys}) do update set ${assignments}
+    where ${replaces('excluded', 'spans')}
+    returning 1
+  )
+  select count(*) from stored`

@@ -6,11 +6,13 @@ import type { Memory } from '../memory.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { POSTGRES_EPOCH_US } from '../otlp/limits.ts'
 import { createTranscoder } from '../otlp/transcode.ts'
-import type { Window } from '../otlp/transcode.ts'
+import type { RequestFacts } from '../otlp/transcode.ts'
 import type { Redaction } from '../redaction/redaction.ts'
 import { createGroupCommit } from './group-commit.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { createIdentityStore } from './identity-store.ts'
+import { organizationCutoff } from './organization-retention.ts'
+import type { OrganizationRetention } from './organization-retention.ts'
 import type { Partitions } from './partitions.ts'
 import { retentionCutoff } from './retention.ts'
 import { createWriter } from './writer.ts'
@@ -29,8 +31,7 @@ export interface StorageOptions {
   readonly clock: Clock
   readonly writers: number
   readonly retentionWeeks: number
-  /** A statement that each writer begins its session with; undefined for none. */
-  readonly settings?: string | undefined
+  readonly organizationRetention: OrganizationRetention
   /** Undefined when texts are stored as they come. */
   readonly redaction?: Redaction | undefined
 }
@@ -46,7 +47,7 @@ const FUTURE_MS = 86_400_000
 
 /** The way from request bodies to committed rows. */
 export function createStorage(options: StorageOptions): Storage {
-  const { now, clock, retentionWeeks, metrics, memory } = options
+  const { now, clock, metrics, memory } = options
   const stopping = new AbortController()
   const writers = createWriters(options, stopping.signal)
   const commit = createGroupCommit({
@@ -54,7 +55,7 @@ export function createStorage(options: StorageOptions): Storage {
     memory,
     writers,
     now,
-    window: () => windowAt(clock.now(), retentionWeeks),
+    window: () => windowAt(clock.now(), options),
     onWritten(written, facts) {
       countWritten(metrics, written, facts)
       metrics.lastCommit.set(clock.now() / 1000)
@@ -78,18 +79,30 @@ export function createStorage(options: StorageOptions): Storage {
 }
 
 /** Spans may start between the end of their retention and a day from now. */
-function windowAt(nowMs: number, weeks: number): Window {
+function windowAt(
+  nowMs: number,
+  { retentionWeeks, organizationRetention }: StorageOptions,
+): Omit<RequestFacts, 'organization'> {
   return {
-    oldest: retentionCutoff(nowMs, weeks) * 1000 - POSTGRES_EPOCH_US,
-    newest: (nowMs + FUTURE_MS) * 1000 - POSTGRES_EPOCH_US,
+    oldest: toMicros(retentionCutoff(nowMs, retentionWeeks)),
+    newest: toMicros(nowMs + FUTURE_MS),
+    oldestOf:
+      organizationRetention.size === 0
+        ? undefined
+        : (organization) => {
+            const cutoff = organizationCutoff(organizationRetention, organization, nowMs)
+            return cutoff === undefined ? undefined : toMicros(cutoff)
+          },
   }
 }
+
+/** Milliseconds since 1970 as microseconds since 2000. */
+const toMicros = (ms: number): number => ms * 1000 - POSTGRES_EPOCH_US
 
 function createWriters(options: StorageOptions, signal: AbortSignal): Writer[] {
   const { address, partitions, health, metrics, log, clock } = options
   const shared = {
     address,
-    settings: options.settings,
     partitions,
     storeIdentities: createIdentityStore(clock.now),
     signal,

@@ -14,7 +14,7 @@ export interface TouchingRows {
 }
 
 /** The traces of one organization that have spans in one day. */
-interface Touched {
+export interface Touched {
   readonly day: Day
   /** In UTF-8. */
   readonly organization: Buffer
@@ -23,12 +23,11 @@ interface Touched {
 }
 
 /**
- * The statement that notes which traces these rows belong to, for the roll-ups. It runs in the
- * transaction that commits the rows. One row for each day and organization, with the trace ids back
- * to back; an id may come twice: spans of one trace mostly lie side by side, and a look at the one
- * before costs less than a set.
+ * Which traces these rows belong to, for the roll-ups: for each day and organization the trace ids
+ * back to back; an id may come twice: spans of one trace mostly lie side by side, and a look at the
+ * one before costs less than a set.
  */
-export function noteTouched({ buffer, rows, dayAt }: TouchingRows): string {
+export function touchedBy({ buffer, rows, dayAt }: TouchingRows): Touched[] {
   const all = new Map<string, Touched>()
   const { bytes } = buffer
   const isWhole = rows.length === buffer.rows
@@ -45,9 +44,18 @@ export function noteTouched({ buffer, rows, dayAt }: TouchingRows): string {
     addTraceId(latest, placed)
     before = at
   }
-  const values = [...all.values()].map(valuesOf).join(', ')
-  return `insert into touched_traces (organization, day, trace_ids) values ${values}`
+  return [...all.values()]
 }
+
+/** The statement that notes these traces, for the transaction that commits their rows. */
+export const noteTouched = (touched: readonly Touched[]): string => `
+  insert into touched_traces (organization, day, trace_ids)
+  values ${touched.map(valuesOf).join(', ')}`
+
+/** The statement that deletes what this transaction has stored of erased traces. */
+export const removeErased = (touched: readonly Touched[]): string => `
+  select remove_erased(organization, day::date, trace_ids::bytea)
+  from (values ${touched.map(valuesOf).join(', ')}) as noted (organization, day, trace_ids)`
 
 /** A row, as it lies in a buffer. */
 interface PlacedRow {

@@ -3,8 +3,7 @@ import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { backoffMs } from '../../shared/backoff.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import type { RowBuffer } from '../otlp/row-buffer.ts'
-import { openCopyConnection } from '../../shared/postgres/copy/copy-connection.ts'
-import type { CopyConnection, CopyStream } from '../../shared/postgres/copy/copy-connection.ts'
+import type { CopyConnection } from '../../shared/postgres/copy/copy-connection.ts'
 import type { Session } from '../../shared/postgres/copy/copy-connection.ts'
 import type { StoreIdentities } from './identity-store.ts'
 import { dayOf } from './partitions.ts'
@@ -13,8 +12,9 @@ import { storeReject } from './reject-store.ts'
 import { createCopyStreams, rowBytes, rowIds, sortedRows } from './sorted-rows.ts'
 import { createSuspicion, findRepeats, findStored } from './stored-rows.ts'
 import type { RequestRows, Suspicion } from './stored-rows.ts'
-import { BEGIN_MERGE, COPY_INCOMING, COPY_SPANS, MERGE_INCOMING } from './span-statements.ts'
-import { noteTouched } from './touched-traces.ts'
+import { touchedBy } from './touched-traces.ts'
+import { openConnection, storeRows } from './writer-connection.ts'
+import type { WriterConnection } from './writer-connection.ts'
 
 /** The outcome of a buffer of rows. */
 export interface Written {
@@ -44,7 +44,6 @@ export interface BufferFacts {
 /** The parts that a writer uses. */
 export interface WriterOptions {
   readonly address: DatabaseAddress
-  readonly settings: string | undefined
   readonly partitions: Partitions
   readonly storeIdentities: StoreIdentities
   /** Ends the retries when the service stops. */
@@ -74,12 +73,11 @@ const UNIX_TO_POSTGRES_EPOCH_MS = 946_684_800_000
 
 /** Writes buffers of rows over one connection of its own, whatever it takes. */
 export function createWriter(options: WriterOptions): Writer {
-  let connection: CopyConnection | undefined
+  let connection: WriterConnection | undefined
   const copyStream = createCopyStreams()
-  const connect = async (): Promise<CopyConnection> => {
+  const connect = async (): Promise<WriterConnection> => {
     if (connection?.isOpen() === true) return connection
-    connection = await openCopyConnection(options.address, { name: 'collector-writer' })
-    if (options.settings !== undefined) await connection.query(options.settings)
+    connection = await openConnection(options.address)
     return connection
   }
   const store = async (buffer: RowBuffer, piece: Piece): Promise<number> => {
@@ -87,16 +85,16 @@ export function createWriter(options: WriterOptions): Writer {
     await options.partitions.ensure(open, daysOf(buffer, piece.rows))
     await options.storeIdentities(open, buffer.identities)
     const stream = copyStream(buffer, piece.rows)
-    const note = noteTouched({ buffer, rows: piece.rows, dayAt: (row) => dayAt(buffer, row) })
-    // In one message they are one transaction, and take one way to the server and back.
-    if (piece.way === 'copy') return open.copy(`${note}; ${COPY_SPANS}`, stream)
-    return merge(open, { note, stream })
+    const touched = touchedBy({ buffer, rows: piece.rows, dayAt: (row) => dayAt(buffer, row) })
+    return storeRows(open, { way: piece.way === 'copy' ? 'copy' : 'merge', touched, stream })
   }
   const suspicion = createSuspicion()
   /** Returns what is left to write. */
   const advance = async (job: Job, piece: Piece): Promise<Piece[]> => {
     const { buffer, written } = job
     const session = await connect()
+    // Its other nodes would have to be asked for each row.
+    if (session.isDistributed && isLook(piece.way)) return [{ ...piece, way: 'merge' }]
     if (piece.way === 'reject') await reject(buffer, piece, { written, session })
     else if (piece.way === 'split') return split(job, piece, { session, suspicion })
     else if (piece.way === 'check') return check(job, piece, session)
@@ -181,23 +179,6 @@ function daysOf(buffer: RowBuffer, rows: Uint32Array): Set<Day> {
   return days
 }
 
-async function merge(
-  connection: CopyConnection,
-  { note, stream }: { note: string; stream: CopyStream },
-): Promise<number> {
-  try {
-    await connection.query(`${BEGIN_MERGE}; ${note}`)
-    await connection.copy(COPY_INCOMING, stream)
-    const tag = await connection.query(MERGE_INCOMING)
-    const outcome = await connection.query('commit')
-    if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
-    return Number(/^INSERT 0 (\d+)$/.exec(tag)?.[1] ?? 0)
-  } catch (error) {
-    if (connection.isOpen()) await connection.query('rollback')
-    throw error
-  }
-}
-
 async function reject(
   buffer: RowBuffer,
   { rows, sqlstate, reason }: Piece,
@@ -209,6 +190,8 @@ async function reject(
     written.rejected.push({ row, sqlstate })
   }
 }
+
+const isLook = (way: Piece['way']): boolean => way === 'split' || way === 'check'
 
 /** SQLSTATE classes that are the fault of the data. */
 const DATA_CLASSES = new Set(['22', '23', '54'])
@@ -224,9 +207,8 @@ const isFaultOfData = (sqlstate: string): boolean =>
 async function react(piece: Piece, error: Error, options: WriterOptions): Promise<Piece[]> {
   const sqlstate = stateOf(error)
   const { way, hasConflict } = piece
-  const isLook = way === 'split' || way === 'check'
   // Merging needs no look. What it cannot do either is seen then.
-  if (isLook && sqlstate !== undefined) return [{ ...piece, way: 'merge' }]
+  if (isLook(way) && sqlstate !== undefined) return [{ ...piece, way: 'merge' }]
   if (sqlstate === '23505' && way === 'copy') {
     return [{ ...piece, way: hasConflict ? 'merge' : 'split', hasConflict: true }]
   }

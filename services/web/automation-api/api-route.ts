@@ -1,11 +1,16 @@
 import type { Context } from 'hono'
+import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { AuthorizedCall } from '../context.ts'
 import type { WebConfig } from '../env.ts'
+import type { RunWatch } from './run-watch.ts'
 
 /** The dependencies of a route. */
 export interface ApiRouteDeps {
   readonly sql: Database
+  readonly log: Log
+  /** Wakes calls that wait for a run. */
+  readonly watch: RunWatch
   readonly config: Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX'>
 }
 

@@ -6,9 +6,11 @@ import { forkRoute, rerunRoute, retryRoute, stepsRoute } from './again.ts'
 import type { ApiRoute } from './api-route.ts'
 import { automationPath } from './automation-urls.ts'
 import { requireBearer } from './bearer.ts'
+import { eventsRoute } from './events.ts'
 import { inputsRoute } from './inputs.ts'
 import { kickoffRoute } from './kickoff.ts'
 import { oauthBearer } from './oauth-bearer.ts'
+import { createRunWatch } from './run-watch.ts'
 import { staticBearer } from './static-bearer.ts'
 import { statusRoute } from './status.ts'
 import { stopRoute } from './stop.ts'
@@ -16,6 +18,7 @@ import { stopRoute } from './stop.ts'
 const ROUTES: readonly ApiRoute[] = [
   kickoffRoute,
   statusRoute,
+  eventsRoute,
   stopRoute,
   inputsRoute,
   retryRoute,
@@ -29,7 +32,8 @@ const ROUTES: readonly ApiRoute[] = [
  * methods.
  */
 export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
-  const { config, sql } = deps
+  const { config, sql, log, stopping } = deps
+  const watch = createRunWatch({ sql, log, stopping })
   const routes = new Hono<AuthorizedCall>()
   const base = automationPath(config, ':automationId')
   const authenticate = requireBearer(deps, [
@@ -38,7 +42,7 @@ export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedC
   ])
   for (const { method, path, answer } of ROUTES) {
     routes.use(`${base}${path}`, authenticate)
-    routes.on(method, `${base}${path}`, (c) => answer(c, { sql, config }))
+    routes.on(method, `${base}${path}`, (c) => answer(c, { sql, config, log, watch }))
     routes.all(`${base}${path}`, refuseMethod(method === 'GET' ? 'GET, HEAD' : method))
   }
   return routes

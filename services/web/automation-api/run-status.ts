@@ -1,5 +1,5 @@
 import type { Run, RunStatus } from '../../platform/runs.ts'
-import type { Progress } from '../../platform/progress.ts'
+import type { RunTask } from '../../platform/run-tasks.ts'
 
 /** The same status for clients that poll for a state in capitals. */
 export const STATES = {
@@ -10,8 +10,6 @@ export const STATES = {
   stopped: 'REVOKED',
 } as const satisfies Record<RunStatus, string>
 
-const TASK_EVENTS_MAX = 20
-
 /** Returns true if the run has ended and changes no more. */
 export const isOver = ({ finishedAt }: Run): boolean => finishedAt !== null
 
@@ -19,7 +17,7 @@ export const isOver = ({ finishedAt }: Run): boolean => finishedAt !== null
  * Returns the body of `GET status/<kickoff_id>`. `result` repeats `output` for clients that look
  * there.
  */
-export function statusDocument(run: Run, progress: readonly Progress[]) {
+export function statusDocument(run: Run, tasks: readonly RunTask[]) {
   const { id, status, output, error, usage, queuedAt, startedAt, finishedAt } = run
   return {
     kickoff_id: id,
@@ -29,7 +27,12 @@ export function statusDocument(run: Run, progress: readonly Progress[]) {
     result: output,
     error,
     usage: usage && { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens },
-    progress: progress.filter(isOfTask).slice(-TASK_EVENTS_MAX).map(toWire),
+    progress: {
+      completed_tasks: tasks.filter((each) => each.status === 'completed').length,
+      total_tasks: tasks.length,
+    },
+    current_task: currentTask(tasks),
+    tasks: tasks.map(toWire),
     queued_at: queuedAt,
     started_at: startedAt,
     finished_at: finishedAt,
@@ -37,7 +40,19 @@ export function statusDocument(run: Run, progress: readonly Progress[]) {
   }
 }
 
-/** Callers see the tasks; the calls of models stay inside. */
-const isOfTask = ({ event }: Progress): boolean => event.type.startsWith('task_')
+/** The one that began last, of those that run. */
+function currentTask(tasks: readonly RunTask[]): string | null {
+  const running = tasks.filter(({ status }) => status === 'running')
+  const startOf = ({ startedAt }: RunTask): number => startedAt?.getTime() ?? 0
+  return running.toSorted((a, b) => startOf(b) - startOf(a))[0]?.task ?? null
+}
 
-const toWire = ({ attempt, event, recordedAt }: Progress) => ({ at: recordedAt, attempt, ...event })
+const toWire = ({ task, agent, status, attempt, startedAt, finishedAt, output }: RunTask) => ({
+  task,
+  agent,
+  status,
+  attempt,
+  started_at: startedAt,
+  finished_at: finishedAt,
+  output,
+})

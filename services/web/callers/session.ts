@@ -8,14 +8,14 @@ import { cookieNames } from './cookies.ts'
 /** Returns the live session of a request; undefined if it has none. */
 export async function readSession(
   c: Context,
-  { sql, config, seenAdministrators }: WebDeps,
+  { sql, config, seenAdministrators, traces }: WebDeps,
 ): Promise<Session | undefined> {
   const token = sessionToken(c, config)
   if (!token) return undefined
   const session = await findSession(sql, token)
   if (session) seenAdministrators.note(token, session)
   else seenAdministrators.forget(token)
-  return session
+  return session && { ...session, hasTraces: traces !== undefined }
 }
 
 /** Returns the token in the session cookie of a request. */

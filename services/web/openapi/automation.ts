@@ -10,6 +10,7 @@ import {
   problem,
   refusedTokens,
   retryAfter,
+  schema,
 } from './parts.ts'
 
 /** The errors that any call may return. */
@@ -50,10 +51,63 @@ const status = {
   operationId: 'status',
   tags: ['Automations'],
   description:
-    'Poll it as `Retry-After` says, until `status` is `completed`, `error` or `stopped`.',
+    'Ask with `wait`, or poll it as `Retry-After` says, until `status` is `completed`, `error` ' +
+    'or `stopped`.',
   summary: 'Ask how a run is doing',
-  parameters: [kickoffId],
-  responses: { '200': json('The run.', 'Status'), ...COMMON, ...NO_KICKOFF },
+  parameters: [
+    kickoffId,
+    parameter('wait', 'query', {
+      description:
+        'The seconds that the answer waits for the end of the run. It may come earlier while ' +
+        'many calls wait.',
+      schema: { type: 'integer', minimum: 0, maximum: 60, default: 0 },
+    }),
+  ],
+  responses: {
+    '200': json('The run.', 'Status'),
+    '400': problem('`wait` is no whole number between 0 and 60.'),
+    ...COMMON,
+    ...NO_KICKOFF,
+  },
+}
+
+const position = { type: 'integer', minimum: 0, default: 0 }
+const events = {
+  operationId: 'events',
+  tags: ['Automations'],
+  description:
+    'As server-sent events without names, each with its number within the run as `id` and a ' +
+    '`RunEvent` as `data`. The last one is `run_completed`, `run_failed` or `run_stopped`. A ' +
+    'stream also ends after 15 minutes and when the platform is updated: connect again with ' +
+    '`Last-Event-ID`, and no event is missed or repeated. Callers that accept only ' +
+    '`application/json` get a page instead.',
+  summary: 'Follow the events of a run',
+  parameters: [
+    kickoffId,
+    parameter('Last-Event-ID', 'header', {
+      description: 'Only the events that follow this one; comes before `after`.',
+      schema: position,
+    }),
+    parameter('after', 'query', { description: 'As `Last-Event-ID`.', schema: position }),
+    parameter('limit', 'query', {
+      description: 'The length of a page.',
+      schema: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+    }),
+  ],
+  responses: {
+    '200': {
+      description: 'The events, in order.',
+      content: {
+        'text/event-stream': { schema: { type: 'string' } },
+        'application/json': { schema: schema('EventPage') },
+      },
+    },
+    '204': { description: 'The run has ended, and `Last-Event-ID` was its last event.' },
+    '400': problem('The run has no event of that number, or it is no whole number.'),
+    ...COMMON,
+    ...NO_KICKOFF,
+    '503': problem('Too many streams are open, or the database is unavailable.', retryAfter),
+  },
 }
 
 const inputs = {
@@ -162,6 +216,7 @@ export function automationPaths(config: Pick<WebConfig, 'PLATFORM_API_PREFIX'>) 
   return {
     [`${path}/kickoff`]: at('post', kickoff),
     [`${path}/status/{kickoff_id}`]: at('get', status),
+    [`${path}/events/{kickoff_id}`]: at('get', events),
     [`${path}/inputs`]: at('get', inputs),
     [`${path}/stop/{kickoff_id}`]: at('post', stop),
     [`${path}/runs/{kickoff_id}/retry`]: at('post', retry),

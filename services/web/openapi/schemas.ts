@@ -94,23 +94,39 @@ export const AUTOMATION_SCHEMAS = {
     status: { const: 'stopped' },
     state: { const: STATES.stopped },
   }),
-  ProgressItem: {
+  RunTask: closed({
+    task: { ...text, description: 'The key of the task.' },
+    agent: nullable('string', { description: 'The key of its agent.' }),
+    status: {
+      enum: ['pending', 'running', 'completed', 'error', 'stopped'],
+      description: 'A task that the run ended in the middle of has the status of the run.',
+    },
+    attempt: nullable('integer', {
+      description: 'A run that was handed over or tried again has several.',
+    }),
+    started_at: perhapsMoment,
+    finished_at: perhapsMoment,
+    output: nullable('string', { description: 'Null until the task is completed.' }),
+  }),
+  RunEvent: {
     type: 'object',
-    required: ['at', 'attempt', 'type', 'task', 'agent'],
+    required: ['id', 'attempt', 'type'],
+    description: 'Types may be added; leave out those that you do not know.',
     properties: {
-      at: moment,
-      attempt: {
-        ...integer,
-        description: 'A run that was handed over or tried again has several.',
+      id: { ...integer, description: 'Its number within the run, from 1.' },
+      attempt: integer,
+      type: {
+        ...text,
+        examples: ['task_started', 'llm_call', 'task_completed', 'run_completed'],
       },
-      type: { ...text, examples: ['task_started', 'task_completed'] },
-      task: { ...text, description: 'The key of the task.' },
-      agent: { ...text, description: 'The key of its agent.' },
-      agent_role: text,
-      description: text,
-      output: { ...text, description: 'Of task_completed.' },
+      at: moment,
     },
   },
+  EventPage: closed({
+    events: list(schema('RunEvent')),
+    after: { ...integer, description: 'What to send as `after` for the next page.' },
+    is_over: { type: 'boolean', description: 'The run has ended, and this page has its end.' },
+  }),
   Status: closed({
     kickoff_id: uuid,
     status,
@@ -125,11 +141,11 @@ export const AUTOMATION_SCHEMAS = {
     result: nullable('string', { description: 'The same as output.' }),
     error: failure,
     usage,
-    progress: {
-      ...list(schema('ProgressItem')),
-      maxItems: 20,
-      description: 'The last 20 steps of tasks, the oldest first.',
-    },
+    progress: closed({ completed_tasks: integer, total_tasks: integer }),
+    current_task: nullable('string', {
+      description: 'The key of the task that began last, of those that run.',
+    }),
+    tasks: list(schema('RunTask')),
     queued_at: moment,
     started_at: perhapsMoment,
     finished_at: perhapsMoment,

@@ -23,7 +23,10 @@ export interface SkeletonSpan {
   readonly tool: string | null
   readonly inputTokens: number | null
   readonly outputTokens: number | null
+  /** What its sender says. */
   readonly costUsd: number | null
+  /** By the collector's table of prices. */
+  readonly computedCostUsd: number | null
 }
 
 /** The skeleton of a trace. */
@@ -71,6 +74,7 @@ function readerOf(at: (column: string) => number): (row: unknown) => SkeletonSpa
     inputTokens: at('input_tokens'),
     outputTokens: at('output_tokens'),
     costUsd: at('cost_usd'),
+    computedCostUsd: at('computed_cost_usd'),
   }
   return (row) => {
     if (!Array.isArray(row)) throw notASkeleton()
@@ -92,6 +96,7 @@ function readerOf(at: (column: string) => number): (row: unknown) => SkeletonSpa
       inputTokens: numberOf(values[place.inputTokens]),
       outputTokens: numberOf(values[place.outputTokens]),
       costUsd: numberOf(values[place.costUsd]),
+      computedCostUsd: numberOf(values[place.computedCostUsd]),
     }
   }
 }

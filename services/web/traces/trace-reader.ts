@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import { signCollectorToken } from '../../shared/collector-token.ts'
 import { deadline } from '../../shared/deadline.ts'
-import { AppError, toError } from '../../shared/errors.ts'
-import type { ErrorCode } from '../../shared/errors.ts'
+import { AppError } from '../../shared/errors.ts'
+import { callCollector, COLLECTOR_MS, readText } from './collector-call.ts'
+import type { CollectorPlace } from './collector-call.ts'
 import { readSkeleton } from './skeleton.ts'
 import type { Skeleton } from './skeleton.ts'
 import { readSpanView } from './span-view.ts'
@@ -33,6 +33,11 @@ export interface TraceReader {
   usage(parameters: URLSearchParams): Promise<Usage>
   /** The answer itself, to hand on as it comes. */
   open(path: string): Promise<Response>
+  /**
+   * Server-sent events of the traces that change, after the event with this id or from now on. They
+   * go on until the signal aborts.
+   */
+  tail(lastEventId: string | undefined, signal: AbortSignal): Promise<Response>
 }
 
 /** The spans in which a text was found. */
@@ -40,12 +45,6 @@ export interface FoundSpans {
   readonly ids: readonly string[]
   /** False when more of the trace is to be searched, or more was found than is listed. */
   readonly isComplete: boolean
-}
-
-/** The collector, and the secret that signs tokens for it. */
-export interface TraceReaderOptions {
-  readonly collectorUrl: string
-  readonly secret: string
 }
 
 const foundSpans = v.object({
@@ -56,34 +55,20 @@ const foundSpans = v.object({
 /** Creates the reader of an organization, by its id. */
 export type OpenTraces = (organizationId: number) => TraceReader
 
-/** Longer than the collector gives a question. */
-const TIMEOUT_MS = 10_000
-/** More than a skeleton of 100,000 spans, or the largest span, takes. */
-const BYTES_MAX = 64 << 20
 const FOUND_MAX = 200
 
 /** Returns what opens the traces of an organization. */
-export function openTraces({ collectorUrl, secret }: TraceReaderOptions): OpenTraces {
+export function openTraces(collector: CollectorPlace): OpenTraces {
   return (organizationId) => {
-    const ask = async (path: string, signal: AbortSignal): Promise<Response> => {
-      const token = await signCollectorToken(secret, 'web', {
-        organization: String(organizationId),
-        scopes: ['traces:read'],
-      })
-      const headers = { authorization: `Bearer ${token}` }
-      const response = await fetch(`${collectorUrl}/api${path}`, {
-        headers,
-        signal,
-        redirect: 'error',
-      }).catch((thrown: unknown) => {
-        signal.throwIfAborted()
-        throw unavailable(toError(thrown))
-      })
-      if (!response.ok) throw await errorOf(response)
-      return response
-    }
+    const claims = { organization: String(organizationId), scopes: ['traces:read'] } as const
+    const ask = (
+      path: string,
+      signal: AbortSignal,
+      headers: Readonly<Record<string, string>> = {},
+    ): Promise<Response> =>
+      callCollector(collector, { path, claims, headers, missing: NO_TRACE }, signal)
     const within = <Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
-      deadline({ name: 'The trace collector', timeoutMs: TIMEOUT_MS }, work)
+      deadline({ name: 'The trace collector', timeoutMs: COLLECTOR_MS }, work)
     const read = (path: string): Promise<unknown> =>
       within(async (signal) => parse(await readText(await ask(path, signal))))
     return {
@@ -101,29 +86,25 @@ export function openTraces({ collectorUrl, secret }: TraceReaderOptions): OpenTr
       sessions: async (given) => readLists.sessions(await read(`/sessions?${given.toString()}`)),
       usage: async (given) => readLists.usage(await read(`/usage?${given.toString()}`)),
       open: (path) => within((signal) => ask(path, signal)),
+      tail: (lastEventId, signal) =>
+        within((limit) =>
+          ask(
+            '/tail',
+            AbortSignal.any([signal, limit]),
+            lastEventId === undefined ? {} : { 'last-event-id': lastEventId },
+          ),
+        ),
     }
   }
 }
+
+const NO_TRACE = 'Your organization has no such trace, or it has expired.'
 
 function readFound(document: unknown): FoundSpans {
   const found = v.safeParse(foundSpans, document)
   if (!found.success) throw new AppError('bad_gateway', 'The trace collector did not search.')
   const { matches, next_cursor: next } = found.output
   return { ids: matches.map(({ span_id: id }) => id), isComplete: next === null }
-}
-
-async function readText({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder()
-  let text = ''
-  let bytes = 0
-  for await (const chunk of body ?? []) {
-    bytes += chunk.length
-    if (bytes > BYTES_MAX) {
-      throw new AppError('bad_gateway', `The collector's answer has more than ${BYTES_MAX} bytes.`)
-    }
-    text += decoder.decode(chunk, { stream: true })
-  }
-  return text + decoder.decode()
 }
 
 function parse(text: string): unknown {
@@ -136,37 +117,3 @@ function parse(text: string): unknown {
     )
   }
 }
-
-/** What readers can do something about stays as it is; anything else is a matter of operators. */
-const PASSED_ON: Readonly<Record<number, ErrorCode>> = {
-  400: 'invalid_request',
-  503: 'unavailable',
-  504: 'timeout',
-}
-
-async function errorOf(response: Response): Promise<AppError> {
-  const { status } = response
-  if (status === 404) {
-    return new AppError('not_found', 'Your organization has no such trace, or it has expired.')
-  }
-  const { message, details } = await problemOf(response)
-  const code = PASSED_ON[status]
-  if (code) return new AppError(code, message, { details })
-  return new AppError('bad_gateway', `The trace collector answered ${status}. ${message}`)
-}
-
-const problem = v.object({
-  message: v.optional(v.string(), ''),
-  details: v.optional(v.record(v.string(), v.unknown()), {}),
-})
-
-async function problemOf(response: Response): Promise<v.InferOutput<typeof problem>> {
-  const text = await readText(response).catch(() => '')
-  const read = v.safeParse(v.pipe(v.string(), v.parseJson(), problem), text)
-  return read.success ? read.output : { message: '', details: {} }
-}
-
-const unavailable = (cause: Error): AppError =>
-  new AppError('unavailable', 'The trace collector does not answer. Platform health has more.', {
-    cause,
-  })

@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -37,9 +39,10 @@ interface Opened {
 }
 
 /**
- * Measures the collector of this checkout against that of another one and against one connection of
- * psql, in turns, on one server. The ratios are the medians of the ratios of each round, so that
- * what slows all does not count. Names some of the loads, or none for all.
+ * Measures the collector of this checkout against that of another one, against one connection of
+ * psql, and against HTTP with nothing behind it, in turns, on one machine. The ratios are the
+ * medians of the ratios of each round, so that what slows all does not count. Names some of the
+ * loads, or none for all.
  */
 export async function compare(other: string, ...names: string[]): Promise<void> {
   const chosen = Object.entries(COMPARED_LOADS).filter(
@@ -65,6 +68,7 @@ export async function compare(other: string, ...names: string[]): Promise<void> 
       const main = buildCollector(checkout, join(directory, name))
       opened.set(name, await openCollector(main, addressOf(name)))
     }
+    opened.set('http', await openHttp())
     opened.set('copy', openCopy(addressOf('this')))
     for (const [name, load] of chosen) await measure(name, load, opened)
   } finally {
@@ -149,6 +153,34 @@ function createClients() {
       for (const connections of known.values()) connections.close()
     },
   }
+}
+
+/** Requests that are read and answered, each once, and nothing else. */
+async function openHttp(): Promise<Opened> {
+  const file = new URL('./http-limit.ts', import.meta.url)
+  const child = fork(file, { execArgv: ['--import', 'tsx'] })
+  const [url] = (await once(child, 'message')) as [string]
+  const clients = createClients()
+  const contender: Contender = async (load) => {
+    const { bodies, spans } = createRound({ ...load, resent: undefined })
+    const token = await bearer()
+    const connections = clients.to(url, load.connections)
+    const node = cpuOf(child.pid ?? 0)
+    const request = { connections, token, contentType: PROTOBUF, bodies: bodies.flat() }
+    const { seconds, latenciesMs } = await sendLoad(request)
+    return {
+      spansPerSecond: spans / seconds,
+      p50Ms: quantile(latenciesMs, 0.5),
+      p99Ms: quantile(latenciesMs, 0.99),
+      nodeMicros: ((cpuOf(child.pid ?? 0) - node) / load.requests) * 1e6,
+      postgresMicros: Number.NaN,
+    }
+  }
+  const close = async (): Promise<void> => {
+    clients.close()
+    child.kill()
+  }
+  return { contender, close }
 }
 
 /** One connection of psql, into the tables of this checkout. */

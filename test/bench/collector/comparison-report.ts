@@ -19,7 +19,7 @@ const FIGURES = {
   'postgres µs/span': ({ postgresMicros }: Compared) => postgresMicros,
 }
 
-/** Prints the medians of the contenders `other`, `this` and `copy`, and the ratios of `this`. */
+/** Prints the medians of the contenders, and the ratios that the benchmark is about. */
 export function printComparison(
   title: string,
   rounds: readonly ReadonlyMap<string, Compared>[],
@@ -27,15 +27,16 @@ export function printComparison(
   const rows = Object.entries(FIGURES).map(([figure, valueOf]) => {
     const values = (name: string): number[] =>
       rounds.flatMap((round) => [round.get(name)].flatMap((one) => (one ? [valueOf(one)] : [])))
-    const [others, own, copies] = [values('other'), values('this'), values('copy')]
+    const [others, own] = [values('other'), values('this')]
+    const [copies, bare] = [values('copy'), values('http')]
     // Each round is compared with the same round: what slows the machine slows all of it.
     const ratio = (to: readonly number[], from = own): number =>
       median(from.map((value, i) => value / (to[i] ?? Number.NaN)))
-    const medians = [others, own, copies].map((list) => number(median(list)))
-    const ratios = [ratio(others), ratio(copies, others), ratio(copies)].map(number)
+    const medians = [others, own, bare, copies].map((list) => number(median(list)))
+    const ratios = [ratio(others), ratio(copies), ratio(copies, bare)].map(number)
     return [figure, ...medians, ...ratios]
   })
-  const head = [title, 'other', 'this', 'copy', 'this/other', 'other/copy', 'this/copy']
+  const head = [title, 'other', 'this', 'http', 'copy', 'this/other', 'this/copy', 'http/copy']
   process.stdout.write(`\n${toTable(head, rows)}\n`)
 }
 

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { createLog } from '../../../services/shared/log.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
 import { prepareSearch } from '../../../services/collector/search/prepare-search.ts'
+import { sumNextDay } from '../../../services/collector/roll-ups/trace-days.ts'
 import { MEASURES } from '../../../services/collector/roll-ups/measures.ts'
 
 /** The size of an installation whose roll-ups are measured. */
@@ -19,9 +20,11 @@ export async function fillRollUps(sql: Database, size: Installation): Promise<vo
   await sql`insert into retention (weeks) values (5200)
     on conflict (only_row) do update set weeks = excluded.weeks`
   await fillTraces(sql, size)
+  while (await sumNextDay(sql, 0));
   await fillUsage(sql, size)
-  await fillTexts(sql, size)
+  if (size.texts > 0) await fillTexts(sql, size)
   await sql`vacuum analyze traces`
+  await sql`vacuum analyze traces_daily`
   await sql`vacuum analyze usage_hourly`
   await sql`vacuum analyze span_texts`
 }
@@ -63,7 +66,7 @@ async function fillUsage(sql: Database, { days, callsADay, crews }: Installation
 const MODELS = ['gpt-4o', 'gpt-4o-mini', 'claude-sonnet-4-5', 'gemini-2.5-pro']
 
 /** Two pieces of this repository's own prose in each; one in a thousand has a rare word. */
-async function fillTexts(sql: Database, { days, texts }: Installation): Promise<void> {
+async function fillTexts(sql: Database, { days, traces, texts }: Installation): Promise<void> {
   await sql`set work_mem = '64MB'`
   await sql`set maintenance_work_mem = '512MB'`
   const pieces = await prose()
@@ -74,20 +77,21 @@ async function fillTexts(sql: Database, { days, texts }: Installation): Promise<
   await sql.unsafe(`
     do $$
     begin
-      for nr in 0..${days} loop
+      for nr in 0..${days + 1} loop
         execute format('create table span_texts_%s partition of span_texts for values from (%L)
           to (%L)', nr, current_date - nr, current_date - nr + 1);
+        execute format('alter table span_texts_%s alter column text set statistics 1', nr);
       end loop;
     end
     $$`)
   await sql`
     insert into span_texts (start_time, trace_id, span_id, organization, duration_ns, text)
-    select current_date - (made.nr % ${days}::int) + interval '1 s' * (made.nr % 86400),
-      md5(made.nr::text)::uuid, made.nr, 'acme', 5, one.text || ' ' || other.text ||
-      case when made.nr % 1000 = 0 then ' zebra-crossing' else '' end
-    from generate_series(1, ${texts}::int) as made (nr)
-    join pieces as one on one.nr = made.nr * 7919::int8 % ${pieces.length}::int
-    join pieces as other on other.nr = made.nr * 104729::int8 / 13 % ${pieces.length}::int`
+    select start_time, trace_id, root_span_id, organization, 5, one.text || ' ' || other.text ||
+      case when root_span_id % 1000 = 0 then ' zebra-crossing' else '' end
+    from traces
+    join pieces as one on one.nr = root_span_id * 7919::int8 % ${pieces.length}::int
+    join pieces as other on other.nr = root_span_id * 104729::int8 / 13 % ${pieces.length}::int
+    where root_span_id % ${Math.round(traces / texts)}::int = 0`
   await prepareSearch(sql, true, createLog({ name: 'bench', level: 'silent' }))
 }
 

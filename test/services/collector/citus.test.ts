@@ -14,6 +14,8 @@ import type { CitusDatabase } from '../../support/citus.ts'
 import { until } from '../../support/until.ts'
 import { bearer, bearerAt, clockAt, environment, postTo, silent } from './support/harness.ts'
 import { requestOf, spanOf, toProtobuf } from './support/otlp.ts'
+import type { OtlpSpan } from './support/otlp.ts'
+import { authorizationOf } from './support/tokens.ts'
 
 if (citusUrl === undefined)
   console.warn('nothing was tested on Citus: set CITUS_DATABASE_URL (test/citus/README.md)')
@@ -114,6 +116,30 @@ describe.skipIf(citusUrl === undefined)('a trace database on Citus', () => {
     expect(await sql`select from span_rejects where reason = 'test'`).toHaveLength(1)
   })
 
+  it('stores nothing of an erased trace, also through a worker', async () => {
+    const [erased, other] = [spanOf(at(now)), spanOf(at(now))]
+    const post = (to: Collector, ...spans: OtlpSpan[]): Promise<Response> =>
+      postTo(to.url, toProtobuf(requestOf(...spans)))
+    await post(throughWorker, erased)
+    const traceId = erased.traceId ?? ''
+    const headers = { authorization: await authorizationOf({ scopes: ['traces:delete'] }) }
+    const options = { method: 'DELETE', headers }
+    const response = await fetch(`${throughWorker.url}/api/traces/${traceId}`, options)
+    expect(response.status).toBe(200)
+    for (const to of [throughWorker, collector]) await post(to, erased, other)
+    expect(await stored([traceId, other.traceId ?? ''])).toBe(1)
+    expect(await stored([traceId])).toBe(0)
+  })
+
+  it('has a replica identity in each day, so that spans may change while shards move', async () => {
+    await send(collector, [now - 3 * DAY_MS])
+    const kinds = await sql<{ result: string }[]>`
+      select distinct result from run_command_on_workers($$
+        select string_agg(distinct relreplident::text, '') from pg_class
+        where relname like 'spans\_2%' and relkind = 'r' $$)`
+    expect(kinds).toEqual([{ result: 'f' }])
+  })
+
   it('keeps an expired day while a reader is in it, and drops it at the next run', async () => {
     now += 20 * DAY_MS
     const clock = clockAt(() => now)
@@ -148,6 +174,42 @@ describe.skipIf(citusUrl === undefined)('a trace database on Citus', () => {
     })
     await until(async () => (await rolledUp(traceIds)) === 1)
     await worker.end()
+  })
+})
+
+describe.skipIf(citusUrl === undefined)('a trace database that comes to Citus with spans', () => {
+  it('has them spread while a collector writes, and keeps what was erased away', async () => {
+    const database = await createCitusDatabase(citusUrl ?? '')
+    const options = { log: silent, drainMs: 0 }
+    const before = await start(environment(database.url), options)
+    await before.ready
+    const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
+    const post = async (to: Collector, ...spans: OtlpSpan[]): Promise<void> =>
+      expect((await postTo(to.url, toProtobuf(requestOf(...spans)))).status).toBe(200)
+    const erase = async (to: Collector, { traceId = '' }: OtlpSpan): Promise<void> => {
+      const headers = { authorization: await authorizationOf({ scopes: ['traces:delete'] }) }
+      const url = `${to.url}/api/traces/${traceId}`
+      expect((await fetch(url, { method: 'DELETE', headers })).status).toBe(200)
+    }
+    const [kept, erased, erasedLater] = [spanOf(), spanOf(), spanOf()]
+    await post(before, kept, erased, erasedLater)
+    await erase(before, erased)
+    const after = await start(
+      { ...environment(database.url), COLLECTOR_DISTRIBUTE: 'true' },
+      options,
+    )
+    await after.ready
+    await erase(after, erasedLater)
+    const both = [erased, erasedLater].map((span) => ({ ...span, name: 'again' }))
+    for (const collector of [before, after]) await post(collector, ...both, spanOf())
+    const rows = await sql<{ traceId: string }[]>`select trace_id from spans`
+    expect(rows.map(({ traceId }) => traceId.replaceAll('-', ''))).toContain(kept.traceId)
+    expect(rows).toHaveLength(3)
+    await until(async () => (await sql`select from touched_traces`).length === 0)
+    expect(await sql`select from traces`).toHaveLength(3)
+    await Promise.all([before.stop(), after.stop()])
+    await sql.end()
+    await database.drop()
   })
 })
 

@@ -3,7 +3,8 @@ import { createEraser, relaxErasures } from '../../../services/collector/erasure
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { CollectorTokenOptions } from '../../../services/shared/collector-token.ts'
-import { createHarness, lockSpans } from './support/harness.ts'
+import { citusUrl } from '../../support/citus.ts'
+import { createHarness, lockSpans, slowness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { OtlpSpan } from './support/otlp.ts'
@@ -120,12 +121,14 @@ describe('the deletion of a trace', () => {
     const spans = traceOf([0, 1])
     const traceId = idOf(spans)
     for (const organization of [A, B, undefined]) await send(organization, ...spans)
-    const unknown = await remove('a'.repeat(32), { organization: A })
-    const foreign = await remove(traceId, { organization: A, query: `?organization=${B}` })
-    expect(foreign.status).toBe(404)
-    const detail = ({ body }: typeof foreign): string =>
-      String(body['detail']).replace(/[0-9a-f-]{36}/, 'ID')
-    expect(detail(foreign)).toBe(detail(unknown))
+    const ofB = await Promise.all(
+      ['a'.repeat(32), traceId].map((id) =>
+        remove(id, { organization: A, query: `?organization=${B}` }),
+      ),
+    )
+    const [unknown, foreign] = ofB.map(({ status, body }) => `${status} ${String(body['detail'])}`)
+    expect(foreign).toContain('400 organization must be that of the token')
+    expect(foreign).toBe(unknown)
     expect((await remove(traceId, { organization: A })).body['spans']).toBe(2)
     expect(await stored('spans', traceId)).toEqual(['', '', B, B])
     // The platform says whose trace it means; without that it is its own.
@@ -155,7 +158,8 @@ describe('the deletion of a trace', () => {
     expect(await stored('spans', traceId)).toEqual([A, B])
   })
 
-  it('costs commits nothing while nothing is refused', async () => {
+  // On Citus each commit looks at the erasures.
+  it.skipIf(citusUrl !== undefined)('costs commits nothing while nothing is refused', async () => {
     const isOn = async (): Promise<boolean> => {
       const rows = await harness.sql`
         select from pg_trigger where tgname = 'remove_erased_spans' and tgenabled <> 'D'`
@@ -216,7 +220,7 @@ describe('the deletion of a trace', () => {
     const traceId = idOf(spans)
     await send(A, ...spans)
     const address = parseAddress(harness.databaseUrl)
-    const eraser = createEraser(address, { statementMs: 100 })
+    const eraser = createEraser(address, { statementMs: 500 * slowness })
     const erasure = { traceId, organization: A, issuer: 'test', tokenId: undefined }
     // Held by a reader: the spans can be found, and not deleted.
     const sql = connectDatabase(address, { name: 'test-lock', max: 1 })

@@ -186,7 +186,10 @@ describe('the export', () => {
     ['from=2026-01-02&until=2026-01-02', 'from (2026-01-02) must be before until (2026-01-02).'],
     ['from=3000-01-01', 'from (3000-01-01) must be before until (now).'],
     ['from=2026-01-01&cursor=abc', 'cursor must be the next_cursor of an earlier page'],
-    ['from=2026-01-01&format=parquet', 'There is no parameter "format"; there are from, until'],
+    [
+      'from=2026-01-01&format=parquet',
+      'There is no parameter "format"; there are organization, from, until',
+    ],
   ])('explains what is wrong in "%s"', async (query, message) => {
     const response = await ask(harness, `/api/export?${query}`)
     expect(response.status).toBe(400)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createHarness, JSON_TYPE, PROTOBUF } from './support/harness.ts'
+import { createHarness, JSON_TYPE, PROTOBUF, slowness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import {
   field,
@@ -452,12 +452,12 @@ describe('what is stored of a span (SPEC 1.5)', () => {
 
   it('hides expired spans from readers at once', async () => {
     const day = 86_400_000
-    const old = spanOf({ startTimeUnixNano: nanos(Date.now() - 7 * day + 1500) })
+    const old = spanOf({ startTimeUnixNano: nanos(Date.now() - 7 * day + 1500 * slowness) })
     expect((await harness.post(toProtobuf(requestOf(old)))).status).toBe(200)
     const count = async () =>
       (await harness.sql`select from live_spans where trace_id = ${old.traceId ?? ''}::uuid`).length
     expect(await count()).toBe(1)
-    await expect.poll(count, { timeout: 4000 }).toBe(0)
+    await expect.poll(count, { timeout: 4000 * slowness }).toBe(0)
     await find(old)
   })
 })

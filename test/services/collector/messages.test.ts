@@ -36,6 +36,14 @@ describe('the messages of a span', () => {
     expect(broken).toEqual({ input: [], output: [] })
   })
 
+  it('show what a function of Python was called with, unless that is nothing', () => {
+    const input = (given: object) => find({ 'traceloop.entity.input': JSON.stringify(given) }).input
+    const given = { args: ['How warm is it?'], kwargs: {} }
+    expect(input(given)).toEqual([text('user', JSON.stringify(given))])
+    expect(input({ args: [], kwargs: { city: 'Paris' } })).toHaveLength(1)
+    expect(input({ args: [], kwargs: {} })).toEqual([])
+  })
+
   it('come from the first key in the order of the table, whichever was sent first', () => {
     const both = {
       'input.value': 'raw',

@@ -4,11 +4,13 @@ import { addressUrl } from '../../support/address-url.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
+import { citusUrl } from '../../support/citus.ts'
 import { createHarness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { freshId, nanos, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
 import type { OtlpSpan } from './support/otlp.ts'
-import { A, B, tenantOf } from './support/tokens.ts'
+import { mountedRoutes, readToEvent } from './support/routes.ts'
+import { A, authorizationOf, B, tenantOf } from './support/tokens.ts'
 import type { Tenant } from './support/tokens.ts'
 
 /** Runs of a property; `FUZZ_RUNS=500` is the long form. */
@@ -164,18 +166,35 @@ describe('organizations', () => {
         '/api/traces/histogram?crew=crew&interval=1h',
         '/api/usage?by=crew,model,organization',
         '/api/sessions',
+        `/api/export?from=2020-01-01&until=${new Date(NOW + 3_600_000).toISOString()}`,
+        TAIL,
       ]
       before = await answers()
       expect(before.join('')).toContain('model-a')
     })
-    const answers = async (): Promise<string[]> => {
+    const TAIL = '/api/tail?crew=crew'
+    const ask = async (organization: string, path: string): Promise<string> => {
+      const abort = new AbortController()
+      const response = await fetch(`${harness.collector.url}${path}`, {
+        headers: { authorization: await authorizationOf({ organization }), 'last-event-id': '0' },
+        signal: abort.signal,
+      })
+      const text = await readToEvent(response)
+      abort.abort()
+      return `${response.status} ${text}`
+    }
+    const answers = async (asked = paths): Promise<string[]> => {
       await harness.rolledUp()
       const given: string[] = []
-      for (const path of paths) {
-        const { status, text } = await a.ask(path)
-        given.push(`${status} ${text}`)
-      }
+      for (const path of asked) given.push(await ask(A, path))
       return given
+    }
+    const erase = async (): Promise<void> => {
+      const claims = { organization: B, scopes: ['traces:delete'] as const }
+      await fetch(`${harness.collector.url}/api/traces/${spans[0]?.traceId ?? ''}`, {
+        method: 'DELETE',
+        headers: { authorization: await authorizationOf(claims) },
+      })
     }
 
     /** Spans with the ids, or some of the ids, of A's, and other content. */
@@ -213,8 +232,22 @@ describe('organizations', () => {
         .array(span, { minLength: 1, maxLength: 4 })
         .map((made) => async () => b.send(bodyOf(...made.map((make) => make())))),
       fc.constant(async () => b.send(bodyOf(...spans))),
-      fc.nat(9).map((path) => async () => b.ask(paths[path] ?? '')),
+      fc.constant(erase),
+      fc.nat(20).map((path) => async () => ask(B, paths[path % paths.length] ?? '')),
     )
+
+    it('are asked on every route that there is', async () => {
+      const routes = await mountedRoutes(harness.databaseUrl)
+      const asked = paths.map((path) => path.replace(/\?.*/, ''))
+      const patterns = routes
+        .filter(({ method }) => method === 'GET')
+        .map(({ path }) => `/api${path.replace(/:id|:span/g, '[0-9a-f]{16,32}')}`)
+      const missing = patterns.filter(
+        (pattern) => !asked.some((path) => new RegExp(`^${pattern}$`).test(path)),
+      )
+      expect(missing).toEqual([])
+      expect(patterns.length).toBeGreaterThan(9)
+    })
 
     it('get the same bytes', async () => {
       await fc.assert(
@@ -226,12 +259,14 @@ describe('organizations', () => {
         { numRuns: RUNS },
       )
       await a.send(bodyOf(...spans))
-      await harness.rolledUp()
-      expect(await answers()).toEqual(before)
+      // A retry of its own is a change of its own, of which a tail tells.
+      const lasting = paths.filter((path) => path !== TAIL)
+      expect(await answers(lasting)).toEqual(before.slice(0, lasting.length))
     }, 120_000)
   })
 
-  describe('in the database', () => {
+  // On Citus there is no row-level security: conditions alone limit readers, as seen above.
+  describe.skipIf(citusUrl !== undefined)('in the database', () => {
     const role = `reader_${freshId()}`
     let reader: Database
     beforeAll(async () => {

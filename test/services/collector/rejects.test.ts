@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createHarness } from './support/harness.ts'
+import { createHarness, slowness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { requestOf, spanOf, toProtobuf } from './support/otlp.ts'
 import { decodePartialSuccess } from './support/status.ts'
@@ -7,7 +7,7 @@ import { decodePartialSuccess } from './support/status.ts'
 describe('spans that the database refuses (SPEC 1.5)', () => {
   let harness: Harness
   beforeAll(async () => {
-    harness = await createHarness({ COLLECTOR_WRITERS: '1' })
+    harness = await createHarness({ COLLECTOR_WRITERS: '1' }, { ackTimeoutMs: 8000 * slowness })
     // The transcoder repairs all that PostgreSQL is known to refuse; this stands for what nobody
     // has thought of.
     await harness.sql`alter table spans add constraint tasty check (name not like 'poison%')`

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaders } from '../../../services/collector/read/reader.ts'
 import { readSkeleton } from '../../../services/collector/read/trace-skeleton.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
-import { createHarness, lockSpans, silent } from './support/harness.ts'
+import { createHarness, lockSpans, silent, slowness } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { ask } from './support/reading.ts'
 import { freshId, requestOf, spanOf, textAttribute, toProtobuf } from './support/otlp.ts'
@@ -66,7 +66,7 @@ describe('the skeleton of a trace', () => {
         droppedLinksCount: 1,
         attributes: [
           textAttribute('gen_ai.operation.name', 'chat'),
-          textAttribute('gen_ai.request.model', 'gpt-5'),
+          textAttribute('gen_ai.request.model', 'gpt-5-nano'),
           textAttribute('gen_ai.agent.name', 'Researcher'),
           textAttribute('task_name', 'research'),
           textAttribute('gen_ai.tool.name', 'search'),
@@ -115,7 +115,7 @@ describe('the skeleton of a trace', () => {
         status: 2,
         error_type: 'timeout',
         llm_call: true,
-        model: 'gpt-5',
+        model: 'gpt-5-nano',
         agent: 'Researcher',
         task: 'research',
         tool: 'search',
@@ -125,6 +125,7 @@ describe('the skeleton of a trace', () => {
         cache_write_tokens: null,
         reasoning_tokens: null,
         cost_usd: 0.25,
+        computed_cost_usd: 0.200008,
         cut: true,
       },
     ])
@@ -176,7 +177,11 @@ describe('the skeleton of a trace', () => {
     const readers = openReaders(address(), { log: silent })
     const reader = readers.for(undefined)
     const id = traceId.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-    const { pieces, isTruncated } = await readSkeleton(reader, { traceId: id, limit: 100 }, 200)
+    const { pieces, isTruncated } = await readSkeleton(
+      reader,
+      { traceId: id, limit: 100 },
+      { maxBytes: 200 },
+    )
     await readers.close()
     expect(isTruncated).toBe(true)
     const first = JSON.parse(Buffer.concat(pieces).toString()) as Document
@@ -211,7 +216,7 @@ describe('the skeleton of a trace', () => {
   it('is a 504 when the database takes too long, and reads on after that', async () => {
     const { traceId, spans } = shortTrace(['a'])
     await send(...spans)
-    const readers = openReaders(address(), { statementMs: 50, log: silent })
+    const readers = openReaders(address(), { statementMs: 50 * slowness, log: silent })
     const reader = readers.for(undefined)
     const unlock = await lockSpans(harness.databaseUrl)
     const question = { traceId, limit: 10 }

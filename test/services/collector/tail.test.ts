@@ -159,7 +159,7 @@ describe('the tail', () => {
   })
 
   it.each([
-    ['?model=x', '', 'There is no parameter "model"; there are crew, kickoff.'],
+    ['?model=x', '', 'There is no parameter "model"; there are organization, crew, kickoff.'],
     ['', 'x', 'cursor must be the next_cursor of an earlier page'],
   ])('explains what is wrong in "%s" with the last event "%s"', async (query, id, message) => {
     const response = await fetch(`${harness.collector.url}/api/tail${query}`, {

@@ -148,7 +148,7 @@ describe('the search within a trace', () => {
     ['?q=a&limit=201', 'limit must be between 1 and 200'],
     ['?q=a&cursor=abc', 'cursor must be the next_cursor of an earlier page'],
     ['?q=a&cursor=OTk5OTk5OTk5OTk5OTk5OTk5IDE', 'cursor must be the next_cursor'],
-    ['?q=a&case=x', 'There is no parameter "case"; there are q, limit, cursor'],
+    ['?q=a&case=x', 'There is no parameter "case"; there are organization, q, limit, cursor'],
   ])('explains what is wrong in %s', async (query, message) => {
     const response = await ask(harness, `/api/traces/${'a'.repeat(32)}/search${query}`)
     expect(response.status).toBe(400)

@@ -25,7 +25,7 @@ const run: LeasedRun = {
   definition,
 }
 
-function loopWith(deps: Partial<LoopDeps>) {
+function loopWith(deps: Partial<LoopDeps<LeasedRun>>) {
   return startLoop({
     take: async () => [],
     giveUp: async () => 0,

@@ -49,10 +49,15 @@ export function otherConditions(sql: Queryable, filter: SearchedFilter): Fragmen
       high === undefined ? sql`` : sql`and coalesce(${expression} <= ${bound(high)}, false)`,
     ]
   })
-  const { attribute, text, found } = filter
+  const { text, found } = filter
   return sql`true ${ranges}
-    ${attribute ? sql`and ${hasAttribute(sql, attribute)}` : sql``}
+    ${withAttribute(sql, filter)}
     ${text !== undefined && found?.isMany === true ? sql`and ${hasText(sql, text)}` : sql``}`
+}
+
+function withAttribute(sql: Queryable, { attribute, holders }: SearchedFilter): Fragment {
+  if (holders) return sql`and ${isFound(sql, holders)}`
+  return attribute ? sql`and ${hasAttribute(sql, attribute)}` : sql``
 }
 
 /** Numbers of a trace; a trace without the number is in no range. */

@@ -10,11 +10,15 @@ export const MAX_FOUND = 2000
 /** Characters that are shown before and after what was found. */
 const AROUND = 80
 
-/** The traces that have a text; `isMany` when they are too many to be named. */
-export interface FoundTexts {
-  readonly isMany: boolean
+/** Traces by their organizations and ids. */
+export interface KnownTraces {
   readonly organizations: readonly string[]
   readonly traceIds: readonly string[]
+}
+
+/** The traces that have a text; `isMany` when they are too many to be named. */
+export interface FoundTexts extends KnownTraces {
+  readonly isMany: boolean
 }
 
 /** Where a text was found. */
@@ -24,8 +28,11 @@ export interface TextMatch {
   readonly excerpt: string
 }
 
-/** A filter whose text was looked for. */
-export type SearchedFilter = TraceFilter & { readonly found?: FoundTexts | undefined }
+/** A filter whose text was looked for, and its attribute where a condition cannot do that. */
+export type SearchedFilter = TraceFilter & {
+  readonly found?: FoundTexts | undefined
+  readonly holders?: KnownTraces | undefined
+}
 
 /** Looks for the filter's text, if it has one. Raises `invalid_request` where none are kept. */
 export async function searchTexts(
@@ -63,7 +70,7 @@ async function requireSearch(sql: Queryable): Promise<void> {
 const toPattern = (text: string): string => `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
 
 /** The trace is one of those that were found. */
-export const isFound = (sql: Queryable, { organizations, traceIds }: FoundTexts): Fragment => sql`
+export const isFound = (sql: Queryable, { organizations, traceIds }: KnownTraces): Fragment => sql`
   (organization, trace_id) in (
     select * from unnest(${organizations}::text[], ${traceIds}::text[]::uuid[])
   )`

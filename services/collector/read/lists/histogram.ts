@@ -3,9 +3,11 @@ import { word } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { invalid, readParameters } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
-import { searchTexts } from './found-texts.ts'
+import { search } from './found-attributes.ts'
 import type { SearchedFilter } from './found-texts.ts'
 import { indexedConditions, otherConditions } from './filter-sql.ts'
+import type { Fragment } from './sql-parts.ts'
+import { daysAndGaps, fromGaps, fromSums, isSummedUp } from './summed-days.ts'
 import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
 import type { TraceFilter } from './trace-filter.ts'
 
@@ -75,7 +77,7 @@ export async function countByTime(reader: Reader, query: HistogramQuery): Promis
     if (query.interval) requireFewBuckets(interval, ends - begins)
     return {
       interval,
-      buckets: [...(await listBuckets(sql, await searchTexts(sql, filter), interval))],
+      buckets: [...(await listBuckets(sql, await search(sql, filter), interval))],
     }
   })
 }
@@ -91,19 +93,57 @@ function requireFewBuckets(interval: Interval, ms: number): void {
   throw invalid('interval', message)
 }
 
-const listBuckets = (sql: Queryable, filter: SearchedFilter, interval: Interval) => sql<Bucket[]>`
-  select to_char(bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as from,
-    count(*)::float8 as traces,
-    count(*) filter (where status = 'ok')::float8 as ok,
-    count(*) filter (where status = 'error')::float8 as error,
-    count(*) filter (where status = 'running')::float8 as running,
-    count(*) filter (where status = 'incomplete')::float8 as incomplete
-  from (
-    select date_bin(
-        ${INTERVALS_MS[interval] / 1000}::float8 * interval '1 second', start_time,
-        ${ORIGIN}::text::timestamptz
-      ) as bucket, status
+const listBuckets = (sql: Queryable, filter: SearchedFilter, interval: Interval) => {
+  const isSummed = isSummedUp(filter) && INTERVALS_MS[interval] >= HOUR_MS
+  const question = { filter, intervalMs: INTERVALS_MS[interval] }
+  return sql<Bucket[]>`
+    with ${isSummed ? summedCounts(sql, question) : scannedCounts(sql, question)}
+    select to_char(bucket at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as from,
+      sum(traces)::float8 as traces,
+      coalesce(sum(traces) filter (where status = 'ok'), 0)::float8 as ok,
+      coalesce(sum(traces) filter (where status = 'error'), 0)::float8 as error,
+      coalesce(sum(traces) filter (where status = 'running'), 0)::float8 as running,
+      coalesce(sum(traces) filter (where status = 'incomplete'), 0)::float8 as incomplete
+    from counted group by bucket order by bucket`
+}
+
+interface Question {
+  readonly filter: SearchedFilter
+  readonly intervalMs: number
+}
+
+const bin = (sql: Queryable, time: string, { intervalMs }: Question): Fragment => sql`
+  date_bin(
+    ${intervalMs / 1000}::float8 * interval '1 second', ${sql.unsafe(time)},
+    ${ORIGIN}::text::timestamptz
+  ) as bucket`
+
+const counted = (sql: Queryable, question: Question, from: Fragment): Fragment => sql`
+  select ${bin(sql, 'start_time', question)}, status, count(*) as traces ${from} group by 1, 2`
+
+const scannedCounts = (sql: Queryable, question: Question): Fragment => {
+  const { filter } = question
+  const from: Fragment = sql`
     from listed_traces as traces
-    where ${indexedConditions(sql, filter)} and ${otherConditions(sql, filter)}
-  ) as counted
-  group by bucket order by bucket`
+    where ${indexedConditions(sql, filter)} and ${otherConditions(sql, filter)}`
+  return sql`counted as (${counted(sql, question, from)})`
+}
+
+/** Days are those of UTC, and so are the buckets: each hour of a day is in one of them. */
+const summedCounts = (sql: Queryable, question: Question): Fragment => {
+  const { filter, intervalMs } = question
+  const parts: Fragment =
+    intervalMs < DAY_MS
+      ? sql`begins, generate_series(0, 23) as hour, status, unnest(hours) as traces`
+      : sql`begins, 0 as hour, status, traces`
+  return sql`
+    ${daysAndGaps(sql, filter)},
+    counted as (
+      ${counted(sql, question, fromGaps(sql, filter))}
+      union all
+      select ${bin(sql, "begins + hour * interval '1 hour'", question)}, status,
+        sum(traces) as traces
+      from (select ${parts} ${fromSums(sql, filter)}) as parts
+      where traces > 0 group by 1, 2
+    )`
+}

@@ -1,3 +1,5 @@
+import { RANGES_PER_DOUBLING } from '../../roll-ups/trace-days.ts'
+
 /** Durations in a range of them. */
 export interface Bucket {
   /** Exclusive; 0 for the first. */
@@ -34,12 +36,9 @@ function quantileOf(buckets: readonly Bucket[], share: number): number | null {
 
 const round = (ms: number): number => Math.round(ms * 1000) / 1000
 
-/** Buckets of durations of traces within a factor of two: a quantile is right to 5 %. */
-export const BUCKETS_PER_DOUBLING = 16
-
-/** The durations in the bucket of this number, of which 0 begins at a millisecond. */
+/** The durations in the range of this number, as `DURATION_RANGE` numbers them. */
 export const doublingBucket = (number: number, count: number): Bucket => ({
-  fromMs: 2 ** (number / BUCKETS_PER_DOUBLING),
-  toMs: 2 ** ((number + 1) / BUCKETS_PER_DOUBLING),
+  fromMs: 2 ** (number / RANGES_PER_DOUBLING),
+  toMs: 2 ** ((number + 1) / RANGES_PER_DOUBLING),
   count,
 })

@@ -10,13 +10,13 @@ import { indexedConditions } from './filter-sql.ts'
 import { inRange, tokensOf } from './listed-trace.ts'
 import type { ListedTrace, TokenCounts } from './listed-trace.ts'
 import { limitTo, requireTimeRange } from './trace-filter.ts'
+import type { OfOrganization } from './trace-filter.ts'
 
 const MAX_LIMIT = 200
 const SORT = 'session'
 
 /** They hold for the latest trace of a session. */
 const sessionParameters = v.object({
-  organization: v.optional(name),
   crew: v.optional(name),
   user: v.optional(name),
   from: v.optional(time),
@@ -26,7 +26,7 @@ const sessionParameters = v.object({
 })
 
 /** The query of a list of sessions. */
-export type SessionQuery = Readonly<v.InferOutput<typeof sessionParameters>>
+export type SessionQuery = Readonly<v.InferOutput<typeof sessionParameters>> & OfOrganization
 
 /** Raises `invalid_request`. */
 export function readSessionQuery(parameters: URLSearchParams): SessionQuery {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
-import { invalid, name, quote, time } from '../read-query.ts'
+import { invalid, name, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 
 const MAX_DURATION_MS = 365 * 86_400_000
@@ -38,7 +38,6 @@ const soughtText = v.pipe(
 
 /** The parameters that say which traces are meant; all of them must hold. */
 export const filterParameters = {
-  organization: v.optional(name),
   crew: v.optional(name),
   kickoff: v.optional(name),
   session: v.optional(name),
@@ -70,8 +69,13 @@ export interface Attribute {
 
 const filter = v.object(filterParameters)
 
+/** Whose rows are meant, as `limitTo` says; undefined for all. */
+export interface OfOrganization {
+  readonly organization?: string | undefined
+}
+
 /** Which traces are meant. */
-export type TraceFilter = Readonly<v.InferOutput<typeof filter>>
+export type TraceFilter = Readonly<v.InferOutput<typeof filter>> & OfOrganization
 
 const RANGES = [
   ['min_duration_ms', 'max_duration_ms'],
@@ -100,19 +104,10 @@ export function requireTimeRange(
 }
 
 /**
- * Names the reader's organization in what is asked, so that its index is used; only the platform
- * chooses one. Raises `invalid_request` for that of others.
+ * Names the reader's organization in what is asked, so that its index is used; the platform may
+ * have none.
  */
-export function limitTo<Asked extends { readonly organization?: string | undefined }>(
+export const limitTo = <Asked extends OfOrganization>(
   { organization }: Reader,
   asked: Asked,
-): Asked {
-  if (organization === undefined) return asked
-  const { organization: given = organization } = asked
-  if (given === organization) return { ...asked, organization }
-  throw invalid(
-    'organization',
-    `organization must be that of the token, ${quote(organization)} (given: ${quote(given)}); ` +
-      'leave it out.',
-  )
-}
+): Asked => ({ ...asked, organization })

@@ -11,6 +11,7 @@ import {
   needsLookUps,
   otherConditions,
 } from './filter-sql.ts'
+import { lookUpAttribute } from './found-attributes.ts'
 import { findMatches, keyOf, MAX_FOUND, searchTexts } from './found-texts.ts'
 import type { SearchedFilter } from './found-texts.ts'
 import type { Fragment } from './sql-parts.ts'
@@ -90,8 +91,8 @@ export async function listTraces(
 ): Promise<TracePage> {
   return reader.ask(async (sql) => {
     const filter = await searchTexts(sql, limitTo(reader, query.filter), limits.found)
-    const searched = { ...query, filter }
-    const size = scanSize(searched, limits)
+    const size = scanSize({ ...query, filter }, limits)
+    const searched = { ...query, filter: await lookUp(sql, { ...query, filter }, size) }
     const page = toPage(await listRows(sql, searched, size), { ...query, size })
     const { text } = filter
     const matches = text === undefined ? undefined : await findMatches(sql, text, page.shown)
@@ -134,14 +135,12 @@ interface Row extends TraceRow, Omit<Position, 'sort'> {
  */
 function listRows(sql: Queryable, query: SearchedQuery, size: number): Promise<Row[]> {
   const { filter, sort, limit } = query
-  const key = sql.unsafe(SORTS[sort].key)
   const order = orderOf(sql, sort)
   return sql<Row[]>`
     with looked_at as (
-      select organization, trace_id, start_time, ${key} as sort_key,
+      select organization, trace_id, start_time, ${keyOfSort(sql, sort)} as sort_key,
         ${otherConditions(sql, filter)} as matches
-      from listed_traces as traces
-      where ${indexedConditions(sql, filter)} and ${key} is not null ${behind(sql, query)}
+      ${fromNext(sql, query)}
       order by ${order} limit ${size}
     ),
     placed as (
@@ -153,6 +152,23 @@ function listRows(sql: Queryable, query: SearchedQuery, size: number): Promise<R
     from placed join listed_traces as traces using (organization, trace_id)
     where (matches and matching <= ${limit + 1}) or place = total
     order by place`
+}
+
+/** The traces from which a page is taken. */
+const fromNext = (sql: Queryable, query: SearchedQuery): Fragment => sql`
+  from listed_traces as traces
+  where ${indexedConditions(sql, query.filter)} and ${keyOfSort(sql, query.sort)} is not null
+    ${behind(sql, query)}`
+
+const keyOfSort = (sql: Queryable, sort: Sort): Fragment => sql`${sql.unsafe(SORTS[sort].key)}`
+
+/** Those that `listRows` looks at. */
+function lookUp(sql: Queryable, query: SearchedQuery, limit: number): Promise<SearchedFilter> {
+  const { key, direction } = SORTS[query.sort]
+  const order = [key, 'start_time', 'trace_id', 'organization']
+  const sorted = sql.unsafe(order.map((column) => `${column} ${direction}`).join(', '))
+  const from: Fragment = sql`${fromNext(sql, query)} order by ${sorted}`
+  return lookUpAttribute(sql, query.filter, { from, limit })
 }
 
 /** Of a list and, in the same direction, of the rows with the same value. */

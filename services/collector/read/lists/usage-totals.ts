@@ -14,6 +14,7 @@ import type { ListedTrace, TokenCounts } from './listed-trace.ts'
 import { quantilesOf } from './quantiles.ts'
 import type { Quantiles } from './quantiles.ts'
 import { limitTo, requireTimeRange } from './trace-filter.ts'
+import type { OfOrganization } from './trace-filter.ts'
 
 const HOUR_MS = 3_600_000
 /** Groups at the most. */
@@ -48,7 +49,6 @@ const hour = v.pipe(
 )
 
 const usageParameters = v.object({
-  organization: v.optional(name),
   crew: v.optional(name),
   model: v.optional(name),
   from: v.optional(hour),
@@ -57,7 +57,7 @@ const usageParameters = v.object({
 })
 
 /** The query of the totals of calls. */
-export type UsageQuery = Readonly<v.InferOutput<typeof usageParameters>>
+export type UsageQuery = Readonly<v.InferOutput<typeof usageParameters>> & OfOrganization
 
 /** Raises `invalid_request`. */
 export function readUsageQuery(parameters: URLSearchParams): UsageQuery {

@@ -55,14 +55,15 @@ export function createSplitter(
 ): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk) => {
-    let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    while (bytes.length >= 5) {
-      const end = bytes.readInt32BE(1) + 1
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    let at = 0
+    while (bytes.length - at >= 5) {
+      const end = at + 1 + bytes.readInt32BE(at + 1)
       if (bytes.length < end) break
-      onMessage({ type: String.fromCharCode(bytes[0] ?? 0), body: bytes.subarray(5, end) })
-      bytes = bytes.subarray(end)
+      onMessage({ type: String.fromCharCode(bytes[at] ?? 0), body: bytes.subarray(at + 5, end) })
+      at = end
     }
-    rest = bytes
+    rest = bytes.subarray(at)
   }
 }
 

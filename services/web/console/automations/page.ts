@@ -7,6 +7,7 @@ import type { ListedRun } from '../../../platform/run-list.ts'
 import type { Page } from '../../../platform/paging.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import type { StaticToken } from '../../../platform/static-tokens.ts'
+import type { Webhook } from '../../../platform/webhooks.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
 import { plural } from '../frame/format.ts'
 import { apiSection } from './api-section.ts'
@@ -24,6 +25,7 @@ import type { Html } from '../frame/parts.ts'
 import { startSection } from './start-section.ts'
 import type { StartForm } from './start-section.ts'
 import { tokensSection } from './tokens-section.ts'
+import { webhooksSection } from './webhooks-section.ts'
 import type { TokenForm } from './tokens-section.ts'
 
 /** The page of an automation, as its routes read it. */
@@ -37,6 +39,7 @@ export interface AutomationPage {
   readonly runsTotal: number
   /** The newest ones. */
   readonly tokens: Page<StaticToken>
+  readonly webhooks: readonly Webhook[]
   /** The OAuth settings of its organization, if there are any. */
   readonly oauth: AutomationOauth | undefined
   /** The address of its API. */
@@ -66,7 +69,10 @@ export function automationPage(view: AutomationPage): Html {
           ${runsSection(view)} ${apiSection(view)}
           ${tokensSection({ ...view, form: view.tokenForm })}
         </div>
-        <div>${startSection({ ...view, form: view.startForm })} ${detailsSection(view)}</div>
+        <div>
+          ${startSection({ ...view, form: view.startForm })} ${detailsSection(view)}
+          ${webhooksSection(view)}
+        </div>
       </div>`,
   )
 }

@@ -5,6 +5,7 @@ import type { Automation } from '../../../platform/automations.ts'
 import { inputFields } from '../../../platform/crew-inputs.ts'
 import { countRuns, listNewestRuns, sumOf } from '../../../platform/run-list.ts'
 import { listStaticTokens } from '../../../platform/static-tokens.ts'
+import { listWebhooks } from '../../../platform/webhooks.ts'
 import { automationUrl } from '../../automation-api/automation-urls.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createSnippets } from './client-snippets.ts'
@@ -25,11 +26,12 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
   return async (c, automation) => {
     const { organizationId, id: deploymentId } = automation
     const filter = { organizationId, deploymentId }
-    const [definition, runs, counts, tokens, oauth] = await Promise.all([
+    const [definition, runs, counts, tokens, webhooks, oauth] = await Promise.all([
       getDefinition(sql, automation),
       listNewestRuns(sql, filter, RUNS_SHOWN),
       countRuns(sql, filter),
       listStaticTokens(sql, automation, { limit: TOKENS_SHOWN }),
+      listWebhooks(sql, deploymentId),
       findAutomationOauth(sql, organizationId),
     ])
     return {
@@ -40,6 +42,7 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
       runs,
       runsTotal: sumOf(counts),
       tokens,
+      webhooks,
       oauth,
       apiUrl: automationUrl(config, automation.automationId),
       snippetsFor,

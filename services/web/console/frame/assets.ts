@@ -9,8 +9,13 @@ export interface Asset {
   readonly content: string
 }
 
-/** The files that pages refer to, by their use; `traceScript` is that of the page of a trace. */
-export type Assets = Readonly<Record<'stylesheet' | 'script' | 'traceScript' | 'icon', Asset>>
+/**
+ * The files that pages refer to, by their use; `traceScript` is that of the page of a trace,
+ * `tracesScript` that of the list of traces.
+ */
+export type Assets = Readonly<
+  Record<'stylesheet' | 'script' | 'traceScript' | 'tracesScript' | 'icon', Asset>
+>
 
 /** The parts of the stylesheet in the order of the cascade, from the bare elements to one page. */
 const STYLES = [
@@ -26,11 +31,18 @@ const STYLES = [
   'pages.css',
   'run.css',
   'trace.css',
+  'traces.css',
   'platform-health.css',
 ]
 
 /** The parts of the script of a trace; each may use what those before it export. */
-const TRACE_SCRIPT = ['trace-row.js', 'trace-list.js', 'trace-view.js', 'trace-page.js']
+const TRACE_SCRIPT = [
+  'trace-row.js',
+  'trace-list.js',
+  'trace-view.js',
+  'trace-keys.js',
+  'trace-page.js',
+]
 
 const SCRIPT = 'text/javascript; charset=utf-8'
 
@@ -50,6 +62,7 @@ function readAssets(): Assets {
     stylesheet: toAsset('console.css', 'text/css; charset=utf-8', STYLES.map(read).join('\n')),
     script: toAsset('console.js', SCRIPT, read('console.js')),
     traceScript: toAsset('trace.js', SCRIPT, TRACE_SCRIPT.map(read).map(withoutImports).join('\n')),
+    tracesScript: toAsset('traces.js', SCRIPT, read('traces-live.js')),
     icon: toAsset('icon.svg', 'image/svg+xml', read('icon.svg')),
   }
 }

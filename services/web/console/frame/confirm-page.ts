@@ -7,6 +7,8 @@ import type { Html } from './parts.ts'
 /** A question, and the form that says yes. */
 export interface ConfirmPage {
   readonly session: Session
+  /** The entry of the navigation. @default /automations */
+  readonly current?: string
   readonly crumbs: readonly { readonly path: string; readonly name: string }[]
   readonly question: string
   /** The consequence, in words. */
@@ -19,9 +21,18 @@ export interface ConfirmPage {
 
 /** The question before an action that cannot be undone. */
 export function confirmPage(view: ConfirmPage): Html {
-  const { session, crumbs, question, consequence, action, verb, back } = view
+  const {
+    session,
+    current = '/automations',
+    crumbs,
+    question,
+    consequence,
+    action,
+    verb,
+    back,
+  } = view
   return page(
-    { title: question, session, current: '/automations' },
+    { title: question, session, current },
     html`<nav class="crumbs" aria-label="Breadcrumb">
         ${crumbs.map(({ path, name }) => html`<a href="${path}">${name}</a>`)}
       </nav>

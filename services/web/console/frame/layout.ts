@@ -14,8 +14,11 @@ export interface Frame {
   /** The entry of the navigation that this page belongs to. */
   readonly current?: string
   /** The script of the page, beside that of the console. */
-  readonly script?: 'traceScript'
+  readonly script?: PageScript
 }
+
+/** A script of one page. */
+type PageScript = 'traceScript' | 'tracesScript'
 
 interface Entry {
   readonly path: string
@@ -23,13 +26,15 @@ interface Entry {
   readonly icon: IconName
   /** The role that the entry is for. @default everyone */
   readonly role?: Role
+  /** Only where there is a trace collector. */
+  readonly isOfTraces?: true
 }
 
 const NAVIGATION: readonly Entry[] = [
   { path: '/', name: 'Dashboard', icon: 'dashboard' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
   { path: '/executions', name: 'Runs', icon: 'runs' },
-  { path: '/traces', name: 'Traces', icon: 'waterfall' },
+  { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   {
@@ -46,8 +51,11 @@ const NAVIGATION: readonly Entry[] = [
   },
 ]
 
-const entriesFor = ({ user }: Session): readonly Entry[] =>
-  NAVIGATION.filter(({ role }) => role === undefined || user.roles.includes(role))
+const entriesFor = ({ user, hasTraces }: Session): readonly Entry[] =>
+  NAVIGATION.filter(
+    ({ role, isOfTraces }) =>
+      (role === undefined || user.roles.includes(role)) && (hasTraces || !isOfTraces),
+  )
 
 /** A page for people who are signed in, with the navigation around it. */
 export function page(frame: Frame, body: Html): Html {
@@ -94,7 +102,7 @@ export function plainPage(title: string, body: Html, { goTo }: { goTo?: string }
 
 interface Head {
   readonly title: string
-  readonly scripts?: readonly ('script' | 'traceScript')[]
+  readonly scripts?: readonly ('script' | PageScript)[]
   readonly goTo?: string | undefined
 }
 

@@ -1,5 +1,7 @@
 const NOTICES = {
   'token-revoked': 'The token is revoked. Calls that use it are refused from now on.',
+  'trace-token-revoked':
+    'The token is revoked. Within a minute the trace collector refuses whatever uses it.',
   'oauth-saved': 'The settings are saved. They apply from the next call on.',
   'oauth-saved-off':
     'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',
@@ -17,6 +19,14 @@ const NOTICES = {
     'The connection is saved. Its key was removed, because it would have been sent to another ' +
     'address: enter it again.',
   'llm-connection-deleted': 'The connection is deleted.',
+  'webhook-saved': 'The webhook is saved. Messages that wait go to this address as well.',
+  'webhook-test-sent': 'The test message waits for a worker. Reload the page to see the answer.',
+  'webhook-resumed': 'The webhook goes on. What was kept meanwhile is being sent.',
+  'webhook-redelivered': 'The message is sent again, with the id that it had.',
+  'webhook-none-failed': 'No message has failed.',
+  'webhook-deleted': 'The webhook is deleted.',
+  'filter-saved': 'The filter is saved. Only you see it.',
+  'filter-deleted': 'The filter is deleted.',
   'over-already': 'The run had already ended.',
 } as const
 

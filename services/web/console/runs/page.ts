@@ -23,8 +23,9 @@ import {
   time,
 } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { progressList } from './progress-list.ts'
-import type { Span } from './progress-list.ts'
+import { kindSprite } from '../frame/kinds.ts'
+import { toRunTimeline } from './run-steps.ts'
+import { stepList } from './step-list.ts'
 
 /** A run with its steps. */
 export interface RunPage {
@@ -56,7 +57,7 @@ export function runPage(view: RunPage): Html {
         ><a href="/automations/${automation.automationId}">${automation.name}</a
         ><a href="/automations/${automation.automationId}/executions">Runs</a>
       </nav>
-      ${noticeBox(notice)} ${runParts(view)}`,
+      ${kindSprite()} ${noticeBox(notice)} ${runParts(view)}`,
   )
 }
 
@@ -151,14 +152,15 @@ function keptFrom({ automation, run, keptSteps }: RunPage): Html | string {
 }
 
 function progressSection(view: RunPage, path: string): Html {
-  const { run, progress } = view
+  const { run, progress, hasTrace } = view
   const { steps, earlier, isNewest } = progress
   return html`<section class="card" aria-labelledby="progress">
     <div class="card-head">
       <h2 id="progress">Progress</h2>
       ${isNewest ? '' : html`<a href="${path}#progress">Newest steps</a>`}
+      ${hasTrace ? html`<a href="${tracePath(run)}">Prompts and answers</a>` : ''}
     </div>
-    ${earlier ? earlierSteps(earlier, path) : ''} ${progressList(steps, spanOf(run))}
+    ${earlier ? earlierSteps(earlier, path) : ''} ${stepList(toRunTimeline(steps, run, Date.now()))}
     ${keptFrom(view)}
     <div data-part="nothing">
       ${
@@ -179,11 +181,6 @@ function progressSection(view: RunPage, path: string): Html {
 function earlierSteps(earlier: NonNullable<ProgressPage['earlier']>, path: string): Html {
   const steps = plural(earlier.count, 'earlier step')
   return html`<p><a href="${path}?before=${earlier.cursor}#progress">Show ${steps}</a></p>`
-}
-
-function spanOf({ startedAt, finishedAt }: Run): Span | undefined {
-  if (!startedAt) return undefined
-  return { startedAt, ms: (finishedAt ?? new Date()).getTime() - startedAt.getTime() }
 }
 
 function inputsSection({ run, apiUrl }: RunPage): Html {

@@ -1,11 +1,12 @@
 import { html } from 'hono/html'
 import type { Html } from '../frame/parts.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
 import { COLUMNS, FIELD_NAMES, FIELDS, STATUSES, WINDOWS } from './list-query.ts'
 import type { Field, ListQuery, Status } from './list-query.ts'
 
 /** What is wrong with a filter, and with which field of it. */
 export interface Problem {
-  readonly field: Field | undefined
+  readonly field: Field | 'status' | 'window' | undefined
   readonly message: string
 }
 
@@ -47,9 +48,16 @@ export function filterForm(form: FilterForm): Html {
         name: 'status',
         label: 'Status',
         options: ANY_STATUS,
-        chosen: query.status ?? '',
+        chosen: query.unknown.status ?? query.status ?? '',
+        problem,
       })}
-      ${select({ name: 'window', label: 'Time', options: TIMES, chosen: query.window })}
+      ${select({
+        name: 'window',
+        label: 'Time',
+        options: TIMES,
+        chosen: query.unknown.window ?? query.window,
+        problem,
+      })}
       <button class="button primary">Show</button>
       <a class="button" href="/traces">Reset</a>
     </div>
@@ -85,10 +93,9 @@ function field(name: Field, { query, automations, problem }: FilterForm): Html {
       label: FIELDS.crew,
       options: [['', 'Any'], ...options],
       chosen: value,
+      problem,
     })
   }
-  const isWrong = problem?.field === name
-  const hint = `${name}-problem`
   return html`<div class="${name === 'text' ? 'grow' : ''}">
     <label for="filter-${name}">${FIELDS[name]}</label>
     <input
@@ -97,28 +104,42 @@ function field(name: Field, { query, automations, problem }: FilterForm): Html {
       value="${value}"
       maxlength="600"
       autocomplete="off"
-      ${isWrong ? html`aria-invalid="true" aria-describedby="${hint}"` : ''}
+      ${wrongMark(name, problem)}
     />
-    ${
-      isWrong ? html`<p class="field-problem" id="${hint}" role="alert">${problem.message}</p>` : ''
-    }
+    ${wrongNote(name, problem)}
   </div>`
 }
+
+const wrongMark = (name: string, problem: Problem | undefined): Html | string =>
+  problem?.field === name ? html`aria-invalid="true" aria-describedby="${name}-problem"` : ''
+
+const wrongNote = (name: string, problem: Problem | undefined): Html | string =>
+  problem?.field === name
+    ? html`<p class="field-problem" id="${name}-problem" role="alert">
+        ${visibleText(problem.message)}
+      </p>`
+    : ''
 
 interface Choice {
   readonly name: string
   readonly label: string
   readonly options: readonly (readonly [value: string, name: string])[]
   readonly chosen: string
+  readonly problem: Problem | undefined
 }
 
-const select = ({ name, label, options, chosen }: Choice): Html =>
-  html`<div>
+/** What was chosen and is not offered, such as an automation that is gone, is shown as it is. */
+function select({ name, label, options, chosen, problem }: Choice): Html {
+  const isOffered = options.some(([value]) => value === chosen)
+  const all = isOffered ? options : [...options, [chosen, visibleText(chosen)] as const]
+  return html`<div>
     <label for="filter-${name}">${label}</label>
-    <select id="filter-${name}" name="${name}">
-      ${options.map(
+    <select id="filter-${name}" name="${name}" ${wrongMark(name, problem)}>
+      ${all.map(
         ([value, text]) =>
           html`<option value="${value}" ${value === chosen ? 'selected' : ''}>${text}</option>`,
       )}
     </select>
+    ${wrongNote(name, problem)}
   </div>`
+}

@@ -1,19 +1,21 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
+import type { TraceFilter } from '../../../platform/trace-filters.ts'
 import type { Histogram, Totals, TracePage } from '../../traces/trace-lists.ts'
 import { count, duration, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
-import { emptyState, problemBox } from '../frame/parts.ts'
+import { emptyState, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { dollars } from './amounts.ts'
+import { dollars } from '../frame/amounts.ts'
 import { filterForm } from './filter-form.ts'
 import type { Problem } from './filter-form.ts'
-import { listAddress, WINDOWS } from './list-query.ts'
+import { listAddress, WINDOWS, withFilter } from './list-query.ts'
 import type { ListQuery } from './list-query.ts'
+import { savedFilters } from './saved-filters.ts'
 import { traceHistogram } from './trace-histogram.ts'
-import { traceTabs } from './trace-tabs.ts'
-import { tracesTable } from './traces-table.ts'
+import { traceTabs } from '../frame/trace-tabs.ts'
+import { COMPARE_FORM, tracesTable } from './traces-table.ts'
 
 /** An automation that a list can be limited to. */
 export interface AutomationName {
@@ -35,20 +37,23 @@ export interface TraceListPage {
   readonly automations: readonly AutomationName[]
   readonly found: FoundTraces | undefined
   readonly problem: Problem | undefined
+  readonly filters: readonly TraceFilter[]
+  readonly notice: string | undefined
 }
 
 /** All traces of an organization, by filter and by page. */
 export function traceListPage(view: TraceListPage): Html {
-  const { session, query, automations, found, problem } = view
+  const { session, query, automations, found, problem, filters, notice } = view
   return page(
-    { title: 'Traces', session, current: '/traces' },
+    { title: 'Traces', session, current: '/traces', script: 'tracesScript' },
     html`<div class="page-head">
         <div>
           <h1>Traces</h1>
           <p class="hint">What crews and programs did, call by call.</p>
         </div>
       </div>
-      ${traceTabs('/traces')} ${filterForm({ query, automations, problem })}
+      ${noticeBox(notice)} ${traceTabs('/traces')} ${savedFilters({ session, query, filters })}
+      ${filterForm({ query, automations, problem })}
       ${problem && problem.field === undefined ? problemBox(problem.message) : ''}
       ${found ? results(query, found) : ''}`,
   )
@@ -56,18 +61,43 @@ export function traceListPage(view: TraceListPage): Html {
 
 function results(query: ListQuery, { traces, histogram, totals }: FoundTraces): Html {
   const rows = traces.traces
-  return html`${sums(totals)}
+  // What comes while a later page is read belongs to the first one.
+  const live = query.cursor === undefined ? '/trace-events' : ''
+  return html`<div data-traces data-live-from="${live}">
+    <div data-part="sums">${sums(totals)}</div>
+    <div data-part="histogram">
+      ${
+        histogram.buckets.length > 0
+          ? html`<section class="card" aria-label="Traces by time">
+              ${traceHistogram(histogram, timesOf(query))}
+            </section>`
+          : ''
+      }
+    </div>
+    ${actions(query, rows.length)}
+    <div data-part="rows">
+      <section class="card flush" aria-label="Traces">
+        ${rows.length > 0 ? tracesTable(rows, query.columns) : noRows(query)}
+      </section>
+      ${next(query, traces)}
+    </div>
+  </div>`
+}
+
+/** What can be done with the list; the script adds a button that follows it. */
+function actions(query: ListQuery, rows: number): Html {
+  return html`<form class="list-actions" id="${COMPARE_FORM}" action="/trace-comparison">
+    <span class="live-place"></span>
+    <a class="button small" href="${listAddress(query)}" data-without-script>Refresh</a>
+    ${rows > 1 ? html`<button class="button small">Compare two</button>` : ''}
     ${
-      histogram.buckets.length > 0
-        ? html`<section class="card" aria-label="Traces by time">
-            ${traceHistogram(histogram, timesOf(query))}
-          </section>`
+      rows > 0
+        ? html`<a class="button small push" href="${withFilter('/trace-export', query)}"
+            >${icon('download')}<span>Export</span></a
+          >`
         : ''
     }
-    <section class="card flush" aria-label="Traces">
-      ${rows.length > 0 ? tracesTable(rows, query.columns) : noRows(query)}
-    </section>
-    ${next(query, traces)}`
+  </form>`
 }
 
 function timesOf({ window }: ListQuery): { fromMs: number; untilMs: number } {
@@ -113,7 +143,7 @@ function noRows({ fields, status }: ListQuery): Html {
     'pulse',
     'No traces yet',
     html`Runs of <a href="/automations">automations</a> appear here by themselves. Choose a longer
-      time, or send traces of your own programs.`,
+      time, or <a href="/send-traces">send traces</a> of your own programs.`,
   )
 }
 

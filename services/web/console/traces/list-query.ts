@@ -1,5 +1,3 @@
-import type { Context } from 'hono'
-
 /** The fields of the filter, by the names of the collector's read API, and what pages call them. */
 export const FIELDS = {
   text: 'Text in prompts and answers',
@@ -71,20 +69,24 @@ export interface ListQuery {
   readonly fields: Readonly<Partial<Record<Field, string>>>
   readonly columns: readonly Column[]
   readonly cursor: string | undefined
+  /** Words that were given for a choice and are none of it. */
+  readonly unknown: Readonly<Partial<Record<'status' | 'window', string>>>
 }
 
 const TEXT_MAX = 600
 const CURSOR_MAX = 1000
 
 /** Reads the query of a list; whether values make sense is for the collector to say. */
-export function readListQuery(c: Context): ListQuery {
+export function readListQuery(parameters: URLSearchParams): ListQuery {
   const given = (name: string, max = TEXT_MAX): string | undefined =>
-    (c.req.query(name) ?? '').trim().slice(0, max) || undefined
+    (parameters.get(name) ?? '').trim().slice(0, max) || undefined
   const window = given('window') ?? ''
-  const columns = (c.req.queries('column') ?? []).filter(isColumn)
+  const status = given('status') ?? ''
+  const isStatus = STATUSES.some((each) => each === status)
+  const columns = [...new Set(parameters.getAll('column').filter(isColumn))]
   return {
     window: isWindow(window) ? window : '7d',
-    status: STATUSES.find((each) => each === given('status')),
+    status: STATUSES.find((each) => each === status),
     fields: Object.fromEntries(
       FIELD_NAMES.flatMap((name) => {
         const value = given(name)
@@ -93,6 +95,10 @@ export function readListQuery(c: Context): ListQuery {
     ),
     columns: columns.length > 0 ? columns : USUAL_COLUMNS,
     cursor: given('cursor', CURSOR_MAX),
+    unknown: {
+      ...(status === '' || isStatus ? {} : { status }),
+      ...(window === '' || isWindow(window) ? {} : { window }),
+    },
   }
 }
 
@@ -107,6 +113,10 @@ export function filterParameters(
   if (ms !== Infinity) parameters.set('from', new Date(nowMs - ms).toISOString())
   return parameters
 }
+
+/** The address of what goes with a list, such as its export, with the same filter. */
+export const withFilter = (path: string, query: ListQuery): string =>
+  listAddress(query).replace('/traces', path)
 
 /** The same list in an address, with some of its parameters changed; without its page. */
 export function listAddress(

@@ -1,14 +1,16 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { listAutomationNames } from '../../../platform/automations.ts'
+import { listTraceFilters } from '../../../platform/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import type { TraceReader } from '../../traces/trace-reader.ts'
+import { noticeOf } from '../frame/notices.ts'
 import type { Problem } from './filter-form.ts'
 import { traceListPage } from './list-page.ts'
 import type { FoundTraces } from './list-page.ts'
-import { FIELD_NAMES, filterParameters, readListQuery } from './list-query.ts'
+import { FIELD_NAMES, filterParameters, readListQuery, STATUSES, WINDOWS } from './list-query.ts'
 import type { ListQuery } from './list-query.ts'
 import { readerOf } from './reader-of.ts'
 import { sessionsPage } from './sessions-page.ts'
@@ -27,10 +29,16 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.get('/traces', session, async (c) => {
     const reader = readerOf(c, deps)
-    const query = readListQuery(c)
-    const automations = await listAutomationNames(deps.sql, c.var.session.user.organizationId)
-    const outcome = await find(reader, query)
-    const page = traceListPage({ session: c.var.session, query, automations, ...outcome })
+    const query = readListQuery(new URL(c.req.url).searchParams)
+    const { user } = c.var.session
+    const [automations, filters, outcome] = await Promise.all([
+      listAutomationNames(deps.sql, user.organizationId),
+      listTraceFilters(deps.sql, user),
+      find(reader, query),
+    ])
+    const notice = noticeOf(c.req.query('notice'))
+    const facts = { session: c.var.session, query, automations, filters, notice }
+    const page = traceListPage({ ...facts, ...outcome })
     return c.html(page, outcome.problem ? 422 : 200)
   })
 
@@ -61,6 +69,8 @@ interface Outcome {
 
 /** A filter that makes no sense is a matter of its field; other errors are pages of their own. */
 async function find(reader: TraceReader, query: ListQuery): Promise<Outcome> {
+  const wrong = problemOf(query)
+  if (wrong) return { found: undefined, problem: wrong }
   const parameters = filterParameters(query, Date.now())
   const listed = new URLSearchParams([...parameters, ['limit', ROWS]])
   if (query.cursor !== undefined) listed.set('cursor', query.cursor)
@@ -76,6 +86,19 @@ async function find(reader: TraceReader, query: ListQuery): Promise<Outcome> {
     const field = FIELD_NAMES.find((name) => name === thrown.details['parameter'])
     return { found: undefined, problem: { field, message: thrown.message } }
   }
+}
+
+/** The words of choices are ours, everything else is for the collector to say. */
+function problemOf({ unknown }: ListQuery): Problem | undefined {
+  const choices = [
+    ['status', unknown.status, STATUSES],
+    ['window', unknown.window, Object.keys(WINDOWS)],
+  ] as const
+  for (const [field, word, allowed] of choices) {
+    if (word === undefined) continue
+    return { field, message: `${field} must be ${allowed.join(', ')} (given: “${word}”).` }
+  }
+  return undefined
 }
 
 async function readUsage(c: Context<SignedIn>, deps: WebDeps) {

@@ -1,4 +1,4 @@
-import { plural } from '../frame/format.ts'
+import { count, plural } from '../frame/format.ts'
 import type { Oddity, TraceTree } from './trace-tree.ts'
 
 /** A span without an end is usual while a trace goes on. */
@@ -15,12 +15,14 @@ const EXPLAINED: Readonly<Record<Oddity, string>> = {
 /** Returns what is odd about a span, in a sentence. */
 export const explainOddity = (oddity: Oddity): string => EXPLAINED[oddity]
 
-const SUMMARIES: Readonly<Record<Exclude<Oddity, 'open'>, (count: number) => string>> = {
-  orphan: (count) => `${plural(count, 'span')} whose parent is not stored`,
-  cycle: (count) => `${plural(count, 'circle')} of spans`,
-  negative: (count) =>
-    count === 1 ? '1 span that ends before it starts' : `${count} spans that end before they start`,
-  outside: (count) => `${plural(count, 'span')} outside the time of their parent`,
+const SUMMARIES: Readonly<Record<Exclude<Oddity, 'open'>, (number: number) => string>> = {
+  orphan: (number) => `${plural(number, 'span')} whose parent is not stored`,
+  cycle: (number) => `${plural(number, 'circle')} of spans`,
+  negative: (number) =>
+    number === 1
+      ? '1 span that ends before it starts'
+      : `${count(number)} spans that end before they start`,
+  outside: (number) => `${plural(number, 'span')} outside the time of their parent`,
 }
 
 /** Returns what is odd about a trace as a whole; undefined when nothing is. */
@@ -31,8 +33,10 @@ export function summarizeOddities({ rows }: TraceTree): string | undefined {
   }
   const parts = Object.entries(SUMMARIES).flatMap(([oddity, say]) => {
     // The keys of an object are no more than texts.
-    const count = counts.get(oddity as Oddity) ?? 0
-    return count > 0 ? say(count) : []
+    const number = counts.get(oddity as Oddity) ?? 0
+    return number > 0 ? say(number) : []
   })
+  const roots = rows.filter(({ span }) => span.parentId === null).length
+  if (roots > 1) parts.unshift(`${count(roots)} spans without a parent`)
   return parts.length > 0 ? `This trace has ${parts.join(', ')}.` : undefined
 }

@@ -8,6 +8,8 @@ export function readerOf(c: Context<SignedIn>, { traces }: WebDeps): TraceReader
   if (traces) return traces(c.var.session.user.organizationId)
   throw new AppError(
     'not_found',
-    'This installation keeps no traces: the trace collector is off (chart: collector.enabled).',
+    'This installation keeps no traces: no trace collector is configured. Operators turn it on ' +
+      'with collector.enabled=true in the values of the chart; web then has COLLECTOR_URL and ' +
+      'COLLECTOR_JWT_SECRET.',
   )
 }

@@ -5,6 +5,8 @@ import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
+import { listAddress, readListQuery } from './list-query.ts'
+import type { KindName } from '../frame/kinds.ts'
 import { readerOf } from './reader-of.ts'
 import { spanPanel } from './span-panel.ts'
 import { toRowsDocument, toSpanRow } from './span-row.ts'
@@ -74,6 +76,7 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     rows,
     span: spanId === undefined ? undefined : await reader.span({ traceId, spanId }),
     runPath: await findRunPath(deps, organizationId, traceId),
+    listPath: listPathOf(c),
   }
 }
 
@@ -81,23 +84,45 @@ const startOfPage = (place: number): number => place - (place % PAGE_ROWS)
 
 function rowsOf(
   tree: TraceTree,
-  { kind, depth, errors, text }: TraceQuery,
+  { kind, depth, errors, critical, fold, text }: TraceQuery,
   found: ReadonlySet<string>,
 ): SpanRow[] {
   const needle = text?.toLowerCase()
-  return tree.rows
-    .map((row) => toSpanRow(row, tree))
-    .filter(
-      (row) =>
-        (kind === undefined || row.kind === kind) &&
-        (depth === undefined || row.depth < depth) &&
-        (!errors || row.isError) &&
-        (needle === undefined || found.has(row.id) || isNamed(row, needle)),
-    )
+  return withoutBelow(
+    tree.rows.map((row) => toSpanRow(row, tree)),
+    fold,
+  ).filter(
+    (row) =>
+      (!critical || row.isCritical) &&
+      (kind === undefined || row.kind === kind) &&
+      (depth === undefined || row.depth < depth) &&
+      (!errors || row.isError) &&
+      (needle === undefined || found.has(row.id) || isNamed(row, needle)),
+  )
+}
+
+/** The rows without those below a row of this kind. */
+function withoutBelow(rows: readonly SpanRow[], fold: KindName | undefined): readonly SpanRow[] {
+  if (fold === undefined) return rows
+  const kept: SpanRow[] = []
+  for (let place = 0; place < rows.length; place++) {
+    const row = rows[place]
+    if (!row) continue
+    kept.push(row)
+    if (row.kind === fold) place += row.below
+  }
+  return kept
 }
 
 const isNamed = ({ name, label }: SpanRow, text: string): boolean =>
   `${name} ${label ?? ''}`.toLowerCase().includes(text)
+
+/** The list whose link led here, as browsers tell it for addresses of their own site. */
+function listPathOf(c: Context): string {
+  const from = c.req.header('referer') ?? ''
+  const url = URL.canParse(from) ? new URL(from) : undefined
+  return url?.pathname === '/traces' ? listAddress(readListQuery(url.searchParams)) : '/traces'
+}
 
 /** The trace id of a run is its kickoff id. */
 async function findRunPath(

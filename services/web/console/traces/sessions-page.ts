@@ -7,8 +7,9 @@ import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { emptyState, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { dollars } from './amounts.ts'
-import { traceTabs } from './trace-tabs.ts'
+import { dollars } from '../frame/amounts.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
+import { traceTabs } from '../frame/trace-tabs.ts'
 import { tracePill } from './traces-table.ts'
 
 /** A page of the sessions of an organization. */
@@ -85,7 +86,7 @@ function row(session: TraceSession): Html {
   const errors = session.error_traces
   return html`<tr>
     <td class="lead">
-      <a href="/traces${queryOf({ session: id, window: 'all' })}">${id}</a>
+      <a href="/traces${queryOf({ session: id, window: 'all' })}">${visibleText(id)}</a>
     </td>
     <td class="state">${tracePill(session.last_status)}</td>
     <td data-label="Last active" class="quiet">${time(new Date(last))}</td>
@@ -96,6 +97,6 @@ function row(session: TraceSession): Html {
     </td>
     <td data-label="Tokens" class="number">${count(tokens.input + tokens.output)}</td>
     <td data-label="Cost" class="number">${cost === null ? '–' : dollars(cost)}</td>
-    <td data-label="User">${session.user_id ?? '–'}</td>
+    <td data-label="User">${visibleText(session.user_id ?? '–')}</td>
   </tr>`
 }

@@ -2,12 +2,15 @@ import { html } from 'hono/html'
 import type { Message, Part, SpanView } from '../../traces/span-view.ts'
 import { count, plural, pretty, sentence } from '../frame/format.ts'
 import type { Html } from '../frame/parts.ts'
-import { foreignText } from './span-text.ts'
+import { foreignText } from '../frame/text/foreign-text.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
 
 /** Of a longer conversation the last messages are open and the ones before are folded. */
 const OPEN_MAX = 12
 /** Messages that a page shows; the download has all. */
 const SHOWN_MAX = 200
+/** Characters of the name of a tool, or of the id of a call. */
+const NAME_MAX = 300
 
 /** The conversation of a call: what was given and what came back, whichever library wrote it. */
 export function conversation({ messages }: SpanView): Html | string {
@@ -19,6 +22,9 @@ export function conversation({ messages }: SpanView): Html | string {
     ${output.length > 0 ? list('Output', output) : ''}
   </section>`
 }
+
+/** The messages that came back. */
+export const outputMessages = ({ messages }: SpanView): Html => list('Output', messages.output)
 
 function list(title: string, messages: readonly Message[]): Html {
   const shown = messages.slice(-SHOWN_MAX)
@@ -46,32 +52,37 @@ const ROLES = new Set(['system', 'user', 'assistant', 'tool'])
 
 const message = ({ role, content }: Message): Html =>
   html`<article class="message ${ROLES.has(role) ? role : 'other'}">
-    <h5>${sentence(role.slice(0, 60)) || 'Message'}</h5>
+    <h5>${visibleText(sentence(role.slice(0, 60))) || 'Message'}</h5>
     ${content.map((each) => part(each, role))}
   </article>`
 
 function part(given: Part, role: string): Html {
   switch (given.type) {
     case 'text':
-      return foreignText(given.text, `Message of ${role}`)
+      return foreignText(given.text, `Message of ${visibleText(role.slice(0, 60))}`)
     case 'reasoning':
       return html`<details class="more">
         <summary>Reasoning</summary>
         ${foreignText(given.text, 'Reasoning')}
       </details>`
     case 'tool_call':
-      return call(`Calls ${given.name}`, pretty(given.arguments), given.id)
+      return call(
+        `Calls ${visibleText(given.name.slice(0, NAME_MAX))}`,
+        pretty(given.arguments),
+        given.id,
+      )
     case 'tool_result':
       return call('Result', given.content, given.id)
     case 'image':
-      return html`<p class="hint">${imageText(given.url, given.mime_type)}</p>`
+      return html`<p class="hint">${visibleText(imageText(given.url, given.mime_type))}</p>`
   }
 }
 
 const call = (title: string, text: string, id: string | undefined): Html =>
   html`<div class="call">
     <p class="call-head">
-      <strong>${title}</strong>${id === undefined ? '' : html` <code>${id}</code>`}
+      <strong>${title}</strong
+      >${id === undefined ? '' : html` <code>${visibleText(id.slice(0, NAME_MAX))}</code>`}
     </p>
     ${foreignText(text, title)}
   </div>`

@@ -4,12 +4,13 @@ import { absoluteTime, count, sentence } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import type { Html } from '../frame/parts.ts'
 import { pill } from '../frame/parts.ts'
-import { dollars, nsText } from './amounts.ts'
-import { kindIcon, kindName, kindOf } from './kinds.ts'
+import { dollars, nsText } from '../frame/amounts.ts'
+import { kindIcon, kindName, kindOf } from '../frame/kinds.ts'
 import { explainOddity } from './oddities.ts'
 import { otlpText } from './otlp-text.ts'
 import { conversation } from './span-messages.ts'
-import { foreignText, foreignValue } from './span-text.ts'
+import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
 import type { Oddity } from './trace-tree.ts'
 
 /** A span, and what the tree says of it. */
@@ -51,7 +52,7 @@ function head({ view, tracePath }: SpanPanel): Html {
   const raw = `${tracePath}/spans/${span.spanId}/raw`
   return html`<div class="card-head span-head">
     <div>
-      <h2 id="span-title">${kindIcon(kind)} ${span.name || '(no name)'}</h2>
+      <h2 id="span-title">${kindIcon(kind)} ${visibleText(span.name) || '(no name)'}</h2>
       <p class="hint">${kindName(kind)} · <code class="select">${span.spanId}</code></p>
     </div>
     <div class="output-actions" data-copy-from="${raw}">
@@ -93,6 +94,17 @@ const TOKENS: readonly (readonly [name: string, column: string])[] = [
   ['of these audio', 'audio_output_tokens'],
 ]
 
+function costs(columns: SpanView['columns']): (readonly [string, string])[] {
+  const [reported, computed] = [columns['cost_usd'], columns['computed_cost_usd']]
+  if (typeof computed !== 'number') {
+    return typeof reported === 'number' ? [['Cost, by its sender', dollars(reported)]] : []
+  }
+  const byPrices = ['Cost, by list prices', dollars(computed)] as const
+  return typeof reported === 'number'
+    ? [['Cost, by its sender', dollars(reported)], byPrices]
+    : [byPrices]
+}
+
 function facts({ span, columns }: SpanView): Html {
   const startNs = BigInt(span.startTimeUnixNano)
   const start = new Date(Number(startNs / 1_000_000n))
@@ -100,7 +112,6 @@ function facts({ span, columns }: SpanView): Html {
     span.endTimeUnixNano === undefined
       ? 'It goes on'
       : nsText(Math.max(0, Number(BigInt(span.endTimeUnixNano) - startNs)))
-  const cost = columns['cost_usd']
   const rows: (readonly [string, string])[] = [
     ['Start', absoluteTime(start)],
     ['Duration', took],
@@ -112,7 +123,7 @@ function facts({ span, columns }: SpanView): Html {
       const number = columns[column]
       return typeof number === 'number' ? [[name, count(number)] as const] : []
     }),
-    ...(typeof cost === 'number' ? [['Cost', dollars(cost)] as const] : []),
+    ...costs(columns),
   ]
   return html`<dl class="pairs span-part">
     ${rows.map(
@@ -140,8 +151,8 @@ function attributeList(given: readonly KeyValue[]): Html {
       ${shown.map(
         ({ key, value }) =>
           html`<div>
-            <dt>${key}</dt>
-            <dd>${foreignValue(otlpText(value), key)}</dd>
+            <dt>${visibleText(key)}</dt>
+            <dd>${foreignValue(otlpText(value), visibleText(key))}</dd>
           </div>`,
       )}
     </dl>
@@ -157,7 +168,7 @@ function events({ span }: SpanView): Html | string {
       ({ name, timeUnixNano, attributes }) =>
         html`<div class="event">
           <p>
-            <strong>${sentence(name) || 'Event'}</strong>
+            <strong>${visibleText(sentence(name)) || 'Event'}</strong>
             ${
               timeUnixNano === undefined
                 ? ''
@@ -193,4 +204,5 @@ function scope({ scope: { name, version, attributes } }: SpanView): Html | strin
   return attributeTable('Instrumentation', [...own, ...attributes])
 }
 
-const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+const textOf = (value: unknown): string | null =>
+  typeof value === 'string' ? visibleText(value) : null

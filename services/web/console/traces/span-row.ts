@@ -1,6 +1,8 @@
 import { isNotable } from './oddities.ts'
-import { kindOf } from './kinds.ts'
-import type { KindName } from './kinds.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
+import { kindOf } from '../frame/kinds.ts'
+import type { KindName } from '../frame/kinds.ts'
+import { costOf } from './sums.ts'
 import type { TraceTree, TreeRow } from './trace-tree.ts'
 
 /** A row of the tree as pages and scripts show it. */
@@ -37,19 +39,19 @@ export function toSpanRow(
     id,
     depth,
     below,
-    name: name || '(no name)',
+    name: visibleText(name) || '(no name)',
     kind: kindOf(operationKind),
     startNs: startNs - beginNs,
     durationNs: durationNs === null ? null : Math.max(0, durationNs),
     isError: status === ERROR,
     isCritical,
     isOdd: oddities.some(isNotable),
-    label: label !== null && !name.includes(label) ? label : null,
+    label: label !== null && !name.includes(label) ? visibleText(label) : null,
     tokens:
       inputTokens === null && outputTokens === null
         ? null
         : (inputTokens ?? 0) + (outputTokens ?? 0),
-    costUsd: span.costUsd,
+    costUsd: costOf(span),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { SkeletonSpan } from '../../traces/skeleton.ts'
 import type { TraceTree } from './trace-tree.ts'
 
 /** What a trace adds up to. Tokens and cost are of model calls with no other one below them. */
@@ -6,11 +7,23 @@ export interface Sums {
   readonly errors: number
   readonly calls: number
   readonly tokens: number
-  /** Null when no call has a cost. */
+  /** Of each call what its sender says, else the computed cost. Null when no call has one. */
   readonly costUsd: number | null
+  /** What senders say, and what prices say, each of the calls that have it. */
+  readonly reportedCostUsd: number | null
+  readonly computedCostUsd: number | null
 }
 
 const ERROR = 2
+
+/** Returns what a span costs: what its sender says comes before the computed cost. */
+export const costOf = ({
+  costUsd,
+  computedCostUsd,
+}: Pick<SkeletonSpan, 'costUsd' | 'computedCostUsd'>): number | null => costUsd ?? computedCostUsd
+
+const plus = (sum: number | null, cost: number | null): number | null =>
+  cost === null ? sum : (sum ?? 0) + cost
 
 /** Sums a trace up, in one pass from its last row: what is below a call has been seen by then. */
 export function sumUp({ rows }: TraceTree): Sums {
@@ -18,6 +31,8 @@ export function sumUp({ rows }: TraceTree): Sums {
   let calls = 0
   let tokens = 0
   let costUsd: number | null = null
+  let reportedCostUsd: number | null = null
+  let computedCostUsd: number | null = null
   let nextCall = Infinity
   for (let place = rows.length - 1; place >= 0; place--) {
     const row = rows[place]
@@ -30,7 +45,10 @@ export function sumUp({ rows }: TraceTree): Sums {
     if (!isLeaf) continue
     calls++
     tokens += (span.inputTokens ?? 0) + (span.outputTokens ?? 0)
-    if (span.costUsd !== null) costUsd = (costUsd ?? 0) + span.costUsd
+    costUsd = plus(costUsd, costOf(span))
+    reportedCostUsd = plus(reportedCostUsd, span.costUsd)
+    computedCostUsd = plus(computedCostUsd, span.computedCostUsd)
   }
-  return { spans: rows.length, errors, calls, tokens, costUsd }
+  const costs = { costUsd, reportedCostUsd, computedCostUsd }
+  return { spans: rows.length, errors, calls, tokens, ...costs }
 }

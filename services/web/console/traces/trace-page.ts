@@ -8,10 +8,12 @@ import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { pill, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { dollars, nsText } from './amounts.ts'
-import { KINDS, kindName, kindSprite } from './kinds.ts'
+import { dollars, nsText } from '../frame/amounts.ts'
+import { KINDS, kindName, kindSprite } from '../frame/kinds.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
 import { summarizeOddities } from './oddities.ts'
 import { sumUp } from './sums.ts'
+import type { Sums } from './sums.ts'
 import { spanPanel } from './span-panel.ts'
 import type { SpanRow } from './span-row.ts'
 import type { TraceTree } from './trace-tree.ts'
@@ -29,6 +31,8 @@ export interface TracePage {
   readonly span: SpanView | undefined
   /** The page of the run that made the trace, where there is one. */
   readonly runPath: string | undefined
+  /** The list that led here, with its filter. */
+  readonly listPath: string
 }
 
 /** Rows of a page for those who have no script. */
@@ -36,12 +40,12 @@ export const PAGE_ROWS = 200
 
 /** The page of a trace: its sums, its tree on a time axis, and one of its spans. */
 export function tracePage(view: TracePage): Html {
-  const { session, tree, skeleton } = view
+  const { session, tree, skeleton, listPath } = view
   const [first] = tree.rows
-  const name = first?.span.name || 'Trace'
+  const name = visibleText(first?.span.name ?? '') || 'Trace'
   return page(
     { title: name, session, current: '/traces', script: 'traceScript' },
-    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/traces">Traces</a></nav>
+    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="${listPath}">Traces</a></nav>
       ${kindSprite()} ${head(view, name)} ${sums(view)}
       ${skeleton.isTruncated ? warningBox(TRUNCATED) : ''} ${notes(view)}
       <div class="trace" data-trace="${pathOf(view)}" data-open="${isOpen(view) ? 'true' : ''}">
@@ -83,13 +87,15 @@ function head(view: TracePage, name: string): Html {
     ${isOpen(view) ? pill('busy', 'Running') : isBad ? pill('bad', 'Failed') : pill('good', 'Ok')}
     <span class="push pair">
       ${runPath === undefined ? '' : html`<a class="button" href="${runPath}">Run</a>`}
+      <a class="button" href="/trace-comparison?trace=${skeleton.traceId}">Compare</a>
       <a class="button" href="${pathOf(view)}/otlp">${icon('download')}<span>OTLP JSON</span></a>
     </span>
   </div>`
 }
 
 function sums({ tree }: TracePage): Html {
-  const { spans, errors, calls, tokens, costUsd } = sumUp(tree)
+  const all = sumUp(tree)
+  const { spans, errors, calls, tokens, costUsd } = all
   const fact = (name: string, text: Html | string): Html =>
     html`<div>
       <dt>${name}</dt>
@@ -102,8 +108,19 @@ function sums({ tree }: TracePage): Html {
       html`${count(spans)} ${errors > 0 ? html`<small>${plural(errors, 'error')}</small>` : ''}`,
     )}
     ${fact('Model calls', count(calls))} ${fact('Tokens', count(tokens))}
-    ${fact('Cost', costUsd === null ? '–' : dollars(costUsd))}
+    ${fact('Cost', costUsd === null ? '–' : html`${dollars(costUsd)} ${costNote(all)}`)}
   </dl>`
+}
+
+/** Which of the two costs it is; both where calls have both. */
+function costNote({ costUsd, reportedCostUsd, computedCostUsd }: Sums): Html | string {
+  if (reportedCostUsd === null) return html`<small>by list prices</small>`
+  if (computedCostUsd === null) return html`<small>by its sender</small>`
+  const isMixed = costUsd !== reportedCostUsd
+  return html`<small
+    >${isMixed ? `${dollars(reportedCostUsd)} of it by senders` : 'by its sender'},
+    ${dollars(computedCostUsd)} by list prices</small
+  >`
 }
 
 function notes({ tree }: TracePage): Html | string {
@@ -113,7 +130,7 @@ function notes({ tree }: TracePage): Html | string {
 
 /** Works as a form; with the script it changes the tree at once. */
 function toolbar(view: TracePage): Html {
-  const { kind, depth, errors, text } = view.query
+  const { kind, depth, errors, critical, fold, text } = view.query
   return html`<form class="trace-tools" action="${pathOf(view)}" role="search">
     <input
       type="search"
@@ -142,6 +159,19 @@ function toolbar(view: TracePage): Html {
           </option>`,
       )}
     </select>
+    <select name="fold" aria-label="Close">
+      <option value="">All open</option>
+      ${KINDS.map(
+        (each) =>
+          html`<option value="${each}" ${each === fold ? 'selected' : ''}>
+            Close: ${kindName(each)}
+          </option>`,
+      )}
+    </select>
+    <label class="check"
+      ><input type="checkbox" name="critical" value="1" ${critical ? 'checked' : ''} />Critical
+      path</label
+    >
     <label class="check"
       ><input type="checkbox" name="errors" value="1" ${errors ? 'checked' : ''} />Errors</label
     >
@@ -179,12 +209,14 @@ function pages(view: TracePage): Html | string {
 }
 
 function addressOf(view: TracePage, changes: Readonly<Record<string, string>>): string {
-  const { kind, depth, errors, text, from, span } = view.query
+  const { kind, depth, errors, critical, fold, text, from, span } = view.query
   return `${pathOf(view)}${queryOf({
     q: text,
     kind,
     depth: depth === undefined ? undefined : String(depth),
     errors: errors ? '1' : undefined,
+    critical: critical ? '1' : undefined,
+    fold,
     from: from > 0 ? String(from) : undefined,
     span,
     ...changes,

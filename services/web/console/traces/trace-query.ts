@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
-import type { KindName } from './kinds.ts'
-import { KINDS } from './kinds.ts'
+import type { KindName } from '../frame/kinds.ts'
+import { KINDS } from '../frame/kinds.ts'
 
 /** What the address of a trace asks for. */
 export interface TraceQuery {
@@ -8,6 +8,10 @@ export interface TraceQuery {
   /** Levels of the tree, from 1. */
   readonly depth: number | undefined
   readonly errors: boolean
+  /** Only the spans that decide how long the trace takes. */
+  readonly critical: boolean
+  /** Spans of this kind are closed: nothing below them is shown. */
+  readonly fold: KindName | undefined
   readonly text: string | undefined
   /** The first row of the page. */
   readonly from: number
@@ -41,6 +45,8 @@ export function readTraceQuery(c: Context): TraceQuery {
     kind: KINDS.find((each) => each === c.req.query('kind')),
     depth: number('depth', 100) || undefined,
     errors: c.req.query('errors') === '1',
+    critical: c.req.query('critical') === '1',
+    fold: KINDS.find((each) => each === c.req.query('fold')),
     text: (c.req.query('q') ?? '').trim().slice(0, TEXT_MAX) || undefined,
     from: number('from', ROWS_MAX) ?? 0,
     span: spanIdOf(c.req.query('span') ?? ''),

@@ -3,7 +3,8 @@ import type { ListedTrace } from '../../traces/trace-lists.ts'
 import { count, duration } from '../frame/format.ts'
 import { pill, time } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
-import { dollars } from './amounts.ts'
+import { dollars } from '../frame/amounts.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
 import { traceStatusName } from './filter-form.ts'
 import { COLUMNS } from './list-query.ts'
 import type { Column, Status } from './list-query.ts'
@@ -19,6 +20,8 @@ const TONES: Readonly<Record<Status, Tone>> = {
 export const tracePill = (status: Status): Html => pill(TONES[status], traceStatusName(status))
 
 const NUMBERS: ReadonlySet<Column> = new Set(['duration', 'tokens', 'cost', 'spans'])
+/** The id of the form that compares the traces which are chosen in the table. */
+export const COMPARE_FORM = 'compare'
 /** Names that a row shows of several. */
 const NAMES_MAX = 2
 
@@ -47,9 +50,19 @@ export const tracesTable = (traces: readonly ListedTrace[], columns: readonly Co
   </table>`
 
 const row = (trace: ListedTrace, columns: readonly Column[]): Html =>
-  html`<tr>
+  html`<tr data-trace-id="${trace.trace_id}">
     <td class="lead">
-      <a href="/traces/${trace.trace_id}">${trace.name || '(no name)'}</a>
+      <span class="pick"
+        ><input
+          type="checkbox"
+          class="choose"
+          form="${COMPARE_FORM}"
+          name="trace"
+          value="${trace.trace_id}"
+          aria-label="Compare ${nameOf(trace)} ${trace.trace_id.slice(0, 8)}"
+        />
+        <a href="/traces/${trace.trace_id}">${nameOf(trace)}</a></span
+      >
       <span class="sub mono">${trace.trace_id.slice(0, 8)}</span>
     </td>
     <td class="state">${tracePill(trace.status)}</td>
@@ -62,6 +75,10 @@ const row = (trace: ListedTrace, columns: readonly Column[]): Html =>
     )}
   </tr>`
 
+/** The name of a trace, with nothing hidden in it. */
+export const nameOf = ({ name }: Pick<ListedTrace, 'name'>): string =>
+  visibleText(name) || '(no name)'
+
 const TEXTS: Readonly<Record<Column, (trace: ListedTrace) => string>> = {
   duration: ({ duration_ms: ms }) => (ms === null ? '–' : duration(ms)),
   tokens: ({ tokens: { input, output } }) => count(input + output),
@@ -69,13 +86,13 @@ const TEXTS: Readonly<Record<Column, (trace: ListedTrace) => string>> = {
   models: ({ models }) => names(models),
   agents: ({ agents }) => names(agents),
   spans: ({ spans }) => count(spans),
-  service: ({ service }) => service ?? '–',
-  session: ({ session_id: id }) => id ?? '–',
-  user: ({ user_id: id }) => id ?? '–',
+  service: ({ service }) => visibleText(service ?? '–'),
+  session: ({ session_id: id }) => visibleText(id ?? '–'),
+  user: ({ user_id: id }) => visibleText(id ?? '–'),
 }
 
 function names(all: readonly string[]): string {
   if (all.length === 0) return '–'
-  const shown = all.slice(0, NAMES_MAX).join(', ')
+  const shown = visibleText(all.slice(0, NAMES_MAX).join(', '))
   return all.length > NAMES_MAX ? `${shown} and ${all.length - NAMES_MAX} more` : shown
 }

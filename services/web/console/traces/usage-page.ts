@@ -7,9 +7,10 @@ import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { emptyState } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-import { dollars } from './amounts.ts'
+import { dollars } from '../frame/amounts.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
 import type { AutomationName } from './list-page.ts'
-import { traceTabs } from './trace-tabs.ts'
+import { traceTabs } from '../frame/trace-tabs.ts'
 
 const DAY_MS = 86_400_000
 
@@ -164,7 +165,7 @@ function table(view: UsagePage): Html {
       ${usage.groups.map(
         (group) =>
           html`<tr>
-            <td class="lead">${groupName(group, view)}</td>
+            <td class="lead">${visibleText(groupName(group, view))}</td>
             <td data-label="Calls" class="number">${count(group.calls)}</td>
             <td data-label="Failed" class="number">${count(group.errors)}</td>
             <td data-label="Input" class="number">${count(group.tokens.input)}</td>

@@ -1,8 +1,9 @@
 import { html } from 'hono/html'
 import { count } from '../frame/format.ts'
 import type { Html } from '../frame/parts.ts'
-import { nsText } from './amounts.ts'
-import { kindIcon } from './kinds.ts'
+import { nsText } from '../frame/amounts.ts'
+import { kindIcon } from '../frame/kinds.ts'
+import { axisTimes, timeBar } from '../frame/time-bar.ts'
 import type { SpanRow } from './span-row.ts'
 
 /** The rows of a tree, and where they lead. */
@@ -18,9 +19,6 @@ export interface Waterfall {
 
 /** Deeper rows are indented no further, and say how deep they are. */
 const INDENT_MAX = 16
-/** The width of the axis in units of its drawings. */
-const AXIS = 1000
-const TICKS = 4
 
 /** The tree with a bar for each span on one time axis. */
 export const waterfall = (view: Waterfall): Html =>
@@ -33,23 +31,13 @@ export const waterfall = (view: Waterfall): Html =>
         <th scope="col">Span</th>
         <th scope="col" class="number">Tokens</th>
         <th scope="col" class="number">Duration</th>
-        <th scope="col" class="axis">${axis(view.lengthNs)}</th>
+        <th scope="col" class="axis">${axisTimes(view.lengthNs)}</th>
       </tr>
     </thead>
     <tbody>
       ${view.rows.map((row) => spanRow(row, view))}
     </tbody>
   </table>`
-
-/** The times along the axis. */
-const axis = (lengthNs: number): Html =>
-  html`<span class="unseen">Time from the start</span
-    ><span class="axis-times" aria-hidden="true"
-      >${Array.from(
-        { length: TICKS + 1 },
-        (_, tick) => html`<span>${nsText((lengthNs * tick) / TICKS)}</span>`,
-      )}</span
-    >`
 
 function spanRow(row: SpanRow, { lengthNs, selected, spanPath }: Waterfall): Html {
   const { id, depth, name, kind, label, durationNs, tokens, isError, isOdd } = row
@@ -68,21 +56,6 @@ function spanRow(row: SpanRow, { lengthNs, selected, spanPath }: Waterfall): Htm
     </td>
     <td class="number">${tokens === null ? '' : count(tokens)}</td>
     <td class="number">${durationNs === null ? 'running' : nsText(durationNs)}</td>
-    <td class="axis">${bar(row, lengthNs)}</td>
+    <td class="axis">${timeBar(row, lengthNs)}</td>
   </tr>`
-}
-
-function bar({ startNs, durationNs, kind, isCritical }: SpanRow, lengthNs: number): Html {
-  const scale = AXIS / (lengthNs || 1)
-  const x = Math.min(AXIS - 2, startNs * scale)
-  const end = durationNs === null ? AXIS : (startNs + durationNs) * scale
-  const width = Math.max(2, Math.min(AXIS, end) - x)
-  return html`<svg viewBox="0 0 ${AXIS} 10" preserveAspectRatio="none" aria-hidden="true">
-    <rect
-      class="bar ${kind}${durationNs === null ? ' open' : ''}${isCritical ? ' critical' : ''}"
-      x="${x.toFixed(1)}"
-      width="${width.toFixed(1)}"
-      height="10"
-    />
-  </svg>`
 }

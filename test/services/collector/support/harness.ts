@@ -52,6 +52,10 @@ export const environment = (databaseUrl: string): Record<string, string> => ({
   COLLECTOR_JWT_SECRET: SECRET,
 })
 
+/** How much longer a short time has to be on Citus. */
+export const slowness = citusUrl === undefined ? 1 : 10
+
+const patience = { timeoutMs: 20_000 * slowness }
 const distribution = citusUrl === undefined ? {} : { COLLECTOR_DISTRIBUTE: 'true' }
 
 /** An empty database; on all nodes of Citus when there is one to test with. */
@@ -87,8 +91,9 @@ export async function createHarness(
         const rows = await sql`
           select from touched_traces union all select from days_to_roll_up where due_at <= now()`
         return rows.length === 0
-      }),
-    extracted: () => until(async () => (await sql`select from traces_to_extract`).length === 0),
+      }, patience),
+    extracted: () =>
+      until(async () => (await sql`select from traces_to_extract`).length === 0, patience),
     another,
     async stop() {
       await Promise.all(started.map((one) => one.stop()))

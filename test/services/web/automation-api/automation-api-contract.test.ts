@@ -34,13 +34,17 @@ interface Call {
   readonly method?: string
   readonly token?: string
   readonly body?: string
+  readonly accept?: string
 }
 
-const call = (path: string, { method = 'GET', token = oauth.token(), body }: Call = {}) =>
+const call = (
+  path: string,
+  { method = 'GET', token = oauth.token(), body, accept = '*/*' }: Call = {},
+) =>
   fetch(oauth.api(path), {
     method,
     body: body ?? null,
-    headers: { ...newCaller(token), 'content-type': 'application/json' },
+    headers: { ...newCaller(token), accept, 'content-type': 'application/json' },
   })
 
 const BODY = JSON.stringify({ inputs: { topic: 'whales' } })
@@ -340,6 +344,7 @@ describe('GET /openapi.json', () => {
     await check('Status', await call(`status/${id}`))
     await check('Stopped', await call(`stop/${id}`, { method: 'POST' }))
     await check('Status', await call(`status/${id}`))
+    await check('EventPage', await call(`events/${id}`, { accept: 'application/json' }))
     await check('Problem', await call('inputs', { token: 'x.y.z' }))
     await check('Problem', await call('kickoff', { method: 'POST', body: '{' }))
   })

@@ -199,29 +199,57 @@ describe('GET status (SPEC 4.4)', () => {
       output: null,
       error: null,
       usage: null,
-      progress: [],
+      progress: { completed_tasks: 0, total_tasks: 2 },
+      current_task: null,
+      tasks: [
+        { task: 'research', status: 'pending', attempt: null, output: null },
+        { task: 'write', status: 'pending' },
+      ],
       queued_at: expect.stringMatching(/^\d{4}-.*Z$/),
       started_at: null,
       finished_at: null,
     })
   })
 
-  it('shows the last twenty task events of a running one, and no model calls', async () => {
+  it('shows how far each task has come, also those that only the crew knows', async () => {
     const id = await start()
     const lease = await take()
-    for (let position = 0; position < 50; position += 1) {
-      const event = { type: position % 2 ? 'llm_call' : 'task_started', number: position }
+    const events = [
+      { type: 'crew_started', crew: 'Research' },
+      { type: 'task_started', task: 'research', agent: 'researcher' },
+      { type: 'llm_call', task: 'research' },
+      { type: 'task_completed', task: 'research', agent: 'researcher', output: 'Whales sing.' },
+      { type: 'task_started', task: 'extra', agent: 'helper' },
+    ]
+    for (const [position, event] of events.entries()) {
       await recordEvent(platform.sql, lease, { position, event })
     }
-    const body = await status(id)
-    expect(body).toMatchObject({ kickoff_id: id, status: 'running', state: 'STARTED' })
-    expect(body['progress']).toMatchObject(
-      Array.from({ length: 20 }, (_, index) => ({
-        type: 'task_started',
-        number: index * 2 + 10,
-        at: expect.any(String),
-      })),
-    )
+    expect(await status(id)).toMatchObject({
+      kickoff_id: id,
+      status: 'running',
+      state: 'STARTED',
+      progress: { completed_tasks: 1, total_tasks: 3 },
+      current_task: 'extra',
+      tasks: [
+        {
+          task: 'research',
+          agent: 'researcher',
+          status: 'completed',
+          attempt: 1,
+          started_at: expect.any(String),
+          finished_at: expect.any(String),
+          output: 'Whales sing.',
+        },
+        { task: 'write', status: 'pending', started_at: null, output: null },
+        { task: 'extra', agent: 'helper', status: 'running', finished_at: null, output: null },
+      ],
+    })
+    await stopRun(platform.sql, id)
+    expect(await status(id)).toMatchObject({
+      status: 'stopped',
+      current_task: null,
+      tasks: [{ status: 'completed' }, { status: 'pending' }, { task: 'extra', status: 'stopped' }],
+    })
   })
 
   it('gives the result of a completed one under both names', async () => {

@@ -47,10 +47,10 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
 
     await tell(1, { type: 'task_started' })
     await steps.nth(1).waitFor()
-    expect(await steps.nth(1).innerText()).toContain('Task started')
+    expect(await steps.nth(1).innerText()).toContain('running')
     expect(await announced(page).textContent()).toBe('Task started')
     expect(await heading.isVisible()).toBe(true)
-    expect(await page.getByText('Running').isVisible()).toBe(true)
+    expect(await page.getByText('Running', { exact: true }).isVisible()).toBe(true)
 
     await page.getByRole('link', { name: 'Stop' }).focus()
     const usage = { inputTokens: 7, outputTokens: 5 }
@@ -92,7 +92,7 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     const { page, lease, tell } = await openRun({ javaScriptEnabled: false })
     await tell(1, { type: 'task_started' })
     await page.getByRole('link', { name: 'Refresh' }).click()
-    expect(await page.getByText('Task started').isVisible()).toBe(true)
+    expect(await page.getByRole('listitem').getByText('running').isVisible()).toBe(true)
     await page.getByRole('link', { name: 'Stop' }).click()
     await page.getByRole('button', { name: 'Stop' }).click()
     expect(await page.getByRole('status').innerText()).toContain('is stopped')

@@ -1,6 +1,7 @@
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs.ts'
+import { sendTestMessage } from '../../../../services/platform/webhook-deliveries.ts'
 import type { Platform } from './platform.ts'
 
 export const MARKDOWN = `# Heat pumps in Northern Europe
@@ -126,6 +127,9 @@ export function pathsOf(
     ['run to stop', `${automation}/executions/${runs.running}/stop`],
     ['tokens', `${automation}/tokens`],
     ['token to revoke', `${automation}/tokens/${ids.token}/revoke`],
+    ['webhooks', `${automation}/webhooks`],
+    ['webhook', `${automation}/webhooks/${ids.webhook}`],
+    ['message of a webhook', `${automation}/webhooks/${ids.webhook}/deliveries/${ids.message}`],
     ['LLM connections', '/llm-connections'],
     ['new LLM connection', '/new-llm-connection'],
     ['LLM connection', `/llm-connections/${ids.connection}`],
@@ -140,9 +144,11 @@ export function pathsOf(
 export interface Ids {
   readonly token: number
   readonly connection: number
+  readonly webhook: string
+  readonly message: string
 }
 
-/** A token and a connection of the organization. */
+/** A token, a connection and a webhook of the organization. */
 export async function seedSettings(platform: Platform): Promise<Ids> {
   const { sql, acme } = platform
   await platform.issueToken(acme, acme.research.id)
@@ -151,5 +157,23 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     insert into llm_connections (organization_id, name, provider, model, base_url)
     values (${acme.organizationId}, 'Own models', 'openai_compatible', 'llama-3.3-70b',
       'https://llm.example.com/v1') returning id`
-  return { token, connection }
+  return { token, connection, ...(await seedWebhook(platform)) }
+}
+
+/** A webhook that is paused, with a message that failed. */
+async function seedWebhook({ sql, acme }: Platform): Promise<Pick<Ids, 'webhook' | 'message'>> {
+  const [{ webhook }] = await sql<[{ webhook: string }]>`
+    insert into webhooks (id, deployment_id, url, event_types, sealed_key, failing_since,
+      paused_at, pause_reason, sealed_previous_key, previous_key_until)
+    values (gen_random_uuid(), ${acme.research.id}, 'https://crm.example.com/hooks', '{*}', '',
+      now(), now(), 'The receiver answered HTTP 410 Gone: it wants no more messages.', '',
+      now() + interval '1 hour')
+    returning id as webhook`
+  const { automationId } = acme.research
+  const message = await sendTestMessage(sql, { webhookId: webhook, automationId })
+  await sql`update webhook_messages set state = 'failed', ended_at = now() where id = ${message}`
+  await sql`
+    insert into webhook_attempts (message_id, number, status, problem, duration_ms)
+    values (${message}, 1, 410, 'It answered HTTP 410.', 25)`
+  return { webhook, message }
 }

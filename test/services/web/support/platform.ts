@@ -57,7 +57,7 @@ export async function openPlatform(passwordHash: string | null = null) {
   const appAt = (
     baseUrl: string,
     extra: Record<string, string> = {},
-    others: Pick<WebOptions, 'spans'> = {},
+    others: Pick<WebOptions, 'spans' | 'traces' | 'traceTokens'> = {},
   ) =>
     createApp({
       ...others,

@@ -64,21 +64,30 @@ const whenVisible = () =>
     document.addEventListener('visibilitychange', look)
   })
 
-/** Appends the new steps. Those on the page stay as they are, with their folds and their place. */
+/** Adds the new steps at their places. Those on the page stay, with their folds. */
 function addSteps(steps, fresh) {
   let newest
+  let above
   for (const step of fresh.children) {
-    if (document.getElementById(step.id)) continue
-    newest = document.importNode(step, true)
-    steps.append(newest)
+    let there = document.getElementById(step.id)
+    if (!there) {
+      there = newest = document.importNode(step, true)
+      if (above) above.after(there)
+      else steps.append(there)
+    }
+    above = there
   }
-  if (newest) announce(newest.querySelector('strong').textContent)
+  if (newest) announce(newest.dataset.say)
 }
+
+const foldsOf = (part) => [...part.querySelectorAll('details[data-fold]')]
 
 function swapPart(part, fresh) {
   if (part.outerHTML === fresh.outerHTML) return
   const hadFocus = part.contains(document.activeElement)
   const next = document.importNode(fresh, true)
+  const open = foldsOf(part).flatMap((fold) => (fold.open ? fold.dataset.fold : []))
+  for (const fold of foldsOf(next)) fold.open = open.includes(fold.dataset.fold)
   part.replaceWith(next)
   hideWhatScriptsReplace(next)
   addCopyButtons(next)

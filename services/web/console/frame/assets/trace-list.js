@@ -1,7 +1,7 @@
 // Which rows of a trace are in the list, and where. The rows are in the order of the tree; a
 // subtree is the rows that follow with a greater depth.
 
-import { ERROR } from './trace-row.js'
+import { CRITICAL, ERROR } from './trace-row.js'
 
 const toRow = ([id, depth, below, name, kind, start, duration, flags, label, tokens]) => ({
   id,
@@ -47,6 +47,27 @@ export function setCollapsed(list, row, isCollapsed) {
   return true
 }
 
+/** Closes the rows for which this is true, and opens all others; they can be opened one by one. */
+export function closeAll(list, isClosed) {
+  list.collapsed = new Set(
+    list.rows.filter((row) => row.below > 0 && isClosed(row)).map(({ id }) => id),
+  )
+  relist(list)
+}
+
+/** Closes all rows of the kind of the selected one, or opens them when it is closed. */
+export function toggleKind(list) {
+  const row = list.rows.find(({ id }) => id === list.selected)
+  if (!row) return
+  const isClosed = list.collapsed.has(row.id)
+  for (const { id, kind, below } of list.rows) {
+    if (kind !== row.kind || below === 0) continue
+    if (isClosed) list.collapsed.delete(id)
+    else list.collapsed.add(id)
+  }
+  relist(list)
+}
+
 function relist(list) {
   const { rows, collapsed } = list
   const places = []
@@ -57,9 +78,9 @@ function relist(list) {
   list.listed = Int32Array.from(places)
 }
 
-function isIn({ filter }, { id, kind, depth, flags, name, label }) {
+function isIn({ filter }, { id, kind, flags, name, label }) {
   if (filter.kind && kind !== filter.kind) return false
-  if (filter.depth && depth >= filter.depth) return false
+  if (filter.critical && !(flags & CRITICAL)) return false
   if (filter.errors && !(flags & ERROR)) return false
   if (!filter.text || filter.found?.has(id)) return true
   return `${name} ${label ?? ''}`.toLowerCase().includes(filter.text)
@@ -91,6 +112,17 @@ export function uncover(list, id) {
     collapsed.delete(rows[above].id)
   }
   relist(list)
+}
+
+/** The id of a span, or of the nearest one above it that is in the list. */
+export function nearestListed({ rows, listed }, id) {
+  const wanted = rows.findIndex((row) => row.id === id)
+  let above
+  for (const place of listed) {
+    if (place > wanted) break
+    above = rows[place].id
+  }
+  return above
 }
 
 /** The next failed span, from the first again after the last. */

@@ -2,16 +2,17 @@
 
 import {
   atOf,
+  closeAll,
   createList,
   fill,
   filterBy,
-  nextError,
-  parentAt,
+  nearestListed,
   rowAt,
   selectedAt,
   setCollapsed,
   uncover,
 } from './trace-list.js'
+import { closedBelow, createHelp, listenToKeys } from './trace-keys.js'
 import { element } from './trace-row.js'
 import { createView, draw, redraw, showSelected } from './trace-view.js'
 
@@ -67,88 +68,18 @@ function keepInAddress(id) {
   history.replaceState(null, '', address)
 }
 
-// Keys ---------------------------------------------------------------------
-
-const KEYS = [
-  ['j or ↓', 'the next span'],
-  ['k or ↑', 'the span before'],
-  ['→', 'open, or the first span below'],
-  ['←', 'close, or the span above'],
-  ['Enter', 'read the span'],
-  ['Esc', 'back to the tree'],
-  ['/', 'find'],
-  ['e', 'the next error'],
-  ['?', 'these keys'],
-]
-
-function createHelp() {
-  const dialog = element('dialog', 'card keys')
-  const keys = element('dl', 'pairs')
-  for (const [key, what] of KEYS) {
-    const pair = element('div')
-    pair.append(element('dt', '', key), element('dd', '', what))
-    keys.append(pair)
-  }
-  const close = element('button', 'button small', 'Close')
-  close.type = 'button'
-  close.addEventListener('click', () => dialog.close())
-  const title = element('h2', '', 'Keys')
-  title.id = 'keys-title'
-  dialog.setAttribute('aria-labelledby', title.id)
-  dialog.append(title, keys, close)
-  document.body.append(dialog)
-  return dialog
-}
-
-const STEPS = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 15, PageUp: -15 }
-
-/** What each key does, with the list, the view and what selects a row. */
-function actionsOf({ list, select, toggle, goTo, find, beside, help }) {
-  const current = () => rowAt(list, selectedAt(list))
-  const isOpen = (row) => row.below > 0 && !list.collapsed.has(row.id)
-  return {
-    ArrowRight() {
-      const row = current()
-      if (row && list.collapsed.has(row.id)) toggle(row)
-      else if (row?.below > 0) select(selectedAt(list) + 1)
-    },
-    ArrowLeft() {
-      const row = current()
-      if (row && isOpen(row)) toggle(row)
-      else if (row) select(parentAt(list, selectedAt(list)))
-    },
-    Home: () => select(0),
-    End: () => select(list.listed.length - 1),
-    Enter: () => beside.focus(),
-    e: () => goTo(nextError(list)?.id),
-    '/': () => find.focus(),
-    '?': () => help.showModal(),
-  }
-}
-
-function listenToKeys({ list, view, select, help, ...others }) {
-  const actions = actionsOf({ list, select, help, ...others })
-  document.addEventListener('keydown', (event) => {
-    const { key, target } = event
-    if (event.ctrlKey || event.metaKey || event.altKey || help.open) return
-    if (key === 'Escape') return view.tree.focus()
-    if (target.closest('input, select, textarea')) return
-    // Arrows and Enter are those of whatever has the focus.
-    if (key.length > 1 && !view.tree.contains(target)) return
-    if (key in STEPS) {
-      select(Math.max(0, Math.min(list.listed.length - 1, selectedAt(list) + STEPS[key])))
-    } else if (key in actions) actions[key]()
-    else return
-    event.preventDefault()
-  })
-}
-
 // Search -------------------------------------------------------------------
 
-function readFilter({ elements: { kind, depth, errors, q } }) {
+/** What the form says is closed: a number of levels, or a kind. */
+const closedBy = ({ elements: { depth, fold } }) => {
+  const isDeep = closedBelow(Number(depth.value))
+  return (row) => isDeep(row) || row.kind === fold.value
+}
+
+function readFilter({ elements: { kind, critical, errors, q } }) {
   return {
     kind: kind.value || undefined,
-    depth: Number(depth.value) || undefined,
+    critical: critical.checked,
     errors: errors.checked,
     text: q.value.trim().toLowerCase() || undefined,
   }
@@ -220,6 +151,15 @@ function createTree(place, loadSpan) {
   const toggle = (row) => {
     if (setCollapsed(list, row, !list.collapsed.has(row.id))) redraw(view, list)
   }
+  const close = (change) => {
+    change()
+    // Who is within what was closed goes to what is closed.
+    if (list.selected !== undefined && selectedAt(list) < 0) {
+      list.selected = nearestListed(list, list.selected)
+    }
+    redraw(view, list)
+    showSelected(view, list)
+  }
   const goTo = (id) => {
     if (id === undefined) return
     uncover(list, id)
@@ -234,7 +174,7 @@ function createTree(place, loadSpan) {
     if (target.closest('[data-twist]')) toggle(rowAt(list, atOf(list, id)))
     else select(atOf(list, id))
   })
-  return { list, view, select, toggle, goTo }
+  return { list, view, select, toggle, goTo, close }
 }
 
 async function openTrace() {
@@ -257,6 +197,7 @@ async function openTrace() {
   }
   fill(list, JSON.parse(first))
   list.selected = beside.querySelector('[data-span]')?.dataset.span
+  closeAll(list, closedBy(form))
   showFiltered(readFilter(form))
   showSelected(view, list)
   const search = createSearch(path, form, showFiltered)
@@ -264,7 +205,11 @@ async function openTrace() {
     event.preventDefault()
     void search()
   })
-  form.addEventListener('input', () => void search())
+  form.addEventListener('input', ({ target }) => {
+    if (target.matches('[name=depth], [name=fold]')) {
+      tree.close(() => closeAll(list, closedBy(form)))
+    } else void search()
+  })
   listenToKeys({ ...tree, beside, find: form.elements.q, help: createHelp() })
   void follow(path, first, show)
 }

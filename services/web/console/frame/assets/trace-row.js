@@ -1,7 +1,7 @@
 // A row of the tree of a trace: an icon, a name, numbers, and a bar on the time axis.
 
 export const ERROR = 1
-const CRITICAL = 2
+export const CRITICAL = 2
 const ODD = 4
 const AXIS = 1000
 const INDENT_MAX = 16

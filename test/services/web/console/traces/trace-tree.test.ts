@@ -22,6 +22,7 @@ const bare: SkeletonSpan = {
   inputTokens: null,
   outputTokens: null,
   costUsd: null,
+  computedCostUsd: null,
 }
 
 const spanOf = (id: string, given: Partial<SkeletonSpan> = {}): SkeletonSpan => ({

@@ -1,0 +1,24 @@
+import type { Price } from '../prices/price-table.ts'
+import { priceJoins } from '../roll-ups/call-cost.ts'
+import { COUNTED_TOKENS } from '../roll-ups/roll-up-statement.ts'
+
+/**
+ * The live spans with what calls cost by the table of prices, `computed_cost_usd`, as a source in
+ * SQL. It is null for spans that are no calls, without tokens, or of a model without a price.
+ */
+export function pricedSpans(prices: readonly Price[]): string {
+  const { joins, computedCost } = priceJoins(prices)
+  // Prices are in 1e-12 dollars.
+  return `(
+    select span.*, case when call.has_tokens
+      then (${computedCost} * 0.000000000001)::float8 end as computed_cost_usd
+    from live_spans as span
+    left join lateral (
+      select organization, start_time,
+        llm_call and num_nonnulls(input_tokens, output_tokens) > 0 as has_tokens,
+        case when llm_call then request_model end as request_model,
+        case when llm_call then response_model end as response_model,
+        ${COUNTED_TOKENS}
+    ) as call on true ${joins}
+  ) as priced_spans`
+}

@@ -1,0 +1,9 @@
+import { createOutgoingGuard } from './guard.ts'
+import type { OutgoingGuard } from './guard.ts'
+
+/** Stands before every call to the address of a webhook. */
+export const createWebhookGuard = (privateOrigins: readonly string[]): OutgoingGuard =>
+  createOutgoingGuard({
+    privateOrigins,
+    setting: 'WEBHOOK_PRIVATE_ORIGINS (chart: outgoing.webhookPrivateOrigins)',
+  })

@@ -1,0 +1,233 @@
+import type { Progress } from '../../../platform/progress.ts'
+import type { ProgressEvent } from '../../../platform/run-queue.ts'
+import type { Run } from '../../../platform/runs.ts'
+import { sentence } from '../frame/format.ts'
+import type { KindName } from '../frame/kinds.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
+
+/** A step of a run on its time axis: an attempt, a crew, a task, a call, or what happened once. */
+export interface RunStep {
+  /** Of its first event, and the same for as long as the run goes on. */
+  readonly id: string
+  readonly depth: number
+  readonly kind: KindName
+  readonly name: string
+  /** The model, the agent or the like. */
+  readonly label: string | undefined
+  /** The first event in words, as it is announced. */
+  readonly said: string
+  readonly startMs: number
+  /** Null while it goes on; the start for what took no time. */
+  readonly endMs: number | null
+  readonly isError: boolean
+  /** Its attempt ended before it did. */
+  readonly isCutOff: boolean
+  readonly tokens: number | null
+  /** What its events say, the latest of each field. */
+  readonly facts: ProgressEvent
+}
+
+/** The steps of a run in the order of a tree, and the times that they are between. */
+export interface RunTimeline {
+  readonly steps: readonly RunStep[]
+  readonly beginMs: number
+  readonly endMs: number
+}
+
+/** A step while its events are read. */
+interface Draft {
+  readonly id: string
+  readonly kind: KindName
+  readonly type: string
+  readonly attempt: number
+  readonly startMs: number
+  readonly parent: Draft | undefined
+  readonly children: Draft[]
+  endMs: number | undefined
+  tokens: number | null
+  facts: ProgressEvent
+}
+
+/** What the steps of an attempt belong to, while its events are read. */
+interface AttemptState {
+  readonly root: Draft | undefined
+  readonly open: Map<string, Draft>
+  lastMs: number
+}
+
+const PHASES = /^(.+)_(started|completed|finished|failed)$/
+/** Steps of this kind have the others of their attempt below them. */
+const CREW = 'crew'
+
+/** Orders the events of a run as steps: a start and its end are one, calls are below their task. */
+export function toRunTimeline(progress: readonly Progress[], run: Run, nowMs: number): RunTimeline {
+  const hasAttempts = progress.some(({ attempt }) => attempt > 1)
+  const attempts = new Map<number, AttemptState>()
+  const roots: Draft[] = []
+  for (const each of progress) {
+    let state = attempts.get(each.attempt)
+    if (!state) {
+      state = startAttempt(each, hasAttempts)
+      attempts.set(each.attempt, state)
+      if (state.root) roots.push(state.root)
+    }
+    addEvent(each, state, roots)
+  }
+  const overMs = run.finishedAt?.getTime()
+  const lastAttempt = Math.max(0, ...attempts.keys())
+  const closing = (draft: Draft): number | undefined =>
+    draft.attempt < lastAttempt ? attempts.get(draft.attempt)?.lastMs : overMs
+  const steps = roots.flatMap((root) => flatten(root, 0, closing))
+  return { steps, ...timesOf(steps, { run, nowMs }) }
+}
+
+function startAttempt(first: Progress, hasAttempts: boolean): AttemptState {
+  const startMs = beginOf(first)
+  const root: Draft | undefined = hasAttempts
+    ? {
+        ...newDraft(first, undefined),
+        id: `attempt-${first.attempt}`,
+        kind: 'other',
+        type: `attempt ${first.attempt}`,
+        facts: { type: 'attempt' },
+      }
+    : undefined
+  return { root, open: new Map(), lastMs: startMs }
+}
+
+function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void {
+  const { event } = progress
+  state.lastMs = Math.max(state.lastMs, endOf(progress) ?? beginOf(progress))
+  const [, what, phase] = PHASES.exec(event.type) ?? []
+  const key = `${what}/${subjectOf(event)}`
+  const started = state.open.get(key)
+  if (phase !== undefined && phase !== 'started' && started) {
+    started.endMs = beginOf(progress)
+    started.facts = { ...started.facts, ...event }
+    state.open.delete(key)
+    return
+  }
+  const parent = parentOf(event, state)
+  const draft = newDraft(progress, parent)
+  if (phase === 'started') state.open.set(key, draft)
+  if (parent) parent.children.push(draft)
+  else roots.push(draft)
+  for (let above = parent; above && draft.tokens !== null; above = above.parent) {
+    above.tokens = (above.tokens ?? 0) + draft.tokens
+  }
+}
+
+function newDraft(progress: Progress, parent: Draft | undefined): Draft {
+  const { attempt, position, event } = progress
+  const startMs = beginOf(progress)
+  return {
+    id: `step-${attempt}-${position}`,
+    kind: kindOf(event),
+    type: event.type,
+    attempt,
+    startMs,
+    parent,
+    children: [],
+    endMs: event.type.endsWith('_started') ? undefined : (endOf(progress) ?? startMs),
+    tokens: tokensOf(event),
+    facts: event,
+  }
+}
+
+/** The step of the same key or task that goes on, else the crew, else the attempt. */
+function parentOf(event: ProgressEvent, { open, root }: AttemptState): Draft | undefined {
+  const crew = [...open].find(([key]) => key.startsWith(`${CREW}/`))?.[1] ?? root
+  if (event.type.startsWith(CREW)) return root
+  if (event.type.startsWith('task_')) return crew
+  return (
+    open.get(`step/${textOf(event['parent']) ?? ''}`) ??
+    open.get(`task/${textOf(event['task']) ?? ''}`) ??
+    crew
+  )
+}
+
+const subjectOf = (event: ProgressEvent): string =>
+  textOf(event['step']) ?? textOf(event['task']) ?? ''
+
+const KINDS: readonly (readonly [word: string, kind: KindName])[] = [
+  ['llm', 'llm'],
+  ['tool', 'tool'],
+  ['task', 'task'],
+  ['approval', 'guardrail'],
+  ['crew', 'agent'],
+]
+
+function kindOf({ type, kind }: ProgressEvent): KindName {
+  const word = textOf(kind) ?? type
+  return KINDS.find(([part]) => word.includes(part))?.[1] ?? 'span'
+}
+
+function flatten(
+  draft: Draft,
+  depth: number,
+  closing: (draft: Draft) => number | undefined,
+): RunStep[] {
+  const end = draft.endMs ?? closing(draft)
+  const { id, kind, startMs, tokens, facts } = draft
+  const isAttempt = facts.type === 'attempt'
+  const step: RunStep = {
+    id,
+    depth,
+    kind,
+    name: nameOf(draft),
+    label: labelOf(draft),
+    said: sentence(draft.type),
+    startMs,
+    endMs: end === undefined ? null : Math.max(startMs, isAttempt ? lastEnd(draft, end) : end),
+    isError: facts['error'] !== undefined || facts.type.includes('fail'),
+    isCutOff: !isAttempt && draft.endMs === undefined && end !== undefined,
+    tokens,
+    facts,
+  }
+  return [step, ...draft.children.flatMap((child) => flatten(child, depth + 1, closing))]
+}
+
+const lastEnd = ({ children }: Draft, end: number): number =>
+  Math.max(end, ...children.map((child) => child.endMs ?? end))
+
+function nameOf({ type, facts }: Draft): string {
+  const [, what] = PHASES.exec(type) ?? []
+  return textOf(facts['name']) ?? textOf(facts['task_name']) ?? visibleText(sentence(what ?? type))
+}
+
+function labelOf({ kind, facts }: Draft): string | undefined {
+  const keys = kind === 'llm' ? ['request_model'] : ['tool', 'task', 'crew', 'agent']
+  return keys.map((key) => textOf(facts[key])).find((text) => text !== undefined)
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? visibleText(value) : undefined
+
+const timeOf = (value: unknown): number | undefined => {
+  const ms = typeof value === 'string' ? Date.parse(value) : NaN
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+const beginOf = ({ event, recordedAt }: Progress): number =>
+  timeOf(event['started_at']) ?? timeOf(event['at']) ?? recordedAt.getTime()
+
+const endOf = ({ event }: Progress): number | undefined => timeOf(event['ended_at'])
+
+const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null)
+
+function tokensOf(event: ProgressEvent): number | null {
+  const [input, output] = [numberOf(event['input_tokens']), numberOf(event['output_tokens'])]
+  return input === null && output === null ? null : (input ?? 0) + (output ?? 0)
+}
+
+/** From the start of the run, or its first event, to its end, or now. */
+function timesOf(
+  steps: readonly RunStep[],
+  { run, nowMs }: { run: Run; nowMs: number },
+): { beginMs: number; endMs: number } {
+  const started = run.startedAt?.getTime() ?? nowMs
+  const beginMs = steps.reduce((least, { startMs }) => Math.min(least, startMs), started)
+  const over = run.finishedAt?.getTime() ?? nowMs
+  const endMs = steps.reduce((most, { endMs: end }) => Math.max(most, end ?? 0), over)
+  return { beginMs, endMs: Math.max(endMs, beginMs) }
+}

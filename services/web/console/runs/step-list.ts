@@ -1,0 +1,151 @@
+import { html } from 'hono/html'
+import { nsText } from '../frame/amounts.ts'
+import { clockTime, count, duration, pretty, sentence } from '../frame/format.ts'
+import { kindIcon } from '../frame/kinds.ts'
+import type { Html } from '../frame/parts.ts'
+import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
+import { axisTimes, timeBar } from '../frame/time-bar.ts'
+import type { RunStep, RunTimeline } from './run-steps.ts'
+
+interface Field {
+  readonly key: string
+  readonly name: string
+  readonly text: string
+}
+
+const NS = 1e6
+/** Deeper steps are indented no further. */
+const INDENT_MAX = 4
+/** The longest text, in characters, that is a fact among others; longer ones have a fold. */
+const SHORT = 160
+/** Shown by the row itself, or of no use to a reader. */
+const HIDDEN = new Set([
+  'type',
+  'at',
+  'seq',
+  'step',
+  'kind',
+  'name',
+  'parent',
+  'started_at',
+  'ended_at',
+  'response_id',
+  'server_address',
+  'server_port',
+  'error',
+])
+
+/**
+ * The steps of a run on one time axis: each has a line that changes while the run goes on, and
+ * folds with what it says, which stay as they are.
+ */
+export const stepList = (timeline: RunTimeline): Html =>
+  html`${
+      timeline.steps.length > 0
+        ? html`<div class="step-line step-head" data-part="axis">
+            <span>Step</span><span class="number">Tokens</span>
+            <span class="number">Duration</span>
+            <span class="axis">${axisTimes((timeline.endMs - timeline.beginMs) * NS)}</span>
+          </div>`
+        : html`<div data-part="axis"></div>`
+    }
+    <ol class="steps" data-part="steps">
+      ${timeline.steps.map((step) => stepRow(step, timeline))}
+    </ol>`
+
+function stepRow(step: RunStep, timeline: RunTimeline): Html {
+  const { id, depth, said, isError } = step
+  return html`<li id="${id}" class="${isError ? 'bad' : ''}" data-say="${said}">
+    <div class="step-line" data-part="line-${id}">${line(step, timeline)}</div>
+    <div class="step-body d${Math.min(depth, INDENT_MAX)}" data-part="body-${id}">
+      ${problem(step)} ${folds(step, timeline)}
+    </div>
+  </li>`
+}
+
+function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
+  const { depth, kind, name, label, tokens, isError, isCutOff } = step
+  const took = step.endMs === null ? null : step.endMs - step.startMs
+  const bar = {
+    kind,
+    startNs: (step.startMs - beginMs) * NS,
+    durationNs: took === null ? null : took * NS,
+    isCritical: true,
+  }
+  return html`<span class="span-name d${Math.min(depth, INDENT_MAX)}">
+      ${kindIcon(kind)} <strong>${name}</strong>
+      ${label === undefined ? '' : html`<span class="quiet">${label}</span>`}
+      ${isError ? html`<span class="flag bad">Error</span>` : ''}
+      ${isCutOff ? html`<span class="flag waiting">Not finished</span>` : ''}
+    </span>
+    <span class="number">${tokens === null ? '' : count(tokens)}</span>
+    <span class="number">${tookText(took)}</span>
+    <span class="axis">${timeBar(bar, (endMs - beginMs) * NS)}</span>`
+}
+
+/** What happened at one time took none. */
+function tookText(ms: number | null): string {
+  if (ms === null) return 'running'
+  return ms === 0 ? '' : nsText(ms * NS)
+}
+
+function problem({ facts: { error } }: RunStep): Html | string {
+  const fields = fieldsOf({ error })
+  if (fields.length === 0) return ''
+  const text = (key: string): string | undefined => fields.find((each) => each.key === key)?.text
+  const others = fields.filter(({ key }) => key !== 'code' && key !== 'message')
+  const code = text('code')
+  return html`<div class="step-error">
+    ${code === undefined ? '' : html`<p><code>${code}</code></p>`}
+    ${foreignText(text('message') ?? '', 'Error')} ${others.length > 0 ? factList(others) : ''}
+  </div>`
+}
+
+function folds({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): Html {
+  const fields = Object.entries(facts).flatMap(([key, value]) =>
+    HIDDEN.has(key) || isOfRun(facts, key) ? [] : fieldsOf({ [key]: value }),
+  )
+  const long = fields.filter(({ key, text }) => key === 'output' || !isShort(text))
+  const short = fields.filter((field) => !long.includes(field))
+  const at = {
+    key: 'at',
+    name: 'Time',
+    text: `+${duration(startMs - beginMs)} · ${clockTime(new Date(startMs))}`,
+  }
+  return html`${long.map(({ key, name, text }) =>
+    fold(`${id}-${key}`, name, foreignText(text, name)),
+  )}
+  ${fold(`${id}-more`, 'Details', factList([at, ...short]))}`
+}
+
+/** The output of the crew is that of the run, which the page has above. */
+const isOfRun = ({ type }: RunStep['facts'], key: string): boolean =>
+  type === 'crew_completed' && key === 'output'
+
+const isShort = (text: string): boolean => text.length <= SHORT && !text.includes('\n')
+
+const fold = (id: string, name: string, body: Html): Html =>
+  html`<details class="more" data-fold="${id}">
+    <summary>${name}</summary>
+    ${body}
+  </details>`
+
+const factList = (fields: readonly Field[]): Html =>
+  html`<dl class="pairs">
+    ${fields.map(
+      ({ name, text }) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd>${foreignValue(text, name)}</dd>
+        </div>`,
+    )}
+  </dl>`
+
+/** The fields of an event; those of an object in it stand beside the others. */
+function fieldsOf(event: object): Field[] {
+  return Object.entries(event).flatMap(([key, value]: [string, unknown]) => {
+    if (value === null || value === undefined) return []
+    if (typeof value === 'object' && !Array.isArray(value)) return fieldsOf(value)
+    return [{ key, name: sentence(key), text: pretty(value) }]
+  })
+}

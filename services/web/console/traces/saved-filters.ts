@@ -1,0 +1,69 @@
+import { html } from 'hono/html'
+import type { Session } from '../../../platform/sessions.ts'
+import { TRACE_FILTER_NAME_MAX } from '../../../platform/trace-filters.ts'
+import type { TraceFilter } from '../../../platform/trace-filters.ts'
+import { csrfField } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { listAddress } from './list-query.ts'
+import type { ListQuery } from './list-query.ts'
+
+/** The filters of a person, and the one that is open. */
+export interface SavedFilters {
+  readonly session: Session
+  readonly query: ListQuery
+  readonly filters: readonly TraceFilter[]
+}
+
+/** The filters that a person keeps, with what adds the present one and deletes others. */
+export function savedFilters({ session, query, filters }: SavedFilters): Html {
+  const current = listAddress(query)
+  return html`<div class="saved-filters">
+    ${
+      filters.length > 0
+        ? html`<nav class="filter" aria-label="Saved filters">
+            ${filters.map((filter) => {
+              const isOpen = `/traces?${filter.query}` === current
+              return html`<a
+                href="/traces?${filter.query}"
+                ${isOpen ? html`aria-current="true"` : ''}
+                >${filter.name}</a
+              >`
+            })}
+          </nav>`
+        : ''
+    }
+    <details class="more menu">
+      <summary>Saved filters</summary>
+      <div class="card">
+        <form method="post" action="/trace-filters" class="inline-form">
+          ${csrfField(session.csrfToken)}
+          <input type="hidden" name="query" value="${current.slice('/traces?'.length)}" />
+          <label for="filter-name">Name of this filter</label>
+          <input
+            id="filter-name"
+            name="name"
+            required
+            maxlength="${TRACE_FILTER_NAME_MAX}"
+            autocomplete="off"
+          />
+          <button class="button">Save</button>
+        </form>
+        ${
+          filters.length > 0
+            ? html`<ul class="deletable">
+                ${filters.map(
+                  ({ id, name }) =>
+                    html`<li>
+                      <span>${name}</span>
+                      <a href="/trace-filters/${id}/delete"
+                        >Delete<span class="unseen"> ${name}</span></a
+                      >
+                    </li>`,
+                )}
+              </ul>`
+            : html`<p class="hint">Filters are kept for you alone.</p>`
+        }
+      </div>
+    </details>
+  </div>`
+}

@@ -1,0 +1,93 @@
+import { html } from 'hono/html'
+import type { Automation } from '../../../platform/automations.ts'
+import type { Session } from '../../../platform/sessions.ts'
+import type { DeliveryAttempt, DeliveryRecord } from '../../../platform/webhook-deliveries.ts'
+import type { Webhook } from '../../../platform/webhooks.ts'
+import { duration, pretty } from '../frame/format.ts'
+import { page } from '../frame/layout.ts'
+import { copyable, csrfField, emptyState, noticeBox, pill, time } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { deliveryPill } from './deliveries-section.ts'
+import { webhookPath } from './page.ts'
+
+/** A message of a webhook. */
+export interface DeliveryPage {
+  readonly session: Session
+  readonly automation: Automation
+  readonly webhook: Webhook
+  readonly delivery: DeliveryRecord
+  readonly notice?: string | undefined
+}
+
+/** The page of a message: each time it was sent, and what it says. */
+export function deliveryPage(view: DeliveryPage): Html {
+  const { session, automation, webhook, delivery, notice } = view
+  const back = webhookPath(automation, webhook)
+  return page(
+    { title: 'Message', session, current: '/automations' },
+    html`<nav class="crumbs" aria-label="Breadcrumb">
+        <a href="/automations">Automations</a
+        ><a href="/automations/${automation.automationId}">${automation.name}</a
+        ><a href="/automations/${automation.automationId}/webhooks">Webhooks</a
+        ><a href="${back}">${new URL(webhook.url).host}</a>
+      </nav>
+      <div class="page-head">
+        <h1 class="mono">${delivery.type}</h1>
+        ${deliveryPill(delivery.state)} ${sendAgain(view, `${back}/deliveries/${delivery.id}`)}
+      </div>
+      ${noticeBox(notice)}
+      <section class="card flush" aria-labelledby="tries">
+        <div class="card-head"><h2 id="tries">Tries</h2></div>
+        ${
+          delivery.tries.length > 0
+            ? triesTable(delivery.tries)
+            : emptyState('pulse', 'Not sent yet', 'The workers send it when it is its turn.')
+        }
+      </section>
+      <section class="card" aria-labelledby="content">
+        <div class="card-head"><h2 id="content">Content</h2></div>
+        <dl class="facts">
+          <dt>webhook-id</dt>
+          <dd class="mono select break">msg_${delivery.messageId}</dd>
+        </dl>
+        ${copyable('Content', pretty(delivery.payload))}
+      </section>`,
+  )
+}
+
+function sendAgain({ session, delivery }: DeliveryPage, action: string): Html | string {
+  if (delivery.state === 'waiting') return ''
+  return html`<form method="post" action="${action}" class="push">
+    ${csrfField(session.csrfToken)}<button class="button">Send again</button>
+  </form>`
+}
+
+const triesTable = (tries: readonly DeliveryAttempt[]): Html =>
+  html`<table class="list">
+    <caption class="unseen">
+      Tries
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Try</th>
+        <th scope="col">Result</th>
+        <th scope="col">Answer</th>
+        <th scope="col">Took</th>
+        <th scope="col">Time</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${tries.map(
+        ({ number, status, problem, durationMs, triedAt }) =>
+          html`<tr>
+            <td class="lead">${number}</td>
+            <td class="state">
+              ${problem === null ? pill('good', 'accepted') : pill('bad', 'not accepted')}
+            </td>
+            <td data-label="Answer" class="row-wide">${problem ?? `HTTP ${status}`}</td>
+            <td data-label="Took">${duration(durationMs)}</td>
+            <td data-label="Time" class="quiet wide">${time(triedAt)}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`

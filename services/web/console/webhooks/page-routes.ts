@@ -1,0 +1,89 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import {
+  findDelivery,
+  isDeliveryId,
+  listDeliveries,
+  redeliver,
+} from '../../../platform/webhook-deliveries.ts'
+import type { DeliveryRecord } from '../../../platform/webhook-deliveries.ts'
+import type { Webhook } from '../../../platform/webhooks.ts'
+import { updateWebhook } from '../../../platform/webhooks.ts'
+import { AppError } from '../../../shared/errors.ts'
+import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { readPageRequest } from '../frame/lists/page-request.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { deliveryPage } from './delivery-page.ts'
+import { readWebhookForm, toFields } from './form.ts'
+import { audit, getOwnWebhook } from './own-webhook.ts'
+import { webhookPage, webhookPath } from './page.ts'
+
+/** Serves the page of a webhook with its form, and those of its messages. */
+export function webhookPageRoutes(
+  deps: WebDeps,
+  { guard }: { readonly guard: OutgoingGuard },
+): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const path = '/automations/:automationId/webhooks/:webhookId'
+  const delivery = `${path}/deliveries/:deliveryId`
+
+  const readPage = async (c: Context<SignedIn>) => {
+    const { automation, webhook } = await getOwnWebhook(c, sql)
+    const request = readPageRequest(c, isDeliveryId)
+    const deliveries = await listDeliveries(sql, webhook.id, request)
+    return { session: c.var.session, automation, webhook, deliveries, request }
+  }
+
+  routes.get(path, session, async (c) => {
+    const notice = noticeOf(c.req.query('notice'))
+    return c.html(webhookPage({ ...(await readPage(c)), notice }))
+  })
+
+  routes.post(path, session, form, async (c) => {
+    const { automation, webhook } = await getOwnWebhook(c, sql)
+    const { typed, problem } = readWebhookForm(c.var.form, guard)
+    if (problem !== undefined) {
+      return c.html(webhookPage({ ...(await readPage(c)), typed, problem }), 422)
+    }
+    await updateWebhook(sql, webhook, toFields(typed))
+    audit(c, 'webhook_changed', webhook)
+    return c.redirect(`${webhookPath(automation, webhook)}?notice=webhook-saved`, 303)
+  })
+
+  routes.get(delivery, session, async (c) => {
+    const { automation, webhook } = await getOwnWebhook(c, sql)
+    const found = await getDelivery(c, sql, webhook)
+    const notice = noticeOf(c.req.query('notice'))
+    const page = { session: c.var.session, automation, webhook, delivery: found, notice }
+    return c.html(deliveryPage(page))
+  })
+
+  routes.post(delivery, session, form, async (c) => {
+    const { automation, webhook } = await getOwnWebhook(c, sql)
+    const { id } = await getDelivery(c, sql, webhook)
+    await redeliver(sql, webhook.id, { id })
+    audit(c, 'webhook_message_redelivered', webhook)
+    const back = `${webhookPath(automation, webhook)}/deliveries/${id}`
+    return c.redirect(`${back}?notice=webhook-redelivered`, 303)
+  })
+
+  return routes
+}
+
+async function getDelivery(
+  c: Context<SignedIn>,
+  sql: Database,
+  { id }: Webhook,
+): Promise<DeliveryRecord> {
+  const key = { webhookId: id, id: c.req.param('deliveryId') ?? '' }
+  const found = await findDelivery(sql, key)
+  if (found) return found
+  throw new AppError('not_found', 'This webhook has no such message, or no longer.')
+}

@@ -1,0 +1,102 @@
+import { createHmac } from 'node:crypto'
+import { bytesOfWebhookSecret } from '../../platform/webhook-keys.ts'
+import type { WebhookKeys } from '../../platform/webhook-keys.ts'
+import type { WebhookAttempt, WebhookHead, WebhookLine } from '../../platform/webhook-outbox.ts'
+import { deadline } from '../../shared/deadline.ts'
+import { AppError, toError } from '../../shared/errors.ts'
+import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
+import { postJson } from '../../shared/outgoing/post-json.ts'
+
+/** The means to send a message. */
+export interface PostDeps {
+  readonly guard: OutgoingGuard
+  readonly keys: WebhookKeys
+  /** For each try, from the look-up of the name to the head of the answer. */
+  readonly timeoutMs: number
+}
+
+/**
+ * Sends a message once, signed as Standard Webhooks has it. Only the status of the answer counts;
+ * its body is never read, and no redirect is followed. Raises the reason of the signal.
+ */
+export async function postMessage(
+  { guard, keys, timeoutMs }: PostDeps,
+  { line, head }: { readonly line: WebhookLine; readonly head: WebhookHead },
+  signal: AbortSignal,
+): Promise<WebhookAttempt> {
+  const started = performance.now()
+  const ended = (status: number | null, problem: string | null): WebhookAttempt => ({
+    status,
+    problem,
+    durationMs: Math.round(performance.now() - started),
+  })
+  const secrets = openSecrets(keys, { line, head })
+  if (secrets.length === 0) return ended(null, UNREADABLE_KEY)
+  const url = new URL(head.url)
+  try {
+    const { status } = await deadline({ name: url.host, timeoutMs, signal }, async (stop) =>
+      postJson({
+        url,
+        headers: signedHeaders(head, secrets),
+        body: head.payload,
+        responseBytesMax: 0,
+        signal: stop,
+        pinned: await guard.pin(url, {
+          subject: `organization ${head.organizationId}`,
+          signal: stop,
+        }),
+      }),
+    )
+    return ended(status, problemOf(status))
+  } catch (thrown) {
+    signal.throwIfAborted()
+    return ended(null, explain(toError(thrown), timeoutMs))
+  }
+}
+
+const UNREADABLE_KEY =
+  'The key of this webhook cannot be read with SECRET_KEY_BASE. Give the webhook a new key.'
+
+function openSecrets(
+  keys: WebhookKeys,
+  { line, head }: { readonly line: WebhookLine; readonly head: WebhookHead },
+): string[] {
+  const webhook = { id: line.webhookId, deploymentId: head.deploymentId }
+  return [head.sealedKey, head.sealedPreviousKey]
+    .map((sealed) => (sealed ? keys.open(sealed, webhook) : undefined))
+    .filter((secret) => secret !== undefined)
+}
+
+function signedHeaders(
+  { messageId, payload }: WebhookHead,
+  secrets: readonly string[],
+): Record<string, string> {
+  const id = `msg_${messageId}`
+  const timestamp = String(Math.floor(Date.now() / 1000))
+  const signatures = secrets.map((secret) => {
+    const hmac = createHmac('sha256', bytesOfWebhookSecret(secret))
+    return `v1,${hmac.update(`${id}.${timestamp}.${payload}`).digest('base64')}`
+  })
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures.join(' '),
+    'user-agent': 'platform-webhooks',
+    connection: 'close',
+  }
+}
+
+function problemOf(status: number): string | null {
+  if (status >= 200 && status < 300) return null
+  return status >= 300 && status < 400
+    ? `It answered HTTP ${status}, a redirect, which is not followed. Enter the address behind it.`
+    : `It answered HTTP ${status}.`
+}
+
+function explain(error: Error, timeoutMs: number): string {
+  if (error instanceof AppError) {
+    return error.code === 'timeout' ? `It did not answer within ${timeoutMs} ms.` : error.message
+  }
+  const code = 'code' in error ? ` (${String(error.code)})` : ''
+  return `It could not be reached${code}.`
+}

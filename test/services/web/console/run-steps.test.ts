@@ -1,0 +1,117 @@
+import { expect, it } from 'vitest'
+import { toRunTimeline } from '../../../../services/web/console/runs/run-steps.ts'
+import type { RunStep } from '../../../../services/web/console/runs/run-steps.ts'
+import type { ProgressEvent } from '../../../../services/platform/run-queue.ts'
+import type { Run } from '../../../../services/platform/runs.ts'
+
+const START = Date.parse('2026-11-22T12:00:00.000Z')
+const at = (ms: number): string => new Date(START + ms).toISOString()
+
+const run: Run = {
+  id: '5d5f5bd6-4d2a-4d55-8f4c-4d6d2d6a6a3e',
+  deploymentId: 1,
+  status: 'completed',
+  inputs: {},
+  attempt: 1,
+  queuedAt: new Date(START - 50),
+  startedAt: new Date(START),
+  finishedAt: new Date(START + 1000),
+  output: 'done',
+  usage: null,
+  error: null,
+  originId: null,
+  originAction: null,
+}
+
+const call = (
+  task: string,
+  [from, to]: readonly [number, number],
+  more: object = {},
+): ProgressEvent => ({
+  type: 'llm_call',
+  task,
+  request_model: 'm',
+  started_at: at(from),
+  ended_at: at(to),
+  input_tokens: 10,
+  output_tokens: 5,
+  ...more,
+})
+
+const told = (events: readonly ProgressEvent[], attempt = 1) =>
+  events.map((event, position) => ({
+    attempt,
+    position,
+    event,
+    recordedAt: new Date(START + position),
+  }))
+
+const drawn = (steps: readonly RunStep[]): string[] =>
+  steps.map(({ depth, name, label, startMs, endMs }) => {
+    const times = `${startMs - START}-${endMs === null ? '' : endMs - START}`
+    return `${' '.repeat(depth)}${name} ${label ?? ''} ${times}`
+  })
+
+const EVENTS: readonly ProgressEvent[] = [
+  { type: 'crew_started', at: at(1), crew: 'Research' },
+  { type: 'task_started', at: at(2), task: 'find', agent: 'a' },
+  { type: 'task_started', at: at(3), task: 'check', agent: 'b' },
+  call('find', [10, 400]),
+  call('check', [20, 300], { error: { code: 'rate_limited', message: 'later' } }),
+  { type: 'task_completed', at: at(500), task: 'find', agent: 'a', output: '# Found' },
+  { type: 'crew_completed', at: at(900), output: 'done' },
+]
+
+it('puts calls below their task, and makes one step of a start and its end', () => {
+  const { steps, beginMs, endMs } = toRunTimeline(told(EVENTS), run, START + 5000)
+  expect(drawn(steps)).toEqual([
+    'Crew Research 1-900',
+    ' Task find 2-500',
+    '  LLM call m 10-400',
+    ' Task check 3-1000',
+    '  LLM call m 20-300',
+  ])
+  expect([beginMs - START, endMs - START]).toEqual([0, 1000])
+  expect(steps.map(({ tokens }) => tokens)).toEqual([30, 15, 15, 15, 15])
+  expect(steps.map(({ isError }) => isError)).toEqual([false, false, false, false, true])
+  expect(steps.map(({ isCutOff }) => isCutOff)).toEqual([false, false, false, true, false])
+  expect(steps[1]?.facts['output']).toBe('# Found')
+})
+
+it('leaves open what goes on, and gives each attempt a step of its own', () => {
+  const attempts = [...told(EVENTS.slice(0, 3), 1), ...told(EVENTS.slice(0, 2), 2)]
+  const going = { ...run, status: 'running', finishedAt: null } as const
+  const { steps } = toRunTimeline(attempts, going, START + 700)
+  expect(drawn(steps)).toEqual([
+    'Attempt 1  1-3',
+    ' Crew Research 1-3',
+    '  Task find 2-3',
+    '  Task check 3-3',
+    'Attempt 2  1-',
+    ' Crew Research 1-',
+    '  Task find 2-',
+  ])
+})
+
+it('shows events that it does not know, by what they say of time and step', () => {
+  const unknown: readonly ProgressEvent[] = [
+    { type: 'step_started', step: 'k1', kind: 'tool', name: 'search', at: at(5) },
+    { type: 'something_else', at: at(6), note: 'x' },
+    { type: 'step_finished', step: 'k1', at: at(9), result: '{}' },
+    { type: 'odd' },
+    { type: 'tool_call', started_at: at(30), ended_at: at(20), tool: 'late' },
+  ]
+  const { steps } = toRunTimeline(told(unknown), run, START)
+  expect(drawn(steps)).toEqual([
+    'search  5-9',
+    'Something else  6-6',
+    'Odd  3-3',
+    'Tool call late 30-30',
+  ])
+  expect(steps.map(({ kind }) => kind)).toEqual(['tool', 'span', 'span', 'tool'])
+})
+
+it('has an axis when there are no steps', () => {
+  const waiting = { ...run, startedAt: null, finishedAt: null }
+  expect(toRunTimeline([], waiting, START)).toEqual({ steps: [], beginMs: START, endMs: START })
+})

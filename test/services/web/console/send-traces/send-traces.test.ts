@@ -1,0 +1,80 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expectAccessible } from '../../../../support/axe.ts'
+import { hasNoBrowser } from '../../support/console.ts'
+import type { Console } from '../../support/console.ts'
+import { openTracedConsole } from '../../support/traces.ts'
+import type { TracedConsole } from '../../support/traces.ts'
+
+const WIDTHS = [1440, 1024, 390]
+const WIDE = { viewport: { width: 1440, height: 1000 } }
+
+describe.skipIf(hasNoBrowser)('the page Send traces', () => {
+  let traced: TracedConsole
+  let site: Console
+  beforeAll(async () => {
+    traced = await openTracedConsole()
+    ;({ site } = traced)
+  })
+  afterAll(() => traced.close())
+
+  const open = async (path: string, options: object = WIDE): Promise<Page> => {
+    const page = await site.open(site.platform.acme, options)
+    await page.goto(site.service.url + path)
+    return page
+  }
+  const issue = async (page: Page, name: string, days = '90'): Promise<void> => {
+    await page.goto(`${site.service.url}/send-traces`)
+    await page.getByLabel('New token').fill(name)
+    await page.getByLabel('Days').fill(days)
+    await page.getByRole('button', { name: 'Issue token' }).click()
+    await page.getByRole('heading', { name: 'Your new token' }).waitFor()
+  }
+
+  it('leads without JavaScript from an empty list to a token, and to its end', async () => {
+    const page = await open('/traces', { ...WIDE, javaScriptEnabled: false })
+    await page.getByRole('link', { name: 'send traces', exact: true }).click()
+    await page.getByText('No tokens yet').waitFor()
+    await issue(page, 'billing')
+    await page.getByRole('link', { name: 'I have copied it' }).click()
+    await page.getByRole('link', { name: 'LangChain' }).click()
+    expect(await page.getByLabel('File weather.py').textContent()).toContain('create_agent')
+    await page.getByRole('link', { name: 'Revoke billing' }).click()
+    await page.getByRole('button', { name: 'Revoke' }).click()
+    await page.getByRole('status').waitFor()
+    expect(await page.getByRole('table', { name: 'Tokens' }).innerText()).toMatch(
+      /billing[^]*Revoked/,
+    )
+    await page.context().close()
+  }, 60_000)
+
+  it('breaks no rule of accessibility, in any state, width and colour', async () => {
+    const filler = await open('/send-traces?q=nothing')
+    await expectAccessible(filler)
+    await issue(filler, 'a program with a name that is rather long for a table', '3')
+    await issue(filler, 'reports', '365')
+    await filler.context().close()
+    for (const width of WIDTHS) {
+      for (const colorScheme of ['light', 'dark']) {
+        const page = await open('/send-traces?for=java', {
+          viewport: { width, height: 900 },
+          colorScheme,
+        })
+        await expectAccessible(page)
+        await issue(page, 'again', '7')
+        await expectAccessible(page)
+        await page.context().close()
+      }
+    }
+    const page = await open('/send-traces')
+    await page.getByRole('link', { name: 'Revoke reports' }).click()
+    await expectAccessible(page)
+    await page.goto(`${site.service.url}/send-traces`)
+    await page.evaluate("document.querySelector('.card-foot').noValidate = true")
+    await page.getByLabel('Days').fill('999')
+    await page.getByRole('button', { name: 'Issue token' }).click()
+    await page.getByText('given: “999”').waitFor()
+    await expectAccessible(page)
+    await page.context().close()
+  }, 120_000)
+})
