@@ -3,15 +3,18 @@ import * as v from 'valibot'
 import { placesOf } from '../platform/crew-definition.ts'
 import type { CrewDefinition } from '../platform/crew-definition.ts'
 import { requireInputs } from '../platform/crew-inputs.ts'
-import { journaledKickoff, kickoffLine, kickoffRequest } from '../platform/crew-protocol.ts'
+import {
+  journaledKickoff,
+  KICKOFF_CHARACTERS_MAX,
+  kickoffLine,
+  kickoffRequest,
+} from '../platform/crew-protocol.ts'
 import type { JournaledKickoff, KickoffRequest } from '../platform/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError } from '../shared/errors.ts'
 import { readLines } from '../shared/http/read-lines.ts'
 import type { Commits } from './commits.ts'
 
-/** The journal may hold the outputs of a hundred tasks, and the calls of those that go on. */
-const FIRST_LINE_CHARACTERS_MAX = 67_108_864
 const FIRST_LINE_MS = 30_000
 /** The worker writes a line, perhaps an empty one, much more often. */
 const SILENCE_MS = 30_000
@@ -55,7 +58,7 @@ async function readOpenBody(c: Context) {
   const { body } = c.req.raw
   if (!body) throw new AppError('invalid_request', 'The kickoff has no body.')
   const closing = new AbortController()
-  const limits = { charactersMax: FIRST_LINE_CHARACTERS_MAX, silenceMs: SILENCE_MS }
+  const limits = { charactersMax: KICKOFF_CHARACTERS_MAX, silenceMs: SILENCE_MS }
   const lines = readLines(body, { ...limits, signal: closing.signal })
   const first = await firstOf(lines).catch((thrown: unknown) => {
     closing.abort()

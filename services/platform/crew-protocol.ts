@@ -14,6 +14,8 @@ export const JOURNAL_CAPABILITY = 'journal'
 export const HEARTBEAT_MS = 5000
 /** The part of a message that an event keeps; the model gets all of it. */
 const MESSAGE_CHARACTERS_MAX = 65_536
+/** The longest kickoff with a journal: the outputs of a hundred tasks, and calls that go on. */
+export const KICKOFF_CHARACTERS_MAX = 67_108_864
 /** The most keys on the path of a step. */
 const STEP_PATH_MAX = 20
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import { JOURNAL_CAPABILITY } from '../platform/crew-protocol.ts'
+import { JOURNAL_CAPABILITY, KICKOFF_CHARACTERS_MAX } from '../platform/crew-protocol.ts'
 import type { JournaledKickoff } from '../platform/crew-protocol.ts'
 import type { Failure } from '../platform/runs.ts'
 import { backoffMs } from '../shared/backoff.ts'
@@ -91,12 +91,15 @@ async function post(call: CrewCall): Promise<Answer> {
     if (!isJournaled && request.journal.length > 0) {
       return { ok: false, failure: withoutJournal(call) }
     }
+    const document = documentOf(request, isJournaled)
+    if (document.length > KICKOFF_CHARACTERS_MAX) return { ok: false, failure: tooLong(document) }
+    const kickoff = { document, isOpen: isJournaled }
     const [first = '', ...others] = tokens
-    let answer = await send(call, first, isJournaled)
+    let answer = await send(call, first, kickoff)
     for (const token of others) {
       if (answer.status !== 401) break
       answer.close()
-      answer = await send(call, token, isJournaled)
+      answer = await send(call, token, kickoff)
     }
     return await classify(call, answer, isJournaled)
   } catch (thrown) {
@@ -116,6 +119,15 @@ function withoutJournal({ url, request }: CrewCall): Failure {
   }
 }
 
+function tooLong({ length }: string): Failure {
+  return {
+    code: 'journal_too_long',
+    message:
+      `The inputs and the journal of the run have ${length} characters; a crew takes at most ` +
+      `${KICKOFF_CHARACTERS_MAX}. Let its tasks and tools return less, and run it again.`,
+  }
+}
+
 /** Steps are for crews that take them; the others refuse fields that they do not know. */
 function documentOf(request: JournaledKickoff, isJournaled: boolean): string {
   if (isJournaled) return JSON.stringify(request)
@@ -124,16 +136,15 @@ function documentOf(request: JournaledKickoff, isJournaled: boolean): string {
 }
 
 async function send(
-  { url, request, signal }: CrewCall,
+  { url, signal }: CrewCall,
   token: string,
-  isOpen: boolean,
+  kickoff: { readonly document: string; readonly isOpen: boolean },
 ): Promise<KickoffAnswer> {
   const cut = new AbortController()
   const post = {
     url: new URL(`${url.replace(/\/+$/, '')}/kickoff`),
     token,
-    document: documentOf(request, isOpen),
-    isOpen,
+    ...kickoff,
     signal: AbortSignal.any([signal, cut.signal]),
   }
   const limit = { name: 'crew', timeoutMs: ANSWER_MS, signal }

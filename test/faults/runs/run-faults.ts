@@ -61,6 +61,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'lease lost': takeLease,
 }
 const TOPICS = 5
+/** Of the model. */
+const LATENCY_MS = 60
 const PROGRESS_MS = 120_000
 
 /** What is known of the runs while the faults happen. */
@@ -74,7 +76,7 @@ interface Ledger {
 /** Kills worker, crew and PostgreSQL while runs go on, and then counts the calls of each step. */
 export async function faultRuns(options: RunFaultOptions): Promise<RunFaultReport> {
   const random = createRandom(options.seed)
-  const stage = await openStage(random, options.programs)
+  const stage = await openStage(() => random() * LATENCY_MS, options.programs)
   try {
     const ledger: Ledger = { ids: [], cut: new Map() }
     // Nothing happens to the first ones.

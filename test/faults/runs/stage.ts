@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
 import type { CrewDefinition } from '../../../services/platform/crew-definition.ts'
-import { markOnline } from '../../../services/platform/automations.ts'
 import type { Automation } from '../../../services/platform/automations.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { createLog } from '../../../services/shared/log.ts'
@@ -20,6 +19,8 @@ import { buildPrograms } from '../../support/build.ts'
 import { freePort } from '../../support/free-port.ts'
 import { seedAutomation } from '../../support/platform.ts'
 import { startServer } from '../postgres-server.ts'
+import { openCrewAddress } from './crew-address.ts'
+import type { CrewAddress } from './crew-address.ts'
 import { startCountingModel } from './counting-model.ts'
 import type { CountingModel } from './counting-model.ts'
 
@@ -53,13 +54,14 @@ export interface Stage {
   readonly sql: Database
   readonly model: CountingModel
   readonly automation: Automation
+  readonly address: CrewAddress
   server: EmbeddedPostgres
   worker: ChildProcess
   crew: ChildProcess
 }
 
 /** Opens a stage for the bundles in a directory, or for some that it builds. */
-export async function openStage(random: () => number, bundles?: string): Promise<Stage> {
+export async function openStage(latencyMs: () => number, bundles?: string): Promise<Stage> {
   const directory = await mkdtemp(join(tmpdir(), 'run-faults-'))
   await chmod(directory, 0o755)
   const port = await freePort()
@@ -69,13 +71,15 @@ export async function openStage(random: () => number, bundles?: string): Promise
   const sql = connectDatabase(parseAddress(server.url), { name: 'faults', max: 4 })
   const folder = new URL('../../../services/platform/migrations/', import.meta.url)
   await migrate(sql, folder, createLog({ name: 'faults', level: 'silent' }))
-  const model = await startCountingModel(random)
+  const model = await startCountingModel(latencyMs)
+  const address = await openCrewAddress()
   const automation = await seedAutomation(sql, {
     organization: 'Acme',
     slug: 'counted',
     crew: definition,
+    url: address.url,
   })
-  const stage = { directory, programs, port, sql, model, automation, server }
+  const stage = { directory, programs, port, sql, model, automation, address, server }
   const crew = await startCrew(stage)
   return { ...stage, crew, worker: startWorker(stage) }
 }
@@ -83,6 +87,7 @@ export async function openStage(random: () => number, bundles?: string): Promise
 /** Ends all programs as Kubernetes would, and returns the exit codes of worker and crew. */
 export async function closeStage(stage: Stage): Promise<(number | null)[]> {
   const codes = [await end(stage.worker, 'SIGTERM'), await end(stage.crew, 'SIGTERM')]
+  stage.address.close()
   await stage.model.stop()
   await stage.sql.end({ timeout: 5 })
   await stage.server.stop()
@@ -96,9 +101,7 @@ export function abandonStage({ worker, crew, server }: Stage): void {
   process.kill(server.pid, 'SIGKILL')
 }
 
-type Programs = Pick<Stage, 'programs' | 'server' | 'model' | 'automation' | 'sql'>
-
-function startWorker({ programs, server }: Programs): ChildProcess {
+function startWorker({ programs, server }: Pick<Stage, 'programs' | 'server'>): ChildProcess {
   return spawnProgram(join(programs, 'worker/main.js'), {
     DATABASE_URL: server.url,
     PORT: '0',
@@ -110,11 +113,13 @@ function startWorker({ programs, server }: Programs): ChildProcess {
   })
 }
 
-/** Starts a crew, and tells the workers where it is. */
-async function startCrew(
-  { programs, model, automation, sql }: Programs,
-  beforeItIsKnown: () => Promise<void> = async () => {},
-): Promise<ChildProcess> {
+/** Starts a crew, and leads its address there once it answers. */
+async function startCrew({
+  programs,
+  model,
+  automation,
+  address,
+}: Pick<Stage, 'programs' | 'model' | 'automation' | 'address'>): Promise<ChildProcess> {
   const port = await freePort()
   const child = spawnProgram(join(programs, 'crew/main.js'), {
     HOST: '127.0.0.1',
@@ -124,14 +129,12 @@ async function startCrew(
     OPENAI_BASE_URL: model.baseUrl,
     CREW_DRAIN_SECONDS: DRAIN_SECONDS,
   })
-  const url = `http://127.0.0.1:${port}`
   for (let tries = 0; tries < 1200; tries += 1) {
-    if ((await fetch(`${url}/health`).catch(() => undefined))?.ok) break
+    if ((await fetch(`http://127.0.0.1:${port}/health`).catch(() => undefined))?.ok) break
     if (child.exitCode !== null) throw new Error(`the crew ended with ${child.exitCode}`)
     await delay(25)
   }
-  await beforeItIsKnown()
-  await retryStatement(() => markOnline(sql, automation.id, url), PATIENCE)
+  address.leadTo(port)
   return child
 }
 
@@ -178,13 +181,11 @@ export async function killWorker(stage: Stage): Promise<CallsInFlight> {
   return cut
 }
 
-/** Kills the crew; the next one has another address. */
+/** Kills the crew. */
 export async function killCrew(stage: Stage): Promise<CallsInFlight> {
   await end(stage.crew, 'SIGKILL')
-  let cut: CallsInFlight = []
-  stage.crew = await startCrew(stage, async () => {
-    cut = await callsInFlight(stage.sql)
-  })
+  const cut = await callsInFlight(stage.sql)
+  stage.crew = await startCrew(stage)
   return cut
 }
 

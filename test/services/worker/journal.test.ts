@@ -199,3 +199,24 @@ describe('what a worker writes into the journal', () => {
     expect(Number(left?.['count'])).toBe(0)
   })
 })
+
+describe('a journal that no crew takes', () => {
+  it('ends the run, and says what to do', async () => {
+    await deploy()
+    const run = await platform.kickoff()
+    const taken = await platform.takeOne()
+    const at = new Date().toISOString()
+    const step = { kind: 'tool', name: 'search', state: 'finished', startedAt: at } as const
+    // Their escapes count, which makes them as long as they may be together.
+    const result = '\u0001'.repeat(2_900_000)
+    for (const key of ['a', 'b', 'c', 'd']) {
+      const steps = [{ ...step, key, path: [key], endedAt: at, result }]
+      await recordProgress(platform.sql, taken, { events: [], steps })
+    }
+    await platform.sql`update executions set lease_expires_at = now() - interval '1 second'`
+    await platform.startWorker()
+    const { error } = await platform.until(run, 'error')
+    expect(error?.code).toBe('journal_too_long')
+    expect(error?.message).toMatch(/have 69\d{6} characters; .* at most 67108864/)
+  })
+})

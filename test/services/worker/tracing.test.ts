@@ -265,6 +265,26 @@ describe('the trace of a run (SPEC 9)', () => {
     expect(named(spans, 'attempt 2')).toMatchObject({ parentSpanId: whole.spanId })
   })
 
+  it('has the calls of each attempt, and those of former ones once', async () => {
+    model.requests.length = 0
+    model.play(says('Facts.'), isSilent)
+    const first = await startWorker()
+    const id = await platform.kickoff()
+    await expect.poll(() => model.requests.length, { timeout: 10_000 }).toBe(2)
+    await first.stop()
+    model.play(says('A summary.'))
+    await startWorker()
+    await platform.until(id, 'completed')
+    await expect.poll(() => ended().some(({ name }) => name === 'attempt 2')).toBe(true)
+    const spans = ended()
+    const [one, two] = [named(spans, 'attempt 1'), named(spans, 'attempt 2')]
+    const within = ({ spanId }: ReceivedSpan) =>
+      spans.filter(({ parentSpanId }) => parentSpanId === spanId).map(({ name }) => name)
+    expect(within(one)).toEqual(['invoke_agent Researcher', 'invoke_agent Writer'])
+    expect(within(two)).toEqual(['invoke_agent Writer'])
+    expect(spans.filter(({ name }) => name === 'chat test-model')).toHaveLength(2)
+  })
+
   it('ends when the run is stopped', async () => {
     model.play(isSilent)
     const arrival = model.arrival()

@@ -1,0 +1,34 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+
+/** One address for whichever crew there is, as a Service of Kubernetes has. */
+export interface CrewAddress {
+  readonly url: string
+  /** New connections go there from now on; those that are open stay where they are. */
+  leadTo(port: number): void
+  close(): void
+}
+
+/** Opens an address that leads nowhere yet. */
+export async function openCrewAddress(): Promise<CrewAddress> {
+  let target = 0
+  const server = createServer((socket) => {
+    const onward = connect(target, '127.0.0.1')
+    for (const [one, other] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const) {
+      one.pipe(other)
+      one.on('error', () => other.destroy())
+      one.on('close', () => other.destroy())
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    leadTo: (port) => void (target = port),
+    close: () => void server.close(),
+  }
+}
