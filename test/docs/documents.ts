@@ -43,6 +43,7 @@ export const isWalk = ({ code }: Block): boolean => code.startsWith('. .data/')
 /** Why a walk is not run as pasted. */
 export function whyNotRun({ code }: Block): string | undefined {
   if (/^(twine|pip) /m.test(code)) return 'test/services/web/tools-index/pip.test.ts runs both'
+  if (code.includes('/resume/')) return 'test/services/web/automation-api/resume.test.ts does it'
   return undefined
 }
 

@@ -147,7 +147,7 @@ describe('npm start -- --with-idp', () => {
     async (shell) => {
       const call = walks('docs/call.md')
       const design = walks('docs/design.md').filter((code) => code.includes('PROJECT='))
-      expect([call.length, design.length]).toEqual([1, 1])
+      expect([call.length, design.length]).toEqual([2, 1])
       for (const code of [...call, ...design]) {
         const { stdout, stderr } = await run(shell, ['-euc', onOwnData(code)], options)
         expect(stderr).toBe('')

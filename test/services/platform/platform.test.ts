@@ -154,15 +154,17 @@ describe('deployments', () => {
     }
   })
 
-  it('gives each run its organization and its version, whoever inserts it', async () => {
+  it('gives each run its organization, and its version, whoever inserts it', async () => {
     const ours = await seedAutomation(database.sql, { organization: 'Whose', slug: 'whose' })
     const theirs = await seedAutomation(database.sql, { organization: 'Rival', slug: 'rival' })
-    const [run] = await database.sql<[{ organizationId: number; projectVersionId: number }]>`
+    const insert = (version: number | null) => database.sql`
       insert into executions (deployment_id, organization_id, project_version_id, inputs)
-      values (${ours.id}, ${theirs.organizationId}, ${theirs.projectVersionId}, '{}')
+      values (${ours.id}, ${theirs.organizationId}, ${version}, '{}')
       returning organization_id, project_version_id`
     const { organizationId, projectVersionId } = ours
-    expect(run).toEqual({ organizationId, projectVersionId })
+    expect(await insert(null)).toEqual([{ organizationId, projectVersionId }])
+    // A run may go on with an older version, but never with another organization's.
+    expect(await insert(theirs.projectVersionId).catch(sqlState)).toBe(FOREIGN_KEY_VIOLATION)
   })
 
   it('knows the same statuses as the database', async () => {

@@ -164,12 +164,12 @@ describe('many steps', () => {
       from generate_series(10, 1200) n`
     const path = `${pageOf()}/executions/${runs.stopped}`
     const newest = await read(path)
-    expect(newest).toContain('> n1200<')
-    expect(newest).not.toContain('> n700<')
+    expect(newest).toContain('>n1200<')
+    expect(newest).not.toContain('>n700<')
     expect(newest).toContain('Show 692 earlier steps')
     const earlier = /href="([^"]+\?before=[^"]+)"/.exec(newest)?.[1] ?? ''
     const middle = await read(earlier)
-    expect(middle).toContain('> n700<')
+    expect(middle).toContain('>n700<')
     expect(middle).toContain('Newest steps')
     expect(middle).toContain('Show 192 earlier steps')
   })
