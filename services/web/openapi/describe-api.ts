@@ -2,7 +2,8 @@ import type { WebConfig } from '../env.ts'
 import { automationPaths } from './automation.ts'
 import { DESIGNER_PATHS } from './designer.ts'
 import { json } from './parts.ts'
-import { AUTOMATION_SCHEMAS, DESIGNER_SCHEMAS, TOOL_SCHEMAS } from './schemas.ts'
+import { DESIGNER_SCHEMAS } from './designer-schemas.ts'
+import { AUTOMATION_SCHEMAS, TOOL_SCHEMAS } from './schemas.ts'
 import { TOOL_PATHS } from './tools.ts'
 
 type Config = Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX' | 'PLATFORM_VERSION'>

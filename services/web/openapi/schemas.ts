@@ -1,5 +1,4 @@
 import { DECISIONS } from '../../platform/approval-decisions.ts'
-import { TOOL_TYPES } from '../../platform/tool-definitions.ts'
 import { ORIGIN_ACTIONS, RUN_STATUSES } from '../../platform/runs.ts'
 import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
@@ -17,13 +16,15 @@ import {
   uuid,
 } from './parts.ts'
 
-const inputs = {
+/** The inputs of a run. */
+export const inputs = {
   type: 'object',
   additionalProperties: true,
   description: 'By name: texts, numbers, booleans, objects or lists; never null.',
   examples: [{ topic: 'tidal power' }],
 }
-const failure = nullable('object', {
+/** Why a run failed. */
+export const failure = nullable('object', {
   description: 'Why the run failed; null unless status is error.',
   required: ['code', 'message'],
   properties: {
@@ -41,12 +42,14 @@ const failure = nullable('object', {
     message: text,
   },
 })
-const usage = nullable('object', {
+/** The tokens of a run. */
+export const usage = nullable('object', {
   description: 'Tokens of all model calls; null until the run is completed.',
   required: ['input_tokens', 'output_tokens'],
   properties: { input_tokens: integer, output_tokens: integer },
 })
-const output = nullable('string', {
+/** What a run put out. */
+export const output = nullable('string', {
   description: 'What the last task put out; null until completed.',
 })
 const from_step = {
@@ -58,12 +61,12 @@ const from_step = {
 }
 const perhaps = (properties: Record<string, unknown>, required: readonly string[] = []) =>
   closed(properties, { required })
-const status = {
+/** The word for how far a run is. */
+export const status = {
   enum: RUN_STATUSES,
   description:
     'queued: waits for a worker. running: a crew works on it. waiting: a person is asked. ' +
-    'completed, error and stopped: ' +
-    'over, nothing changes any more.',
+    'completed, error and stopped: over, nothing changes any more.',
   examples: ['running'],
 }
 
@@ -226,71 +229,6 @@ export const AUTOMATION_SCHEMAS = {
     },
   },
   Health: closed({ status: { enum: ['ok', 'fail'] } }),
-}
-
-const runSummary = {
-  kickoff_id: uuid,
-  project_id: integer,
-  version: integer,
-  automation_id: uuid,
-  status,
-  queued_at: moment,
-  started_at: perhapsMoment,
-  finished_at: perhapsMoment,
-}
-const versionSummary = {
-  project_id: integer,
-  number: integer,
-  status: { enum: ['draft', 'published'], description: 'A published version never changes.' },
-  inputs: list(text),
-  created_at: moment,
-  published_at: perhapsMoment,
-}
-const page = (name: string, items: string) =>
-  closed({
-    [name]: list(schema(items)),
-    next_cursor: nullable('string', { description: 'Null on the last page.' }),
-  })
-const definition = {
-  type: 'object',
-  required: ['name', 'llm', 'agents', 'tasks'],
-  properties: {
-    name: text,
-    llm: { type: 'object' },
-    inputs: list({}),
-    tools: {
-      type: 'object',
-      description: 'By the names that agents use in their `tools`; docs/tools.md has the fields.',
-      additionalProperties: {
-        type: 'object',
-        required: ['type'],
-        properties: { type: { enum: TOOL_TYPES } },
-      },
-    },
-    agents: list({ type: 'object' }),
-    tasks: list({ type: 'object' }),
-  },
-}
-
-/** The schemas of the designer API. */
-export const DESIGNER_SCHEMAS = {
-  ProjectRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
-  Project: closed({
-    id: integer,
-    name: text,
-    latest_version: nullable('integer'),
-    published_version: nullable('integer'),
-    automation_id: nullable('string', { format: 'uuid' }),
-    created_at: moment,
-  }),
-  ProjectList: page('projects', 'Project'),
-  VersionRequest: closed({ definition }),
-  VersionSummary: closed(versionSummary),
-  Version: closed({ ...versionSummary, definition }),
-  VersionList: page('versions', 'VersionSummary'),
-  RunSummary: closed(runSummary),
-  Run: closed({ ...runSummary, inputs, output, usage, error: failure }),
-  RunList: page('executions', 'RunSummary'),
 }
 
 /** The schemas of the tools index. */

@@ -1,0 +1,78 @@
+import { TOOL_TYPES } from '../../platform/tool-definitions.ts'
+import {
+  closed,
+  integer,
+  list,
+  moment,
+  nullable,
+  perhapsMoment,
+  schema,
+  text,
+  uuid,
+} from './parts.ts'
+import { failure, inputs, output, status, usage } from './schemas.ts'
+
+const runSummary = {
+  kickoff_id: uuid,
+  project_id: integer,
+  version: integer,
+  automation_id: uuid,
+  status,
+  queued_at: moment,
+  started_at: perhapsMoment,
+  finished_at: perhapsMoment,
+}
+const versionSummary = {
+  project_id: integer,
+  number: integer,
+  status: { enum: ['draft', 'published'], description: 'A published version never changes.' },
+  inputs: list(text),
+  created_at: moment,
+  published_at: perhapsMoment,
+}
+const page = (name: string, items: string) =>
+  closed({
+    [name]: list(schema(items)),
+    next_cursor: nullable('string', { description: 'Null on the last page.' }),
+  })
+const definition = {
+  type: 'object',
+  required: ['name', 'llm', 'agents', 'tasks'],
+  properties: {
+    name: text,
+    llm: { type: 'object' },
+    inputs: list({}),
+    tools: {
+      type: 'object',
+      description: 'By the names that agents use in their `tools`; docs/tools.md has the fields.',
+      additionalProperties: {
+        type: 'object',
+        required: ['type'],
+        properties: { type: { enum: TOOL_TYPES } },
+      },
+    },
+    agents: list({ type: 'object' }),
+    tasks: list({ type: 'object' }),
+  },
+}
+
+/** The schemas of the designer API. */
+export const DESIGNER_SCHEMAS = {
+  ProjectRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
+  Project: closed({
+    id: integer,
+    name: text,
+    latest_version: nullable('integer'),
+    published_version: nullable('integer'),
+    automation_id: nullable('string', { format: 'uuid' }),
+    created_at: moment,
+  }),
+  ProjectList: page('projects', 'Project'),
+  VersionRequest: closed({ definition }),
+  VersionSummary: closed(versionSummary),
+  Version: closed({ ...versionSummary, definition }),
+  VersionList: page('versions', 'VersionSummary'),
+  RunSummary: closed(runSummary),
+  Run: closed({ ...runSummary, inputs, output, usage, error: failure }),
+  RunList: page('executions', 'RunSummary'),
+}
