@@ -13,7 +13,8 @@ interface Run {
   readonly ageDays: number
 }
 
-const isOver = ({ status }: Run): boolean => status !== 'queued' && status !== 'running'
+const ONGOING: readonly RunStatus[] = ['queued', 'running', 'waiting']
+const isOver = ({ status }: Run): boolean => !ONGOING.includes(status)
 
 /** A run as it would be found in the database that many days later. */
 async function insert(run: Run): Promise<string> {
@@ -57,6 +58,7 @@ describe('the retention of runs', () => {
     ['stopped', 91, 'deleted'],
     ['queued', 400, 'kept'],
     ['running', 400, 'kept'],
+    ['waiting', 400, 'kept'],
   ])('of 90 days: a run that is %s for %i days is %s', async (status, ageDays, fate) => {
     await insert({ status, ageDays })
     expect(await deleteAll(90, 10)).toBe(fate === 'deleted' ? 1 : 0)
