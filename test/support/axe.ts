@@ -6,16 +6,21 @@ import { expect } from 'vitest'
 const OF_COLOURS = ['color-contrast', 'link-in-text-block']
 
 /**
- * Holds a page against every rule of axe-core, WCAG and best practice; in the dark against those
- * about colours.
+ * Holds a page against every rule of axe-core, WCAG and best practice, in each of these widths and
+ * first in its own; in the dark against those about colours, which no width changes.
  */
-export async function expectAccessible(page: Page): Promise<void> {
+export async function expectAccessible(page: Page, widths: readonly number[] = []): Promise<void> {
   // Through the protocol of the browser: our policy takes no inline script.
   await page.evaluate(axe.source)
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     const rules = colorScheme === 'light' ? undefined : OF_COLOURS
     expect(await violationsOf(page, rules), `${page.url()} in the ${colorScheme}`).toEqual([])
+  }
+  if (widths.length > 0) await page.emulateMedia({ colorScheme: 'light' })
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 900 })
+    expect(await violationsOf(page), `${page.url()} at ${width} pixels`).toEqual([])
   }
 }
 
