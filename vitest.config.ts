@@ -66,7 +66,7 @@ export default defineConfig({
     setupFiles: ['test/support/say-how-busy.ts'],
     testTimeout: 20_000 * slowness,
     hookTimeout: 60_000 * slowness,
-    expect: { poll: { timeout: 1000 * slowness } },
+    expect: { poll: { timeout: 5000 * slowness } },
     pool: 'forks',
     // Importing a file does nothing, so the test files of one worker may share what the first of
     // them imported.

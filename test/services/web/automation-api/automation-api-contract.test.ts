@@ -122,15 +122,15 @@ describe('failed authentication', () => {
   it('gets 429 after 60 in a row from one address, while good tokens still pass', async () => {
     const [head, payload] = oauth.token().split('.')
     const headers = newCaller(`${head}.${payload}.${'A'.repeat(342)}`)
-    const statuses: number[] = []
-    for (let count = 0; count < 70; count += 1) {
-      statuses.push((await fetch(oauth.api('inputs'), { headers })).status)
-    }
-    expect(statuses.slice(0, 60)).toEqual(Array(60).fill(401))
-    expect(statuses.at(-1)).toBe(429)
-    const refused = await fetch(oauth.api('inputs'), { headers })
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-    expect(await refused.json()).toMatchObject({ error: 'rate_limited' })
+    // At once: one more is allowed each second, which a slow machine would never use up.
+    const answers = await Promise.all(
+      Array.from({ length: 70 }, () => fetch(oauth.api('inputs'), { headers })),
+    )
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThanOrEqual(60)
+    expect(refused.length).toBeGreaterThan(0)
+    expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await refused[0]?.json()).toMatchObject({ error: 'rate_limited' })
     const good = { ...headers, authorization: `Bearer ${oauth.token()}` }
     expect((await fetch(oauth.api('inputs'), { headers: good })).status).toBe(200)
     const other = { ...headers, 'x-forwarded-for': '203.0.113.7' }
