@@ -159,7 +159,7 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
     act: (context: ActContext) => Promise<Result>,
   ): Promise<Result> {
     refuseToStart()
-    // What a task does waits for records of its own, which come after the task's.
+    // What a task does waits for starts of its own, which come after the task's.
     const isAwaited = kind !== 'task'
     const facts = { step: key, kind, name, path: [...path], parent: open.parentOf(path), input }
     const self = open.enter(key, path)
@@ -172,7 +172,8 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
       refuseHugeResult(name, result)
       const { usage } = self
       const finished = { step: key, result: result ?? null, usage }
-      await record({ type: 'step_finished', at: now(), ...finished }, isAwaited)
+      // Events are committed in their order: the next step waits for this one by its own start.
+      await record({ type: 'step_finished', at: now(), ...finished }, false)
       return result
     } catch (thrown) {
       await recordFailure(key, thrown)

@@ -36,20 +36,22 @@ const tool = (...path: string[]): Step<unknown> => ({ kind: 'tool', path, name: 
 const task = (key: string): Step<unknown> => ({ kind: 'task', path: [key], name: key })
 
 describe('a step', () => {
-  it('acts after its start is committed, and goes on after its result is', async () => {
+  it('acts after its start is committed, and so is the result of the one before', async () => {
     const { steps, types, commit } = attempt({ commits: false })
     const acted: string[] = []
-    const done = steps.perform(tool('a', 'search', '0'), async () => acted.push('act'))
+    const act = (name: string) => async () => acted.push(name)
+    const first = steps.perform(tool('a', 'search', '0'), act('first'))
     await Promise.resolve()
     expect([types(), acted]).toEqual([['step_started'], []])
     commit()
-    await expect.poll(types).toEqual(['step_started', 'step_finished'])
-    let isDone = false
-    void done.then(() => (isDone = true))
+    await first
+    const second = steps.perform(tool('a', 'search', '1'), act('second'))
     await Promise.resolve()
-    expect([acted, isDone]).toEqual([['act'], false])
+    expect(types()).toEqual(['step_started', 'step_finished', 'step_started'])
+    expect(acted).toEqual(['first'])
     commit()
-    await done
+    await second
+    expect(acted).toEqual(['first', 'second'])
   })
 
   it('is not done again when the journal has its result', async () => {
