@@ -137,10 +137,8 @@ interface Performer extends StepsOptions {
 function createPerformer({ open, handOver, parked, ...options }: Performer) {
   const { runId, channel, signal, stopping, isJournaled } = options
 
-  async function record(event: CrewEvent, isAwaited: boolean): Promise<void> {
-    if (!isJournaled) return
-    const seq = channel.write(event)
-    if (isAwaited) await channel.committed(seq)
+  function record(event: CrewEvent): number | undefined {
+    return isJournaled ? channel.write(event) : undefined
   }
 
   function refuseToStart(): void {
@@ -148,9 +146,9 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
     if (stopping.aborted) throw handOver
   }
 
-  async function recordFailure(key: string, thrown: unknown): Promise<void> {
+  function recordFailure(key: string, thrown: unknown): void {
     if (signal.aborted || thrown === handOver || thrown === parked) return
-    await record({ type: 'step_failed', at: now(), step: key, error: failureOf(thrown) }, false)
+    record({ type: 'step_failed', at: now(), step: key, error: failureOf(thrown) })
   }
 
   return async function performStep<Result>(
@@ -159,12 +157,12 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
     act: (context: ActContext) => Promise<Result>,
   ): Promise<Result> {
     refuseToStart()
-    // What a task does waits for starts of its own, which come after the task's.
-    const isAwaited = kind !== 'task'
     const facts = { step: key, kind, name, path: [...path], parent: open.parentOf(path), input }
     const self = open.enter(key, path)
     try {
-      await record({ type: 'step_started', at: now(), ...facts }, isAwaited)
+      const seq = record({ type: 'step_started', at: now(), ...facts })
+      // What a task does waits for starts of its own, which come after the task's.
+      if (seq !== undefined && kind !== 'task') await channel.committed(seq)
       refuseToStart()
       const idempotencyKey = idempotencyKeyOf(runId, key)
       const use = (usage: StepUsage): void => open.use(path, usage)
@@ -173,10 +171,10 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
       const { usage } = self
       const finished = { step: key, result: result ?? null, usage }
       // Events are committed in their order: the next step waits for this one by its own start.
-      await record({ type: 'step_finished', at: now(), ...finished }, false)
+      record({ type: 'step_finished', at: now(), ...finished })
       return result
     } catch (thrown) {
-      await recordFailure(key, thrown)
+      recordFailure(key, thrown)
       throw thrown
     } finally {
       open.leave(self)

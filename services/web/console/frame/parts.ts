@@ -101,3 +101,18 @@ export const copyable = (label: string, text: string): Html =>
 /** The link from the first rows of a list to all of them; nothing for an empty list. */
 export const viewAll = (path: string, total: number): Html | string =>
   total > 0 ? html`<a href="${path}">View all ${count(total)}</a>` : ''
+
+/** A list of facts, each under its name. */
+export const factList = (
+  className: string,
+  facts: readonly (readonly [name: string, value: Html | string])[],
+): Html =>
+  html`<dl class="${className}">
+    ${facts.map(
+      ([name, value]) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`

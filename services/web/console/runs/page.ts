@@ -21,6 +21,7 @@ import {
   ranFor,
   statusName,
   time,
+  factList,
 } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { kindSprite } from '../frame/kinds.ts'
@@ -124,17 +125,9 @@ function summary(run: Run): Html {
     ['Waited in the queue', waited],
     ['Input tokens', usage ? count(usage.inputTokens) : '–'],
     ['Output tokens', usage ? count(usage.outputTokens) : '–'],
-    ...(attempt > 1 ? [['Attempt', count(attempt)]] : []),
-  ]
-  return html`<dl class="statistics ${attempt > 1 ? 'five' : ''}">
-    ${facts.map(
-      ([name, value]) =>
-        html`<div>
-          <dt>${name}</dt>
-          <dd>${value}</dd>
-        </div>`,
-    )}
-  </dl>`
+    ...(attempt > 1 ? [['Attempt', count(attempt)] as const] : []),
+  ] as const
+  return factList(attempt > 1 ? 'statistics five' : 'statistics', facts)
 }
 
 const ORIGINS = { retry: 'Retries', fork: 'Changes the inputs of', rerun: 'Repeats' } as const

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { nsText } from '../frame/amounts.ts'
 import { clockTime, count, duration, pretty, sentence } from '../frame/format.ts'
 import { kindIcon } from '../frame/kinds.ts'
+import { factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
 import { axisTimes, timeBar } from '../frame/time-bar.ts'
@@ -97,7 +98,7 @@ function problem({ facts: { error } }: RunStep): Html | string {
   const code = text('code')
   return html`<div class="step-error">
     ${code === undefined ? '' : html`<p><code>${code}</code></p>`}
-    ${foreignText(text('message') ?? '', 'Error')} ${others.length > 0 ? factList(others) : ''}
+    ${foreignText(text('message') ?? '', 'Error')} ${others.length > 0 ? fieldList(others) : ''}
   </div>`
 }
 
@@ -115,7 +116,7 @@ function folds({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): Html 
   return html`${long.map(({ key, name, text }) =>
     fold(`${id}-${key}`, name, foreignText(text, name)),
   )}
-  ${fold(`${id}-more`, 'Details', factList([at, ...short]))}`
+  ${fold(`${id}-more`, 'Details', fieldList([at, ...short]))}`
 }
 
 /** The output of the crew is that of the run, which the page has above. */
@@ -130,16 +131,11 @@ const fold = (id: string, name: string, body: Html): Html =>
     ${body}
   </details>`
 
-const factList = (fields: readonly Field[]): Html =>
-  html`<dl class="pairs">
-    ${fields.map(
-      ({ name, text }) =>
-        html`<div>
-          <dt>${name}</dt>
-          <dd>${foreignValue(text, name)}</dd>
-        </div>`,
-    )}
-  </dl>`
+const fieldList = (fields: readonly Field[]): Html =>
+  factList(
+    'pairs',
+    fields.map(({ name, text }) => [name, foreignValue(text, name)] as const),
+  )
 
 /** The fields of an event; those of an object in it stand beside the others. */
 function fieldsOf(event: object): Field[] {

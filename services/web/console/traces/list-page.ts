@@ -5,7 +5,7 @@ import type { Histogram, Totals, TracePage } from '../../traces/trace-lists.ts'
 import { count, duration, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
-import { emptyState, noticeBox, problemBox } from '../frame/parts.ts'
+import { emptyState, noticeBox, problemBox, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { filterForm } from './filter-form.ts'
@@ -123,15 +123,7 @@ function sums({
     ['Tokens', count(tokens.input + tokens.output)],
     ['Cost', cost === null ? '–' : dollars(cost)],
   ] as const
-  return html`<dl class="statistics five">
-    ${facts.map(
-      ([name, text]) =>
-        html`<div>
-          <dt>${name}</dt>
-          <dd>${text}</dd>
-        </div>`,
-    )}
-  </dl>`
+  return factList('statistics five', facts)
 }
 
 function noRows({ fields, status }: ListQuery): Html {

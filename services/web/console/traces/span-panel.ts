@@ -3,7 +3,7 @@ import type { KeyValue, SpanView } from '../../traces/span-view.ts'
 import { absoluteTime, count, sentence } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import type { Html } from '../frame/parts.ts'
-import { pill } from '../frame/parts.ts'
+import { pill, factList } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { kindIcon, kindName, kindOf } from '../frame/kinds.ts'
 import { explainOddity } from './oddities.ts'
@@ -125,15 +125,7 @@ function facts({ span, columns }: SpanView): Html {
     }),
     ...costs(columns),
   ]
-  return html`<dl class="pairs span-part">
-    ${rows.map(
-      ([name, text]) =>
-        html`<div>
-          <dt>${name}</dt>
-          <dd>${text}</dd>
-        </div>`,
-    )}
-  </dl>`
+  return factList('pairs span-part', rows)
 }
 
 function attributeTable(title: string, given: readonly KeyValue[], dropped = 0): Html | string {

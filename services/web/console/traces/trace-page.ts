@@ -6,7 +6,7 @@ import { absoluteTime, count, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { pill, warningBox } from '../frame/parts.ts'
+import { pill, warningBox, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { KINDS, kindName, kindSprite } from '../frame/kinds.ts'
@@ -96,20 +96,16 @@ function head(view: TracePage, name: string): Html {
 function sums({ tree }: TracePage): Html {
   const all = sumUp(tree)
   const { spans, errors, calls, tokens, costUsd } = all
-  const fact = (name: string, text: Html | string): Html =>
-    html`<div>
-      <dt>${name}</dt>
-      <dd>${text}</dd>
-    </div>`
-  return html`<dl class="statistics five">
-    ${fact('Duration', nsText(tree.endNs - tree.beginNs))}
-    ${fact(
+  return factList('statistics five', [
+    ['Duration', nsText(tree.endNs - tree.beginNs)],
+    [
       'Spans',
       html`${count(spans)} ${errors > 0 ? html`<small>${plural(errors, 'error')}</small>` : ''}`,
-    )}
-    ${fact('Model calls', count(calls))} ${fact('Tokens', count(tokens))}
-    ${fact('Cost', costUsd === null ? '–' : html`${dollars(costUsd)} ${costNote(all)}`)}
-  </dl>`
+    ],
+    ['Model calls', count(calls)],
+    ['Tokens', count(tokens)],
+    ['Cost', costUsd === null ? '–' : html`${dollars(costUsd)} ${costNote(all)}`],
+  ])
 }
 
 /** Which of the two costs it is; both where calls have both. */
