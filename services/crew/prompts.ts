@@ -11,6 +11,12 @@ export interface TaskOutput {
   readonly output: string
 }
 
+const MARKDOWN = `Format the output as Markdown:
+- # for headings
+- ** for bold text, * for italic text
+- - for lists
+- \`code\` for inline code, \`\`\`language for blocks of code`
+
 interface Assignment {
   readonly agent: Agent
   readonly task: Task
@@ -33,6 +39,7 @@ export function promptFor({ agent, task, inputs, context }: Assignment): ChatMes
     `Task: ${fill(task.description)}`,
     `Expected output: ${fill(task.expected_output)}`,
     ...(context.length === 0 ? [] : [`Context from earlier tasks:\n\n${showContext(context)}`]),
+    ...(task.markdown === true ? [MARKDOWN] : []),
     'Answer with the output of the task only.',
   ]
   return [

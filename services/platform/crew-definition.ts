@@ -3,6 +3,7 @@ import { closedObject, describeIssue } from '../shared/describe-issue.ts'
 import { AppError } from '../shared/errors.ts'
 import { inputDeclarations } from './input-declarations.ts'
 import { nameProblems } from './offered-tools.ts'
+import { contextProblems, taskContext } from './task-order.ts'
 import { toolDefinitions, toolKey } from './tool-definitions.ts'
 
 const text = v.string('must be a text')
@@ -68,6 +69,15 @@ const task = closedObject({
   expected_output: prose,
   /** The key of the agent that does it. */
   agent: name,
+  /**
+   * The tasks before it whose outputs it gets.
+   * @default all of them, but for one with `async`: none
+   */
+  context: v.optional(taskContext),
+  /** The tasks after it do not wait for it, up to the next one that is not async. @default false */
+  async: v.optional(v.boolean('must be true or false')),
+  /** Its output is Markdown. @default false */
+  markdown: v.optional(v.boolean('must be true or false')),
   /** A person decides about its output before the run goes on. @default false */
   human_input: v.optional(v.boolean('must be true or false')),
 })
@@ -84,8 +94,8 @@ const crew = closedObject({
 })
 
 /**
- * The content of a project version: agents, and tasks that run one after the other. Texts may
- * contain `{input}` placeholders.
+ * The content of a project version: agents, and tasks, which run one after the other unless they
+ * say otherwise. Texts may contain `{input}` placeholders.
  */
 export type CrewDefinition = v.InferOutput<typeof crew>
 /** An agent of a crew. */
@@ -99,7 +109,7 @@ export const crewDefinition = v.pipe(
   v.check(hasUniqueKeys, 'agents and tasks need unique keys'),
   v.check(namesKnownAgents, 'every task names an agent of this crew'),
   v.rawCheck(({ dataset, addIssue }) => {
-    const found = dataset.typed ? toolProblems(dataset.value) : []
+    const found = dataset.typed ? problemsOf(dataset.value) : []
     for (const message of found) addIssue({ message })
   }),
 )
@@ -122,6 +132,11 @@ function namesKnownAgents({ agents, tasks }: CrewDefinition): boolean {
   const known = new Set(agents.map(({ key }) => key))
   return tasks.every((each) => known.has(each.agent))
 }
+
+const problemsOf = (crew: CrewDefinition): string[] => [
+  ...toolProblems(crew),
+  ...contextProblems(crew.tasks),
+]
 
 function toolProblems({ agents, tools = {} }: CrewDefinition): string[] {
   const known = Object.keys(tools)
