@@ -1,6 +1,7 @@
 import { fillIn } from '../platform/crew-definition.ts'
 import type { Agent, Task } from '../platform/crew-definition.ts'
 import type { ChatMessage } from './llm.ts'
+import { askForJson } from './task/json-answer.ts'
 
 type Inputs = Readonly<Record<string, unknown>>
 
@@ -40,7 +41,9 @@ export function promptFor({ agent, task, inputs, context }: Assignment): ChatMes
     `Expected output: ${fill(task.expected_output)}`,
     ...(context.length === 0 ? [] : [`Context from earlier tasks:\n\n${showContext(context)}`]),
     ...(task.markdown === true ? [MARKDOWN] : []),
-    'Answer with the output of the task only.',
+    task.output_schema
+      ? askForJson(task.output_schema)
+      : 'Answer with the output of the task only.',
   ]
   return [
     { role: 'system', content: system.join('\n') },

@@ -2,22 +2,10 @@ import * as v from 'valibot'
 import { fillIn } from '../../platform/crew-definition.ts'
 import type { Agent, CrewDefinition, Task } from '../../platform/crew-definition.ts'
 import { excerpt } from '../../platform/crew-protocol.ts'
-import type { Llm } from '../llm.ts'
-import { promptFor } from '../prompts.ts'
 import type { TaskOutput } from '../prompts.ts'
-import { runAgent } from '../run-agent.ts'
-import type { Steps } from '../steps.ts'
-import type { Toolbox } from '../tools/toolbox.ts'
 import { askPerson } from './approval.ts'
-
-/** What a run gives to each of its tasks. */
-export interface TaskDeps {
-  readonly definition: CrewDefinition
-  readonly inputs: Readonly<Record<string, unknown>>
-  readonly llmFor: (model: string) => Llm
-  readonly steps: Steps
-  readonly toolbox: Toolbox
-}
+import { produceOutput } from './output.ts'
+import type { TaskDeps } from './task-deps.ts'
 
 const taskResult = v.object({ output: v.string() })
 
@@ -29,7 +17,7 @@ export async function performTask(
   task: Task,
   context: readonly TaskOutput[],
 ): Promise<TaskOutput> {
-  const { definition, inputs, steps, toolbox } = deps
+  const { definition, inputs, steps } = deps
   const agent = agentOf(definition, task)
   const role = fillIn(agent.role, inputs)
   const place = { kind: 'task', path: [task.key], name: task.key, schema: taskResult } as const
@@ -37,16 +25,7 @@ export async function performTask(
     const names = { task: task.key, agent: agent.key, step }
     const description = excerpt(fillIn(task.description, inputs))
     steps.report({ type: 'task_started', at: now(), ...names, agent_role: role, description })
-    const answer = await runAgent({
-      place: { task: task.key, agent: agent.key },
-      call: agent.llm ?? definition.llm,
-      messages: promptFor({ agent, task, inputs, context }),
-      llmFor: deps.llmFor,
-      steps,
-      toolbox,
-      tools: toolbox.toolsFor(agent),
-      maxIterations: agent.max_iterations,
-    })
+    const answer = await produceOutput(deps, { task, agent, context })
     const output = task.human_input === true ? await askPerson(steps, task.key, answer) : answer
     steps.report({ type: 'task_completed', at: now(), ...names, output })
     return { output }
