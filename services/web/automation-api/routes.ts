@@ -7,7 +7,7 @@ import type { ApiRoute } from './api-route.ts'
 import { automationPath } from './automation-urls.ts'
 import { requireBearer } from './bearer.ts'
 import { eventsRoute } from './events.ts'
-import { inputsRoute } from './inputs.ts'
+import { inputsRoute, openApiRoute } from './inputs.ts'
 import { kickoffRoute } from './kickoff.ts'
 import { oauthBearer } from './oauth-bearer.ts'
 import { createRunWatch } from './run-watch.ts'
@@ -23,6 +23,7 @@ const ROUTES: readonly ApiRoute[] = [
   resumeRoute,
   stopRoute,
   inputsRoute,
+  openApiRoute,
   retryRoute,
   forkRoute,
   rerunRoute,

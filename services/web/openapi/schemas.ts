@@ -52,14 +52,16 @@ export const usage = nullable('object', {
 export const output = nullable('string', {
   description: 'What the last task put out; null until completed.',
 })
-const from_step = {
+/** The field of a request that names the step to go on from. */
+export const from_step = {
   ...text,
   minLength: 1,
   maxLength: 64,
   description: 'The key of a step or of a task: what finished before it began is kept.',
   examples: ['write'],
 }
-const perhaps = (properties: Record<string, unknown>, required: readonly string[] = []) =>
+/** An object of these properties, of which few are required. */
+export const perhaps = (properties: Record<string, unknown>, required: readonly string[] = []) =>
   closed(properties, { required })
 /** The word for how far a run is. */
 export const status = {
@@ -88,6 +90,7 @@ export const AUTOMATION_SCHEMAS = {
       label: text,
       description: text,
       default: { description: 'What a run gets that is started without it.' },
+      enum: { ...list({}), description: 'The values that it may have. Absent: all of its type.' },
       required: { type: 'boolean' },
     },
   },

@@ -10,6 +10,10 @@ import { definition } from '../../support/crew.ts'
 
 const [agent] = definition.agents
 const [task] = definition.tasks
+const SAME_OBJECTS = [
+  { a: 1, b: { c: 2, d: 3 } },
+  { b: { d: 3, c: 2 }, a: 1 },
+]
 
 describe('a crew definition', () => {
   it('asks for the inputs that its texts name, once each, in order of first use', () => {
@@ -60,9 +64,33 @@ describe('a crew definition', () => {
       { ...definition, inputs: [{ name: 'n', type: 'number', default: 'x' }] },
       'inputs[0]: default must be of the type of its input',
     ],
+    [
+      'an enum of another type',
+      { ...definition, inputs: [{ name: 'n', type: 'string', enum: ['a', 2] }] },
+      'inputs[0]: enum must have values of the type of its input only, and no null',
+    ],
+    [
+      'a default that is not in its enum',
+      { ...definition, inputs: [{ name: 'n', enum: ['a'], default: 'b' }] },
+      'inputs[0]: default must be one of enum',
+    ],
     ['one input twice', { ...definition, inputs: ['n', { name: 'n' }] }, 'must have unique names'],
   ])('is refused with %s', (_, given, message) => {
     expect(() => parseCrewDefinition(given)).toThrow(message)
+  })
+
+  it.each<[string, unknown, string]>([
+    ['no list', 'a', 'inputs[0].enum: must be a list'],
+    ['an empty list', [], 'inputs[0].enum: must not be empty'],
+    ['101 values', Array.from({ length: 101 }, (_, at) => at), 'must have at most 100 values'],
+    ['a value twice', ['a', 'b', 'a'], 'must not have two values that read the same'],
+    ['a number and its text', [1, '1'], 'must not have two values that read the same'],
+    ['an object in two orders', SAME_OBJECTS, 'must not have two values that read the same'],
+    ['an empty text', ['a', ' '], 'inputs[0].enum: must not have an empty text'],
+    ['null', ['a', null], 'inputs[0]: enum must have values of the type of its input only'],
+  ])('is refused with an enum of %s', (_, values, message) => {
+    const inputs = [{ name: 'n', enum: values }]
+    expect(() => parseCrewDefinition({ ...definition, inputs })).toThrow(message)
   })
 
   it('is never refused in the words of a library', () => {
