@@ -1,6 +1,6 @@
 import { getDefinition } from '../../platform/automations.ts'
 import { inputFields } from '../../platform/crew-inputs.ts'
-import { describeAutomation } from '../openapi/describe-api.ts'
+import { describeAutomation } from '../openapi/describe-automation.ts'
 import type { ApiRoute } from './api-route.ts'
 
 /** Describes the API of the automation, with the types of its inputs, as OpenAPI. */
