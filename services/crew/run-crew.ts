@@ -7,6 +7,7 @@ import { AppError } from '../shared/errors.ts'
 import type { Llm } from './llm.ts'
 import { promptFor } from './prompts.ts'
 import type { TaskOutput } from './prompts.ts'
+import { reportArtifact } from './report-artifact.ts'
 import { runAgent } from './run-agent.ts'
 import { failureOf, stepFailure } from './steps.ts'
 import type { Steps } from './steps.ts'
@@ -84,6 +85,7 @@ async function performTask(deps: CrewRunDeps, call: TaskCall): Promise<TaskOutpu
       maxIterations: agent.max_iterations,
     })
     const output = task.human_input === true ? await askPerson(steps, task, answer) : answer
+    reportArtifact(steps, { definition, inputs, task, step, output })
     steps.report({ type: 'task_completed', at: now(), ...names, output })
     return { output }
   })

@@ -3,6 +3,7 @@ import { closedObject, describeIssue } from '../shared/describe-issue.ts'
 import { AppError } from '../shared/errors.ts'
 import { inputDeclarations } from './input-declarations.ts'
 import { nameProblems } from './offered-tools.ts'
+import { outputFile, outputFileProblems } from './output-file.ts'
 import { toolDefinitions, toolKey } from './tool-definitions.ts'
 
 const text = v.string('must be a text')
@@ -70,6 +71,8 @@ const task = closedObject({
   agent: name,
   /** A person decides about its output before the run goes on. @default false */
   human_input: v.optional(v.boolean('must be true or false')),
+  /** The name of the file that its output becomes. */
+  output_file: v.optional(outputFile),
 })
 
 const crew = closedObject({
@@ -99,7 +102,9 @@ export const crewDefinition = v.pipe(
   v.check(hasUniqueKeys, 'agents and tasks need unique keys'),
   v.check(namesKnownAgents, 'every task names an agent of this crew'),
   v.rawCheck(({ dataset, addIssue }) => {
-    const found = dataset.typed ? toolProblems(dataset.value) : []
+    const found = dataset.typed
+      ? [...toolProblems(dataset.value), ...outputFileProblems(dataset.value.tasks)]
+      : []
     for (const message of found) addIssue({ message })
   }),
 )
@@ -139,7 +144,7 @@ const PLACE = /\{([A-Za-z_]\w{0,63})\}/g
 export function placesOf({ agents, tasks }: CrewDefinition): string[] {
   const texts = [
     ...agents.flatMap(({ role, goal, backstory = '' }) => [role, goal, backstory]),
-    ...tasks.flatMap(({ description, expected_output }) => [description, expected_output]),
+    ...tasks.flatMap((each) => [each.description, each.expected_output, each.output_file ?? '']),
   ]
   return [...new Set(texts.flatMap((each) => [...each.matchAll(PLACE)].map(([, key = '']) => key)))]
 }

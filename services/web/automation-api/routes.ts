@@ -4,6 +4,7 @@ import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { forkRoute, rerunRoute, retryRoute, stepsRoute } from './again.ts'
 import type { ApiRoute } from './api-route.ts'
+import { artifactRoute, artifactsRoute } from './artifacts.ts'
 import { automationPath } from './automation-urls.ts'
 import { requireBearer } from './bearer.ts'
 import { eventsRoute } from './events.ts'
@@ -28,6 +29,8 @@ const ROUTES: readonly ApiRoute[] = [
   forkRoute,
   rerunRoute,
   stepsRoute,
+  artifactsRoute,
+  artifactRoute,
 ]
 
 /**

@@ -1,6 +1,7 @@
 import type { Inputs } from '../../platform/runs.ts'
 import { automationPath } from '../automation-api/automation-urls.ts'
 import type { WebConfig } from '../env.ts'
+import { fileOperations } from './files.ts'
 import {
   body,
   challenge,
@@ -253,6 +254,7 @@ export function automationPaths(
     ...(one ? {} : { parameters: [automationId] }),
     [method]: operation,
   })
+  const files = fileOperations(COMMON)
   const requestBody = one ? body('KickoffRequest', { inputs: one.inputs }) : kickoff.requestBody
   return {
     [`${path}/kickoff`]: at('post', { ...kickoff, requestBody }),
@@ -266,5 +268,7 @@ export function automationPaths(
     [`${path}/runs/{kickoff_id}/fork`]: at('post', fork),
     [`${path}/runs/{kickoff_id}/rerun`]: at('post', rerun),
     [`${path}/runs/{kickoff_id}/steps`]: at('get', steps),
+    [`${path}/runs/{kickoff_id}/artifacts`]: at('get', files.artifacts),
+    [`${path}/runs/{kickoff_id}/artifacts/{name}`]: at('get', files.artifact),
   }
 }

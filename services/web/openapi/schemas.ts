@@ -4,6 +4,7 @@ import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
 import { STATES } from '../automation-api/run-status.ts'
+import { FILE_SCHEMAS } from './file-schemas.ts'
 import {
   closed,
   integer,
@@ -231,6 +232,7 @@ export const AUTOMATION_SCHEMAS = {
       request_id: { ...text, description: 'Finds the request in the log.' },
     },
   },
+  ...FILE_SCHEMAS,
   Health: closed({ status: { enum: ['ok', 'fail'] } }),
 }
 
