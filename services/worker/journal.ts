@@ -5,14 +5,12 @@ import type {
   OtherEvent,
   ToolCallEvent,
 } from '../platform/crew-protocol.ts'
-import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../platform/run-queue.ts'
-import { recordProgress } from '../platform/run-steps.ts'
 import type { JournalEntries, StepRecord } from '../platform/run-steps.ts'
-import type { Database } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
-import { isRefused, retryStatement } from './retry-statement.ts'
+import type { ProgressWriter } from './progress-writer.ts'
+import { isRefused } from './retry-statement.ts'
 
 /** The part of a tool's arguments and result that the run's page shows. */
 const TOOL_CHARACTERS_MAX = 4000
@@ -20,9 +18,9 @@ const TOOL_CHARACTERS_MAX = 4000
 /** The record of an attempt in the database. */
 export interface JournalWriter {
   /**
-   * Commits the next events. Skips what the database refuses; raises when the database stays
-   * unavailable for as long as the lease, and the reason of the signal. Returns false when the run
-   * is no longer this worker's.
+   * Commits the next events, after those of earlier calls. Skips what the database refuses; raises
+   * when the database stays unavailable for as long as the lease, and the reason of the signal.
+   * Returns false when the run is no longer this worker's.
    */
   append(events: readonly (CrewEvent | OtherEvent)[], signal: AbortSignal): Promise<boolean>
   /** Returns true once a step finished in this attempt. */
@@ -31,9 +29,10 @@ export interface JournalWriter {
 
 /** Opens the journal of an attempt at a run. Nothing is stored once the lease is lost. */
 export function openJournal(
-  { sql, log }: { readonly sql: Database; readonly log: Log },
+  { progress, log }: { readonly progress: ProgressWriter; readonly log: Log },
   run: LeasedRun,
 ): JournalWriter {
+  const writer = progress.open(run)
   let position = 0
   let hasAdvanced = false
   const started = new Map<string, StepRecord>()
@@ -57,9 +56,8 @@ export function openJournal(
     async append(events, signal) {
       const entries = toEntries(events)
       if (entries.events.length === 0 && entries.steps.length === 0) return true
-      const patience = { forMs: LEASE_SECONDS * 1000, signal }
       try {
-        return await retryStatement(() => recordProgress(sql, run, entries), patience)
+        return await writer.write(entries, signal)
       } catch (thrown) {
         if (!isRefused(thrown)) throw thrown
         log.error({ err: toError(thrown), kickoff_id: run.id }, 'events could not be stored')
