@@ -3,8 +3,10 @@ import type { EncodedEntries } from '../platform/run-steps.ts'
 
 /** The runs whose entries are committed together at the most. */
 const RUNS_MAX = 200
-/** The characters that are committed together at the most, unless one run reports more at once. */
-const CHARACTERS_MAX = 4_194_304
+/** The characters that are committed together at the most. */
+const CHARACTERS_MAX = 1_048_576
+/** A run that reports more at a time is written by itself, so that the others need not wait. */
+const LARGE_CHARACTERS = 131_072
 
 /** Entries of a run that wait for their commit. */
 export interface Part {
@@ -22,7 +24,7 @@ export interface Line {
   readonly parts: Part[]
   /** It is written by itself at this moment. */
   isAlone: boolean
-  /** The database refused some of it: it is never written with others again. */
+  /** The database refused some of it: each part has a commit of its own from then on. */
   isRefused: boolean
 }
 
@@ -32,28 +34,33 @@ export interface Share {
   readonly count: number
 }
 
-/** Takes what the next commit has room for. Lines without parts leave the set. */
-export function takeShares(waiting: Set<Line>): Share[] {
+/** What is written next. */
+export interface Taken {
+  /** In one commit. */
+  readonly shares: readonly Share[]
+  /** Each by itself. */
+  readonly large: readonly Line[]
+}
+
+/** Takes what the next commit has room for; the other lines stay in the set. */
+export function takeShares(waiting: Set<Line>): Taken {
   const shares: Share[] = []
-  let characters = 0
+  const large: Line[] = []
+  let room = CHARACTERS_MAX
   for (const line of waiting) {
-    dropAborted(line)
-    let count = 0
-    for (const { entries } of line.parts) {
-      if (characters > 0 && characters + entries.characters > CHARACTERS_MAX) break
-      characters += entries.characters
-      count += 1
-    }
-    if (line.parts.length === 0) waiting.delete(line)
-    if (count > 0) shares.push({ line, count })
-    if (shares.length >= RUNS_MAX || characters > CHARACTERS_MAX) break
-  }
-  // The others are the first of the next commit.
-  for (const { line } of shares) {
+    if (room <= 0 || shares.length === RUNS_MAX) break
     waiting.delete(line)
-    waiting.add(line)
+    dropAborted(line)
+    const count = line.parts.length
+    const characters = line.parts.reduce((sum, { entries }) => sum + entries.characters, 0)
+    if (characters > LARGE_CHARACTERS) {
+      large.push(line)
+    } else if (count > 0) {
+      shares.push({ line, count })
+      room -= characters
+    }
   }
-  return shares
+  return { shares, large }
 }
 
 function dropAborted({ parts }: Line): void {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { Lease } from '../platform/run-queue.ts'
 import { encodeEntries, joinEntries, recordEncoded, recordTogether } from '../platform/run-steps.ts'
-import type { JournalEntries, WriteState } from '../platform/run-steps.ts'
+import type { JournalEntries, RunEntries, WriteState } from '../platform/run-steps.ts'
 import { deadline } from '../shared/deadline.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { giveUpOld, takeShares } from './progress-lines.ts'
@@ -29,29 +29,45 @@ export interface RunWriter {
   write(entries: JournalEntries, signal: AbortSignal): Promise<boolean>
 }
 
+/** The connections of a writer. */
+export interface WriterPools {
+  /** For the commits of many runs, and nothing else: they wait for no other statement. */
+  readonly together: Database
+  /** For what a run has to write by itself. */
+  readonly alone: Database
+}
+
 /**
  * Commits what all runs of a worker report together, one commit at a time: what is reported
  * meanwhile is the next one. There is no timer, so commits grow only while the database is busy.
- * A run that somebody else is changing, and one of which the database refuses something, is
- * written by itself, so that it delays and fails no other one. Each run bounds what it has waiting.
+ * Some runs are written by themselves, so that they delay and fail no others: one that reports much
+ * at a time, that somebody else is changing, or of which the database refuses something. What waits
+ * is bounded for each run, by whoever reads what it reports.
  */
-export function createProgressWriter(sql: Database): ProgressWriter {
+export function createProgressWriter({ together, alone }: WriterPools): ProgressWriter {
   const waiting = new Set<Line>()
   let isWriting = false
 
   async function writeAll(): Promise<void> {
-    for (let shares = takeShares(waiting); shares.length > 0; shares = takeShares(waiting)) {
-      for (const line of await writeTogether(sql, shares)) {
-        waiting.delete(line)
-        void writeAlone(sql, line)
-      }
+    while (waiting.size > 0) {
+      const { shares, large } = takeShares(waiting)
+      for (const line of large) startAlone(line)
+      if (shares.length === 0) continue
+      const left = await writeTogether(together, shares)
+      for (const line of left.alone) startAlone(line)
+      for (const line of left.again) waiting.add(line)
     }
     isWriting = false
   }
 
+  function startAlone(line: Line): void {
+    waiting.delete(line)
+    void writeAlone(alone, line)
+  }
+
   function schedule(line: Line): void {
     if (line.isAlone) return
-    if (line.isRefused) return void writeAlone(sql, line)
+    if (line.isRefused) return startAlone(line)
     waiting.add(line)
     // What is reported in one turn of the event loop shares a commit.
     if (!isWriting) setImmediate(() => void writeAll())
@@ -74,23 +90,32 @@ export function createProgressWriter(sql: Database): ProgressWriter {
   }
 }
 
-/** Makes one commit of the first parts of several lines. Returns those to be written alone. */
-async function writeTogether(sql: Database, shares: readonly Share[]): Promise<readonly Line[]> {
-  const runs = shares.map(({ line: { lease, parts }, count }) => ({
-    lease,
-    entries: joinEntries(parts.slice(0, count).map(({ entries }) => entries)),
-  }))
+/** The lines whose parts are still to be written. */
+interface Left {
+  readonly alone: readonly Line[]
+  readonly again: readonly Line[]
+}
+
+/** Makes one commit of the first parts of several lines. Never raises. */
+async function writeTogether(sql: Database, shares: readonly Share[]): Promise<Left> {
+  const lines = shares.map(({ line }) => line)
   try {
+    const runs = shares.map(({ line, count }) => toRun(line, count))
     const limit = { name: 'The database', timeoutMs: COMMIT_MS }
     const states = await deadline(limit, () => recordTogether(sql, runs))
     const locked = shares.filter((share, index) => !settle(share, states[index]))
-    return locked.map(({ line }) => line)
+    return { alone: locked.map(({ line }) => line), again: [] }
   } catch (thrown) {
-    if (isRefused(thrown)) return shares.map(({ line }) => line)
-    for (const { line } of shares) giveUpOld(line, thrown)
+    if (isRefused(thrown)) return { alone: lines, again: [] }
+    for (const line of lines) giveUpOld(line, thrown)
     await sleep(RETRY_MS)
-    return []
+    return { alone: [], again: lines }
   }
+}
+
+function toRun({ lease, parts }: Line, count: number): RunEntries {
+  const given = parts.slice(0, count).map(({ entries }) => entries)
+  return { lease, entries: joinEntries(given) }
 }
 
 /** Returns false when the parts are still to be written. */
@@ -100,25 +125,25 @@ function settle({ line, count }: Share, state: WriteState | undefined): boolean 
   return true
 }
 
-/** Writes what waits of one run, each part in a commit of its own. Never raises. */
+/** Writes what waits of one run in commits of its own. Never raises. */
 async function writeAlone(sql: Database, line: Line): Promise<void> {
   line.isAlone = true
-  for (let part = line.parts[0]; part; part = line.parts[0]) {
-    await writePart(sql, line, part)
-    line.parts.shift()
-  }
+  while (line.parts[0]) await writeParts(sql, line, line.parts[0])
   line.isAlone = false
 }
 
-async function writePart(sql: Database, line: Line, part: Part): Promise<void> {
-  const { entries, signal, giveUpAt } = part
+async function writeParts(sql: Database, line: Line, first: Part): Promise<void> {
+  const { signal, giveUpAt } = first
+  const count = line.isRefused ? 1 : line.parts.length
   const patience = { forMs: giveUpAt - performance.now(), signal }
-  const run = { lease: line.lease, entries }
   try {
     signal.throwIfAborted()
-    part.resolve(await retryStatement(() => recordEncoded(sql, run), patience))
+    const run = toRun(line, count)
+    const isOurs = await retryStatement(() => recordEncoded(sql, run), patience)
+    for (const { resolve } of line.parts.splice(0, count)) resolve(isOurs)
   } catch (thrown) {
-    line.isRefused ||= isRefused(thrown)
-    part.reject(thrown)
+    if (isRefused(thrown)) line.isRefused = true
+    // Which of them is refused shows one by one.
+    if (!isRefused(thrown) || count === 1) line.parts.shift()?.reject(thrown)
   }
 }

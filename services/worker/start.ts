@@ -43,8 +43,6 @@ const POLL_MS = 2000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
-/** One writes what all runs report; the others what a run has to write by itself. */
-const JOURNAL_CONNECTIONS = 4
 /**
  * The time that a stop takes beside the drain: the last results, the last traces, the connections.
  */
@@ -61,8 +59,9 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
   const sql = connectDatabase(address, { name: 'worker' })
-  // Of its own, so that no step waits for another statement's connection.
-  const journal = connectDatabase(address, { name: 'worker-journal', max: JOURNAL_CONNECTIONS })
+  // Of its own, so that no step waits for another statement; the second one is for when the first
+  // one hangs.
+  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
   const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
@@ -135,7 +134,7 @@ function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
     sql,
     log,
     tracing,
-    progress: createProgressWriter(journal),
+    progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),

@@ -27,6 +27,9 @@ beforeEach(async () => {
 
 afterAll(() => platform.close())
 
+const openWriter = (together = platform.sql) =>
+  createProgressWriter({ together, alone: platform.sql })
+
 const { signal } = new AbortController()
 const startedAt = '2026-01-01T00:00:00.000Z'
 const endedAt = '2026-01-01T00:00:01.000Z'
@@ -71,7 +74,7 @@ const textsOf = async ({ id }: LeasedRun): Promise<unknown[]> =>
 
 describe('the writer of what runs report', () => {
   it('commits what several runs report at a time together', async () => {
-    const writer = createProgressWriter(platform.sql)
+    const writer = openWriter()
     const runs = await takeMany(5)
     const written = runs.map((run) => writer.open(run).write(noted(0, run.id), signal))
     expect(await Promise.all(written)).toEqual([true, true, true, true, true])
@@ -80,7 +83,7 @@ describe('the writer of what runs report', () => {
   })
 
   it('keeps the order of a run, whatever waits while another commit goes on', async () => {
-    const writer = createProgressWriter(platform.sql)
+    const writer = openWriter()
     const [run] = await takeMany(1)
     if (!run) throw new Error('nothing was taken')
     const line = writer.open(run)
@@ -98,7 +101,7 @@ describe('the writer of what runs report', () => {
   })
 
   it('refuses the part of a run that was lost, and commits the others', async () => {
-    const writer = createProgressWriter(platform.sql)
+    const writer = openWriter()
     const [lost, kept] = await takeMany(2)
     if (!lost || !kept) throw new Error('nothing was taken')
     await platform.sql`update executions set lease_id = gen_random_uuid() where id = ${lost.id}`
@@ -108,7 +111,7 @@ describe('the writer of what runs report', () => {
   })
 
   it('never takes what one attempt reports for that of the next one', async () => {
-    const writer = createProgressWriter(platform.sql)
+    const writer = openWriter()
     const [first] = await takeMany(1)
     if (!first) throw new Error('nothing was taken')
     await platform.sql`update executions set lease_expires_at = now() - interval '1 second'`
@@ -124,7 +127,7 @@ describe('the writer of what runs report', () => {
   })
 
   it('fails only the run of which the database refuses something', async () => {
-    const writer = createProgressWriter(platform.sql)
+    const writer = openWriter()
     const [bad, good] = await takeMany(2)
     if (!bad || !good) throw new Error('nothing was taken')
     const [badLine, goodLine] = [writer.open(bad), writer.open(good)]
@@ -145,7 +148,7 @@ describe('the writer of what runs report', () => {
   })
 
   it('goes on with the others while somebody changes a run', async () => {
-    const writer = createProgressWriter(platform.sql)
+    const writer = openWriter()
     const [held, free] = await takeMany(2)
     if (!held || !free) throw new Error('nothing was taken')
     const heldLine = writer.open(held)
@@ -162,7 +165,7 @@ describe('the writer of what runs report', () => {
 
   it('repeats a commit that a lost connection cut off', async () => {
     const own = connectDatabase(parseAddress(platform.url), { name: 'journal' })
-    const writer = createProgressWriter(own)
+    const writer = openWriter(own)
     const [run] = await takeMany(1)
     if (!run) throw new Error('nothing was taken')
     const { sql } = platform
@@ -181,7 +184,7 @@ describe('the writer of what runs report', () => {
   })
 
   it('writes nothing of an attempt that was ended meanwhile', async () => {
-    const writer = createProgressWriter(platform.sql)
+    const writer = openWriter()
     const [run] = await takeMany(1)
     if (!run) throw new Error('nothing was taken')
     const ending = new AbortController()
