@@ -101,6 +101,8 @@ const stepStarted = v.object({
   path: v.pipe(v.array(prose), v.maxLength(STEP_PATH_MAX)),
   /** The step that it is a part of. */
   parent: v.optional(key),
+  /** Of a call of a model: the tokens that it may use at the most. */
+  estimate: v.optional(usage),
   /** For people: the arguments of a tool, the question of an approval. */
   input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
 })
@@ -133,7 +135,13 @@ const crewEvent = v.variant('type', [
     result: v.unknown(),
     usage: v.optional(usage),
   }),
-  v.object({ ...common, type: v.literal('step_failed'), step: key, error: failure }),
+  v.object({
+    ...common,
+    type: v.literal('step_failed'),
+    step: key,
+    error: failure,
+    usage: v.optional(usage),
+  }),
   v.object({ ...common, type: v.literal('crew_completed'), output: prose, usage }),
   v.object({ ...common, type: v.literal('failed'), error: failure }),
   v.object({ ...common, type: v.literal('handed_over') }),
@@ -226,7 +234,8 @@ export type JournaledKickoff = v.InferOutput<typeof journaledKickoff>
 
 /**
  * A later line of that kickoff: all events up to `ack` are committed; `stop` asks the crew to end
- * with `handed_over` after the calls in flight.
+ * with `handed_over` after the calls in flight, and comes before the ack of a step that may not
+ * act.
  */
 export const kickoffLine = v.object({ ack: v.optional(count), stop: v.optional(v.boolean()) })
 

@@ -20,8 +20,11 @@ export type KeptEvent = CrewEvent | OtherEvent
 
 /** The call of a crew, and who hears what it reports. */
 interface FollowedCall extends CrewCall {
-  /** Commits events that arrived together, and is awaited. */
-  readonly onEvents: (events: readonly KeptEvent[]) => Promise<void>
+  /**
+   * Commits events that arrived together, and is awaited. Returns why the crew has to end after the
+   * calls in flight, if so: no step may begin any more.
+   */
+  readonly onEvents: (events: readonly KeptEvent[]) => Promise<string | undefined>
   /** @default 30_000 */
   readonly silenceMs?: number | undefined
 }
@@ -58,7 +61,9 @@ async function follow(call: FollowedCall, stream: CrewStream): Promise<Ending> {
       if (typeof next === 'string') return isStopping ? interrupted(url) : broken(url, next)
       isStopping ||= next.some(({ type }) => type === 'crew_stopping')
       seen += next.length
-      if (next.length > 0) await call.onEvents(next)
+      const reason = next.length > 0 ? await call.onEvents(next) : undefined
+      // Before the ack: whoever waits for it may not act any more.
+      if (reason !== undefined) stream.tell({ stop: true, reason })
       if (stream.isJournaled) acknowledge(stream, next)
       const ending = next.map(endingOf).find((each) => each !== undefined)
       if (ending) return ending

@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
@@ -13,6 +14,8 @@ import { deadline } from '../shared/deadline.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
+import { loadPrices } from '../shared/prices/load-prices.ts'
+import type { Price } from '../shared/prices/price-table.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { createMetrics } from '../shared/http/metrics.ts'
@@ -55,6 +58,7 @@ type WorkerConfig = v.InferOutput<typeof workerEnv>
  */
 export async function start(source: EnvSource, options: { log?: Log } = {}): Promise<Service> {
   const config = readEnv(workerEnv, source)
+  const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
   const sql = connectDatabase(address, { name: 'worker' })
@@ -85,7 +89,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([tracing.stop(), database.close(), sql.end({ timeout: 5 })])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, tracing, metrics, stops })
+  loop = startWork({ config, source, log, sql, prices, tracing, metrics, stops })
   const { wake } = loop
   const retention = startRetention({
     expire: () => deleteExpiredRuns(sql, { days: config.RUNS_RETENTION_DAYS }),
@@ -115,16 +119,19 @@ interface Work {
   readonly source: EnvSource
   readonly log: Log
   readonly sql: Database
+  readonly prices: readonly Price[]
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
 }
 
-function startWork({ config, source, log, sql, tracing, metrics, stops }: Work): Loop {
+function startWork(work: Work): Loop {
+  const { config, source, log, sql, prices, tracing, metrics, stops } = work
   const deps = {
     sql,
     log,
+    prices,
     tracing,
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
@@ -138,6 +145,7 @@ function startWork({ config, source, log, sql, tracing, metrics, stops }: Work):
     async giveUp() {
       await forgetKickoffKeys(sql)
       await expireApprovals(sql)
+      await closeAbandonedCalls(sql)
       const lost = await giveUpLostRuns(sql)
       for (const run of lost) tracing.giveUp(run)
       return lost.length

@@ -64,6 +64,7 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
     tracing: noTracing,
     secretKeyBase: SECRET_KEY_BASE,
     readVariable: () => undefined,
+    prices: [],
     crewPatienceMs: 1000,
     runTimeoutMs: 10_000,
     ...more,

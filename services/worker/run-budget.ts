@@ -1,0 +1,152 @@
+import { chargeCall, closeCalls, reserveCall, settleCalls } from '../platform/budget-ledger.ts'
+import type { BudgetWarning, TokenPrice } from '../platform/budget-ledger.ts'
+import { findExhausted } from '../platform/budget-room.ts'
+import { toWarningEvent } from '../platform/budget-stops.ts'
+import type { BudgetStop } from '../platform/budget-stops.ts'
+import { INPUT_TOKENS_ASSUMED, OUTPUT_TOKENS_ASSUMED } from '../platform/assumed-tokens.ts'
+import type { CrewEvent, StepUsage } from '../platform/crew-protocol.ts'
+import { LEASE_SECONDS } from '../platform/run-queue.ts'
+import type { LeasedRun } from '../platform/run-queue.ts'
+import { toError } from '../shared/errors.ts'
+import type { Log } from '../shared/log.ts'
+import type { Database } from '../shared/postgres/database.ts'
+import { findPrice, perToken } from '../shared/prices/find-price.ts'
+import type { Price } from '../shared/prices/price-table.ts'
+import type { KeptEvent } from './call-crew.ts'
+import { HANDED_OVER } from './ending.ts'
+import type { Ending } from './ending.ts'
+import { retryStatement } from './retry-statement.ts'
+
+/** The time for giving back what an attempt still had reserved; a sweep does it later. */
+const CLOSE_MS = 2000
+
+/** The database with the ledgers, and what models cost. */
+export interface BudgetDeps {
+  readonly sql: Database
+  readonly log: Log
+  readonly prices: readonly Price[]
+}
+
+/** The budgets of a run during one attempt. Raises when the database stays unavailable. */
+export interface RunBudget {
+  /** Gives back what former attempts had reserved. Returns why the run may not go on, if so. */
+  open(): Promise<BudgetStop | undefined>
+  /**
+   * Commits events, settles the calls of models that ended, and reserves for those that begin.
+   * Returns why the crew has to stop, if a call was refused.
+   */
+  follow(events: readonly KeptEvent[], means: Means): Promise<string | undefined>
+  /** Returns the ending of an attempt that may have stopped for a budget. */
+  conclude(ending: Ending): Ending
+  /** Gives back what is still reserved. */
+  close(): Promise<void>
+}
+
+/** The means by which events are committed before calls are made. */
+interface Means {
+  readonly commit: (events: readonly KeptEvent[], signal: AbortSignal) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+type StepStarted = Extract<CrewEvent, { type: 'step_started' }>
+
+/** Opens the budgets of a run for one attempt. */
+export function openRunBudget(deps: BudgetDeps, run: LeasedRun): RunBudget {
+  const { sql, log } = deps
+  const calls = followCalls(deps, run)
+  return {
+    async open() {
+      await closeCalls(sql, run, 'former')
+      return findExhausted(sql, run)
+    },
+    async follow(events, { commit, signal }) {
+      await commit(events, signal)
+      const patience = { forMs: LEASE_SECONDS * 1000, signal }
+      const warnings: BudgetWarning[] = []
+      for (const event of events) {
+        warnings.push(...(await retryStatement(() => calls.follow(event), patience)))
+      }
+      const own = warnings.map((each) => ({ type: 'other', event: toWarningEvent(each) }) as const)
+      if (own.length > 0) await commit(own, signal)
+      return calls.stop() && 'budget'
+    },
+    conclude(ending) {
+      const stop = calls.stop()
+      return stop && ending === HANDED_OVER ? { outcome: 'waiting', budget: stop } : ending
+    },
+    async close() {
+      if (!calls.hasReserved()) return
+      try {
+        await retryStatement(() => closeCalls(sql, run, 'own'), { forMs: CLOSE_MS })
+      } catch (thrown) {
+        log.warn({ err: toError(thrown), kickoff_id: run.id }, 'reservations are given back later')
+      }
+    },
+  }
+}
+
+/** Follows the calls of models in one attempt, each of which may be tried again when it failed. */
+function followCalls({ sql, prices }: BudgetDeps, run: LeasedRun) {
+  const reserved = new Set<string>()
+  /** The models of calls that were refused, by their steps. */
+  const refused = new Map<string, string>()
+  let hasModelSteps = false
+  let stop: BudgetStop | undefined
+
+  const priceOf = (model: string): TokenPrice | undefined => {
+    const organization = String(run.organizationId)
+    const found = findPrice(prices, { model, organization, at: new Date() })
+    return found && { input: perToken(found.input), output: perToken(found.output ?? 0) }
+  }
+
+  async function reserve({ step, name: model, estimate }: StepStarted): Promise<void> {
+    const { input_tokens: inputTokens, output_tokens: outputTokens } = estimate ?? ASSUMED
+    const call = { step, inputTokens, outputTokens, price: priceOf(model) }
+    const answer = stop ?? (await reserveCall(sql, run, call))
+    if (answer === true) reserved.add(step)
+    if (typeof answer === 'boolean') return
+    refused.set(step, model)
+    stop ??= { ...answer, model }
+  }
+
+  const charge = (model: string, usage: Partial<StepUsage>): Promise<BudgetWarning[]> => {
+    const { input_tokens: inputTokens = 0, output_tokens: outputTokens = 0 } = usage
+    return chargeCall(sql, run, { inputTokens, outputTokens, price: priceOf(model) })
+  }
+
+  /** A crew that does not stop is charged for what it did nevertheless. */
+  async function settle(step: string, usage: StepUsage | undefined): Promise<BudgetWarning[]> {
+    const model = refused.get(step)
+    if (reserved.has(step)) {
+      const warnings = await settleCalls(sql, run, [step])
+      reserved.delete(step)
+      return warnings
+    }
+    if (model === undefined || !usage) return []
+    const warnings = await charge(model, usage)
+    refused.delete(step)
+    return warnings
+  }
+
+  return {
+    stop: () => stop,
+    hasReserved: () => reserved.size > 0,
+    async follow(event: KeptEvent): Promise<BudgetWarning[]> {
+      if (event.type === 'step_finished' || event.type === 'step_failed') {
+        return settle(event.step, event.usage)
+      }
+      if (event.type === 'step_started' && event.kind === 'llm') {
+        hasModelSteps = true
+        await reserve(event)
+      }
+      // A crew without a journal tells of its calls once they are made.
+      if (event.type === 'llm_call' && !hasModelSteps) return charge(event.request_model, event)
+      return []
+    },
+  }
+}
+
+const ASSUMED: StepUsage = {
+  input_tokens: INPUT_TOKENS_ASSUMED,
+  output_tokens: OUTPUT_TOKENS_ASSUMED,
+}
