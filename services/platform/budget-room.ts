@@ -27,7 +27,10 @@ export interface RunAndLease {
   readonly leaseId: string | null
 }
 
-/** The budgets of a run, with the name of the period at a time. With a lease: if it holds the run. */
+/**
+ * The budgets of a run, with the name of the period at a time. With a lease: if that one holds the
+ * run.
+ */
 export const applyingBudgets = (sql: Queryable, { id, leaseId }: RunAndLease, at?: Date) => sql`
   owned as (
     -- Nobody takes the run over before this is committed.

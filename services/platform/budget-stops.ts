@@ -23,7 +23,10 @@ export interface StoppedRun {
   readonly stoppedAt: Date
 }
 
-/** Lets a run wait for a budget, and gives up the lease. False when it is no longer this worker's. */
+/**
+ * Lets a run wait for a budget, and gives up the lease. Returns false when the run is no longer this
+ * worker's.
+ */
 export async function parkForBudget(
   sql: Queryable,
   { id, leaseId }: Lease,
@@ -80,7 +83,7 @@ export async function resumeStopped(
     if (!found) {
       throw new AppError(
         'conflict',
-        `The run does not wait for a budget: it is ${run?.status ?? 'gone'}.`,
+        `The run does not wait for a budget: it is ${run?.status ?? 'deleted'}.`,
         { details: { status: run?.status } },
       )
     }
@@ -143,8 +146,9 @@ export function toWarningEvent({ budgetId: _id, isOfAutomation, ...warning }: Bu
 }
 
 /** The facts of a stop, as the API shows them. */
-export function toWireStop({ budgetId: _id, isOfAutomation, ...stop }: BudgetStop) {
-  return { budget: isOfAutomation ? 'automation' : 'organization', ...stop }
+export function toWireStop({ budgetId: _id, isOfAutomation, model, ...stop }: BudgetStop) {
+  const budget = isOfAutomation ? 'automation' : 'organization'
+  return { budget, ...stop, model: model ?? null }
 }
 
 const UNITS = { tokens: 'tokens', usd: 'dollars', price: 'dollars' } as const
@@ -166,8 +170,8 @@ export function describeStop({ isOfAutomation, period, of, model, ...stop }: Bud
   const { limit, max, spent, reserved, asked } = stop
   if (limit === 'price') {
     return (
-      `${budget} limits money, and the model ${model ?? 'of the run'} has no price. Add its price ` +
-      'to the file of prices, or let the budget count such calls as free, and resume the run.'
+      `${budget} limits money, and the model ${model ?? 'of the run'} has no price. Add its ` +
+      'price to the file of prices, or let the budget count such calls as free, and resume the run.'
     )
   }
   const call = asked > 0 ? ` The next call may need ${amount(asked)} ${UNITS[limit]}.` : ''

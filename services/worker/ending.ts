@@ -6,8 +6,8 @@ import type { Failure, Usage } from '../platform/runs.ts'
  * The end of an attempt at a run, named by what becomes of the run. `completed` and `error`: it is
  * over. `retried`: its crew broke in the middle, nobody knows how far it came, and the attempt
  * counts as lost. `released`: it is handed over to another worker or to the next crew, and the
- * attempt does not count as lost. `waiting`: it waits for a person or a budget, and nobody holds it. `revoked`:
- * it no longer belongs to this worker.
+ * attempt does not count as lost. `waiting`: it waits for a person or a budget, and nobody holds
+ * it. `revoked`: it no longer belongs to this worker.
  */
 export type Ending =
   | { readonly outcome: 'completed'; readonly output: string; readonly usage: Usage }

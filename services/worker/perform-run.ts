@@ -96,11 +96,8 @@ export async function performRun(
         return budget.follow(events, { commit, signal })
       },
     })
-    return limitAttempts(
-      budget.conclude(ending),
-      run,
-      journal.advanced() ? run.attempt : prepared.advancedIn,
-    )
+    const advancedIn = journal.advanced() ? run.attempt : prepared.advancedIn
+    return limitAttempts(budget.conclude(ending, run.attempt - advancedIn), run, advancedIn)
   }
 }
 
@@ -122,10 +119,10 @@ async function prepare(
   { budget, signal }: { readonly budget: RunBudget; readonly signal: AbortSignal },
 ) {
   const patience = { forMs: LEASE_SECONDS * 1000, signal }
-  const stop = await retryStatement(() => budget.open(), patience)
-  if (stop) return { outcome: 'waiting', budget: stop } as const
   const loaded = await retryStatement(() => load(deps, run), patience)
-  return 'failure' in loaded ? ({ outcome: 'error', failure: loaded.failure } as const) : loaded
+  if ('failure' in loaded) return { outcome: 'error', failure: loaded.failure } as const
+  const idle = run.attempt - loaded.advancedIn
+  return (await retryStatement(() => budget.open(idle), patience)) ?? loaded
 }
 
 async function load(deps: RunDeps, run: LeasedRun) {

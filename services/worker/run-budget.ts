@@ -1,7 +1,7 @@
 import { chargeCall, closeCalls, reserveCall, settleCalls } from '../platform/budget-ledger.ts'
 import type { BudgetWarning, TokenPrice } from '../platform/budget-ledger.ts'
 import { findExhausted } from '../platform/budget-room.ts'
-import { toWarningEvent } from '../platform/budget-stops.ts'
+import { BUDGET_EXCEEDED, describeStop, toWarningEvent } from '../platform/budget-stops.ts'
 import type { BudgetStop } from '../platform/budget-stops.ts'
 import { INPUT_TOKENS_ASSUMED, OUTPUT_TOKENS_ASSUMED } from '../platform/assumed-tokens.ts'
 import type { CrewEvent, StepUsage } from '../platform/crew-protocol.ts'
@@ -19,6 +19,9 @@ import { retryStatement } from './retry-statement.ts'
 
 /** The time for giving back what an attempt still had reserved; a sweep does it later. */
 const CLOSE_MS = 2000
+/** How often, and how long apart, a run looks whether calls in flight have ended. */
+const TRIES_MAX = 10
+const RETRY_SECONDS = 5
 
 /** The database with the ledgers, and what models cost. */
 export interface BudgetDeps {
@@ -29,15 +32,18 @@ export interface BudgetDeps {
 
 /** The budgets of a run during one attempt. Raises when the database stays unavailable. */
 export interface RunBudget {
-  /** Gives back what former attempts had reserved. Returns why the run may not go on, if so. */
-  open(): Promise<BudgetStop | undefined>
+  /**
+   * Gives back what former attempts had reserved. Returns the ending of an attempt that may not
+   * begin; `idle` is the number of attempts since a step finished.
+   */
+  open(idle: number): Promise<Ending | undefined>
   /**
    * Commits events, settles the calls of models that ended, and reserves for those that begin.
    * Returns why the crew has to stop, if a call was refused.
    */
   follow(events: readonly KeptEvent[], means: Means): Promise<string | undefined>
   /** Returns the ending of an attempt that may have stopped for a budget. */
-  conclude(ending: Ending): Ending
+  conclude(ending: Ending, idle: number): Ending
   /** Gives back what is still reserved. */
   close(): Promise<void>
 }
@@ -55,9 +61,10 @@ export function openRunBudget(deps: BudgetDeps, run: LeasedRun): RunBudget {
   const { sql, log } = deps
   const calls = followCalls(deps, run)
   return {
-    async open() {
+    async open(idle) {
       await closeCalls(sql, run, 'former')
-      return findExhausted(sql, run)
+      const stop = await findExhausted(sql, run)
+      return stop && endingOf(stop, idle)
     },
     async follow(events, { commit, signal }) {
       await commit(events, signal)
@@ -70,9 +77,9 @@ export function openRunBudget(deps: BudgetDeps, run: LeasedRun): RunBudget {
       if (own.length > 0) await commit(own, signal)
       return calls.stop() && 'budget'
     },
-    conclude(ending) {
+    conclude(ending, idle) {
       const stop = calls.stop()
-      return stop && ending === HANDED_OVER ? { outcome: 'waiting', budget: stop } : ending
+      return stop && ending === HANDED_OVER ? endingOf(stop, idle) : ending
     },
     async close() {
       if (!calls.hasReserved()) return
@@ -83,6 +90,15 @@ export function openRunBudget(deps: BudgetDeps, run: LeasedRun): RunBudget {
       }
     },
   }
+}
+
+/** Where only calls in flight leave no room, the run tries again before it waits. */
+function endingOf(stop: BudgetStop, idle: number): Ending {
+  const { limit, max, spent, asked } = stop
+  const isForNow = limit !== 'price' && spent + asked <= (max ?? 0)
+  if (!isForNow || idle > TRIES_MAX) return { outcome: 'waiting', budget: stop }
+  const failure = { code: BUDGET_EXCEEDED, message: describeStop(stop) }
+  return { outcome: 'released', failure, delaySeconds: RETRY_SECONDS }
 }
 
 /** Follows the calls of models in one attempt, each of which may be tried again when it failed. */

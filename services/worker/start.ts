@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
@@ -24,6 +25,7 @@ import type { Service } from '../shared/http/serve.ts'
 import type { SpanCount } from '../shared/tracing/span-buffer.ts'
 import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
+import { registerBudgetGauges } from './budget-metrics.ts'
 import { workerEnv } from './env.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
@@ -71,6 +73,9 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
     outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
+  registerBudgetGauges(registry, () =>
+    deadline({ name: 'budgets', timeoutMs: SCRAPE_MS }, () => measureBudgets(sql)),
+  )
   const tracing = openTracing(config, log, metrics.spans)
   let draining = false
   const app = createApp({

@@ -148,7 +148,7 @@ describe('the ledger of a budget', () => {
     expect(await first()).toMatchObject({ reservedTokens: 100 })
   })
 
-  it('counts what was reserved where a model tells no usage, and nothing for a failure', async () => {
+  it('counts what was reserved where a model tells no usage, and no failure', async () => {
     await set('day', { tokensMax: 1000 })
     const run = await start()
     await reserve(run, 'a', 100)
@@ -180,14 +180,14 @@ describe('the ledger of a budget', () => {
     ])
   })
 
-  it('refuses a model without a price where money is limited, unless it is to count as free', async () => {
+  it('refuses a model without a price where money is limited, unless it is free', async () => {
     await set('day', { usdMax: 1 })
     const run = await start()
     const unpriced = { price: undefined }
     const refusal = await reserve(run, 'a', unpriced)
     expect(refusal).toMatchObject({ limit: 'price' })
     expect(refusal && describeStop({ ...refusal, model: 'own-model' })).toMatch(
-      /limits money, and the model own-model has no price\. Add its price .* count such calls as free/,
+      /limits money, and the model own-model has no price\. Add .* count such calls as free/,
     )
     await set('day', { usdMax: 1, unpriced: 'free' })
     expect(await reserve(run, 'a', unpriced)).toBeUndefined()
@@ -278,7 +278,7 @@ describe('a reservation', () => {
 })
 
 describe('many runs on one budget', () => {
-  it('spend it exactly, and never more than its limit while they keep to what they ask for', async () => {
+  it('spend it exactly, and no more than its limit while they keep to their estimates', async () => {
     const max = PARALLEL * 120
     await set('day', { tokensMax: max, usdMax: 1_000_000 })
     await set('month', { tokensMax: max * 10 }, 'organization')

@@ -2,6 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { closeAbandonedCalls, reserveCall } from '../../../services/platform/budget-ledger.ts'
 import type { BudgetPeriod } from '../../../services/platform/budget-room.ts'
 import {
   describeStop,
@@ -11,6 +12,7 @@ import {
 } from '../../../services/platform/budget-stops.ts'
 import { listBudgets, setBudget } from '../../../services/platform/budgets.ts'
 import type { Budget, BudgetLimits } from '../../../services/platform/budgets.ts'
+import { stopRun } from '../../../services/platform/runs.ts'
 import { isSilent, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from './broken-crew.ts'
@@ -133,6 +135,28 @@ describe('a run of which the budget is used up', () => {
     })
   })
 
+  it('tries again while only calls in flight leave no room', async () => {
+    await deploy()
+    await set('day', { tokensMax: 10_000 })
+    const other = await platform.kickoff()
+    const holder = await platform.takeOne()
+    const held = { step: 'x', inputTokens: 9000, outputTokens: 0, price: undefined }
+    expect(await reserveCall(platform.sql, holder, held)).toBe(true)
+    await platform.startWorker()
+    const id = await platform.kickoff()
+    await expect
+      .poll(async () => platform.get(id), { timeout: 10_000 })
+      .toMatchObject({
+        status: 'queued',
+        attempt: 1,
+      })
+    await stopRun(platform.sql, other)
+    await closeAbandonedCalls(platform.sql)
+    await platform.sql`update executions set available_at = now() where id = ${id}`
+    await platform.sql`notify execution_queued`
+    await platform.until(id, 'completed')
+  })
+
   it('counts money by the prices of the file', async () => {
     await deploy()
     const file = join(await mkdtemp(join(tmpdir(), 'prices-')), 'prices.json')
@@ -211,7 +235,7 @@ describe('a crew without a journal', () => {
     output_tokens: 40,
   }
 
-  it('is charged for the calls that it tells of, and called no more once they are too many', async () => {
+  it('is charged for the calls that it tells of, and called no more afterwards', async () => {
     const crew = await startBrokenCrew((response) => {
       begin(response)
       response.write(line(call))
