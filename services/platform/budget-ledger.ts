@@ -67,6 +67,10 @@ export async function reserveCall(
   const price = call.price ?? { input: '0', output: '0' }
   const [refusal] = await sql<Refusal[]>`
     with ${applyingBudgets(sql, lease, call.at)},
+    held as (
+      -- Nobody takes the run over before this is committed.
+      select from executions where id = ${lease.id} and lease_id = ${lease.leaseId}
+      for no key update),
     asked as (
       select ${input + output}::bigint as tokens, ${price.input}::text::numeric as input_price,
         ${price.output}::text::numeric as output_price,
@@ -77,6 +81,7 @@ export async function reserveCall(
     locked as materialized (
       select a.*, l.spent_tokens, l.reserved_tokens, l.spent_usd, l.reserved_usd
       from budget_ledgers l join applying a on a.id = l.budget_id and a.period = l.period
+      where exists (select from held)
       order by l.budget_id, l.period for update of l),
     refused as (
       select l.*, tokens, usd, case

@@ -33,9 +33,8 @@ export interface RunAndLease {
  */
 export const applyingBudgets = (sql: Queryable, { id, leaseId }: RunAndLease, at?: Date) => sql`
   owned as (
-    -- Nobody takes the run over before this is committed.
     select id, deployment_id, organization_id from executions
-    where id = ${id} and lease_id is not distinct from ${leaseId}::uuid for no key update),
+    where id = ${id} and lease_id is not distinct from ${leaseId}::uuid),
   applying as (
     select b.id, b.deployment_id, b.period as kind, b.tokens_max, b.usd_max, b.unpriced,
       case b.period when 'run' then o.id::text

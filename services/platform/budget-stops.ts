@@ -24,8 +24,8 @@ export interface StoppedRun {
 }
 
 /**
- * Lets a run wait for a budget, and gives up the lease. Returns false when the run is no longer this
- * worker's.
+ * Lets a run wait for a budget, and gives up the lease. Returns false when the run is no longer
+ * this worker's.
  */
 export async function parkForBudget(
   sql: Queryable,

@@ -143,7 +143,8 @@ export async function listBudgets(
       coalesce(l.reserved_tokens, 0)::float8 as reserved_tokens,
       coalesce(l.spent_usd, 0)::float8 as spent_usd,
       coalesce(l.reserved_usd, 0)::float8 as reserved_usd, l.warned_at,
-      (select count(*)::int from budget_stops s where s.budget_id = n.id) as waiting_runs
+      (select count(*)::int from budget_stops s join executions e on e.id = s.run_id
+        where s.budget_id = n.id and e.status = 'waiting') as waiting_runs
     from named n left join budget_ledgers l on l.budget_id = n.id and l.period = n.of
     order by n.deployment_id is not null, n.automation_name, n.deployment_id,
       array_position(array['run', 'day', 'month'], n.period) limit ${LIST_MAX}`
@@ -165,7 +166,8 @@ export async function measureBudgets(sql: Queryable, at?: Date): Promise<BudgetC
     select count(*) filter (where l.warned_at is not null)::int as warned,
       count(*) filter (
         where l.spent_tokens >= b.tokens_max or l.spent_usd >= b.usd_max)::int as exhausted,
-      (select count(*)::int from budget_stops) as waiting_runs
+      (select count(*)::int from budget_stops s join executions e on e.id = s.run_id
+        where e.status = 'waiting') as waiting_runs
     from budgets b join budget_ledgers l on l.budget_id = b.id
       and l.period = to_char(coalesce(${at ?? null}::timestamptz, now()) at time zone 'UTC',
         case b.period when 'day' then 'YYYY-MM-DD' else 'YYYY-MM' end)

@@ -62,7 +62,7 @@ export function openRunBudget(deps: BudgetDeps, run: LeasedRun): RunBudget {
   const calls = followCalls(deps, run)
   return {
     async open(idle) {
-      await closeCalls(sql, run, 'former')
+      if (run.attempt > 1) await closeCalls(sql, run, 'former')
       const stop = await findExhausted(sql, run)
       return stop && endingOf(stop, idle)
     },

@@ -278,7 +278,7 @@ describe('a reservation', () => {
 })
 
 describe('many runs on one budget', () => {
-  it('spend it exactly, and no more than its limit while they keep to their estimates', async () => {
+  it('spend it exactly, and no more than its limit if they keep to their estimates', async () => {
     const max = PARALLEL * 120
     await set('day', { tokensMax: max, usdMax: 1_000_000 })
     await set('month', { tokensMax: max * 10 }, 'organization')

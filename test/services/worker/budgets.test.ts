@@ -15,8 +15,12 @@ import type { Budget, BudgetLimits } from '../../../services/platform/budgets.ts
 import { stopRun } from '../../../services/platform/runs.ts'
 import { isSilent, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
+import { startHttpServer } from '../../support/http-server.ts'
 import { begin, line, startBrokenCrew } from './broken-crew.ts'
 import { openPlatform } from './harness.ts'
+
+/** `BUDGET_RUNS=200` is the long form. */
+const RUNS = Number(process.env['BUDGET_RUNS'] ?? 6)
 
 let platform: Awaited<ReturnType<typeof openPlatform>>
 let model: FakeModel
@@ -184,6 +188,48 @@ describe('a run of which the budget is used up', () => {
   })
 })
 
+describe('many runs on one budget', () => {
+  it('never spend more than it, and finish once it is raised, paid once each', async () => {
+    await deploy()
+    model.play(says('Fine.', { prompt_tokens: 100, completion_tokens: 3900 }))
+    const max = RUNS * 5000
+    await set('month', { tokensMax: max })
+    await platform.startWorker({ WORKER_CONCURRENCY: '20' })
+    await platform.startWorker({ WORKER_CONCURRENCY: '20' })
+    const ids = await Promise.all(Array.from({ length: RUNS }, () => platform.kickoff()))
+    await untilNone(['queued', 'running'])
+    const stopped = await budget()
+    expect(stopped.spentTokens).toBe(model.requests.length * 4000)
+    expect(stopped.spentTokens).toBeLessThanOrEqual(max)
+    expect(stopped).toMatchObject({ reservedTokens: 0 })
+    expect(stopped.waitingRuns).toBeGreaterThan(0)
+    await set('month', { tokensMax: max * 100 })
+    const { id: budgetId, organizationId } = stopped
+    await resumeAllStopped(platform.sql, { budgetId, organizationId })
+    await untilNone(['queued', 'running', 'waiting'])
+    for (const id of ids) expect(await platform.get(id)).toMatchObject({ status: 'completed' })
+    expect(model.requests).toHaveLength(RUNS * 2)
+    expect(await budget()).toMatchObject({ spentTokens: RUNS * 2 * 4000, reservedTokens: 0 })
+  }, 300_000)
+
+  /** Waits for runs; those that wait for the calls of others look again at once. */
+  const untilNone = (statuses: readonly string[]) =>
+    expect
+      .poll(
+        async () => {
+          const nudged = await platform.sql`
+            update executions set available_at = now()
+            where status = 'queued' and available_at > now() returning id`
+          if (nudged.length > 0) await platform.sql`notify execution_queued`
+          const left = await platform.sql`
+            select id from executions where status = any (${[...statuses]}::text[])`
+          return left.length
+        },
+        { timeout: 280_000, interval: 200 },
+      )
+      .toBe(0)
+})
+
 describe('what a run has reserved', () => {
   it('is free again when its worker is lost in the middle of a call', async () => {
     await deploy()
@@ -215,6 +261,33 @@ describe('what a run has reserved', () => {
     await worker.stop()
     expect(await budget()).toMatchObject({ spentTokens: 15, reservedTokens: 0 })
   })
+})
+
+describe('a crew that does not stop', () => {
+  it('is charged for the call that was refused', async () => {
+    const crew = await startHeedlessCrew()
+    await platform.deployAt(crew.url)
+    await set('day', { tokensMax: 1000 })
+    await platform.startWorker()
+    await platform.until(await platform.kickoff(), 'completed')
+    expect(await budget()).toMatchObject({ spentTokens: 120, reservedTokens: 0 })
+    await crew.stop()
+  })
+
+  /** Keeps a journal, and waits for nobody. */
+  const startHeedlessCrew = () =>
+    startHttpServer((request, response) => {
+      if (request.url === '/describe') {
+        response.end('{"contract": 2, "name": "heedless", "capabilities": ["journal"]}')
+        return
+      }
+      begin(response)
+      const step = { seq: 2, step: 'a', kind: 'llm', name: 'test-model', path: ['a'] }
+      const usage = { input_tokens: 80, output_tokens: 40 }
+      response.write(line({ type: 'step_started', ...step }))
+      response.write(line({ type: 'step_finished', seq: 3, step: 'a', result: 1, usage }))
+      response.end(line({ type: 'crew_completed', seq: 4, output: 'done', usage }))
+    })
 })
 
 describe('a crew without a journal', () => {
