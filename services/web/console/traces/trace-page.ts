@@ -44,7 +44,9 @@ export function tracePage(view: TracePage): Html {
   const name = visibleText(first?.span.name ?? '') || 'Trace'
   return page(
     { title: name, session, current: '/traces', script: 'traceScript' },
-    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="${carriedAddress(query.list)}">Traces</a></nav>
+    html`<nav class="crumbs" aria-label="Breadcrumb">
+        <a href="${carriedAddress(query.list)}">Traces</a>
+      </nav>
       ${kindSprite()} ${head(view, name)} ${sums(view)}
       ${skeleton.isTruncated ? warningBox(TRUNCATED) : ''} ${notes(view)}
       <div class="trace" data-trace="${pathOf(view)}" data-open="${isOpen(view) ? 'true' : ''}">
