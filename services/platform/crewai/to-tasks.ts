@@ -1,7 +1,7 @@
 import { didYouMean } from '../../shared/closest.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { hasKey } from './definition-keys.ts'
-import { checkKeys, isOff, isPython, readFlag, readList, readText } from './fields.ts'
+import { checkKeys, isOff, isPython, readFlag, readList, readNumber, readText } from './fields.ts'
 import type { Field, Part } from './fields.ts'
 import { checkPlaceholders } from './placeholders.ts'
 import { PYTHON } from './report.ts'
@@ -20,6 +20,7 @@ interface TaskContext {
   readonly report: Report
 }
 
+const RETRIES_MAX = 10
 const TYPES = ['task', 'Task', 'crewai.Task', 'crewai.task.Task']
 
 /** Maps a task; what it has no equivalent for is reported. */
@@ -52,15 +53,12 @@ function supported(
   extras: Readonly<Record<string, unknown>>,
   report: Report,
 ): Record<string, unknown> {
-  const { context, ...others } = extras
-  const entries = Object.entries(others).filter(([key, value]) => {
-    const isKnown = hasKey('tasks', { [key]: value })
+  const entries = Object.entries(extras).filter(([key, value]) => {
+    const isKnown = key === 'context' || hasKey('tasks', { [key]: value })
     if (!isKnown) report.leaveOut(part, `Tasks have no ${key}, or not with this value.`)
     return isKnown
   })
-  const isKnown = context === undefined || hasKey('tasks', { context: [] })
-  if (!isKnown) report.refuse(part, 'Tasks get the outputs of all tasks before them.')
-  return Object.fromEntries(isKnown && context ? [['context', context], ...entries] : entries)
+  return Object.fromEntries(entries)
 }
 
 function agentOf(part: Part, { agents, manager, report }: TaskContext): string {
@@ -155,20 +153,29 @@ function guardrailOf({ fields }: Part, report: Report): Record<string, unknown> 
   const many = fields.get('guardrails')
   const listed = many && Array.isArray(many.value) ? (readList(many, report) ?? []) : [many]
   const all = isOff(many?.value) ? [fields.get('guardrail')] : listed
-  const texts = all.flatMap((field) => (field ? judgeOf(field, report) : []))
-  const [first] = texts
+  const checks = all.flatMap((field) => (field ? checksOf(field, report) : []))
+  const [first] = checks
   if (first === undefined) return {}
-  const retries = fields.get('guardrail_max_retries') ?? fields.get('max_retries')
+  const retries = retriesOf(fields.get('guardrail_max_retries') ?? fields.get('max_retries'), report)
   return {
-    ...(texts.length === 1 ? { guardrail: first } : { guardrails: texts }),
-    ...(retries && !isOff(retries.value) ? { guardrail_max_retries: retries.value } : {}),
+    ...(checks.length === 1 ? { guardrail: first } : { guardrails: checks }),
+    ...(retries === undefined ? {} : { guardrail_max_retries: retries }),
   }
 }
 
+function retriesOf(field: Field | undefined, report: Report): number | undefined {
+  const retries = readNumber(field, report)
+  if (!field || retries === undefined || retries <= RETRIES_MAX) return retries
+  report.note(field, `An output goes back to its agent at most ${RETRIES_MAX} times.`)
+  return RETRIES_MAX
+}
+
 /** A text is a rule that the model of the agent checks. */
-function judgeOf(field: Field, report: Report): unknown[] {
+function checksOf(field: Field, report: Report): object[] {
   if (isOff(field.value)) return []
-  if (typeof field.value === 'string') return [field.value.trimEnd()]
+  if (typeof field.value === 'string') {
+    return [{ type: 'llm', instruction: field.value.trimEnd() }]
+  }
   report.leaveOut(field, PYTHON)
   return []
 }
