@@ -129,6 +129,7 @@ export const crewEvent = v.variant('type', [
     agent: prose,
     output: prose,
   }),
+  v.object({ ...common, type: v.literal('artifact'), task: prose, name: prose, content: prose }),
   stepStarted,
   v.object({
     ...common,
