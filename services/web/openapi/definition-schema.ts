@@ -57,6 +57,7 @@ const task = {
     guardrails: list(guardrail),
     guardrail_max_retries: { type: 'integer', minimum: 0, maximum: 10, default: 3 },
     human_input: flag,
+    output_file: { ...text, description: 'The name of the file that its output becomes.' },
   },
 }
 
