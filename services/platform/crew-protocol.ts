@@ -51,12 +51,15 @@ const key = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, 'must be a key of 1 to
  * of the step that it concerns.
  */
 const common = { seq: v.optional(count), at: time, step: v.optional(key) }
+/** The step that the one of a call is a part of. */
+const parent = v.optional(key)
 
 /** One call of a model, with its retries: what was sent, what came back or why nothing did. */
 const llmCall = v.object({
   ...common,
   type: v.literal('llm_call'),
   at: v.optional(time),
+  parent,
   task: prose,
   agent: prose,
   request_model: prose,
@@ -82,6 +85,7 @@ const toolCall = v.object({
   ...common,
   type: v.literal('tool_call'),
   at: v.optional(time),
+  parent,
   task: prose,
   agent: prose,
   /** As the model sees it. */
@@ -104,8 +108,7 @@ const stepStarted = v.object({
   kind: v.picklist(STEP_KINDS),
   name: prose,
   path: v.pipe(v.array(prose), v.maxLength(STEP_PATH_MAX)),
-  /** The step that it is a part of. */
-  parent: v.optional(key),
+  parent,
   /** Of a call of a model: the tokens that it may use at the most. */
   estimate: v.optional(usage),
   /** For people: the arguments of a tool, the question of an approval. */

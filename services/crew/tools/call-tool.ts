@@ -54,6 +54,7 @@ export async function callTool(
   secrets: readonly string[],
 ): Promise<ToolAnswer> {
   const { name, timeoutMs } = tool
+  if (tool.hasSteps) return tool.call(call)
   try {
     const answered = await deadline({ name, timeoutMs, signal: call.signal }, (signal) =>
       tool.call({ ...call, signal }),
