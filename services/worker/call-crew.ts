@@ -22,6 +22,8 @@ export type KeptEvent = CrewEvent | OtherEvent
 interface FollowedCall extends CrewCall {
   /** Commits events that arrived together, and is awaited. */
   readonly onEvents: (events: readonly KeptEvent[]) => Promise<void>
+  /** Called with the way to tell a crew that takes lines more; the signal aborts at the end. */
+  readonly onOpen?: (tell: CrewStream['tell'], ended: AbortSignal) => void
   /** @default 30_000 */
   readonly silenceMs?: number | undefined
 }
@@ -37,11 +39,14 @@ export async function callCrew(call: FollowedCall): Promise<Ending> {
   if (!opened.ok) return { outcome: 'error', failure: opened.failure }
   const { stream } = opened
   const stop = (): void => stream.tell({ stop: true })
+  const ended = new AbortController()
+  if (stream.isJournaled) call.onOpen?.(stream.tell, ended.signal)
   call.pause.addEventListener('abort', stop, { once: true })
   if (call.pause.aborted) stop()
   try {
     return await follow(call, stream)
   } finally {
+    ended.abort()
     call.pause.removeEventListener('abort', stop)
     stream.close()
   }

@@ -11,6 +11,9 @@ import type { Ending, Outcome } from './ending.ts'
 import { holdRun } from './hold-run.ts'
 import type { HoldDeps, RunSignals } from './hold-run.ts'
 import { openJournal } from './journal.ts'
+import { renewTokens } from './renew-tokens.ts'
+import { resolveConnections } from './resolve-connections.ts'
+import type { ConnectionDeps } from './resolve-connections.ts'
 import { resolveModels } from './resolve-models.ts'
 import type { ModelDeps } from './resolve-models.ts'
 import { retryStatement } from './retry-statement.ts'
@@ -24,7 +27,7 @@ const NOT_DEPLOYED =
   'The crew has no address: it was not deployed. Look at the status of its automation.'
 
 /** The means by which a worker performs runs, the same for each run. */
-export interface RunDeps extends ModelDeps, HoldDeps {
+export interface RunDeps extends ModelDeps, ConnectionDeps, HoldDeps {
   readonly log: Log
   readonly tracing: Tracing
   /** The time in which an unavailable crew is tried again. */
@@ -71,7 +74,7 @@ export async function performRun(
   async function act(signal: AbortSignal): Promise<Ending> {
     if (run.url === null) return failed('crew_not_deployed', NOT_DEPLOYED)
     const patience = { forMs: LEASE_SECONDS * 1000, signal }
-    const prepared = await retryStatement(() => prepare(deps, run), patience)
+    const prepared = await retryStatement(() => prepare(deps, run, signal), patience)
     if ('failure' in prepared) return { outcome: 'error', failure: prepared.failure }
     const ending = await callCrew({
       url: run.url,
@@ -81,6 +84,12 @@ export async function performRun(
       silenceMs: deps.silenceMs,
       signal,
       pause: signals.pause,
+      onOpen(tell, ended) {
+        if (!deps.oauth) return
+        const { oauth } = deps
+        const renewal = { ...prepared.resolved, oauth, log, runId: run.id, signal: ended }
+        void renewTokens({ ...renewal, tell: (connections) => tell({ connections }) })
+      },
       onUnavailable(reason) {
         deps.onCrewUnavailable?.()
         log.warn({ kickoff_id: run.id, reason }, 'the crew is unavailable; trying again')
@@ -96,13 +105,18 @@ export async function performRun(
 }
 
 /** The kickoff of an attempt, and the last attempt before it in which a step finished. */
-async function prepare(deps: RunDeps, run: LeasedRun) {
+async function prepare(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   const models = await resolveModels(deps, run)
   if ('failure' in models) return models
+  const resolved = await resolveConnections(deps, run, signal)
+  if ('failure' in resolved) return resolved
   const { steps, advancedIn } = await loadJournal(deps.sql, run.id)
   const { id: kickoff_id, inputs, definition, projectVersionId: version } = run
   const journal = [...steps]
-  return { request: { kickoff_id, inputs, definition, ...models, version, journal }, advancedIn }
+  const { connections } = resolved
+  const tokens = Object.keys(connections).length === 0 ? {} : { connections }
+  const request = { kickoff_id, inputs, definition, ...models, ...tokens, version, journal }
+  return { request, advancedIn, resolved }
 }
 
 /** A run whose lease was lost goes on elsewhere, unless somebody stopped it. */

@@ -37,6 +37,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/approvals', name: 'Approvals', icon: 'check' },
   { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
+  { path: '/connections', name: 'Connections', icon: 'key' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   {
     path: '/admin/platform_health',
