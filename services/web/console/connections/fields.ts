@@ -90,9 +90,9 @@ function tokenFields(form: ConnectionForm): Html {
 function clientFields(form: ConnectionForm): Html {
   const { kind, provider } = form.typed
   const isForItself = kind === 'client_credentials'
-  const registration = findShape(provider)?.registration
+  const { registration, asks = ADDRESSES } = findShape(provider) ?? {}
   return html`${isForItself ? '' : redirectUri(form.callbackUrl, registration)}
-    ${findShape(provider)?.isComplete ? '' : addressFields(form)}
+    ${addressFields(form, (name) => asks.includes(name))}
     ${textField(form, { name: 'client_id', label: 'Client ID', isRequired: true })}
     ${secretField(form, { name: 'client_secret', label: 'Client secret', isStored: form.hasSecret })}
     ${textField(form, {
@@ -101,9 +101,9 @@ function clientFields(form: ConnectionForm): Html {
       hint: 'With spaces between. Ask for no more than the tools need.',
     })}
     <details class="more" ${isOpen(form, DETAILS)}>
-      <summary>${findShape(provider)?.isComplete ? 'Addresses and details' : 'Details'}</summary>
+      <summary>Addresses and details</summary>
       <div class="stack">
-        ${findShape(provider)?.isComplete ? addressFields(form) : ''} ${methodField(form)}
+        ${addressFields(form, (name) => !asks.includes(name))} ${methodField(form)}
         ${areaField(form, {
           name: 'parameters',
           label: 'More parameters',
@@ -114,6 +114,13 @@ function clientFields(form: ConnectionForm): Html {
       </div>
     </details>`
 }
+
+const ADDRESSES: readonly TextName[] = [
+  'issuer',
+  'authorization_endpoint',
+  'token_endpoint',
+  'revocation_endpoint',
+]
 
 const DETAILS = [
   'issuer',
@@ -146,17 +153,28 @@ function redirectUri(url: string | undefined, registration: string | undefined):
   </div>`
 }
 
-function addressFields(form: ConnectionForm): Html {
+const ADDRESS_LABELS: Readonly<Partial<Record<TextName, string>>> = {
+  issuer: 'Issuer',
+  authorization_endpoint: 'Authorization endpoint',
+  token_endpoint: 'Token endpoint',
+  revocation_endpoint: 'Revocation endpoint',
+}
+
+/** The addresses of a provider, those that are chosen. */
+function addressFields(form: ConnectionForm, isChosen: (name: TextName) => boolean): Html {
   const isForItself = form.typed.kind === 'client_credentials'
-  const url = (name: TextName, label: string, hint?: string): Html =>
-    textField(form, { name, label, type: 'url', hint })
-  return html`${url(
-    'issuer',
-    'Issuer',
-    'The endpoints are discovered from here, unless they are given below.',
-  )}
-  ${isForItself ? '' : url('authorization_endpoint', 'Authorization endpoint')}
-  ${url('token_endpoint', 'Token endpoint')} ${url('revocation_endpoint', 'Revocation endpoint')}`
+  const shown = ADDRESSES.filter(isChosen).filter(
+    (name) => !(isForItself && name === 'authorization_endpoint'),
+  )
+  return html`${shown.map((name) =>
+    textField(form, {
+      name,
+      label: ADDRESS_LABELS[name] ?? name,
+      type: 'url',
+      hint:
+        name === 'issuer' ? 'Endpoints that are not entered are discovered from here.' : undefined,
+    }),
+  )}`
 }
 
 const METHOD_NAMES = {

@@ -42,7 +42,7 @@ export function newConnection(provider: string, isOperators: boolean): TypedConn
   if (isOperators) return { provider, kind: null, texts: fillTexts({ name: provider }) }
   const shape = findShape(provider)
   if (!shape) return undefined
-  const name = shape.isComplete ? shape.key : ''
+  const name = shape.registration === undefined ? '' : shape.key
   return { provider, kind: shape.kind, texts: fillTexts({ ...USUAL, ...shape.texts, name }) }
 }
 

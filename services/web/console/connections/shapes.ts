@@ -1,5 +1,5 @@
 import type { ConnectionKind } from '../../../platform/oauth-connections.ts'
-import type { Texts } from './texts.ts'
+import type { TextName, Texts } from './texts.ts'
 
 /** A ready-made form of a connection: what is filled in beforehand, as people would type it. */
 export interface Shape {
@@ -8,14 +8,14 @@ export interface Shape {
   readonly name: string
   readonly summary: string
   readonly kind: ConnectionKind
-  /** True: its addresses are right for everybody, and so need not be looked at. */
-  readonly isComplete: boolean
+  /** The addresses that everybody enters; the others are right as they are, or left out. */
+  readonly asks: readonly TextName[]
   readonly texts: Partial<Texts>
   /** Where a client is registered, or a token is made. */
   readonly registration?: string
 }
 
-const CODE = { kind: 'authorization_code', isComplete: true } as const
+const CODE = { kind: 'authorization_code', asks: [] } as const
 
 /** The ready-made forms, in the order in which they are offered. */
 export const SHAPES: readonly Shape[] = [
@@ -126,7 +126,7 @@ export const SHAPES: readonly Shape[] = [
     name: 'OpenID Connect',
     summary: 'Any provider with a discovery document, by its issuer',
     kind: 'authorization_code',
-    isComplete: false,
+    asks: ['issuer'],
     texts: {
       scopes: 'openid offline_access',
     },
@@ -136,7 +136,7 @@ export const SHAPES: readonly Shape[] = [
     name: 'OAuth 2',
     summary: 'Any provider with authorization codes, by its endpoints',
     kind: 'authorization_code',
-    isComplete: false,
+    asks: ['authorization_endpoint', 'token_endpoint'],
     texts: {},
   },
   {
@@ -144,7 +144,7 @@ export const SHAPES: readonly Shape[] = [
     name: 'Client credentials',
     summary: 'A service that issues tokens to a client itself, without a person',
     kind: 'client_credentials',
-    isComplete: false,
+    asks: ['issuer', 'token_endpoint'],
     texts: {},
   },
   {
@@ -152,7 +152,7 @@ export const SHAPES: readonly Shape[] = [
     name: 'Token or API key',
     summary: 'A token that you enter: a personal access token, or the key of an API',
     kind: 'static_token',
-    isComplete: false,
+    asks: [],
     texts: {},
   },
 ]
