@@ -5,6 +5,7 @@ import { guardrail } from './guardrails.ts'
 import type { Guardrail } from './guardrails.ts'
 import { inputDeclarations } from './input-declarations.ts'
 import { nameProblems } from './offered-tools.ts'
+import { outputFile, outputFileProblems } from './output-file.ts'
 import { outputSchema } from './output-schema.ts'
 import { contextProblems, taskContext } from './task-order.ts'
 import { toolDefinitions, toolKey } from './tool-definitions.ts'
@@ -97,6 +98,8 @@ const task = closedObject({
   ),
   /** A person decides about its output before the run goes on. @default false */
   human_input: v.optional(v.boolean('must be true or false')),
+  /** The name of the file that its output becomes. */
+  output_file: v.optional(outputFile),
 })
 
 const crew = closedObject({
@@ -153,6 +156,7 @@ function namesKnownAgents({ agents, tasks }: CrewDefinition): boolean {
 const problemsOf = (crew: CrewDefinition): string[] => [
   ...toolProblems(crew),
   ...contextProblems(crew.tasks),
+  ...outputFileProblems(crew.tasks),
   ...crew.tasks.flatMap(({ key, guardrail: one, guardrails: many }) =>
     one && many ? [`the task ${key} has both guardrail and guardrails; list all of them`] : [],
   ),
@@ -187,7 +191,7 @@ const PLACE = /\{([A-Za-z_]\w{0,63})\}/g
 export function placesOf({ agents, tasks }: CrewDefinition): string[] {
   const texts = [
     ...agents.flatMap(({ role, goal, backstory = '' }) => [role, goal, backstory]),
-    ...tasks.flatMap(({ description, expected_output }) => [description, expected_output]),
+    ...tasks.flatMap((each) => [each.description, each.expected_output, each.output_file ?? '']),
   ]
   return [...new Set(texts.flatMap((each) => [...each.matchAll(PLACE)].map(([, key = '']) => key)))]
 }

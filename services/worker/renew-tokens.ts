@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HandedConnections } from '../platform/handed-connections.ts'
+import type { LeasedRun } from '../platform/run-queue.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import { getConnectionToken } from '../shared/oauth-service.ts'
 import type { OauthServiceAccess } from '../shared/oauth-service.ts'
@@ -13,8 +14,26 @@ const RETRY_MS = 15_000
 /** A timer of Node takes no longer. */
 const SLEEP_MS_MAX = 2_147_483_647
 
+interface RenewalDeps {
+  readonly oauth?: OauthServiceAccess | undefined
+  readonly log: Log
+}
+
+/** Creates what keeps the tokens of a run good, once its crew takes lines. */
+export const keepTokens =
+  (
+    { oauth, log }: RenewalDeps,
+    { id: runId }: Pick<LeasedRun, 'id'>,
+    resolved: ResolvedConnections,
+  ) =>
+  (tell: (line: object) => void, signal: AbortSignal): void => {
+    if (!oauth) return
+    const hand = (connections: HandedConnections): void => tell({ connections })
+    void renewTokens({ ...resolved, oauth, log, runId, tell: hand, signal })
+  }
+
 /** The tokens of a run that goes on, and the way to tell its crew. */
-export interface Renewal extends ResolvedConnections {
+interface Renewal extends ResolvedConnections {
   readonly oauth: OauthServiceAccess
   readonly log: Log
   readonly runId: string
@@ -27,7 +46,7 @@ export interface Renewal extends ResolvedConnections {
  * Hands the crew of a run another token before one ends, until the signal aborts. Never raises: a
  * token that cannot be renewed is reported, and the tools that need it then tell the model.
  */
-export async function renewTokens(renewal: Renewal): Promise<void> {
+async function renewTokens(renewal: Renewal): Promise<void> {
   const names = Object.keys(renewal.connections)
   await Promise.all(names.map((name) => renewOne(renewal, name)))
 }
@@ -53,7 +72,7 @@ async function renewOne(renewal: Renewal, name: string): Promise<void> {
 }
 
 /** Returns the time until a token is to be replaced. */
-export function waitMsFor(expiresAt: string, now = Date.now()): number {
+function waitMsFor(expiresAt: string, now = Date.now()): number {
   const leftMs = Math.max(0, Date.parse(expiresAt) - now)
   return Math.min(leftMs - Math.min(EARLY_MS, leftMs / 5), SLEEP_MS_MAX)
 }

@@ -3,6 +3,7 @@ import { fillIn } from '../../platform/crew-definition.ts'
 import type { Agent, CrewDefinition, Task } from '../../platform/crew-definition.ts'
 import { excerpt } from '../../platform/crew-protocol.ts'
 import type { TaskOutput } from '../prompts.ts'
+import { reportArtifact } from '../report-artifact.ts'
 import { askPerson } from './approval.ts'
 import { produceOutput } from './output.ts'
 import type { TaskDeps } from './task-deps.ts'
@@ -27,6 +28,7 @@ export async function performTask(
     steps.report({ type: 'task_started', at: now(), ...names, agent_role: role, description })
     const answer = await produceOutput(deps, { task, agent, context })
     const output = task.human_input === true ? await askPerson(steps, task.key, answer) : answer
+    reportArtifact(steps, { definition, inputs, task, step, output })
     steps.report({ type: 'task_completed', at: now(), ...names, output })
     return { output }
   })

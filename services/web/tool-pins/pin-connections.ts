@@ -18,6 +18,16 @@ export interface PinConnections {
   tokenOf(name: string, signal: AbortSignal): Promise<SentToken>
 }
 
+const none = (name: string): Error => new Error(`there is no connection ${name}`)
+
+/** Where there are no connections, tools may name none. */
+export const NO_CONNECTIONS: PinConnections = {
+  async check(key, tool) {
+    for (const { connection } of connectedTools({ [key]: tool })) throw none(connection)
+  },
+  tokenOf: (name) => Promise.reject(none(name)),
+}
+
 interface Surroundings {
   readonly sql: Database
   readonly oauth: OauthServiceAccess | undefined

@@ -9,6 +9,7 @@ import { openMcpSession } from '../../shared/mcp/client.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { sendRequest } from '../../shared/outgoing/send-request.ts'
 import { baseUrlOf, readOperations } from './read-openapi.ts'
+import { NO_CONNECTIONS } from './pin-connections.ts'
 import type { PinConnections } from './pin-connections.ts'
 import { standAlone } from './local-refs.ts'
 import type { Json } from './local-refs.ts'
@@ -27,8 +28,8 @@ export interface PinDeps {
   readonly guard: OutgoingGuard
   /** The one whose tools they are: nobody else waits for its look-ups. */
   readonly subject: string
-  /** The connections that tools may name. */
-  readonly connections: PinConnections
+  /** The connections that tools may name. @default none */
+  readonly connections?: PinConnections
   /** For each tool. @default 15_000 */
   readonly timeoutMs?: number
 }
@@ -66,14 +67,14 @@ async function pinOne(deps: PinDeps, key: string, tool: Tool): Promise<Tool | st
   if (tool.type !== 'mcp' && tool.type !== 'http') return tool
   const where = tool.type === 'mcp' ? tool.url : (tool.openapi_url ?? tool.base_url)
   const name = where === undefined ? 'The document' : new URL(where).host
-  const { timeoutMs = TIMEOUT_MS } = deps
+  const { timeoutMs = TIMEOUT_MS, connections = NO_CONNECTIONS } = deps
   try {
     return await deadline<Tool>({ name, timeoutMs }, async (signal) => {
       // Before a token goes anywhere; an HTTP tool has its addresses only afterwards.
-      await deps.connections.check(key, tool)
+      await connections.check(key, tool)
       if (tool.type === 'mcp') return pinMcp(deps, tool, signal)
       const pinned = await pinHttp(deps, tool, signal)
-      await deps.connections.check(key, pinned)
+      await connections.check(key, pinned)
       return pinned
     })
   } catch (thrown) {
@@ -90,7 +91,7 @@ async function pinMcp(
 ): Promise<ToolOf<'mcp'>> {
   const { connection, url } = tool
   const token =
-    connection === undefined ? undefined : await deps.connections.tokenOf(connection, signal)
+    connection === undefined ? undefined : await deps.connections?.tokenOf(connection, signal)
   const session = openMcpSession({
     url: new URL(url),
     token: () => token,

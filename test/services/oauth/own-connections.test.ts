@@ -215,42 +215,41 @@ const answers =
     void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
 
 describe('a hostile provider of an organization', () => {
-  it.each<[string, Intercept, number, RegExp]>([
-    ['silence', () => {}, 504, /did not answer within 500 ms/],
-    ['HTML', answers(200, '<h1>Hi', { 'content-type': 'text/html' }), 502, /cannot be used/],
-    ['10 MB', answers(200, 'x'.repeat(10 << 20)), 502, /more than 262144 bytes/],
+  it.each<[string, Intercept, [status: number, why: RegExp]]>([
+    ['silence', () => {}, [504, /did not answer within 500 ms/]],
+    ['HTML', answers(200, '<h1>Hi', { 'content-type': 'text/html' }), [502, /cannot be used/]],
+    ['10 MB', answers(200, 'x'.repeat(10 << 20)), [502, /more than 262144 bytes/]],
     [
       'a redirect to a private address',
       answers(307, '', { location: 'http://169.254.169.254/latest/meta-data' }),
-      502,
-      /redirect, which is not followed/,
+      [502, /redirect, which is not followed/],
     ],
-    ['no JSON', answers(200, 'x'), 502, /cannot be used/],
+    ['no JSON', answers(200, 'x'), [502, /cannot be used/]],
     [
       'a token with a line break',
       answers(200, JSON.stringify({ access_token: 'a\nb', token_type: 'bearer' })),
-      502,
-      /no header can carry/,
+      [502, /no header can carry/],
     ],
     [
       'a token of 100 kB',
       answers(200, JSON.stringify({ access_token: 'a'.repeat(100_000), token_type: 'bearer' })),
-      502,
-      /no header can carry/,
+      [502, /no header can carry/],
     ],
     [
       'a refusal with markup in it',
       answers(400, JSON.stringify({ error: '<script>', error_description: 'canary' })),
-      502,
-      /an error without a code/,
+      [502, /an error without a code/],
     ],
-  ])('answers with %s, and is told about in plain words', async (what, intercept, status, why) => {
-    const id = await create(`hostile ${what}`.replace(/\W/g, '-').slice(0, 60), robot())
-    platform.idp.intercept('/token', intercept)
-    const answer = await begin(id, impatient)
-    expect([answer.status, answer.body['message']]).toEqual([status, expect.stringMatching(why)])
-    expect(String(answer.body['message'])).not.toMatch(/canary|<script>/)
-  })
+  ])(
+    'answers with %s, and is told about in plain words',
+    async (what, intercept, [status, why]) => {
+      const id = await create(`hostile ${what}`.replace(/\W/g, '-').slice(0, 60), robot())
+      platform.idp.intercept('/token', intercept)
+      const answer = await begin(id, impatient)
+      expect([answer.status, answer.body['message']]).toEqual([status, expect.stringMatching(why)])
+      expect(String(answer.body['message'])).not.toMatch(/canary|<script>/)
+    },
+  )
 
   it.each<[string, Record<string, string>, RegExp]>([
     ['its token endpoint', { token_endpoint: 'http://169.254.169.254/token' }, /no public address/],
