@@ -109,13 +109,18 @@ function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void
     state.open.delete(key)
     return
   }
-  const parent = parentOf(event, state)
-  const draft = newDraft(progress, parent)
+  const draft = newDraft(progress, parentOf(event, state))
   if (phase === 'started') state.open.set(key, draft)
-  if (parent) parent.children.push(draft)
-  else roots.push(draft)
-  for (let above = parent; above && draft.tokens !== null; above = above.parent) {
-    above.tokens = (above.tokens ?? 0) + draft.tokens
+  place(draft, roots)
+}
+
+/** Puts a draft under its parent, and adds its tokens to all above it. */
+function place(draft: Draft, roots: Draft[]): void {
+  const { parent, tokens } = draft
+  const siblings = parent ? parent.children : roots
+  siblings.push(draft)
+  for (let above = parent; above && tokens !== null; above = above.parent) {
+    above.tokens = (above.tokens ?? 0) + tokens
   }
 }
 
