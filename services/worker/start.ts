@@ -7,6 +7,7 @@ import { deleteExpiredRuns } from '../platform/run-retention.ts'
 import { measureOutbox } from '../platform/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs.ts'
 import { readerOf } from '../platform/llm-usage.ts'
+import { oauthServiceOf } from '../shared/oauth-service.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -154,6 +155,7 @@ function startWork({ config, source, log, sql, journal, prices, ...work }: Work)
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),
+    oauth: oauthServiceOf(config),
     crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
     runTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
     onCrewUnavailable: metrics.crewUnavailable,
