@@ -22,14 +22,12 @@ export interface ModelCall {
   readonly llm: Llm
   readonly place: AgentPlace
   readonly request: LlmCall
-  /** The number of the call within the task, from 0. */
-  readonly iteration: number
+  /** The path of the step. */
+  readonly path: readonly string[]
 }
 
 /** Returns the model's answer. Raises the failure of the call. */
-export function callModel({ steps, llm, place, request, iteration }: ModelCall) {
-  const { task, agent } = place
-  const path = [task, agent, 'llm', String(iteration)]
+export function callModel({ steps, llm, place, request, path }: ModelCall) {
   const facts = { kind: 'llm', path, name: request.model, schema: completion } as const
   const step = { ...facts, estimate: estimateCall(request) }
   return steps.perform(step, async ({ step: key, signal, use }): Promise<Completion> => {

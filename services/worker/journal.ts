@@ -7,11 +7,13 @@ import type {
 } from '../platform/crew-protocol.ts'
 import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../platform/run-queue.ts'
+import { storeArtifacts } from '../platform/run-artifacts.ts'
 import { recordProgress } from '../platform/run-steps.ts'
 import type { JournalEntries, StepRecord } from '../platform/run-steps.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
+import { announceArtifact, artifactsOf } from './artifacts.ts'
 import { isRefused, retryStatement } from './retry-statement.ts'
 
 /** The part of a tool's arguments and result that the run's page shows. */
@@ -45,7 +47,7 @@ export function openJournal(
       const step = toStep(event, started)
       if (step) steps.set(step.key, step)
       hasAdvanced ||= step?.state === 'finished'
-      const progress = toProgress(event, step)
+      const progress = event.type === 'artifact' ? announceArtifact(event) : toProgress(event, step)
       if (progress) noted.push({ position, event: progress })
       position += 1
     }
@@ -58,7 +60,12 @@ export function openJournal(
       const entries = toEntries(events)
       if (entries.events.length === 0 && entries.steps.length === 0) return true
       const patience = { forMs: LEASE_SECONDS * 1000, signal }
+      const written = artifactsOf(events)
       try {
+        // Before their events: who hears of a file can read it.
+        if (written.length > 0) {
+          await retryStatement(() => storeArtifacts(sql, run, written), patience)
+        }
         return await retryStatement(() => recordProgress(sql, run, entries), patience)
       } catch (thrown) {
         if (!isRefused(thrown)) throw thrown

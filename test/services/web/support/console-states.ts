@@ -1,4 +1,5 @@
 import { setBudget } from '../../../../services/platform/budgets.ts'
+import { storeArtifacts } from '../../../../services/platform/run-artifacts.ts'
 import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import { recordEvent } from '../../../support/record-event.ts'
@@ -82,6 +83,8 @@ export async function startRuns(platform: Platform): Promise<Record<Ending, stri
   }
   const usage = { inputTokens: 1812, outputTokens: 940 }
   const completed = await begin(4)
+  const report = { name: 'report.md', task: 'research', content: MARKDOWN }
+  await storeArtifacts(sql, completed.lease, [report])
   await completeRun(sql, completed.lease, { output: MARKDOWN, usage })
   const json = await begin(3)
   await completeRun(sql, json.lease, { output: JSON_OUTPUT, usage })
@@ -129,6 +132,7 @@ export function pathsOf(
       `run ${state}`,
       `${automation}/executions/${id}`,
     ]),
+    ['file of a run', `${automation}/executions/${runs.completed}/artifacts/report.md`],
     ['run raw', `${automation}/executions/${runs.completed}?view=raw`],
     ['run to stop', `${automation}/executions/${runs.running}/stop`],
     ['tokens', `${automation}/tokens`],
