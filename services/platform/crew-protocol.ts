@@ -111,10 +111,10 @@ const stepStarted = v.object({
   input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
 })
 
-/** The events of the contract. */
-export const failedStep = { step: key, error: failure, usage: v.optional(usage) }
+const failedStep = { step: key, error: failure, usage: v.optional(usage) }
 
-const crewEvent = v.variant('type', [
+/** The events of the contract. */
+export const crewEvent = v.variant('type', [
   v.object({ ...common, type: v.literal('crew_started'), crew: prose }),
   v.object({
     ...common,
