@@ -13,6 +13,7 @@ import { holdRun } from './hold-run.ts'
 import type { Hold, HoldDeps, RunSignals } from './hold-run.ts'
 import { openJournal } from './journal.ts'
 import type { JournalWriter } from './journal.ts'
+import type { ProgressWriter } from './progress-writer.ts'
 import { resolveModels } from './resolve-models.ts'
 import type { ModelDeps } from './resolve-models.ts'
 import { retryStatement } from './retry-statement.ts'
@@ -31,6 +32,7 @@ const NOT_DEPLOYED =
 export interface RunDeps extends ModelDeps, HoldDeps, BudgetDeps {
   readonly log: Log
   readonly tracing: Tracing
+  readonly progress: ProgressWriter
   /** The time in which an unavailable crew is tried again. */
   readonly crewPatienceMs: number
   readonly runTimeoutMs: number

@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
 import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
@@ -34,8 +35,10 @@ import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { startRetention } from './retention.ts'
 import { performRun } from './perform-run.ts'
+import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
+import { watchBudgets } from './watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
 /**
@@ -64,18 +67,15 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
   const sql = connectDatabase(address, { name: 'worker' })
+  // Of its own, so that no step waits for another statement; the second one is for when the first
+  // one hangs.
+  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
+  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
   const stops = new Map<string, AbortController>()
-  const metrics = createWorkerMetrics(registry, {
-    running: () => loop?.running() ?? 0,
-    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
-    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
-  })
-  registerBudgetGauges(registry, () =>
-    deadline({ name: 'budgets', timeoutMs: SCRAPE_MS }, () => measureBudgets(sql)),
-  )
+  const metrics = openMetrics(registry, sql, () => loop?.running() ?? 0)
   const tracing = openTracing(config, log, metrics.spans)
   let draining = false
   const app = createApp({
@@ -91,10 +91,10 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const drainMs = config.WORKER_DRAIN_SECONDS * 1000
   const http = { fetch: app.fetch, port, host, log, drainMs: HTTP_DRAIN_MS }
   const service = await serve(http).catch(async (thrown: unknown) => {
-    await Promise.all([tracing.stop(), database.close(), sql.end({ timeout: 5 })])
+    await Promise.all([tracing.stop(), database.close(), end(5)])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, prices, tracing, metrics, stops })
+  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops })
   const { wake } = loop
   const retention = startRetention({
     expire: () => deleteExpiredRuns(sql, { days: config.RUNS_RETENTION_DAYS }),
@@ -113,10 +113,19 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
     await tracing.stop()
     await service.stop()
-    await Promise.all([database.close(), sql.end({ timeout: 1 })])
+    await Promise.all([database.close(), end(1)])
   }
   let stopped: Promise<void> | undefined
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
+}
+
+function openMetrics(registry: Registry, sql: Database, running: () => number): WorkerMetrics {
+  registerBudgetGauges(registry, () => measureBudgets(sql))
+  return createWorkerMetrics(registry, {
+    running,
+    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
+    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
+  })
 }
 
 interface Work {
@@ -124,6 +133,8 @@ interface Work {
   readonly source: EnvSource
   readonly log: Log
   readonly sql: Database
+  /** The connections for what runs report. */
+  readonly journal: Database
   readonly prices: readonly Price[]
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
@@ -131,13 +142,15 @@ interface Work {
   readonly stops: Map<string, AbortController>
 }
 
-function startWork(work: Work): Loop {
-  const { config, source, log, sql, prices, tracing, metrics, stops } = work
+function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
+  const { prices, tracing, metrics, stops } = work
   const deps = {
     sql,
     log,
     prices,
+    isBudgeted: watchBudgets(sql),
     tracing,
+    progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),
