@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { crewDefinition } from './crew-definition.ts'
+import { modelEndpoint } from './model-endpoint.ts'
 import { STEP_KINDS } from './step-key.ts'
 
 /** The version of the crew contract that this platform speaks (docs/crew-contract.md). */
@@ -176,20 +177,6 @@ export type ToolCallEvent = Extract<CrewEvent, { type: 'tool_call' }>
 export type CrewFailure = v.InferOutput<typeof failure>
 /** A message of a conversation with a model. */
 export type CrewMessage = v.InferOutput<typeof message>
-
-/** The address for the calls of one model, instead of the crew's own. */
-const modelEndpoint = v.strictObject(
-  {
-    base_url: v.pipe(
-      v.string('must be a text'),
-      v.check((url) => /^https?:\/\//.test(url) && URL.canParse(url), 'must be an http(s) URL'),
-    ),
-    api_key: v.optional(v.string('must be a text')),
-  },
-  'must have a base_url, and perhaps an api_key',
-)
-/** The address of a model, and the key for it. */
-export type ModelEndpoint = v.InferOutput<typeof modelEndpoint>
 
 const kickoffFields = {
   kickoff_id: v.pipe(v.string(), v.uuid('must be a UUID')),

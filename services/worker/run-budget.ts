@@ -40,7 +40,8 @@ export interface RunBudget {
    */
   open(idle: number): Promise<Ending | undefined>
   /**
-   * Commits events, settles the calls of models that ended, and reserves for those that begin.
+   * Commits events, settles the calls of models that ended, and reserves for those that begin, in
+   * the order of the calls of this, which need not wait for each other.
    * Returns why the crew has to stop, if a call was refused.
    */
   follow(events: readonly KeptEvent[], means: Means): Promise<string | undefined>
@@ -97,6 +98,7 @@ export function openRunBudget(deps: BudgetDeps, run: LeasedRun): RunBudget {
       return stop && ending === HANDED_OVER ? endingOf(stop, idle) : ending
     },
     async close() {
+      await booked.catch(() => {})
       if (!calls.hasReserved()) return
       try {
         await retryStatement(() => closeCalls(sql, run, 'own'), { forMs: CLOSE_MS })

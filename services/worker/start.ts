@@ -66,11 +66,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
-  const sql = connectDatabase(address, { name: 'worker' })
-  // Of its own, so that no step waits for another statement; the second one is for when the first
-  // one hangs.
-  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
-  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
+  const { sql, journal, end } = connectDatabases(address)
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
@@ -126,6 +122,15 @@ function openMetrics(registry: Registry, sql: Database, running: () => number): 
     queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
     outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
+}
+
+function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
+  const sql = connectDatabase(address, { name: 'worker' })
+  // Of its own, so that no step waits for another statement; the second one is for when the first
+  // one hangs.
+  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
+  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
+  return { sql, journal, end }
 }
 
 interface Work {

@@ -7,6 +7,7 @@ import { budgetRoutes } from './budget-routes.ts'
 import { projectDocument } from './documents.ts'
 import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
+import { designerImportRoutes } from './import-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 
@@ -51,6 +52,7 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.all('/projects/:projectId', authenticate, refuseMethod('GET, HEAD'))
 
   routes.route('/', designerVersionRoutes(deps))
+  routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))
   return routes
