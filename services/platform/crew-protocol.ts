@@ -116,6 +116,8 @@ const stepStarted = v.object({
   input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
 })
 
+const failedStep = { step: key, error: failure, usage: v.optional(usage) }
+
 /** The events of the contract. */
 export const crewEvent = v.variant('type', [
   v.object({ ...common, type: v.literal('crew_started'), crew: prose }),
@@ -146,13 +148,7 @@ export const crewEvent = v.variant('type', [
     result: v.unknown(),
     usage: v.optional(usage),
   }),
-  v.object({
-    ...common,
-    type: v.literal('step_failed'),
-    step: key,
-    error: failure,
-    usage: v.optional(usage),
-  }),
+  v.object({ ...common, type: v.literal('step_failed'), ...failedStep }),
   v.object({ ...common, type: v.literal('crew_completed'), output: prose, usage }),
   v.object({ ...common, type: v.literal('failed'), error: failure }),
   v.object({ ...common, type: v.literal('handed_over') }),

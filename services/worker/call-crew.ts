@@ -55,13 +55,11 @@ export async function callCrew(call: FollowedCall): Promise<Ending> {
 
 async function follow(call: FollowedCall, stream: CrewStream): Promise<Ending> {
   const { url, silenceMs = SILENCE_MS } = call
-  const commits = openCommits<KeptEvent>({
-    async commit(events) {
-      const reason = await call.onEvents(events)
+  const commits = openCommits<KeptEvent, string | undefined>({
+    commit: call.onEvents,
+    onCommitted(events, reason) {
       // Before the ack: whoever waits for it may not act any more.
       if (reason !== undefined) stream.tell({ stop: true, reason })
-    },
-    onCommitted(events) {
       if (stream.isJournaled) acknowledge(stream, events)
     },
   })

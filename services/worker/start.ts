@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
 import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
@@ -38,6 +39,7 @@ import { performRun } from './perform-run.ts'
 import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
+import { watchBudgets } from './watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
 /**
@@ -70,14 +72,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const registry = createMetrics()
   let loop: Loop | undefined
   const stops = new Map<string, AbortController>()
-  const metrics = createWorkerMetrics(registry, {
-    running: () => loop?.running() ?? 0,
-    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
-    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
-  })
-  registerBudgetGauges(registry, () =>
-    deadline({ name: 'budgets', timeoutMs: SCRAPE_MS }, () => measureBudgets(sql)),
-  )
+  const metrics = openMetrics(registry, sql, () => loop?.running() ?? 0)
   const tracing = openTracing(config, log, metrics.spans)
   let draining = false
   const app = createApp({
@@ -121,6 +116,15 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
 
+function openMetrics(registry: Registry, sql: Database, running: () => number): WorkerMetrics {
+  registerBudgetGauges(registry, () => measureBudgets(sql))
+  return createWorkerMetrics(registry, {
+    running,
+    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
+    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
+  })
+}
+
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
   const sql = connectDatabase(address, { name: 'worker' })
   // Of its own, so that no step waits for another statement; the second one is for when the first
@@ -144,12 +148,13 @@ interface Work {
   readonly stops: Map<string, AbortController>
 }
 
-function startWork({ config, source, log, sql, journal, prices, ...work }: Work): Loop {
-  const { tracing, metrics, stops } = work
+function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
+  const { prices, tracing, metrics, stops } = work
   const deps = {
     sql,
     log,
     prices,
+    isBudgeted: watchBudgets(sql),
     tracing,
     progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
