@@ -70,7 +70,7 @@ function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
 }
 
 function toEventMessage({ role, content, tool_calls, tool_call_id }: ChatMessage): CrewMessage {
-  const said = { role, content: excerpt(content ?? '') }
+  const said = { role, content: excerpt(textOf(content)) }
   if (tool_call_id !== undefined) return { ...said, tool_call_id }
   if (!tool_calls) return said
   const asked = tool_calls.map(({ id, function: { name, arguments: given } }) => ({
@@ -80,6 +80,12 @@ function toEventMessage({ role, content, tool_calls, tool_call_id }: ChatMessage
   }))
   return { ...said, tool_calls: asked }
 }
+
+/** Images are not kept in events: the texts beside them have their names. */
+const textOf = (content: ChatMessage['content']): string =>
+  typeof content === 'string'
+    ? content
+    : (content ?? []).flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
 
 /** Leaves out the middle of a long conversation: events before this one have it. */
 function excerptConversation(messages: readonly CrewMessage[]): CrewMessage[] {

@@ -39,10 +39,15 @@ export interface LlmCall {
   readonly tool_choice?: 'auto' | 'none'
 }
 
+/** A part of a message: a text, or an image in a data URL. */
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+
 /** A message on the wire. */
 export interface ChatMessage {
   readonly role: string
-  readonly content: string | null
+  readonly content: string | readonly ContentPart[] | null
   readonly tool_calls?: readonly {
     readonly id: string
     readonly type: 'function'

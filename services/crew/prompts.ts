@@ -1,6 +1,7 @@
 import { fillIn } from '../platform/crew-definition.ts'
 import type { Agent, Task } from '../platform/crew-definition.ts'
 import type { ChatMessage } from './llm.ts'
+import type { Material } from './material/material.ts'
 
 type Inputs = Readonly<Record<string, unknown>>
 
@@ -16,29 +17,37 @@ interface Assignment {
   readonly task: Task
   readonly inputs: Inputs
   readonly context: readonly TaskOutput[]
+  readonly material: Pick<Material, 'shown' | 'imagesFor'>
 }
 
 /**
  * The conversation that asks an agent to do a task. Outputs of earlier tasks go in as they are:
  * they are no templates.
  */
-export function promptFor({ agent, task, inputs, context }: Assignment): ChatMessage[] {
+export function promptFor(assignment: Assignment): ChatMessage[] {
+  const { agent, task, inputs, context, material } = assignment
   const fill = (template: string): string => fillIn(template, inputs)
+  const fillTask = (template: string): string => fillIn(template, { ...inputs, ...material.shown })
   const system = [
     `You are ${fill(agent.role)}.`,
     ...(agent.backstory === undefined ? [] : [fill(agent.backstory)]),
     `Your goal: ${fill(agent.goal)}`,
   ]
   const user = [
-    `Task: ${fill(task.description)}`,
-    `Expected output: ${fill(task.expected_output)}`,
+    `Task: ${fillTask(task.description)}`,
+    `Expected output: ${fillTask(task.expected_output)}`,
     ...(context.length === 0 ? [] : [`Context from earlier tasks:\n\n${showContext(context)}`]),
     'Answer with the output of the task only.',
   ]
   return [
     { role: 'system', content: system.join('\n') },
-    { role: 'user', content: user.join('\n\n') },
+    { role: 'user', content: withImages(user.join('\n\n'), assignment) },
   ]
+}
+
+function withImages(text: string, { task, material }: Assignment): ChatMessage['content'] {
+  const images = material.imagesFor([task.description, task.expected_output])
+  return images.length === 0 ? text : [{ type: 'text', text }, ...images]
 }
 
 function showContext(context: readonly TaskOutput[]): string {

@@ -5,6 +5,8 @@ import { DECISIONS } from '../platform/approval-decisions.ts'
 import { excerpt } from '../platform/crew-protocol.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Llm } from './llm.ts'
+import { openMaterial } from './material/material.ts'
+import type { Material } from './material/material.ts'
 import { promptFor } from './prompts.ts'
 import type { TaskOutput } from './prompts.ts'
 import { reportArtifact } from './report-artifact.ts'
@@ -20,6 +22,8 @@ interface CrewRunDeps {
   readonly llmFor: (model: string) => Llm
   readonly steps: Steps
   readonly toolDeps: ToolDeps
+  /** @default what the definition and the inputs give without files */
+  readonly material?: Material
 }
 
 type Inputs = Readonly<Record<string, unknown>>
@@ -36,10 +40,11 @@ export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> 
   steps.report({ type: 'crew_started', at: now(), crew: definition.name })
   let toolbox: Toolbox | undefined
   try {
-    toolbox = openToolbox(deps.toolDeps, definition.tools ?? {})
+    const material = deps.material ?? openMaterial({ definition, inputs })
+    toolbox = material.withTools(openToolbox(deps.toolDeps, definition.tools ?? {}))
     const context: TaskOutput[] = []
     for (const task of definition.tasks) {
-      context.push(await performTask(deps, { task, inputs, context, toolbox }))
+      context.push(await performTask(deps, { task, inputs, context, toolbox, material }))
     }
     const output = context.at(-1)?.output ?? ''
     steps.report({ type: 'crew_completed', at: now(), output, usage: steps.usage() })
@@ -60,6 +65,7 @@ interface TaskCall {
   readonly inputs: Inputs
   readonly context: readonly TaskOutput[]
   readonly toolbox: Toolbox
+  readonly material: Material
 }
 
 const taskResult = v.object({ output: v.string() })

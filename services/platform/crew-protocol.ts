@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { crewDefinition } from './crew-definition.ts'
+import { kickoffFiles } from './kickoff-files.ts'
 import { STEP_KINDS } from './step-key.ts'
 
 /** The version of the crew contract that this platform speaks (docs/crew-contract.md). */
@@ -196,6 +197,8 @@ const kickoffFields = {
       v.object({ access_token: v.string('must be a text') }, 'must have an access_token'),
     ),
   ),
+  /** By their ids, which inputs of the type `file` hold. */
+  files: v.optional(kickoffFiles),
 }
 
 /** The body that a worker posts to the `/kickoff` of a crew that keeps no journal. */

@@ -8,6 +8,7 @@ import type { Log } from '../shared/log.ts'
 import { callCrew } from './call-crew.ts'
 import { failed } from './ending.ts'
 import type { Ending, Outcome } from './ending.ts'
+import type { HandFiles } from './hand-files.ts'
 import { holdRun } from './hold-run.ts'
 import type { HoldDeps, RunSignals } from './hold-run.ts'
 import { openJournal } from './journal.ts'
@@ -30,6 +31,7 @@ export interface RunDeps extends ModelDeps, HoldDeps {
   /** The time in which an unavailable crew is tried again. */
   readonly crewPatienceMs: number
   readonly runTimeoutMs: number
+  readonly handFiles: HandFiles
   /** Called each time that an unavailable crew is tried again. */
   readonly onCrewUnavailable?: () => void
   /** The longest silence of a crew. @default 30_000 */
@@ -77,6 +79,7 @@ export async function performRun(
       url: run.url,
       tokens: crewTokens(deps, run.crewAutomationId),
       request: prepared.request,
+      withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
       patienceMs: deps.crewPatienceMs,
       silenceMs: deps.silenceMs,
       signal,
@@ -104,6 +107,9 @@ async function prepare(deps: RunDeps, run: LeasedRun) {
   const journal = [...steps]
   return { request: { kickoff_id, inputs, definition, ...models, version, journal }, advancedIn }
 }
+
+const hasFiles = ({ definition: { inputs = [] } }: LeasedRun): boolean =>
+  inputs.some((each) => typeof each === 'object' && each.type === 'file')
 
 /** A run whose lease was lost goes on elsewhere, unless somebody stopped it. */
 function isOver(outcome: Outcome, { stopped }: RunSignals): boolean {

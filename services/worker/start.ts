@@ -1,4 +1,5 @@
 import type * as v from 'valibot'
+import { deleteUnusedFiles } from '../platform/input-files.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
@@ -25,6 +26,7 @@ import { workerEnv } from './env.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
+import { createFileHandover } from './hand-files.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { startRetention } from './retention.ts'
@@ -87,11 +89,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   })
   loop = startWork({ config, source, log, sql, tracing, metrics, stops })
   const { wake } = loop
-  const retention = startRetention({
-    expire: () => deleteExpiredRuns(sql, { days: config.RUNS_RETENTION_DAYS }),
-    onDeleted: metrics.expired,
-    log,
-  })
+  const retention = startRetentions({ config, log, sql, metrics })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
@@ -110,6 +108,21 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
 
+/** Deletes runs, and files that none of them names. */
+function startRetentions({
+  config,
+  log,
+  sql,
+  metrics,
+}: Omit<Work, 'source' | 'tracing' | 'stops'>) {
+  const days = config.RUNS_RETENTION_DAYS
+  const expire = () => deleteExpiredRuns(sql, { days })
+  const runs = startRetention({ expire, onDeleted: metrics.expired, log })
+  const unused = { of: 'files', expire: () => deleteUnusedFiles(sql), onDeleted: () => {} }
+  const files = startRetention({ ...unused, log })
+  return { stop: async () => void (await Promise.all([runs.stop(), files.stop()])) }
+}
+
 interface Work {
   readonly config: WorkerConfig
   readonly source: EnvSource
@@ -126,6 +139,7 @@ function startWork({ config, source, log, sql, tracing, metrics, stops }: Work):
     sql,
     log,
     tracing,
+    handFiles: createFileHandover(sql),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),

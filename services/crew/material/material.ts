@@ -1,0 +1,45 @@
+import type { Agent, CrewDefinition } from '../../platform/crew-definition.ts'
+import type { KickoffFiles } from '../../platform/kickoff-files.ts'
+import type { CrewTool } from '../tools/tool.ts'
+import type { Toolbox } from '../tools/toolbox.ts'
+import { openFiles } from './files.ts'
+import type { RunFiles } from './files.ts'
+import { createReadFile } from './read-file.ts'
+
+/** What the agents of a run are given to read. */
+export interface Material extends RunFiles {
+  /** Adds the tools that read it to those of each agent. */
+  withTools(toolbox: Toolbox): Toolbox
+}
+
+/** A kickoff with the files that its inputs name. */
+interface Given {
+  readonly definition: CrewDefinition
+  readonly inputs: Readonly<Record<string, unknown>>
+  readonly files?: KickoffFiles | undefined
+}
+
+/** Opens what the agents of a run are given to read. Raises `unprocessable` as `openFiles` does. */
+export function openMaterial({ definition, inputs, files = {} }: Given): Material {
+  const opened = openFiles(definition, inputs, files)
+  const readersFor = (own: readonly CrewTool[]): CrewTool[] =>
+    opened.texts.size === 0 ? [] : [createReadFile(freeName('read_file', own), opened.texts)]
+  return {
+    ...opened,
+    withTools: (toolbox) => ({
+      ...toolbox,
+      toolsFor(agent: Agent) {
+        const own = toolbox.toolsFor(agent)
+        return [...own, ...readersFor(own)]
+      },
+    }),
+  }
+}
+
+/** A tool of the version keeps its name: what reads gets another one beside it. */
+function freeName(wanted: string, own: readonly CrewTool[]): string {
+  const taken = new Set(own.map(({ name }) => name))
+  let name = wanted
+  for (let number = 2; taken.has(name); number += 1) name = `${wanted}_${number}`
+  return name
+}
