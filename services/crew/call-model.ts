@@ -1,5 +1,6 @@
 import { excerpt } from '../platform/crew-protocol.ts'
 import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
+import { messageText } from './llm.ts'
 import type { ChatMessage, Llm, LlmCall, LlmResult } from './llm.ts'
 import { completion } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
@@ -21,14 +22,12 @@ export interface ModelCall {
   readonly llm: Llm
   readonly place: AgentPlace
   readonly request: LlmCall
-  /** The number of the call within the task, from 0. */
-  readonly iteration: number
+  /** The path of the step. */
+  readonly path: readonly string[]
 }
 
 /** Returns the model's answer. Raises the failure of the call. */
-export function callModel({ steps, llm, place, request, iteration }: ModelCall) {
-  const { task, agent } = place
-  const path = [task, agent, 'llm', String(iteration)]
+export function callModel({ steps, llm, place, request, path }: ModelCall) {
   const step = { kind: 'llm', path, name: request.model, schema: completion } as const
   return steps.perform(step, async ({ step: key, signal, use }): Promise<Completion> => {
     const started_at = now()
@@ -70,7 +69,7 @@ function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
 }
 
 function toEventMessage({ role, content, tool_calls, tool_call_id }: ChatMessage): CrewMessage {
-  const said = { role, content: excerpt(textOf(content)) }
+  const said = { role, content: excerpt(messageText(content)) }
   if (tool_call_id !== undefined) return { ...said, tool_call_id }
   if (!tool_calls) return said
   const asked = tool_calls.map(({ id, function: { name, arguments: given } }) => ({
@@ -80,12 +79,6 @@ function toEventMessage({ role, content, tool_calls, tool_call_id }: ChatMessage
   }))
   return { ...said, tool_calls: asked }
 }
-
-/** Images are not kept in events: the texts beside them have their names. */
-const textOf = (content: ChatMessage['content']): string =>
-  typeof content === 'string'
-    ? content
-    : (content ?? []).flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
 
 /** Leaves out the middle of a long conversation: events before this one have it. */
 function excerptConversation(messages: readonly CrewMessage[]): CrewMessage[] {

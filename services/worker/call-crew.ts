@@ -1,4 +1,4 @@
-import { HEARTBEAT_MS, parseCrewEvent } from '../platform/crew-protocol.ts'
+import { LINE_CHARACTERS_MAX, parseCrewEvent, SILENCE_MS } from '../platform/crew-protocol.ts'
 import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
 import { toError } from '../shared/errors.ts'
 import { readLineBatches } from '../shared/http/read-lines.ts'
@@ -7,9 +7,6 @@ import type { Ending } from './ending.ts'
 import { openCrew } from './open-crew.ts'
 import type { CrewCall, CrewStream } from './open-crew.ts'
 
-/** Six missed heartbeats: the connection is dead, or the crew's process hangs. */
-const SILENCE_MS = HEARTBEAT_MS * 6
-const LINE_CHARACTERS_MAX = 8_388_608
 /** Far beyond the events of a crew's at most 100 tasks, with some hundred calls each. */
 const EVENTS_MAX = 200_000
 /** The time that a crew which is being replaced has, to be there again. */

@@ -29,12 +29,9 @@ create table input_files (
   media_type text not null check (media_type <> '' and length(media_type) <= 100),
   size int not null check (size between 1 and 20971520),
   sha256 bytea not null check (octet_length(sha256) = 32),
-  -- or when it was sent again
   created_at timestamptz not null default now()
 );
 
--- The same file again is the same file.
-create unique index input_files_content on input_files (deployment_id, sha256, name, media_type);
 create index input_files_of_organization on input_files (organization_id);
 create index input_files_age on input_files (created_at);
 
