@@ -24,7 +24,7 @@ interface Assignment {
   readonly task: Task
   readonly inputs: Inputs
   readonly context: readonly TaskOutput[]
-  readonly material: Pick<Material, 'shown' | 'imagesFor'>
+  readonly material: Pick<Material, 'shown' | 'imagesFor' | 'knowledgeFor'>
 }
 
 /**
@@ -34,11 +34,13 @@ interface Assignment {
 export function promptFor(assignment: Assignment): ChatMessage[] {
   const { agent, task, inputs, context, material } = assignment
   const fill = (template: string): string => fillIn(template, inputs)
+  const knowledge = material.knowledgeFor(agent)
   const fillTask = (template: string): string => fillIn(template, { ...inputs, ...material.shown })
   const system = [
     `You are ${fill(agent.role)}.`,
     ...(agent.backstory === undefined ? [] : [fill(agent.backstory)]),
     `Your goal: ${fill(agent.goal)}`,
+    ...(knowledge === undefined ? [] : [`\n${knowledge}`]),
   ]
   const user = [
     `Task: ${fillTask(task.description)}`,

@@ -4,6 +4,7 @@ import { AppError } from '../shared/errors.ts'
 import { guardrail } from './guardrails.ts'
 import type { Guardrail } from './guardrails.ts'
 import { inputDeclarations } from './input-declarations.ts'
+import { knowledgeNames, knowledgeProblems, knowledgeTexts } from './knowledge-texts.ts'
 import { nameProblems } from './offered-tools.ts'
 import { outputFile, outputFileProblems } from './output-file.ts'
 import { outputSchema } from './output-schema.ts'
@@ -56,6 +57,8 @@ const agent = closedObject({
       v.check((list) => new Set(list).size === list.length, 'must not name one twice'),
     ),
   ),
+  /** The names of the texts that it knows. */
+  knowledge: v.optional(knowledgeNames),
   /** The most calls of its model for one answer. @default 20 */
   max_iterations: v.optional(
     v.pipe(
@@ -109,6 +112,8 @@ const crew = closedObject({
   inputs: v.optional(inputDeclarations),
   /** The tools that agents may name. */
   tools: v.optional(toolDefinitions),
+  /** The texts that agents may name. */
+  knowledge: v.optional(knowledgeTexts),
   agents: few(agent),
   tasks: few(task),
 })
@@ -157,6 +162,7 @@ const problemsOf = (crew: CrewDefinition): string[] => [
   ...toolProblems(crew),
   ...contextProblems(crew.tasks),
   ...outputFileProblems(crew.tasks),
+  ...knowledgeProblems(crew.agents, crew.knowledge),
   ...crew.tasks.flatMap(({ key, guardrail: one, guardrails: many }) =>
     one && many ? [`the task ${key} has both guardrail and guardrails; list all of them`] : [],
   ),

@@ -6,6 +6,7 @@ import type { KickoffFile, KickoffFiles } from '../../platform/kickoff-files.ts'
 import { numberedName } from '../../platform/output-file.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { ContentPart } from '../llm.ts'
+import { wholeEnd } from './read-file.ts'
 
 /** The part of a text that a prompt shows; `read_file` reads the rest. */
 const SHOWN_CHARACTERS_MAX = 16_384
@@ -92,12 +93,10 @@ function nameFiles(
 }
 
 function showText(name: string, text: string): string {
-  const left = text.length - SHOWN_CHARACTERS_MAX
-  const beginning = text.slice(0, SHOWN_CHARACTERS_MAX)
-  const rest =
-    left > 0
-      ? `\n(${left} more characters: read on with offset ${SHOWN_CHARACTERS_MAX} of ${name}.)`
-      : ''
+  const end = wholeEnd(text, SHOWN_CHARACTERS_MAX)
+  const beginning = text.slice(0, end)
+  const left = text.length - end
+  const rest = left > 0 ? `\n(${left} more characters: read on with offset ${end} of ${name}.)` : ''
   return `\n<file name="${name}">\n${beginning}\n</file>${rest}\n`
 }
 

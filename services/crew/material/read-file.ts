@@ -35,6 +35,12 @@ export const createReadFile = (name: string, texts: ReadonlyMap<string, string>)
   },
 })
 
+/** Moves the end of a part so that it does not fall between the halves of a character. */
+export const wholeEnd = (text: string, end: number): number =>
+  /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(end - 1, end + 1))
+    ? end + 1
+    : Math.min(end, text.length)
+
 function readPart(
   texts: ReadonlyMap<string, string>,
   file: string,
@@ -49,7 +55,7 @@ function readPart(
   if (offset >= text.length) {
     throw toolError(`The file has ${text.length} characters; the offset is ${offset}.`)
   }
-  const end = Math.min(offset + limit, text.length)
+  const end = wholeEnd(text, offset + limit)
   const more = end < text.length ? ` Read on with offset ${end}.` : ' This is the end.'
   return `${text.slice(offset, end)}\n\n(Characters ${offset} to ${end} of ${text.length}.${more})`
 }

@@ -18,7 +18,7 @@ const CLOSE_MS = 2000
 /** The tools of one run. */
 export interface Toolbox {
   /** Returns the functions that the model of an agent may call. */
-  toolsFor(agent: Pick<Agent, 'tools'>): CrewTool[]
+  toolsFor(agent: Pick<Agent, 'tools' | 'knowledge'>): CrewTool[]
   /** The access tokens of its connections, which no result may show. */
   readonly secrets: readonly string[]
   /** Ends the sessions with MCP servers. Never raises. */

@@ -49,16 +49,17 @@ const callOf = (given: object) => ({
 
 describe('files for agents', () => {
   it('have names of their own, in the prompt and for the tool', async () => {
-    const material = open({ [ONE]: file('x.txt', 'one'), [TWO]: file('x.txt', 'two') })
+    const material = open({ [ONE]: file('x.txt', 'one'), [TWO]: file('x.txt', 'two\u{1F600}.') })
     expect(material.inputs).toMatchObject({ a: 'x.txt', b: 'x-2.txt' })
     const [tool] = toolsOf(material)
     if (!tool) throw new Error('no tool')
-    expect(tool.description).toContain('x.txt (3), x-2.txt (3)')
+    expect(tool.description).toContain('x.txt (3), x-2.txt (6)')
     const read = async (given: object) => (await callTool(tool, callOf(given), [])).text
     expect(await read({ name: 'x-2.txt' })).toContain('two')
     expect(await read({ name: 'x.txt', offset: 1, limit: 1 })).toBe(
       'n\n\n(Characters 1 to 2 of 3. Read on with offset 2.)',
     )
+    expect(await read({ name: 'x-2.txt', offset: 0, limit: 4 })).toContain('\u{1F600}\n')
     expect(await read({ name: 'y.txt' })).toContain('Did you mean x.txt? Known: x.txt, x-2.txt.')
     expect(await read({ name: 'x.txt', offset: 3 })).toContain('The file has 3 characters')
   })
