@@ -1,4 +1,6 @@
 import type * as v from 'valibot'
+import { measureBudgets } from '../platform/budgets.ts'
+import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
 import { deleteUnusedFiles } from '../platform/input-files.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
@@ -14,6 +16,8 @@ import { deadline } from '../shared/deadline.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
+import { loadPrices } from '../shared/prices/load-prices.ts'
+import type { Price } from '../shared/prices/price-table.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { createMetrics } from '../shared/http/metrics.ts'
@@ -22,6 +26,7 @@ import type { Service } from '../shared/http/serve.ts'
 import type { SpanCount } from '../shared/tracing/span-buffer.ts'
 import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
+import { registerBudgetGauges } from './budget-metrics.ts'
 import { workerEnv } from './env.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
@@ -31,6 +36,7 @@ import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { startRetention } from './retention.ts'
 import { performRun } from './perform-run.ts'
+import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
@@ -57,9 +63,10 @@ type WorkerConfig = v.InferOutput<typeof workerEnv>
  */
 export async function start(source: EnvSource, options: { log?: Log } = {}): Promise<Service> {
   const config = readEnv(workerEnv, source)
+  const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
-  const sql = connectDatabase(address, { name: 'worker' })
+  const { sql, journal, end } = connectDatabases(address)
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
@@ -69,6 +76,9 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
     outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
+  registerBudgetGauges(registry, () =>
+    deadline({ name: 'budgets', timeoutMs: SCRAPE_MS }, () => measureBudgets(sql)),
+  )
   const tracing = openTracing(config, log, metrics.spans)
   let draining = false
   const app = createApp({
@@ -84,10 +94,10 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const drainMs = config.WORKER_DRAIN_SECONDS * 1000
   const http = { fetch: app.fetch, port, host, log, drainMs: HTTP_DRAIN_MS }
   const service = await serve(http).catch(async (thrown: unknown) => {
-    await Promise.all([tracing.stop(), database.close(), sql.end({ timeout: 5 })])
+    await Promise.all([tracing.stop(), database.close(), end(5)])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, tracing, metrics, stops })
+  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops })
   const { wake } = loop
   const retention = startRetentions({ config, log, sql, metrics })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
@@ -102,7 +112,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
     await tracing.stop()
     await service.stop()
-    await Promise.all([database.close(), sql.end({ timeout: 1 })])
+    await Promise.all([database.close(), end(1)])
   }
   let stopped: Promise<void> | undefined
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
@@ -114,7 +124,7 @@ function startRetentions({
   log,
   sql,
   metrics,
-}: Omit<Work, 'source' | 'tracing' | 'stops'>) {
+}: Pick<Work, 'config' | 'log' | 'sql' | 'metrics'>) {
   const days = config.RUNS_RETENTION_DAYS
   const expire = () => deleteExpiredRuns(sql, { days })
   const runs = startRetention({ expire, onDeleted: metrics.expired, log })
@@ -123,23 +133,38 @@ function startRetentions({
   return { stop: async () => void (await Promise.all([runs.stop(), files.stop()])) }
 }
 
+function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
+  const sql = connectDatabase(address, { name: 'worker' })
+  // Of its own, so that no step waits for another statement; the second one is for when the first
+  // one hangs.
+  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
+  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
+  return { sql, journal, end }
+}
+
 interface Work {
   readonly config: WorkerConfig
   readonly source: EnvSource
   readonly log: Log
   readonly sql: Database
+  /** The connections for what runs report. */
+  readonly journal: Database
+  readonly prices: readonly Price[]
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
 }
 
-function startWork({ config, source, log, sql, tracing, metrics, stops }: Work): Loop {
+function startWork({ config, source, log, sql, journal, prices, ...work }: Work): Loop {
+  const { tracing, metrics, stops } = work
   const deps = {
     sql,
     log,
+    prices,
     tracing,
     handFiles: createFileHandover(sql),
+    progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),
@@ -152,6 +177,7 @@ function startWork({ config, source, log, sql, tracing, metrics, stops }: Work):
     async giveUp() {
       await forgetKickoffKeys(sql)
       await expireApprovals(sql)
+      await closeAbandonedCalls(sql)
       const lost = await giveUpLostRuns(sql)
       for (const run of lost) tracing.giveUp(run)
       return lost.length

@@ -11,6 +11,7 @@ import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { createFileHandover } from '../../../services/worker/hand-files.ts'
 import { performRun } from '../../../services/worker/perform-run.ts'
+import { createProgressWriter } from '../../../services/worker/progress-writer.ts'
 import type { RunDeps } from '../../../services/worker/perform-run.ts'
 import { noTracing } from '../../../services/worker/run-trace.ts'
 import { definition } from '../../support/crew.ts'
@@ -63,8 +64,10 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
     sql: platform.sql,
     log: silent,
     tracing: noTracing,
+    progress: createProgressWriter({ together: platform.sql, alone: platform.sql }),
     secretKeyBase: SECRET_KEY_BASE,
     readVariable: () => undefined,
+    prices: [],
     crewPatienceMs: 1000,
     runTimeoutMs: 10_000,
     handFiles: createFileHandover(platform.sql),
