@@ -1,4 +1,4 @@
-import { TOOL_TYPES } from '../../platform/tool-definitions.ts'
+import { crewDefinitionSchema } from '../../platform/crew-definition-schema.ts'
 import {
   closed,
   integer,
@@ -35,29 +35,17 @@ const page = (name: string, items: string) =>
     [name]: list(schema(items)),
     next_cursor: nullable('string', { description: 'Null on the last page.' }),
   })
-const definition = {
-  type: 'object',
-  required: ['name', 'llm', 'agents', 'tasks'],
-  properties: {
-    name: text,
-    llm: { type: 'object' },
-    inputs: list({}),
-    tools: {
-      type: 'object',
-      description: 'By the names that agents use in their `tools`; docs/tools.md has the fields.',
-      additionalProperties: {
-        type: 'object',
-        required: ['type'],
-        properties: { type: { enum: TOOL_TYPES } },
-      },
-    },
-    agents: list({ type: 'object' }),
-    tasks: list({ type: 'object' }),
-  },
-}
+const definition = schema('CrewDefinition')
 
-/** The schemas of the designer API. */
-export const DESIGNER_SCHEMAS = {
+/** Returns the schemas of the designer API. */
+export const designerSchemas = () => ({
+  CrewDefinition: {
+    ...crewDefinitionSchema(),
+    description:
+      'Agents, and the tasks that they do. Texts may have places for inputs, such as {topic}. ' +
+      'Tasks name agents, and agents name tools, by their keys; `pinned` is what publishing reads ' +
+      'from a tool.',
+  },
   ProjectRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
   Project: closed({
     id: integer,
@@ -75,4 +63,4 @@ export const DESIGNER_SCHEMAS = {
   RunSummary: closed(runSummary),
   Run: closed({ ...runSummary, inputs, output, usage, error: failure }),
   RunList: page('executions', 'RunSummary'),
-}
+})

@@ -22,6 +22,11 @@ const BAD_BODY = {
 }
 const BAD_PAGE = { '400': problem('limit or cursor is not valid.') }
 const created = location('Where it is.')
+/** Everything but reading. */
+const WRITES = {
+  ...COMMON,
+  '403': problem('A session of the console without its `X-CSRF-Token`.'),
+}
 
 const number = (name: string) =>
   parameter(name, 'path', { schema: { type: 'integer', minimum: 1, maximum: 2_147_483_647 } })
@@ -72,7 +77,7 @@ export const DESIGNER_PATHS = {
       requestBody: body('ProjectRequest', { name: 'Newsletter' }),
       responses: {
         '201': json('It is created.', 'Project', created),
-        ...COMMON,
+        ...WRITES,
         ...BAD_BODY,
         '409': problem('There is a project of that name.'),
       },
@@ -89,7 +94,7 @@ export const DESIGNER_PATHS = {
       requestBody: body('VersionRequest', { definition: DEFINITION }),
       responses: {
         '201': json('It is added.', 'Version', created),
-        ...COMMON,
+        ...WRITES,
         ...NONE,
         ...BAD_BODY,
       },
@@ -102,7 +107,7 @@ export const DESIGNER_PATHS = {
       requestBody: body('VersionRequest', { definition: DEFINITION }),
       responses: {
         '200': json('It is changed.', 'Version'),
-        ...COMMON,
+        ...WRITES,
         ...NONE,
         ...BAD_BODY,
         '409': problem('It is published and cannot change.'),
@@ -114,7 +119,7 @@ export const DESIGNER_PATHS = {
     post: operation('publishVersion', 'Publish a draft: its automations run it from then on', {
       responses: {
         '200': json('It is published.', 'Version'),
-        ...COMMON,
+        ...WRITES,
         ...NONE,
         '409': problem('It is published already, or was changed meanwhile.'),
         '422': problem('Its tools cannot be used; details.problems has each one.'),
@@ -129,9 +134,10 @@ export const DESIGNER_PATHS = {
       requestBody: body('KickoffRequest', { inputs: { topic: 'tides' } }),
       responses: {
         '202': json('The run is queued, durably.', 'Run', created),
-        ...COMMON,
+        ...WRITES,
         ...NONE,
         ...BAD_BODY,
+        '400': problem('The body is not JSON, or the Idempotency-Key is malformed.'),
         '409': problem('Nothing is published, or there is no Runner.'),
       },
     }),

@@ -228,17 +228,4 @@ export const AUTOMATION_SCHEMAS = {
       request_id: { ...text, description: 'Finds the request in the log.' },
     },
   },
-  Health: closed({ status: { enum: ['ok', 'fail'] } }),
-}
-
-/** The schemas of the tools index. */
-export const TOOL_SCHEMAS = {
-  Upload: closed({
-    status: { ...text, description: 'Whether the file is new or was there already.' },
-  }),
-  YankRequest: {
-    type: 'object',
-    additionalProperties: false,
-    properties: { reason: { ...text, maxLength: 200 } },
-  },
 }
