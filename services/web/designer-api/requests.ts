@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { parseCrewDefinition } from '../../platform/crew-definition.ts'
 import type { CrewDefinition } from '../../platform/crew-definition.ts'
 import { isUuid } from '../../platform/automations.ts'
+import { projectNameProblem } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 
@@ -13,9 +14,9 @@ const PAGE = { standard: 20, max: 100 }
 const projectBody = v.strictObject({
   name: v.pipe(
     v.string('must be a text'),
-    v.regex(
-      /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u,
-      'must have 1 to 200 characters, no control characters, and no space at its ends',
+    v.check(
+      (name) => projectNameProblem(name) === undefined,
+      ({ input }) => projectNameProblem(input) ?? '',
     ),
   ),
 })
