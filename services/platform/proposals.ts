@@ -117,8 +117,8 @@ export async function listProposals(
 
 /**
  * Reads the answer once the run of a proposal is over: a definition is proposed, and anything else
- * makes the Assistant be asked once more, with the problems. Returns the proposal with its last run.
- * Safe to call at the same time from several places.
+ * makes the Assistant be asked once more, with the problems. Returns the proposal with its last
+ * run. Safe to call at the same time from several places.
  */
 export async function settleProposal(
   sql: Database,

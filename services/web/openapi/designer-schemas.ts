@@ -43,8 +43,8 @@ export const designerSchemas = () => ({
     ...crewDefinitionSchema(),
     description:
       'Agents, and the tasks that they do. Texts may have places for inputs, such as {topic}. ' +
-      'Tasks name agents, and agents name tools, by their keys; `pinned` is what publishing reads ' +
-      'from a tool.',
+      'Tasks name agents, and agents name tools, by their keys; `pinned` is what publishing ' +
+      'reads from a tool.',
   },
   ProjectRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
   Project: closed({

@@ -12,8 +12,8 @@ export const WEBHOOKS = {
       tags: ['Webhooks'],
       summary: 'An event of a run',
       description:
-        'Signed as Standard Webhooks has it. Messages of one run come in order, and may come more ' +
-        'than once, under the same `webhook-id`.',
+        'Signed as Standard Webhooks has it. Messages of one run come in order, and may come ' +
+        'more than once, under the same `webhook-id`.',
       security: [],
       parameters: [
         headerOf('webhook-id', 'The id of the message, the same at each try.'),

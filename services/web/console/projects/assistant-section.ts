@@ -21,7 +21,7 @@ export interface AssistantForm {
   readonly problem?: string | undefined
 }
 
-/** Returns the models that the Assistant can call for an organization: its own, or the platform's. */
+/** Returns the models that the Assistant can call: the organization's, or the platform's. */
 export const offeredModels = (models: readonly string[]): readonly string[] =>
   models.length > 0 ? models : [ASSISTANT_MODEL]
 

@@ -16,11 +16,12 @@ export function diffView(lines: readonly DiffLine[]): Html {
   const all = fold(lines)
   const shown = all.slice(0, LINES_SHOWN_MAX)
   const left = all.length - shown.length
+  const rest = left > 0 ? gap(plural(left, 'further line')) : ''
   return html`<pre
     class="code diff"
     tabindex="0"
     aria-label="What the proposal changes"
-  ><code>${shown.map(lineView)}${left > 0 ? gap(`${plural(left, 'further line')}`) : ''}</code></pre>`
+  ><code>${shown.map(lineView)}${rest}</code></pre>`
 }
 
 /** Says how many lines are added and removed. */
@@ -31,7 +32,7 @@ export function diffCounts(lines: readonly DiffLine[]): string {
 }
 
 function lineView(line: Shown): Html {
-  if (line.kind === 'gap') return gap(`${plural(line.count, 'unchanged line')}`)
+  if (line.kind === 'gap') return gap(plural(line.count, 'unchanged line'))
   const text = visibleText(line.text)
   if (line.kind === 'added') return html`<ins class="diff-line">+ ${text}</ins>`
   if (line.kind === 'removed') return html`<del class="diff-line">- ${text}</del>`

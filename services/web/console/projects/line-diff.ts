@@ -59,7 +59,7 @@ function findTrail(old: readonly string[], now: readonly string[]): Trail | unde
   return undefined
 }
 
-/** Comes to a diagonal by a line that is added, or by one that is removed: whichever gets further. */
+/** Comes to a diagonal by a line that is added, or by a removed one: whichever gets further. */
 function stepOf(last: ReadonlyMap<number, number>, diagonal: number, edits: number) {
   const above = last.get(diagonal + 1) ?? -1
   const beside = last.get(diagonal - 1) ?? -1

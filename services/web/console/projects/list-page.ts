@@ -4,6 +4,7 @@ import type { Project } from '../../../platform/projects.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
+import type { PagedList } from '../frame/lists/pager.ts'
 import { csrfField, emptyState, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { projectPath } from './own-project.ts'
@@ -32,11 +33,13 @@ export function projectsPage(view: ProjectsPage): Html {
         ${searchBox(list)}
       </div>
       <section class="card flush" aria-label="Projects">
-        ${page.items.length > 0 ? table(page.items) : isEmpty(list) ? nothingYet() : nothingHere(list)}
+        ${page.items.length > 0 ? table(page.items) : noRows(list)}
       </section>
       ${pager(list)} ${newProject(view)}`,
   )
 }
+
+const noRows = (list: PagedList): Html => (isEmpty(list) ? nothingYet() : nothingHere(list))
 
 const nothingYet = (): Html =>
   emptyState(

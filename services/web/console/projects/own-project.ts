@@ -43,7 +43,7 @@ export async function getOwnVersion(c: Context<SignedIn>, sql: Database): Promis
   throw new AppError('not_found', 'This project has no such version.')
 }
 
-/** Returns a version that a form or an address names; undefined for none, or one that is not there. */
+/** Returns the version that a form or an address names, if there is one. */
 export async function findNamedVersion(
   sql: Database,
   { organizationId, project }: { organizationId: number; project: Project },

@@ -76,7 +76,7 @@ function versionsSection({ project, versions }: ProjectPage): Html {
         : emptyState(
             'pen',
             'No versions yet',
-            'Describe what the crew should do, and the Assistant drafts one. Or write one yourself.',
+            'Describe what the crew should do, and the Assistant drafts one; or write it yourself.',
           )
     }
   </section>`

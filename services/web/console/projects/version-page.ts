@@ -65,16 +65,18 @@ export interface NewVersionPage {
 }
 
 /** The page on which a version is written. */
-export const newVersionPage = ({ session, project, text, problems = [] }: NewVersionPage): Html =>
-  frame(
+export function newVersionPage({ session, project, text, problems = [] }: NewVersionPage): Html {
+  const action = `${projectPath(project)}/versions`
+  return frame(
     { title: 'New version', session, current: '/projects' },
     html`${crumbs(project)}
       <div class="page-head"><h1>New version</h1></div>
       <section class="card" aria-label="Definition">
         ${problemList(problems, 'The definition cannot be used:')}
-        ${editor({ session, action: `${projectPath(project)}/versions`, text, verb: 'Add the draft' })}
+        ${editor({ session, action, text, verb: 'Add the draft' })}
       </section>`,
   )
+}
 
 /** A version of a project. */
 export interface VersionPage extends AssistantForm {

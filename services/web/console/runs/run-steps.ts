@@ -99,10 +99,11 @@ function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void
   const { event } = progress
   state.lastMs = Math.max(state.lastMs, endOf(progress) ?? beginOf(progress))
   const [, what, phase] = PHASES.exec(event.type) ?? []
-  const key = `${what}/${subjectOf(event)}`
+  // A call that was made says so with an event of its own, which is the end of its step.
+  const key = `${event.type.endsWith('_call') ? 'step' : what}/${subjectOf(event)}`
   const started = state.open.get(key)
-  if (phase !== undefined && phase !== 'started' && started) {
-    started.endMs = beginOf(progress)
+  if (phase !== 'started' && started) {
+    started.endMs = endOf(progress) ?? beginOf(progress)
     started.facts = { ...started.facts, ...event }
     state.open.delete(key)
     return

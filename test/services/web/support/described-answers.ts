@@ -15,8 +15,8 @@ interface Operation {
 type Path = Readonly<Record<string, Operation | undefined>>
 
 /**
- * Makes an app fail when it gives an answer that its OpenAPI document lacks: another status, another
- * type of content, or a body that does not fit the schema.
+ * Makes an app fail when it gives an answer that its OpenAPI document lacks: another status,
+ * another type of content, or a body that does not fit the schema.
  */
 export function checkAnswers(
   app: Hono<WebApp>,

@@ -86,7 +86,7 @@ describe('the pages of the designer', () => {
     expect(await (await ada.get(path)).text()).toContain('draft')
   })
 
-  it('are no addresses for others, and nothing changes without the proof of our own page', async () => {
+  it('are no addresses for others, and change nothing without the proof of our page', async () => {
     for (const each of ['', '/new-version', '/versions/1']) {
       expect((await eve.get(path + each)).status).toBe(404)
     }

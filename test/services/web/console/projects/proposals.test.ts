@@ -104,7 +104,7 @@ describe('what the Assistant proposes', () => {
     expect((await ada.get(link)).status).toBe(200)
   })
 
-  it('is shown as a diff, and becomes a draft when it is accepted, which nothing runs', async () => {
+  it('is shown as a diff, and once accepted becomes a draft, which nothing runs', async () => {
     await createVersion(platform.sql, key(), definition)
     const at = await ask({ base: '1' })
     const changed = { ...definition, name: 'Better' }
