@@ -25,7 +25,11 @@ const runSummary = {
 const versionSummary = {
   project_id: integer,
   number: integer,
-  status: { enum: ['draft', 'published'], description: 'A published version never changes.' },
+  status: {
+    ...text,
+    enum: ['draft', 'published'],
+    description: 'A published version never changes.',
+  },
   inputs: list(text),
   created_at: moment,
   published_at: perhapsMoment,

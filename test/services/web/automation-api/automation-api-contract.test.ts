@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { inspectRoutes } from 'hono/dev'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { isObject } from '../../../../services/shared/is-object.ts'
 import { definition } from '../../../support/crew.ts'
 import { completeRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import {
@@ -338,6 +339,19 @@ describe('GET /openapi.json', () => {
     await check('Problem', await design('/projects', { name: 7 }))
     await check('Problem', await design('/projects/999999'))
     await check('Health', await fetch(`${oauth.service.url}/health`))
+  })
+
+  it('has words of a type, each once, as generators of clients need them', async () => {
+    const enums: Record<string, unknown>[] = []
+    JSON.stringify(await read(), (_, value: unknown) => {
+      if (isObject(value) && ('const' in value || Array.isArray(value['enum']))) enums.push(value)
+      return value
+    })
+    expect(enums.length).toBeGreaterThan(15)
+    for (const { type, enum: words = [], const: word = '' } of enums) {
+      if (type === undefined) expect(word).toMatch(/^[a-z_]+$/)
+      expect(new Set(words as unknown[]).size).toBe((words as unknown[]).length)
+    }
   })
 
   it('names, groups and describes each operation, once', async () => {

@@ -1,21 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { start as startCrew } from '../../../../../services/crew/start.ts'
 import { startModel } from '../../../../../services/local/model.ts'
-import { markOnline } from '../../../../../services/platform/automations.ts'
-import { INTERNAL_DEFINITIONS } from '../../../../../services/platform/internal-crew-definitions.ts'
-import type { InternalSlug } from '../../../../../services/platform/internal-crew-definitions.ts'
-import { ensureInternalCrew } from '../../../../../services/platform/internal-crews.ts'
-import { crewToken } from '../../../../../services/shared/crew-token.ts'
-import type { Service } from '../../../../../services/shared/http/serve.ts'
 import { createLog } from '../../../../../services/shared/log.ts'
-import { start as startWorker } from '../../../../../services/worker/start.ts'
 import { definition } from '../../../../support/crew.ts'
 import { startMcpServer, textResult } from '../../../../support/mcp-server.ts'
-import { asks, says, startFakeModel } from '../../../crew/fake-model.ts'
-import type { FakeModel } from '../../../crew/fake-model.ts'
+import { asks, says } from '../../../crew/fake-model.ts'
 import { askAs } from '../../support/forms.ts'
-import { BASE_URL, environment, openPlatform, readObject, SECRET } from '../../support/platform.ts'
-import type { Platform } from '../../support/platform.ts'
+import { BASE_URL, readObject } from '../../support/platform.ts'
+import { openRunningPlatform } from '../../support/running-platform.ts'
 
 const log = createLog({ name: 'test', level: 'silent' })
 const WEATHER = {
@@ -24,57 +15,30 @@ const WEATHER = {
   inputSchema: { type: 'object' as const, properties: { place: { type: 'string' } } },
 }
 
-let platform: Platform
+let platform: Awaited<ReturnType<typeof openRunningPlatform>>
 let ada: ReturnType<typeof askAs>
-let model: FakeModel
 let mcp: Awaited<ReturnType<typeof startMcpServer>>
-const running: { stop: () => Promise<unknown> }[] = []
 
 beforeAll(async () => {
-  platform = await openPlatform()
-  model = await startFakeModel()
-  const answer = () => textResult('11 °C, and rain')
-  mcp = await startMcpServer([WEATHER], { answer })
+  mcp = await startMcpServer([WEATHER], { answer: () => textResult('11 °C, and rain') })
   const origins = { TOOL_PRIVATE_ORIGINS: mcp.origin }
+  platform = await openRunningPlatform(origins)
   const app = platform.appAt(BASE_URL, origins)
   ada = askAs(app, await platform.signIn(platform.acme))
   const demo = await startModel({ port: 0, log, latencyMs: 1 })
-  running.push(model, mcp, demo)
-  await bringOnline('runner', { OPENAI_BASE_URL: model.baseUrl, ...origins })
-  await bringOnline('assistant', { OPENAI_BASE_URL: `${demo.url}/v1` })
-  running.push(
-    await startWorker({ ...environment(platform.url), WORKER_DRAIN_SECONDS: '0' }, { log }),
-  )
+  platform.own(mcp)
+  platform.own(demo)
+  await platform.bringOnline('assistant', { OPENAI_BASE_URL: `${demo.url}/v1` })
 })
 
-afterAll(async () => {
-  for (const service of running.toReversed()) await service.stop()
-  await platform.close()
-})
-
-/** Starts a crew of the internal organization, and records where it listens. */
-async function bringOnline(slug: InternalSlug, env: Record<string, string>): Promise<void> {
-  const { id, automationId } = await ensureInternalCrew(platform.sql, slug)
-  const crew: Service = await startCrew(
-    {
-      HOST: '127.0.0.1',
-      PORT: '0',
-      CREW_DEFINITION: JSON.stringify(INTERNAL_DEFINITIONS[slug]),
-      CREW_TOKEN: crewToken(SECRET, automationId),
-      ...env,
-    },
-    { log },
-  )
-  running.push(crew)
-  await markOnline(platform.sql, id, crew.url)
-}
+afterAll(() => platform.close())
 
 const createProject = async (name: string): Promise<string> =>
   (await ada.post('/projects', { name })).headers.get('location') ?? ''
 const page = async (path: string): Promise<string> => (await ada.get(path)).text()
 
 describe('from the designer to the run', () => {
-  it('a version with a tool of an MCP server is published, run, and seen step by step', async () => {
+  it('a version with a tool of an MCP server is published, run and seen by its steps', async () => {
     const project = await createProject('Weather')
     const crew = {
       ...definition,
@@ -87,7 +51,7 @@ describe('from the designer to the run', () => {
     expect(published.headers.get('location')).toContain('version-published')
 
     const [, automation = ''] = /href="(\/automations\/[\w-]{36})"/.exec(await page(project)) ?? []
-    model.play(asks(['weather', { place: 'Oslo' }]), says('Rain, at **11 °C**.'))
+    platform.model.play(asks(['weather', { place: 'Oslo' }]), says('Rain, at **11 °C**.'))
     const started = await ada.post(`${automation}/executions`, { 'input.topic': 'Oslo' })
     const run = started.headers.get('location') ?? ''
     await expect.poll(() => page(run), { timeout: 15_000 }).toContain('data-say="Run completed"')
@@ -125,7 +89,7 @@ describe('from the designer to the run', () => {
     expect(await page(project)).not.toContain('/automations/')
     await ada.post(`${project}/versions/1/publish`)
     const [, automation = ''] = /href="(\/automations\/[\w-]{36})"/.exec(await page(project)) ?? []
-    model.play(says('A note.'))
+    platform.model.play(says('A note.'))
     const started = await ada.post(`${automation}/executions`, { 'input.topic': 'tides' })
     const run = started.headers.get('location') ?? ''
     await expect.poll(() => page(run), { timeout: 15_000 }).toContain('data-say="Run completed"')
