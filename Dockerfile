@@ -32,5 +32,6 @@ COPY --from=build /src/build/oauth build/oauth
 COPY --from=build /src/build/worker build/worker
 COPY --from=build /src/build/crew build/crew
 COPY --from=build /src/build/tasks build/tasks
+COPY --from=build /src/build/verify build/verify
 EXPOSE 3000
 CMD ["node", "build/web/main.js"]

@@ -42,15 +42,16 @@ function roomOf(file: string): string {
   return top === 'services' ? `services/${second}` : top
 }
 
-const SERVICES = ['web', 'worker', 'oauth', 'crew', 'tasks', 'doctor'].map(
+const SERVICES = ['web', 'worker', 'oauth', 'crew', 'tasks', 'doctor', 'verify'].map(
   (name) => `services/${name}`,
 )
 
 /** Which rooms a room may import, beside itself. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   infra: [],
-  // The constants of the collector's WebAssembly are written from its own tables.
-  scripts: ['services/collector'],
+  // The constants of the collector's WebAssembly are written from its own tables, and the schema of
+  // the crew contract from what parses it.
+  scripts: ['services/collector', 'services/platform'],
   'services/shared': [],
   'services/platform': ['services/shared'],
   'services/collector': ['services/shared'],

@@ -21,14 +21,12 @@ export interface ModelCall {
   readonly llm: Llm
   readonly place: AgentPlace
   readonly request: LlmCall
-  /** The number of the call within the task, from 0. */
-  readonly iteration: number
+  /** The path of the step. */
+  readonly path: readonly string[]
 }
 
 /** Returns the model's answer. Raises the failure of the call. */
-export function callModel({ steps, llm, place, request, iteration }: ModelCall) {
-  const { task, agent } = place
-  const path = [task, agent, 'llm', String(iteration)]
+export function callModel({ steps, llm, place, request, path }: ModelCall) {
   const step = { kind: 'llm', path, name: request.model, schema: completion } as const
   return steps.perform(step, async ({ step: key, signal, use }): Promise<Completion> => {
     const started_at = now()

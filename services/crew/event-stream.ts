@@ -72,7 +72,10 @@ const codeOf = (event: CrewEvent): string | undefined =>
 
 type Controller = ReadableStreamDefaultController<Uint8Array>
 
-/** Writes numbered events; those of one moment go out as one piece. */
+/**
+ * Writes numbered events. Those of one turn of the event loop go out as one piece, which the worker
+ * commits at once: the end of a task, and the start of the next one with its first call.
+ */
 function writeLines(controller: Controller, gone: AbortSignal) {
   let seq = 0
   let waiting = ''
@@ -87,7 +90,7 @@ function writeLines(controller: Controller, gone: AbortSignal) {
     write(event: CrewEvent): number {
       seq += 1
       if (isOver) return seq
-      if (waiting === '') queueMicrotask(flush)
+      if (waiting === '') setImmediate(flush)
       waiting += `${JSON.stringify({ ...event, seq })}\n`
       last = event
       return seq

@@ -37,6 +37,19 @@ export interface LlmCall {
   readonly tools?: readonly ChatTool[]
   /** `none`: the tools are there for what was said before, and may not be called. */
   readonly tool_choice?: 'auto' | 'none'
+  /** An endpoint that refuses it is asked again without it. */
+  readonly response_format?: ResponseFormat
+}
+
+/** The schema of an answer, on the wire. */
+export interface ResponseFormat {
+  readonly type: 'json_schema'
+  readonly json_schema: {
+    readonly name: string
+    readonly schema: Readonly<Record<string, unknown>>
+    /** The provider guarantees it; it takes some schemas only. */
+    readonly strict: boolean
+  }
 }
 
 /** A message on the wire. */
@@ -80,8 +93,11 @@ export interface Llm {
 type Attempt =
   | ({ readonly ok: true } & Completion)
   | { readonly ok: false; readonly failure: CrewFailure; readonly retry: Retry }
-/** Not at all, after our own backoff, or after as many milliseconds as the provider asks for. */
-type Retry = 'never' | 'backoff' | number
+/**
+ * Not at all, at once without the format of the answer, after our own backoff, or after as many
+ * milliseconds as the provider asks for.
+ */
+type Retry = 'never' | 'unformatted' | 'backoff' | number
 
 /**
  * A client of an OpenAI-compatible `chat/completions`: a deadline per request, retries where they
@@ -94,21 +110,30 @@ export function createLlm(options: LlmOptions): Llm {
     provider: providerOf(hostname),
     address: hostname,
     port: Number(port || (protocol === 'https:' ? 443 : 80)),
-    async complete(call, signal) {
+    async complete(asked, signal) {
+      let call = asked
       for (let attempts = 1; ; attempts += 1) {
         const result = await attempt(options, call, signal)
         if (result.ok) return { ...result, attempts }
         const { failure, retry } = result
-        const waitMs =
-          retry === 'backoff' ? backoffMs(attempts, { firstMs, maxMs: BACKOFF_MAX_MS }) : retry
-        if (waitMs === 'never' || waitMs > RETRY_AFTER_MAX_MS || attempts === ATTEMPTS_MAX) {
+        const waitMs = waitOf(retry, () => backoffMs(attempts, { firstMs, maxMs: BACKOFF_MAX_MS }))
+        if (waitMs > RETRY_AFTER_MAX_MS || attempts === ATTEMPTS_MAX) {
           return { ok: false, failure: withAttempts(failure, attempts), attempts }
         }
+        if (retry === 'unformatted') call = withoutFormat(call)
         await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
       }
     },
   }
 }
+
+function waitOf(retry: Retry, backoff: () => number): number {
+  if (retry === 'never') return Infinity
+  if (retry === 'unformatted') return 0
+  return retry === 'backoff' ? backoff() : retry
+}
+
+const withoutFormat = ({ response_format: _format, ...call }: LlmCall): LlmCall => call
 
 function withAttempts({ code, message }: CrewFailure, attempts: number): CrewFailure {
   return { code, message: attempts === 1 ? message : `${message} (${attempts} attempts)` }
@@ -128,7 +153,7 @@ async function attempt(options: LlmOptions, call: LlmCall, signal: AbortSignal):
         pinned: await guard?.pin(url, { subject: url.host, signal: stop }),
       }),
     )
-    return readAnswer(url, answer, { ...options, hasTools: call.tools !== undefined })
+    return readAnswer(url, answer, { ...options, call })
   } catch (thrown) {
     signal.throwIfAborted()
     return unanswered(url, toError(thrown))
@@ -173,22 +198,30 @@ function reasonOf(error: Error): string {
 function readAnswer(
   { host }: URL,
   answer: PostResult,
-  { apiKey, guard, hasTools }: LlmOptions & { readonly hasTools: boolean },
+  { apiKey, guard, call }: LlmOptions & { readonly call: LlmCall },
 ): Attempt {
-  const { status, body, retryAfter, isPrivate } = answer
+  const { status, body, isPrivate } = answer
   if (status < 200 || status > 299) {
     // What stands on a private network at an address that an organization chose is not for its
     // eyes.
     const said = guard && isPrivate ? '.' : readRefusal(body ?? '', apiKey)
     const message = `The model at ${host} refused the call with HTTP ${status}${said}`
-    const retry = status === 429 || status >= 500 ? retryAfterMs(retryAfter) : 'never'
-    return { ok: false, retry, failure: { code: 'llm_rejected', message } }
+    const failure = { code: 'llm_rejected', message }
+    return { ok: false, retry: retryAfterRefusal(answer, call), failure }
   }
+  const hasTools = call.tools !== undefined
   const completion =
     body === undefined ? `more than ${RESPONSE_BYTES_MAX} bytes` : readCompletion(body, hasTools)
   if (typeof completion === 'object') return { ok: true, ...completion }
   const message = `The model at ${host} answered with ${completion}.`
   return { ok: false, retry: 'never', failure: { code: 'llm_invalid_response', message } }
+}
+
+function retryAfterRefusal({ status, body = '', retryAfter }: PostResult, call: LlmCall): Retry {
+  if (status === 429 || status >= 500) return retryAfterMs(retryAfter)
+  return call.response_format && /response.?format|json_schema/i.test(body)
+    ? 'unformatted'
+    : 'never'
 }
 
 /** `Retry-After` (RFC 9110 section 10.2.3) is a number of seconds or a date. */

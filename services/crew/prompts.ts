@@ -1,6 +1,7 @@
 import { fillIn } from '../platform/crew-definition.ts'
 import type { Agent, Task } from '../platform/crew-definition.ts'
 import type { ChatMessage } from './llm.ts'
+import { askForJson } from './task/json-answer.ts'
 
 type Inputs = Readonly<Record<string, unknown>>
 
@@ -10,6 +11,12 @@ export interface TaskOutput {
   readonly role: string
   readonly output: string
 }
+
+const MARKDOWN = `Format the output as Markdown:
+- # for headings
+- ** for bold text, * for italic text
+- - for lists
+- \`code\` for inline code, \`\`\`language for blocks of code`
 
 interface Assignment {
   readonly agent: Agent
@@ -33,7 +40,10 @@ export function promptFor({ agent, task, inputs, context }: Assignment): ChatMes
     `Task: ${fill(task.description)}`,
     `Expected output: ${fill(task.expected_output)}`,
     ...(context.length === 0 ? [] : [`Context from earlier tasks:\n\n${showContext(context)}`]),
-    'Answer with the output of the task only.',
+    ...(task.markdown === true ? [MARKDOWN] : []),
+    task.output_schema
+      ? askForJson(task.output_schema)
+      : 'Answer with the output of the task only.',
   ]
   return [
     { role: 'system', content: system.join('\n') },

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { excerpt } from '../platform/crew-protocol.ts'
 import { callModel } from './call-model.ts'
 import type { AgentPlace } from './call-model.ts'
-import type { ChatMessage, ChatTool, Llm, LlmCall } from './llm.ts'
+import type { ChatMessage, ChatTool, Llm, LlmCall, ResponseFormat } from './llm.ts'
 import type { Completion } from './llm-answer.ts'
 import { stepFailure } from './steps.ts'
 import type { ActContext, Steps } from './steps.ts'
@@ -24,6 +24,8 @@ const NOTHING = 'Your answer was empty. Call a tool, or answer with the output o
 export interface AgentRun {
   readonly steps: Steps
   readonly place: AgentPlace
+  /** The path that its steps begin with. @default the task and the agent */
+  readonly path?: readonly string[]
   /** The model, and how it is called. */
   readonly call: Pick<LlmCall, 'model' | 'temperature' | 'max_tokens'>
   readonly llmFor: (model: string) => Llm
@@ -31,22 +33,51 @@ export interface AgentRun {
   readonly messages: readonly ChatMessage[]
   readonly toolbox: Pick<Toolbox, 'secrets'>
   readonly tools: readonly CrewTool[]
-  /** The most calls of the model. @default 20 */
+  /** The most calls of the model for one answer. @default 20 */
   readonly maxIterations?: number | undefined
+  /** The form of its answers; for calls that offer no tools. */
+  readonly format?: ResponseFormat | undefined
 }
 
-/**
- * Lets an agent call tools until it answers, and returns the answer. The last call of the model
- * allowed is one for which it may call no tools. A call that cannot be made, and an empty answer,
- * are told to the model once; raises the failure after that.
- */
-export async function runAgent(run: AgentRun): Promise<string> {
+/** A conversation with an agent. */
+export interface AgentTalk {
+  /**
+   * Says something, unless it is the first answer that is asked for. Lets the agent call tools
+   * until it answers, and returns the answer. The last call of the model allowed is one for which
+   * it may call no tools. A call that cannot be made, and an empty answer, are told to the model
+   * once; raises the failure after that.
+   */
+  ask(said?: string): Promise<string>
+}
+
+interface TalkState {
+  readonly messages: ChatMessage[]
+  /** The calls of the model so far: a part of each step's path. */
+  calls: number
+}
+
+/** Opens a conversation with an agent about its task. */
+export function openTalk(run: AgentRun): AgentTalk {
+  const state = { messages: [...run.messages], calls: 0 }
+  return {
+    async ask(said) {
+      if (said !== undefined) state.messages.push({ role: 'user', content: said })
+      const content = await runAgent(run, state)
+      state.messages.push({ role: 'assistant', content })
+      return content
+    },
+  }
+}
+
+async function runAgent(run: AgentRun, state: TalkState): Promise<string> {
   const { tools, maxIterations = ITERATIONS_MAX } = run
-  const messages = [...run.messages]
+  const { messages } = state
   let wrong: string | undefined
   for (let iteration = 0; iteration < maxIterations; iteration += 1) {
     const isLast = tools.length > 0 && iteration === maxIterations - 1
-    const answer = await ask(run, messages, { iteration, isLast })
+    const call = state.calls
+    state.calls += 1
+    const answer = await ask(run, messages, { call, isLast, isFirst: iteration === 0 })
     const { text, toolCalls: asked = [] } = answer
     if (asked.length === 0 && text !== '') return text
     if (isLast) throw iterationsSpent(run, answer)
@@ -54,24 +85,29 @@ export async function runAgent(run: AgentRun): Promise<string> {
     const problem = problemOf(calls)
     if (wrong !== undefined && problem !== undefined) throw repairFailed(run, wrong, problem)
     wrong = problem
-    messages.push(...(await react(run, { answer, calls, iteration })))
+    messages.push(...(await react(run, { answer, calls, iteration: call })))
   }
   throw new Error('an agent has at least one iteration')
 }
 
 function ask(
-  { steps, place, call, llmFor, tools }: AgentRun,
+  run: AgentRun,
   messages: readonly ChatMessage[],
-  { iteration, isLast }: { iteration: number; isLast: boolean },
+  { call, isLast, isFirst }: { call: number; isLast: boolean; isFirst: boolean },
 ): Promise<Completion> {
+  const { steps, place, tools, format, llmFor } = run
+  const plain = format ? { response_format: format } : {}
   const offered =
     tools.length === 0
-      ? {}
+      ? plain
       : { tools: tools.map(toChatTool), ...(isLast ? { tool_choice: 'none' as const } : {}) }
-  const notes = isLast && iteration > 0 ? [{ role: 'user', content: LAST_CALL }] : []
-  const request = { ...call, messages: [...messages, ...notes], ...offered }
-  return callModel({ steps, llm: llmFor(call.model), place, request, iteration })
+  const notes = isLast && !isFirst ? [{ role: 'user', content: LAST_CALL }] : []
+  const request = { ...run.call, messages: [...messages, ...notes], ...offered }
+  const path = [...pathOf(run), 'llm', String(call)]
+  return callModel({ steps, llm: llmFor(run.call.model), place, request, path })
 }
+
+const pathOf = ({ path, place }: AgentRun): readonly string[] => path ?? [place.task, place.agent]
 
 const toChatTool = ({ name, description, parameters }: CrewTool): ChatTool => ({
   type: 'function',
@@ -117,13 +153,13 @@ const toolAnswer = v.object({ text: v.string(), isError: v.boolean() })
 
 /** Makes one call as a step of its own, and returns its message for the model. */
 async function perform(run: AgentRun, call: OneCall, index: string): Promise<ChatMessage> {
-  const { steps, place } = run
+  const { steps } = run
   const { asked } = call
   const name = asked.name.slice(0, 64)
   const { text } = await steps.perform(
     {
       kind: 'tool',
-      path: [place.task, place.agent, name, index],
+      path: [...pathOf(run), name, index],
       name,
       input: excerpt(asked.arguments, INPUT_CHARACTERS_MAX),
       schema: toolAnswer,

@@ -67,6 +67,8 @@ export interface Steps {
   park(asked: ApprovalRequest): never
   /** Returns what is asked, for what `park` raised; undefined for anything else. */
   askedBy(thrown: unknown): ApprovalRequest | undefined
+  /** Lets no further step begin: those that go on end, and the others raise a hand-over. */
+  halt(): void
   /** Returns true for what `perform` raises when the run is to be handed over. */
   isHandOver(thrown: unknown): boolean
   /** Waits until no act goes on. */
@@ -102,9 +104,10 @@ export function createSteps(options: StepsOptions): Steps {
   const performed = new Set<string>()
   const open = trackOpenSteps()
   const handOver = new Error('the run is handed over')
-  const parked = new Error('the run waits for a person')
-  let asked: ApprovalRequest | undefined
-  const performer = createPerformer({ ...options, open, handOver, parked })
+  const parked = new Map<unknown, ApprovalRequest>()
+  const halting = new AbortController()
+  const stopping = AbortSignal.any([options.stopping, halting.signal])
+  const performer = createPerformer({ ...options, stopping, open, handOver, parked })
   return {
     async perform(step, act) {
       const key = stepKey(base, step.path)
@@ -119,10 +122,12 @@ export function createSteps(options: StepsOptions): Steps {
     usage: () => open.usage(),
     park(request) {
       if (!options.isJournaled) throw stepFailure(CANNOT_WAIT)
-      asked = request
-      throw parked
+      const thrown = new Error('the run waits for a person')
+      parked.set(thrown, request)
+      throw thrown
     },
-    askedBy: (thrown) => (thrown === parked ? asked : undefined),
+    askedBy: (thrown) => parked.get(thrown),
+    halt: () => halting.abort(),
     isHandOver: (thrown) => thrown === handOver,
     settle: () => open.settle(),
   }
@@ -131,7 +136,7 @@ export function createSteps(options: StepsOptions): Steps {
 interface Performer extends StepsOptions {
   readonly open: ReturnType<typeof trackOpenSteps>
   readonly handOver: Error
-  readonly parked: Error
+  readonly parked: ReadonlyMap<unknown, ApprovalRequest>
 }
 
 function createPerformer({ open, handOver, parked, ...options }: Performer) {
@@ -147,7 +152,7 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
   }
 
   function recordFailure(key: string, thrown: unknown): void {
-    if (signal.aborted || thrown === handOver || thrown === parked) return
+    if (signal.aborted || thrown === handOver || parked.has(thrown)) return
     record({ type: 'step_failed', at: now(), step: key, error: failureOf(thrown) })
   }
 

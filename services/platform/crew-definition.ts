@@ -1,8 +1,13 @@
 import * as v from 'valibot'
 import { closedObject, describeIssue } from '../shared/describe-issue.ts'
 import { AppError } from '../shared/errors.ts'
+import { guardrail } from './guardrails.ts'
+import type { Guardrail } from './guardrails.ts'
 import { inputDeclarations } from './input-declarations.ts'
 import { nameProblems } from './offered-tools.ts'
+import { outputFile, outputFileProblems } from './output-file.ts'
+import { outputSchema } from './output-schema.ts'
+import { contextProblems, taskContext } from './task-order.ts'
 import { toolDefinitions, toolKey } from './tool-definitions.ts'
 
 const text = v.string('must be a text')
@@ -51,7 +56,7 @@ const agent = closedObject({
       v.check((list) => new Set(list).size === list.length, 'must not name one twice'),
     ),
   ),
-  /** The most calls of its model for one task. @default 20 */
+  /** The most calls of its model for one answer. @default 20 */
   max_iterations: v.optional(
     v.pipe(
       v.number('must be a number'),
@@ -68,8 +73,33 @@ const task = closedObject({
   expected_output: prose,
   /** The key of the agent that does it. */
   agent: name,
+  /**
+   * The tasks before it whose outputs it gets.
+   * @default all of them, but for one with `async`: none
+   */
+  context: v.optional(taskContext),
+  /** The tasks after it do not wait for it, up to the next one that is not async. @default false */
+  async: v.optional(v.boolean('must be true or false')),
+  /** Its output is Markdown. @default false */
+  markdown: v.optional(v.boolean('must be true or false')),
+  /** Its output is JSON that is valid under this JSON Schema. */
+  output_schema: v.optional(outputSchema),
+  /** Checks of its output, in their order. */
+  guardrails: v.optional(few(guardrail)),
+  guardrail: v.optional(guardrail),
+  /** How often the output goes back to the agent, for each of them. @default 3 */
+  guardrail_max_retries: v.optional(
+    v.pipe(
+      v.number('must be a number'),
+      v.integer('must be a whole number'),
+      v.minValue(0, 'must be at least 0'),
+      v.maxValue(10, 'must be at most 10'),
+    ),
+  ),
   /** A person decides about its output before the run goes on. @default false */
   human_input: v.optional(v.boolean('must be true or false')),
+  /** The name of the file that its output becomes. */
+  output_file: v.optional(outputFile),
 })
 
 const crew = closedObject({
@@ -84,8 +114,8 @@ const crew = closedObject({
 })
 
 /**
- * The content of a project version: agents, and tasks that run one after the other. Texts may
- * contain `{input}` placeholders.
+ * The content of a project version: agents, and tasks, which run one after the other unless they
+ * say otherwise. Texts may contain `{input}` placeholders.
  */
 export type CrewDefinition = v.InferOutput<typeof crew>
 /** An agent of a crew. */
@@ -99,7 +129,7 @@ export const crewDefinition = v.pipe(
   v.check(hasUniqueKeys, 'agents and tasks need unique keys'),
   v.check(namesKnownAgents, 'every task names an agent of this crew'),
   v.rawCheck(({ dataset, addIssue }) => {
-    const found = dataset.typed ? toolProblems(dataset.value) : []
+    const found = dataset.typed ? problemsOf(dataset.value) : []
     for (const message of found) addIssue({ message })
   }),
 )
@@ -129,6 +159,28 @@ function namesKnownAgents({ agents, tasks }: CrewDefinition): boolean {
   return tasks.every((each) => known.has(each.agent))
 }
 
+const problemsOf = (crew: CrewDefinition): string[] => [
+  ...toolProblems(crew),
+  ...contextProblems(crew.tasks),
+  ...outputFileProblems(crew.tasks),
+  ...crew.tasks.flatMap(({ key, guardrail: one, guardrails: many }) =>
+    one && many ? [`the task ${key} has both guardrail and guardrails; list all of them`] : [],
+  ),
+]
+
+/** Returns the models that a crew calls, each once. */
+export function modelsOf({ llm, agents, tasks }: CrewDefinition): string[] {
+  const reviewers = tasks
+    .flatMap(guardrailsOf)
+    .flatMap((each) => (each.type === 'llm' ? (each.model ?? []) : []))
+  const own = agents.flatMap((each) => each.llm?.model ?? [])
+  return [...new Set([llm.model, ...own, ...reviewers])]
+}
+
+/** Returns the guardrails of a task in their order. */
+export const guardrailsOf = ({ guardrail: one, guardrails }: Task): readonly Guardrail[] =>
+  guardrails ?? (one ? [one] : [])
+
 function toolProblems({ agents, tools = {} }: CrewDefinition): string[] {
   const known = Object.keys(tools)
   const unknown = agents.flatMap((each) =>
@@ -145,7 +197,7 @@ const PLACE = /\{([A-Za-z_]\w{0,63})\}/g
 export function placesOf({ agents, tasks }: CrewDefinition): string[] {
   const texts = [
     ...agents.flatMap(({ role, goal, backstory = '' }) => [role, goal, backstory]),
-    ...tasks.flatMap(({ description, expected_output }) => [description, expected_output]),
+    ...tasks.flatMap((each) => [each.description, each.expected_output, each.output_file ?? '']),
   ]
   return [...new Set(texts.flatMap((each) => [...each.matchAll(PLACE)].map(([, key = '']) => key)))]
 }

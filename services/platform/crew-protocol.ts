@@ -12,6 +12,10 @@ export const JOURNAL_CAPABILITY = 'journal'
  * connection.
  */
 export const HEARTBEAT_MS = 5000
+/** Six missed heartbeats: the connection is dead, or the crew's process hangs. */
+export const SILENCE_MS = HEARTBEAT_MS * 6
+/** The longest line of a crew. */
+export const LINE_CHARACTERS_MAX = 8_388_608
 /** The part of a message that an event keeps; the model gets all of it. */
 const MESSAGE_CHARACTERS_MAX = 65_536
 /** The longest kickoff with a journal: the outputs of a hundred tasks, and calls that go on. */
@@ -105,7 +109,8 @@ const stepStarted = v.object({
   input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
 })
 
-const crewEvent = v.variant('type', [
+/** The events of the contract. */
+export const crewEvent = v.variant('type', [
   v.object({ ...common, type: v.literal('crew_started'), crew: prose }),
   v.object({
     ...common,
@@ -124,6 +129,7 @@ const crewEvent = v.variant('type', [
     agent: prose,
     output: prose,
   }),
+  v.object({ ...common, type: v.literal('artifact'), task: prose, name: prose, content: prose }),
   stepStarted,
   v.object({
     ...common,

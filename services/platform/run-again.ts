@@ -162,7 +162,11 @@ function carryOver(fromId: string, kept: readonly Kept[]) {
       payloads as (
         insert into run_payloads (run_id, step_key, content)
         select ${id}, k.key, p.content from run_payloads p join kept k on k.from = p.step_key
-        where p.run_id = ${fromId})
+        where p.run_id = ${fromId}),
+      files as (
+        insert into run_artifacts (run_id, name, step_key, task, content, size, left_out)
+        select ${id}, a.name, k.key, a.task, a.content, a.size, a.left_out
+        from run_artifacts a join kept k on k.from = a.step_key where a.run_id = ${fromId})
       insert into run_steps (run_id, step_key, position, kind, name, path, parent, state, attempt,
         started_at, ended_at, input, usage, error, result, has_payload)
       select ${id}, k.key, s.position, s.kind, s.name, s.path, k.parent, s.state, 0,

@@ -19,6 +19,7 @@ import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
+import { artifactRoutes } from './console/runs/artifact-routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
@@ -92,6 +93,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', runRoutes(deps))
   app.route('/', runPageRoutes(deps))
   app.route('/', continueRoutes(deps))
+  app.route('/', artifactRoutes(deps))
   app.route('/', traceListRoutes(deps))
   app.route('/', traceStreamRoutes(deps))
   app.route('/', traceFilterRoutes(deps))

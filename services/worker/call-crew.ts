@@ -1,4 +1,4 @@
-import { HEARTBEAT_MS, parseCrewEvent } from '../platform/crew-protocol.ts'
+import { LINE_CHARACTERS_MAX, parseCrewEvent, SILENCE_MS } from '../platform/crew-protocol.ts'
 import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
 import { toError } from '../shared/errors.ts'
 import { readLineBatches } from '../shared/http/read-lines.ts'
@@ -6,10 +6,8 @@ import { DRAINED, failed, HANDED_OVER } from './ending.ts'
 import type { Ending } from './ending.ts'
 import { openCrew } from './open-crew.ts'
 import type { CrewCall, CrewStream } from './open-crew.ts'
+import { openCommits } from './open-commits.ts'
 
-/** Six missed heartbeats: the connection is dead, or the crew's process hangs. */
-const SILENCE_MS = HEARTBEAT_MS * 6
-const LINE_CHARACTERS_MAX = 8_388_608
 /** Far beyond the events of a crew's at most 100 tasks, with some hundred calls each. */
 const EVENTS_MAX = 200_000
 /** The time that a crew which is being replaced has, to be there again. */
@@ -20,7 +18,7 @@ export type KeptEvent = CrewEvent | OtherEvent
 
 /** The call of a crew, and who hears what it reports. */
 interface FollowedCall extends CrewCall {
-  /** Commits events that arrived together, and is awaited. */
+  /** Commits events after those of earlier calls, which may still go on. */
   readonly onEvents: (events: readonly KeptEvent[]) => Promise<void>
   /** @default 30_000 */
   readonly silenceMs?: number | undefined
@@ -48,21 +46,35 @@ export async function callCrew(call: FollowedCall): Promise<Ending> {
 }
 
 async function follow(call: FollowedCall, stream: CrewStream): Promise<Ending> {
-  const { signal, url, silenceMs = SILENCE_MS } = call
+  const { url, silenceMs = SILENCE_MS } = call
+  const commits = openCommits<KeptEvent>({
+    commit: call.onEvents,
+    onCommitted(events) {
+      if (stream.isJournaled) acknowledge(stream, events)
+    },
+  })
+  const signal = AbortSignal.any([call.signal, commits.failed])
   const limits = { charactersMax: LINE_CHARACTERS_MAX, silenceMs, signal }
   const batches = eventBatches(readLineBatches(stream.body, limits))
   let isStopping = false
   try {
     for (let seen = 0; seen <= EVENTS_MAX;) {
       const next = await nextBatch(batches, signal)
-      if (typeof next === 'string') return isStopping ? interrupted(url) : broken(url, next)
-      isStopping ||= next.some(({ type }) => type === 'crew_stopping')
-      seen += next.length
-      if (next.length > 0) await call.onEvents(next)
-      if (stream.isJournaled) acknowledge(stream, next)
-      const ending = next.map(endingOf).find((each) => each !== undefined)
-      if (ending) return ending
+      if (typeof next === 'string') {
+        await commits.settle()
+        return isStopping ? interrupted(url) : broken(url, next)
+      }
+      const { events, characters } = next
+      isStopping ||= events.some(({ type }) => type === 'crew_stopping')
+      seen += events.length
+      if (events.length > 0) await commits.add(events, characters)
+      const ending = events.map(endingOf).find((each) => each !== undefined)
+      if (ending) {
+        await commits.settle()
+        return ending
+      }
     }
+    await commits.settle()
     return broken(url, `it reported more than ${EVENTS_MAX} events`)
   } finally {
     await batches.return(undefined)
@@ -75,19 +87,26 @@ function acknowledge({ tell }: CrewStream, events: readonly KeptEvent[]): void {
   if (ack !== undefined) tell({ ack })
 }
 
+/** Events that arrived together, and the length of their lines. */
+interface EventBatch {
+  readonly events: readonly KeptEvent[]
+  readonly characters: number
+}
+
 async function* eventBatches(
   batches: AsyncIterable<readonly string[]>,
-): AsyncGenerator<readonly KeptEvent[]> {
+): AsyncGenerator<EventBatch> {
   for await (const lines of batches) {
-    yield lines.map(parseCrewEvent).filter(({ type }) => type !== 'heartbeat')
+    const events = lines.map(parseCrewEvent).filter(({ type }) => type !== 'heartbeat')
+    yield { events, characters: lines.reduce((sum, { length }) => sum + length, 0) }
   }
 }
 
 /** Returns the next events, or why there are none. */
 async function nextBatch(
-  batches: AsyncGenerator<readonly KeptEvent[]>,
+  batches: AsyncGenerator<EventBatch>,
   signal: AbortSignal,
-): Promise<readonly KeptEvent[] | string> {
+): Promise<EventBatch | string> {
   try {
     const { done, value } = await batches.next()
     signal.throwIfAborted()

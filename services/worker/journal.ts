@@ -7,11 +7,13 @@ import type {
 } from '../platform/crew-protocol.ts'
 import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../platform/run-queue.ts'
-import { recordProgress } from '../platform/run-steps.ts'
+import { storeArtifacts } from '../platform/run-artifacts.ts'
 import type { JournalEntries, StepRecord } from '../platform/run-steps.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
+import { announceArtifact, artifactsOf } from './artifacts.ts'
+import type { ProgressWriter } from './progress-writer.ts'
 import { isRefused, retryStatement } from './retry-statement.ts'
 
 /** The part of a tool's arguments and result that the run's page shows. */
@@ -20,20 +22,24 @@ const TOOL_CHARACTERS_MAX = 4000
 /** The record of an attempt in the database. */
 export interface JournalWriter {
   /**
-   * Commits the next events. Skips what the database refuses; raises when the database stays
-   * unavailable for as long as the lease, and the reason of the signal. Returns false when the run
-   * is no longer this worker's.
+   * Commits the next events, after those of earlier calls. Skips what the database refuses; raises
+   * when the database stays unavailable for as long as the lease, and the reason of the signal.
+   * Returns false when the run is no longer this worker's.
    */
   append(events: readonly (CrewEvent | OtherEvent)[], signal: AbortSignal): Promise<boolean>
   /** Returns true once a step finished in this attempt. */
   advanced(): boolean
 }
 
+interface JournalDeps {
+  readonly progress: ProgressWriter
+  readonly sql: Database
+  readonly log: Log
+}
+
 /** Opens the journal of an attempt at a run. Nothing is stored once the lease is lost. */
-export function openJournal(
-  { sql, log }: { readonly sql: Database; readonly log: Log },
-  run: LeasedRun,
-): JournalWriter {
+export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun): JournalWriter {
+  const writer = progress.open(run)
   let position = 0
   let hasAdvanced = false
   const started = new Map<string, StepRecord>()
@@ -45,11 +51,28 @@ export function openJournal(
       const step = toStep(event, started)
       if (step) steps.set(step.key, step)
       hasAdvanced ||= step?.state === 'finished'
-      const progress = toProgress(event, step)
+      const progress = event.type === 'artifact' ? announceArtifact(event) : toProgress(event, step)
       if (progress) noted.push({ position, event: progress })
       position += 1
     }
     return { events: noted, steps: [...steps.values()] }
+  }
+
+  /** Stores files one after the other, before their events: who hears of a file can read it. */
+  let stored: Promise<void> = Promise.resolve()
+  async function storeFiles(
+    events: readonly (CrewEvent | OtherEvent)[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const files = artifactsOf(events)
+    const patience = { forMs: LEASE_SECONDS * 1000, signal }
+    const before = stored.catch(() => {})
+    const storing =
+      files.length === 0
+        ? before
+        : before.then(() => retryStatement(() => storeArtifacts(sql, run, files), patience))
+    stored = storing
+    return storing
   }
 
   return {
@@ -57,9 +80,9 @@ export function openJournal(
     async append(events, signal) {
       const entries = toEntries(events)
       if (entries.events.length === 0 && entries.steps.length === 0) return true
-      const patience = { forMs: LEASE_SECONDS * 1000, signal }
       try {
-        return await retryStatement(() => recordProgress(sql, run, entries), patience)
+        await storeFiles(events, signal)
+        return await writer.write(entries, signal)
       } catch (thrown) {
         if (!isRefused(thrown)) throw thrown
         log.error({ err: toError(thrown), kickoff_id: run.id }, 'events could not be stored')

@@ -1,15 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import { JOURNAL_CAPABILITY, KICKOFF_CHARACTERS_MAX } from '../platform/crew-protocol.ts'
+import {
+  HEARTBEAT_MS,
+  JOURNAL_CAPABILITY,
+  KICKOFF_CHARACTERS_MAX,
+} from '../platform/crew-protocol.ts'
 import type { JournaledKickoff } from '../platform/crew-protocol.ts'
 import type { Failure } from '../platform/runs.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
 import { toError } from '../shared/errors.ts'
+import { postLines } from '../shared/http/post-lines.ts'
+import type { LineAnswer } from '../shared/http/post-lines.ts'
 import { readLines } from '../shared/http/read-lines.ts'
 import { listCapabilities, UNAVAILABLE } from './describe-crew.ts'
-import { postKickoff } from './post-kickoff.ts'
-import type { KickoffAnswer } from './post-kickoff.ts'
 
 /** The deadline of a kickoff: a crew answers it at once, long before its first model call ends. */
 const ANSWER_MS = 10_000
@@ -39,7 +43,7 @@ type Opened =
 type Answer = Opened | { readonly unavailable: string }
 
 /** The lines of a crew, and what it is told meanwhile. */
-export interface CrewStream extends Pick<KickoffAnswer, 'body' | 'tell' | 'close'> {
+export interface CrewStream extends Pick<LineAnswer, 'body' | 'tell' | 'close'> {
   /** The crew reports steps, and waits until they are committed. */
   readonly isJournaled: boolean
 }
@@ -93,7 +97,7 @@ async function post(call: CrewCall): Promise<Answer> {
     }
     const document = documentOf(request, isJournaled)
     if (document.length > KICKOFF_CHARACTERS_MAX) return { ok: false, failure: tooLong(document) }
-    const kickoff = { document, isOpen: isJournaled }
+    const kickoff = { document, keepAliveMs: isJournaled ? HEARTBEAT_MS : undefined }
     const [first = '', ...others] = tokens
     let answer = await send(call, first, kickoff)
     for (const token of others) {
@@ -138,8 +142,8 @@ function documentOf(request: JournaledKickoff, isJournaled: boolean): string {
 async function send(
   { url, signal }: CrewCall,
   token: string,
-  kickoff: { readonly document: string; readonly isOpen: boolean },
-): Promise<KickoffAnswer> {
+  kickoff: { readonly document: string; readonly keepAliveMs: number | undefined },
+): Promise<LineAnswer> {
   const cut = new AbortController()
   const post = {
     url: new URL(`${url.replace(/\/+$/, '')}/kickoff`),
@@ -148,7 +152,7 @@ async function send(
     signal: AbortSignal.any([signal, cut.signal]),
   }
   const limit = { name: 'crew', timeoutMs: ANSWER_MS, signal }
-  return deadline(limit, () => postKickoff(post)).catch((thrown: unknown) => {
+  return deadline(limit, () => postLines(post)).catch((thrown: unknown) => {
     cut.abort()
     throw thrown
   })
@@ -156,7 +160,7 @@ async function send(
 
 async function classify(
   { url, signal }: CrewCall,
-  answer: KickoffAnswer,
+  answer: LineAnswer,
   isJournaled: boolean,
 ): Promise<Answer> {
   const { status, contentType } = answer
@@ -182,10 +186,7 @@ function rejection(url: string, status: number, said: string): string {
 const problem = v.object({ message: v.string() })
 
 /** Returns a crew's reason, ready to follow `HTTP 422`; empty when no crew wrote the response. */
-async function refusalOf(
-  { body, contentType }: KickoffAnswer,
-  signal: AbortSignal,
-): Promise<string> {
+async function refusalOf({ body, contentType }: LineAnswer, signal: AbortSignal): Promise<string> {
   if (!contentType.startsWith('application/problem+json')) return ''
   try {
     const limits = { charactersMax: PROBLEM_CHARACTERS_MAX, silenceMs: ANSWER_MS, signal }

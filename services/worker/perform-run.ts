@@ -11,6 +11,7 @@ import type { Ending, Outcome } from './ending.ts'
 import { holdRun } from './hold-run.ts'
 import type { HoldDeps, RunSignals } from './hold-run.ts'
 import { openJournal } from './journal.ts'
+import type { ProgressWriter } from './progress-writer.ts'
 import { resolveModels } from './resolve-models.ts'
 import type { ModelDeps } from './resolve-models.ts'
 import { retryStatement } from './retry-statement.ts'
@@ -27,6 +28,7 @@ const NOT_DEPLOYED =
 export interface RunDeps extends ModelDeps, HoldDeps {
   readonly log: Log
   readonly tracing: Tracing
+  readonly progress: ProgressWriter
   /** The time in which an unavailable crew is tried again. */
   readonly crewPatienceMs: number
   readonly runTimeoutMs: number

@@ -1,4 +1,4 @@
-import type { CrewDefinition } from '../platform/crew-definition.ts'
+import { modelsOf } from '../platform/crew-definition.ts'
 import type { ModelEndpoint } from '../platform/crew-protocol.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
 import type { Failure } from '../platform/runs.ts'
@@ -36,10 +36,6 @@ export async function resolveModels(
   }
   return { models: Object.fromEntries(models) }
 }
-
-const modelsOf = ({ llm, agents }: CrewDefinition): string[] => [
-  ...new Set([llm.model, ...agents.flatMap((agent) => agent.llm?.model ?? [])]),
-]
 
 /** The endpoint of a connection, or why there is none. */
 function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | string {

@@ -46,6 +46,12 @@ export const createTracing = (sender: SpanSender): Tracing => ({
 
 type TaskStarted = Extract<CrewEvent, { type: 'task_started' }>
 
+/** A task that goes on; several may at the same time. */
+interface OpenTask {
+  readonly span: Span
+  readonly role: string
+}
+
 /**
  * Turns an attempt at a run and its events into spans: the run from its kickoff to its end, in it
  * the wait in the queue and the attempts, in those the tasks, in them their LLM calls
@@ -59,8 +65,7 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
   const start = starterOf(sender, run)
   const whole = startWhole(sender, run)
   let attempt: Span | undefined
-  let task: Span | undefined
-  let role: string | undefined
+  const tasks = new Map<string, OpenTask>()
   let lastAt = new Date()
   // A later attempt waited too, but nobody wrote down since when.
   if (run.attempt === 1) start('queue', whole, { startTime: run.queuedAt }).end(lastAt)
@@ -71,26 +76,28 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
   function addCall(event: LlmCallEvent | ToolCallEvent): void {
     const { name, kind, attributes } =
       event.type === 'llm_call' ? describeLlmCall(event) : describeToolCall(event)
+    const task = tasks.get(event.task)
     const options = {
       kind,
       startTime: new Date(event.started_at),
-      attributes: { 'gen_ai.agent.name': role, ...attributes },
+      attributes: { 'gen_ai.agent.name': task?.role, ...attributes },
     }
-    end(start(name, task, options), new Date(event.ended_at), event.error)
+    end(start(name, task?.span, options), new Date(event.ended_at), event.error)
   }
 
   function follow(event: CrewEvent): void {
     if (event.type === 'task_started') {
-      role = event.agent_role
+      const { task, agent_role: role } = event
       const options = { startTime: new Date(event.at), attributes: taskAttributes(event, run) }
-      task = start(`invoke_agent ${event.agent_role}`, attempt, options)
+      tasks.set(task, { role, span: start(`invoke_agent ${role}`, attempt, options) })
     }
     if (event.type === 'llm_call' || event.type === 'tool_call') addCall(event)
     if (event.type === 'crew_completed') whole.setAttribute('output.value', event.output)
     if (event.type === 'task_completed') {
-      task?.setAttribute('output.value', event.output)
-      end(task, new Date(event.at))
-      task = undefined
+      const { span } = tasks.get(event.task) ?? {}
+      span?.setAttribute('output.value', event.output)
+      end(span, new Date(event.at))
+      tasks.delete(event.task)
     }
   }
 
@@ -103,7 +110,7 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
     },
     end({ failure, isOver }) {
       const at = failure ? new Date(Math.max(Date.now(), lastAt.getTime())) : lastAt
-      end(task, at, failure)
+      for (const { span } of tasks.values()) end(span, at, failure)
       // One that never reached its crew is timed by this worker.
       end((attempt ??= startAttempt(lastAt)), at, failure)
       if (isOver) end(whole, at, failure)

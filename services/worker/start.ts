@@ -29,6 +29,7 @@ import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { startRetention } from './retention.ts'
 import { performRun } from './perform-run.ts'
+import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
@@ -58,6 +59,10 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
   const sql = connectDatabase(address, { name: 'worker' })
+  // Of its own, so that no step waits for another statement; the second one is for when the first
+  // one hangs.
+  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
+  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
@@ -82,10 +87,10 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const drainMs = config.WORKER_DRAIN_SECONDS * 1000
   const http = { fetch: app.fetch, port, host, log, drainMs: HTTP_DRAIN_MS }
   const service = await serve(http).catch(async (thrown: unknown) => {
-    await Promise.all([tracing.stop(), database.close(), sql.end({ timeout: 5 })])
+    await Promise.all([tracing.stop(), database.close(), end(5)])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, tracing, metrics, stops })
+  loop = startWork({ config, source, log, sql, journal, tracing, metrics, stops })
   const { wake } = loop
   const retention = startRetention({
     expire: () => deleteExpiredRuns(sql, { days: config.RUNS_RETENTION_DAYS }),
@@ -104,7 +109,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
     await tracing.stop()
     await service.stop()
-    await Promise.all([database.close(), sql.end({ timeout: 1 })])
+    await Promise.all([database.close(), end(1)])
   }
   let stopped: Promise<void> | undefined
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
@@ -115,17 +120,21 @@ interface Work {
   readonly source: EnvSource
   readonly log: Log
   readonly sql: Database
+  /** The connections for what runs report. */
+  readonly journal: Database
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
 }
 
-function startWork({ config, source, log, sql, tracing, metrics, stops }: Work): Loop {
+function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
+  const { tracing, metrics, stops } = work
   const deps = {
     sql,
     log,
     tracing,
+    progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),

@@ -13,12 +13,12 @@ export function pricedSpans(prices: readonly Price[]): string {
     select span.*, case when call.has_tokens
       then (${computedCost} * 0.000000000001)::float8 end as computed_cost_usd
     from live_spans as span
-    left join lateral (
+    cross join lateral (
       select organization, start_time,
         llm_call and num_nonnulls(input_tokens, output_tokens) > 0 as has_tokens,
         case when llm_call then request_model end as request_model,
         case when llm_call then response_model end as response_model,
         ${COUNTED_TOKENS}
-    ) as call on true ${joins}
+    ) as call ${joins}
   ) as priced_spans`
 }

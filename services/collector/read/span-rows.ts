@@ -79,16 +79,16 @@ export function listSpansAt(sql: Queryable, places: readonly SpanPlace[]): Promi
     order by nr`
 }
 
-/**
- * The spans at these places for a `from`: `spans`, and `nr`, the number of the place. Their range
- * is given as constants that the planner sees, so that only the days that hold them are looked at.
- */
+/** The spans at these places for a `from`: `spans`, and `nr`, the number of the place. */
 export function spansAtPlaces(sql: Queryable, places: readonly SpanPlace[]) {
-  const times = places.map(({ startTime }) => startTime)
-  const range = [...times].sort()
+  const us = places.map(({ startUs }) => BigInt(startUs))
+  const range = {
+    firstUs: us.reduce((first, one) => (one < first ? one : first), us[0] ?? 0n),
+    lastUs: us.reduce((last, one) => (one > last ? one : last), us[0] ?? 0n),
+  }
   return sql`
     unnest(
-        ${times}::text[]::timestamptz[],
+        ${places.map(({ startTime }) => startTime)}::text[]::timestamptz[],
         ${places.map(({ traceId }) => traceId)}::text[]::uuid[],
         ${places.map(({ spanId }) => spanId)}::text[]::int8[],
         ${places.map(({ organization }) => organization)}::text[]
@@ -96,9 +96,21 @@ export function spansAtPlaces(sql: Queryable, places: readonly SpanPlace[]) {
     join live_spans as spans
       on spans.start_time = place.start_time and spans.trace_id = place.trace_id
       and spans.span_id = place.span_id and spans.organization = place.organization
-      and spans.start_time between ${range.at(0) ?? ''}::text::timestamptz
-        and ${range.at(-1) ?? ''}::text::timestamptz`
+      and ${isStartWithin(sql, range, 'spans.start_time')}`
 }
+
+/**
+ * True for spans that start within these microseconds since 1970, and perhaps for some that start a
+ * microsecond earlier or later, for the digits that a double has not. Of all ways to give times the
+ * planner takes only constants like these for what they are: with others it plans for each day.
+ */
+export const isStartWithin = (
+  sql: Queryable,
+  { firstUs, lastUs }: { firstUs: bigint; lastUs: bigint },
+  column = 'start_time',
+) => sql`
+  ${sql(column)} between to_timestamp(${Number(firstUs - 1n) / 1e6}::float8)
+    and to_timestamp(${Number(lastUs + 1n) / 1e6}::float8)`
 
 /** The condition that `live_spans` has, for tables: true when the reader may see the row. */
 const isReadable = (sql: Queryable) => sql`(

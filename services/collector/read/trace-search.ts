@@ -1,11 +1,11 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
 import { readNumbersCursor, toNumbersCursor, wrongCursor } from './span-cursor.ts'
 import type { Reader } from './reader.ts'
-import { chunksOf } from './span-chunks.ts'
 import { toHexId } from './span-json.ts'
-import { listSpanPlaces, spansAtPlaces } from './span-rows.ts'
-import type { SpanPlace, SpanPosition } from './span-rows.ts'
+import type { SpanPosition } from './span-rows.ts'
 import { traceNotFound } from './trace-document.ts'
+import { listTraceParts, spansOfPart } from './trace-parts.ts'
+import type { PartSize, TracePart } from './trace-parts.ts'
 
 /** What is looked for in a trace. */
 export interface SearchQuery {
@@ -34,14 +34,20 @@ export interface SearchPage {
   readonly next_cursor: string | null
 }
 
+/** What a search may take. */
+export interface SearchLimits {
+  /** No part is begun after this, so that one that takes long still ends within 5 s. */
+  readonly budgetMs?: number
+  /** What one statement unpacks and goes through. */
+  readonly partSize?: PartSize
+}
+
 const PLACES = ['name', 'status_message', 'attributes', 'payload', 'events'] as const
 type Place = (typeof PLACES)[number]
 
-/** Spans looked up at a time; each has a small object in memory. */
-const BATCH = 10_000
-/** What one statement unpacks and goes through. */
-const CHUNK = { spans: 2000, bytes: 16 << 20 }
-/** No chunk is begun after this, so that one that takes long still ends within 5 s. */
+const PART = { spans: 10_000, bytes: 32 << 20 }
+/** Statements at a time: each has a connection, and the next part is ready when one is done. */
+const CONCURRENT = 2
 const BUDGET_MS = 3000
 /** Characters around what was found. */
 const CONTEXT = 60
@@ -54,22 +60,28 @@ const LONGEST_NAME = 200
 export async function searchTrace(
   reader: Reader,
   query: SearchQuery,
-  budgetMs = BUDGET_MS,
+  { budgetMs = BUDGET_MS, partSize = PART }: SearchLimits = {},
 ): Promise<SearchPage> {
   const ends = performance.now() + budgetMs
+  const parts = await reader.ask((sql) => listTraceParts(sql, query, partSize))
+  if (parts.length === 0 && !query.after) throw traceNotFound(query.traceId)
+  const nextOfPart = searchInOrder(reader, query, { parts, ends })
   const matches: Match[] = []
   let searched = 0
   let last = query.after
-  for await (const chunk of chunksOfTrace(reader, query)) {
-    const limit = query.limit - matches.length
-    const rows = await reader.ask((sql) => searchSpans(sql, query, { chunk, limit }))
-    matches.push(...rows.map(toMatch))
-    const isFull = rows.length === limit
-    last = isFull ? rows.at(-1) : chunk.at(-1)
-    searched += isFull ? Number(rows.at(-1)?.nr ?? 0) : chunk.length
-    if (isFull || performance.now() > ends) return page(query, { matches, searched, last })
+  for (const part of parts) {
+    const rows = await nextOfPart()
+    if (!rows) return page(query, { matches, searched, last })
+    const taken = rows.slice(0, query.limit - matches.length)
+    matches.push(...taken.map(toMatch))
+    last = taken.at(-1)
+    if (last && matches.length === query.limit) {
+      searched += await countUpTo(reader, query, { ...part, last })
+      return page(query, { matches, searched, last })
+    }
+    searched += part.spans
+    last = part.last
   }
-  if (!last) throw traceNotFound(query.traceId)
   return page(query, { matches, searched, last: undefined })
 }
 
@@ -86,23 +98,45 @@ const page = ({ traceId }: SearchQuery, { matches, searched, last }: Found): Sea
   next_cursor: last ? toNumbersCursor([BigInt(last.startUs), BigInt(last.spanId)]) : null,
 })
 
-async function* chunksOfTrace(
+/**
+ * Searches some parts at a time. Each call has the matches of the next part; undefined once the
+ * time is up, but not for the first part.
+ */
+function searchInOrder(
   reader: Reader,
-  { traceId, after }: SearchQuery,
-): AsyncGenerator<SpanPlace[]> {
-  let position = after
-  for (;;) {
-    const from = position
-    const options = { limit: BATCH, after: from }
-    const places = await reader.ask((sql) => listSpanPlaces(sql, traceId, options))
-    if (places.length > 0) yield* chunksOf(places, CHUNK)
-    if (places.length < BATCH) return
-    position = places.at(-1)
+  query: SearchQuery,
+  { parts, ends }: { parts: readonly TracePart[]; ends: number },
+): () => Promise<MatchRow[] | undefined> {
+  const running: Promise<MatchRow[]>[] = []
+  let begun = 0
+  const mayBegin = (): boolean =>
+    running.length < CONCURRENT && (begun === 0 || performance.now() <= ends)
+  return async () => {
+    while (mayBegin()) {
+      const part = parts[begun++]
+      if (!part) break
+      const searching = reader.ask((sql) => searchPart(sql, query, part))
+      // Nobody waits for it when the page is full before.
+      searching.catch(() => {})
+      running.push(searching)
+    }
+    return running.shift()
   }
 }
 
+/** The spans of a part that were looked at when its last one was found. */
+async function countUpTo(
+  reader: Reader,
+  { traceId }: SearchQuery,
+  part: TracePart,
+): Promise<number> {
+  const [row] = await reader.ask(
+    (sql) => sql<{ count: string }[]>`select count(*) from ${spansOfPart(sql, traceId, part)}`,
+  )
+  return Number(row?.count)
+}
+
 interface MatchRow extends SpanPosition {
-  readonly nr: string
   readonly startNs: number
   readonly name: string
   /** By place; null where there is nothing. */
@@ -113,17 +147,17 @@ interface MatchRow extends SpanPosition {
  * Within stored JSON the text is looked for as JSON writes it. What is inside `found` is computed
  * once, and only the excerpts of matching spans are cut out.
  */
-function searchSpans(
+function searchPart(
   sql: Queryable,
-  { text }: SearchQuery,
-  { chunk, limit }: { chunk: readonly SpanPlace[]; limit: number },
+  { text, traceId, limit }: SearchQuery,
+  part: TracePart,
 ): Promise<MatchRow[]> {
   const json = JSON.stringify(text).slice(1, -1)
   const excerpt = (at: string, column: string, length: number) => sql`
     case when ${sql(at)} > 0 then substr(${sql(column)},
       greatest(1, ${sql(at)} - ${CONTEXT}::int), ${length + 2 * CONTEXT}::int) end`
   return sql<MatchRow[]>`
-    select nr, span_id, start_us, start_ns, left(name, ${LONGEST_NAME}::int) as name, array[
+    select span_id, start_us, start_ns, left(name, ${LONGEST_NAME}::int) as name, array[
         ${excerpt('name_at', 'name', text.length)},
         ${excerpt('status_at', 'status_message', text.length)},
         ${excerpt('attributes_at', 'attributes', json.length)},
@@ -131,18 +165,18 @@ function searchSpans(
         ${excerpt('events_at', 'events', json.length)}
       ] as excerpts
     from (
-      select nr, spans.span_id, (extract(epoch from spans.start_time) * 1000000)::int8 as start_us,
+      select span_id, (extract(epoch from start_time) * 1000000)::int8 as start_us,
         start_ns, name, status_message, attributes::text as attributes, payload, events,
         strpos(name, ${text}) as name_at,
         strpos(status_message, ${text}) as status_at,
         strpos(attributes::text, ${json}) as attributes_at,
         strpos(payload, ${json}) as payload_at,
         strpos(events, ${json}) as events_at
-      from ${spansAtPlaces(sql, chunk)}
+      from ${spansOfPart(sql, traceId, part)}
       offset 0
     ) as found
     where greatest(name_at, status_at, attributes_at, payload_at, events_at) > 0
-    order by nr limit ${limit}`
+    order by start_us, span_id limit ${limit}`
 }
 
 const toMatch = ({ spanId, name, startUs, startNs, excerpts }: MatchRow): Match => ({

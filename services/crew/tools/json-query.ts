@@ -1,7 +1,7 @@
-import { lazyQuery } from 'json-p3'
 import type { JSONValue } from 'json-p3'
-import { callBounded } from '../../shared/bounded-call.ts'
+import { callBounded, isOverdue } from '../../shared/bounded-call.ts'
 import { toError } from '../../shared/errors.ts'
+import { readPath } from '../../shared/json-path.ts'
 import { answer, cutResult, toolError } from './tool.ts'
 import type { CrewTool } from './tool.ts'
 
@@ -38,20 +38,17 @@ export function queryJson(json: JSONValue, path: string): JSONValue[] {
   try {
     return callBounded(QUERY_MS, () => {
       const found: JSONValue[] = []
-      for (const { value } of lazyQuery(path, json)) {
+      for (const { value } of readPath(path).lazyQuery(json)) {
         if (found.push(value) > FOUND_MAX) break
       }
       return found
     })
   } catch (thrown) {
-    const isSlow = codeOf(thrown) === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
-    if (isSlow) throw toolError(`The path takes longer than ${QUERY_MS} ms. Use a simpler one.`)
+    if (isOverdue(thrown))
+      throw toolError(`The path takes longer than ${QUERY_MS} ms. Use a simpler one.`)
     throw toolError(`The path cannot be used: ${toError(thrown).message}.`)
   }
 }
-
-const codeOf = (thrown: unknown): unknown =>
-  typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : undefined
 
 function parse(text: string): JSONValue {
   try {

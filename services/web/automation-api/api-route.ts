@@ -11,7 +11,7 @@ export interface ApiRouteDeps {
   readonly log: Log
   /** Wakes calls that wait for a run. */
   readonly watch: RunWatch
-  readonly config: Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX'>
+  readonly config: Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX' | 'PLATFORM_VERSION'>
 }
 
 /** One address of the automation API (SPEC 4.4), for callers whose token was accepted. */

@@ -4,10 +4,11 @@ import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { forkRoute, rerunRoute, retryRoute, stepsRoute } from './again.ts'
 import type { ApiRoute } from './api-route.ts'
+import { artifactRoute, artifactsRoute } from './artifacts.ts'
 import { automationPath } from './automation-urls.ts'
 import { requireBearer } from './bearer.ts'
 import { eventsRoute } from './events.ts'
-import { inputsRoute } from './inputs.ts'
+import { inputsRoute, openApiRoute } from './inputs.ts'
 import { kickoffRoute } from './kickoff.ts'
 import { oauthBearer } from './oauth-bearer.ts'
 import { createRunWatch } from './run-watch.ts'
@@ -23,10 +24,13 @@ const ROUTES: readonly ApiRoute[] = [
   resumeRoute,
   stopRoute,
   inputsRoute,
+  openApiRoute,
   retryRoute,
   forkRoute,
   rerunRoute,
   stepsRoute,
+  artifactsRoute,
+  artifactRoute,
 ]
 
 /**

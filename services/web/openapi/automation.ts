@@ -1,5 +1,7 @@
+import type { Inputs } from '../../platform/runs.ts'
 import { automationPath } from '../automation-api/automation-urls.ts'
 import type { WebConfig } from '../env.ts'
+import { fileOperations } from './files.ts'
 import {
   body,
   challenge,
@@ -40,7 +42,7 @@ const kickoff = {
     '413': problem('The body is larger than 256 KiB.'),
     '415': problem('Not application/json.'),
     '422': problem(
-      'An input is missing, unknown or of another type (details.missing_inputs, ' +
+      'An input is missing, unknown, of another type or not allowed (details.missing_inputs, ' +
         'unknown_inputs, invalid_inputs), a key is unknown, or the Idempotency-Key was used ' +
         'with other inputs.',
     ),
@@ -228,23 +230,45 @@ const steps = {
   responses: { '200': json('The steps.', 'Steps'), ...COMMON, ...NO_KICKOFF },
 }
 
-/** The paths of the automation API (SPEC 4.4). */
-export function automationPaths(config: Pick<WebConfig, 'PLATFORM_API_PREFIX'>) {
-  const path = automationPath(config, '{automation_id}')
+const openapi = {
+  operationId: 'describeAutomation',
+  tags: ['Automations'],
+  summary: 'Describe the API of this automation, with the types of its inputs',
+  description: 'An OpenAPI 3.1 document, for generators of clients and for forms.',
+  responses: {
+    '200': {
+      description: 'The document.',
+      content: { 'application/json': { schema: { type: 'object' } } },
+    },
+    ...COMMON,
+  },
+}
+
+/** The paths of the automation API (SPEC 4.4): of every automation, or of one with these inputs. */
+export function automationPaths(
+  config: Pick<WebConfig, 'PLATFORM_API_PREFIX'>,
+  one?: { readonly id: string; readonly inputs: Inputs },
+) {
+  const path = automationPath(config, one?.id ?? '{automation_id}')
   const at = (method: string, operation: Record<string, unknown>) => ({
-    parameters: [automationId],
+    ...(one ? {} : { parameters: [automationId] }),
     [method]: operation,
   })
+  const files = fileOperations(COMMON)
+  const requestBody = one ? body('KickoffRequest', { inputs: one.inputs }) : kickoff.requestBody
   return {
-    [`${path}/kickoff`]: at('post', kickoff),
+    [`${path}/kickoff`]: at('post', { ...kickoff, requestBody }),
     [`${path}/status/{kickoff_id}`]: at('get', status),
     [`${path}/events/{kickoff_id}`]: at('get', events),
     [`${path}/inputs`]: at('get', inputs),
+    [`${path}/openapi.json`]: at('get', openapi),
     [`${path}/resume/{kickoff_id}`]: at('post', resume),
     [`${path}/stop/{kickoff_id}`]: at('post', stop),
     [`${path}/runs/{kickoff_id}/retry`]: at('post', retry),
     [`${path}/runs/{kickoff_id}/fork`]: at('post', fork),
     [`${path}/runs/{kickoff_id}/rerun`]: at('post', rerun),
     [`${path}/runs/{kickoff_id}/steps`]: at('get', steps),
+    [`${path}/runs/{kickoff_id}/artifacts`]: at('get', files.artifacts),
+    [`${path}/runs/{kickoff_id}/artifacts/{name}`]: at('get', files.artifact),
   }
 }

@@ -4,6 +4,7 @@ import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
 import { STATES } from '../automation-api/run-status.ts'
+import { FILE_SCHEMAS } from './file-schemas.ts'
 import {
   closed,
   integer,
@@ -52,14 +53,16 @@ export const usage = nullable('object', {
 export const output = nullable('string', {
   description: 'What the last task put out; null until completed.',
 })
-const from_step = {
+/** The field of a request that names the step to go on from. */
+export const from_step = {
   ...text,
   minLength: 1,
   maxLength: 64,
   description: 'The key of a step or of a task: what finished before it began is kept.',
   examples: ['write'],
 }
-const perhaps = (properties: Record<string, unknown>, required: readonly string[] = []) =>
+/** An object of these properties, of which few are required. */
+export const perhaps = (properties: Record<string, unknown>, required: readonly string[] = []) =>
   closed(properties, { required })
 /** The word for how far a run is. */
 export const status = {
@@ -89,6 +92,7 @@ export const AUTOMATION_SCHEMAS = {
       label: text,
       description: text,
       default: { description: 'What a run gets that is started without it.' },
+      enum: { ...list({}), description: 'The values that it may have. Absent: all of its type.' },
       required: { type: 'boolean' },
     },
   },
@@ -237,4 +241,5 @@ export const AUTOMATION_SCHEMAS = {
       request_id: { ...text, description: 'Finds the request in the log.' },
     },
   },
+  ...FILE_SCHEMAS,
 }

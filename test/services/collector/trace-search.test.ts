@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaders } from '../../../services/collector/read/reader.ts'
 import { searchTrace } from '../../../services/collector/read/trace-search.ts'
+import type { SearchLimits } from '../../../services/collector/read/trace-search.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { createHarness, lockSpans, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
@@ -32,6 +33,20 @@ describe('the search within a trace', () => {
     const response = await ask(harness, path)
     expect(response.status).toBe(200)
     return (await response.json()) as Page
+  }
+  /** Asks without HTTP, in parts of two spans if nothing else is said. */
+  const searchParts = async (
+    id: string,
+    query: { text: string; limit: number },
+    limits: SearchLimits,
+  ) => {
+    const readers = openReaders(address(), { log: silent })
+    const traceId = id.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    const partSize = { spans: 2, bytes: 1e6 }
+    const reader = readers.for(undefined)
+    const page = await searchTrace(reader, { traceId, ...query }, { partSize, ...limits })
+    await readers.close()
+    return page
   }
   /** A trace with a span of each name, in this order. */
   const traceOf = (spans: readonly OtlpSpan[]): OtlpSpan[] => {
@@ -108,24 +123,40 @@ describe('the search within a trace', () => {
   })
 
   it('ends a page when its time is up, and says where to go on', async () => {
-    const large = textAttribute('large', 'x'.repeat(250_000))
+    const spans = traceOf([{ name: 'no' }, { name: 'no' }, { name: 'the last' }])
+    await send(...spans)
+    const page = await searchParts(idOf(spans), { text: 'the last', limit: 10 }, { budgetMs: 0 })
+    expect(page).toMatchObject({ matches: [], spans_searched: 2 })
+    const rest = await search(idOf(spans), 'the last', `&cursor=${page.next_cursor}`)
+    expect(rest).toMatchObject({ spans_searched: 1, matches: [{ name: 'the last' }] })
+  })
+
+  it('finds the same in parts of any size, with spans that start together', async () => {
+    const large = textAttribute('large', 'x'.repeat(900))
     const spans = traceOf(
-      Array.from({ length: 70 }, (_, i) => ({
-        name: i === 69 ? 'the last' : 'no',
-        attributes: [large],
+      Array.from({ length: 12 }, (_, i) => ({
+        name: `hit ${i}`,
+        startTimeUnixNano: nanos(now + Math.floor(i / 5)),
+        attributes: i % 4 === 0 ? [large] : [],
       })),
     )
-    for (let i = 0; i < 70; i += 10) await send(...spans.slice(i, i + 10))
-    const readers = openReaders(address(), { log: silent })
-    const reader = readers.for(undefined)
-    const traceId = idOf(spans).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-    const page = await searchTrace(reader, { traceId, text: 'the last', limit: 10 }, 0)
-    await readers.close()
-    expect(page).toMatchObject({ matches: [], next_cursor: expect.any(String) })
-    expect(page.spans_searched).toBeLessThan(70)
-    const rest = await search(idOf(spans), 'the last', `&cursor=${page.next_cursor}`)
-    expect(rest.matches).toHaveLength(1)
-    expect(page.spans_searched + rest.spans_searched).toBe(70)
+    await send(...spans)
+    const found = (page: { matches: readonly { span_id: string }[] }) =>
+      page.matches.map(({ span_id }) => span_id)
+    const all = found(await search(idOf(spans), 'hit'))
+    expect(all).toHaveLength(12)
+    expect(new Set(all)).toEqual(new Set(spans.map(({ spanId }) => spanId)))
+    for (const partSize of [
+      { spans: 1, bytes: 1e6 },
+      { spans: 100, bytes: 1000 },
+      { spans: 5, bytes: 1500 },
+    ]) {
+      for (const limit of [1, 4, 12, 100]) {
+        const page = await searchParts(idOf(spans), { text: 'hit', limit }, { partSize })
+        expect(found(page)).toEqual(all.slice(0, limit))
+        expect(page.spans_searched).toBe(Math.min(limit, 12))
+      }
+    }
   })
 
   it('is a 504 when the database takes too long', async () => {

@@ -1,8 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createLlm } from '../../../services/crew/llm.ts'
-import { runCrew } from '../../../services/crew/run-crew.ts'
-import { createSteps } from '../../../services/crew/steps.ts'
-import { parseCrewEvent } from '../../../services/platform/crew-protocol.ts'
 import type {
   CrewEvent,
   RecordedStep,
@@ -11,9 +8,9 @@ import type {
 import type { Tools } from '../../../services/platform/tool-definitions.ts'
 import { startMcpServer, textResult } from '../../support/mcp-server.ts'
 import type { McpOptions, TestTool } from '../../support/mcp-server.ts'
-import { guardFor } from '../../support/outgoing.ts'
 import { asks, says, sendMessage, startFakeModel } from './fake-model.ts'
 import type { Answer, FakeModel } from './fake-model.ts'
+import { journalOf, runHere } from './run-here.ts'
 
 let model: FakeModel
 const opened: (() => Promise<void>)[] = []
@@ -43,23 +40,9 @@ interface RunOptions {
   readonly journal?: readonly RecordedStep[]
 }
 
-/** Runs a crew of one agent and one task, and returns what it reports, as a worker reads it. */
+/** Runs a crew of one agent and one task, and returns what it reports. */
 async function run(options: RunOptions = {}) {
-  const { tools = { sum: { type: 'calculator' } }, maxIterations, origins = [] } = options
-  const events: CrewEvent[] = []
-  const write = (event: CrewEvent): number => {
-    const read = parseCrewEvent(JSON.stringify(event))
-    return read.type === 'other' ? 0 : events.push(read)
-  }
-  const steps = createSteps({
-    runId: 'r',
-    base: 'b',
-    journal: options.journal ?? [],
-    isJournaled: true,
-    channel: { write, committed: async () => {} },
-    signal: new AbortController().signal,
-    stopping: new AbortController().signal,
-  })
+  const { tools = { sum: { type: 'calculator' } }, maxIterations, ...given } = options
   const definition = {
     name: 'Crew',
     llm: { model: 'test-model' },
@@ -76,24 +59,11 @@ async function run(options: RunOptions = {}) {
     tasks: [{ key: 'task', agent: 'ada', description: 'Do it.', expected_output: 'A number' }],
   }
   const llm = createLlm({ baseUrl: model.baseUrl, timeoutMs: 10_000, backoffMs: 2 })
-  const toolDeps = { guard: guardFor(...origins), connections: options.connections ?? {} }
-  await runCrew({ definition, llmFor: () => llm, steps, toolDeps }, {})
-  const last = events.at(-1)
-  const finished = events.filter((each) => each.type === 'step_finished')
-  const started = events.filter((each) => each.type === 'step_started')
-  return {
-    events,
-    last,
-    failure: last?.type === 'failed' ? last.error : undefined,
-    output: last?.type === 'crew_completed' ? last.output : undefined,
-    calls: events
-      .filter((each): each is ToolCallEvent => each.type === 'tool_call')
-      .toSorted((one, other) => one.call_id.localeCompare(other.call_id, 'en', { numeric: true })),
-    journal: finished.flatMap(({ step, result, usage }): RecordedStep[] => {
-      const kind = started.find((each) => each.step === step)?.kind
-      return kind === undefined ? [] : [{ step, kind, result, usage }]
-    }),
-  }
+  const ran = await runHere({ definition, llm, ...given })
+  const calls = ran.events
+    .filter((each): each is ToolCallEvent => each.type === 'tool_call')
+    .toSorted((one, other) => one.call_id.localeCompare(other.call_id, 'en', { numeric: true }))
+  return { ...ran, calls }
 }
 
 async function mcpTool(answer: McpOptions['answer'], more: object = {}) {
@@ -105,6 +75,8 @@ async function mcpTool(answer: McpOptions['answer'], more: object = {}) {
   const docs = { type: 'mcp' as const, url: server.url, tools: ['look'], pinned, ...more }
   return { server, tools: { docs }, origins: [server.origin] }
 }
+
+const isStart = ({ type }: CrewEvent): boolean => type === 'step_started'
 
 const messagesOf = (at: number) => model.requests[at]?.body.messages ?? []
 
@@ -156,8 +128,8 @@ describe('an agent with tools', () => {
 
   it('calls nothing again that a journal has, and goes on from there', async () => {
     model.play(asks(['sum', { expression: '6 * 7' }]), says('42'))
-    const { journal } = await run()
-    const former = journal.filter(({ kind }) => kind !== 'task').slice(0, 2)
+    const { events } = await run()
+    const former = journalOf(events.slice(0, events.findLastIndex(isStart)))
     model.requests.length = 0
     model.play(says('42'))
     const { output, calls } = await run({ journal: former })

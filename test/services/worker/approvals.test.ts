@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { CrewDefinition } from '../../../services/platform/crew-definition.ts'
 import type { Decision } from '../../../services/platform/approval-decisions.ts'
 import {
   decideApproval,
@@ -7,6 +8,7 @@ import {
 } from '../../../services/platform/run-approvals.ts'
 import { publishVersion } from '../../../services/platform/project-versions.ts'
 import { readEvents } from '../../../services/platform/run-events.ts'
+import { listRunTasks } from '../../../services/platform/run-tasks.ts'
 import { stopRun } from '../../../services/platform/runs.ts'
 import { definition } from '../../support/crew.ts'
 import { says, startFakeModel } from '../crew/fake-model.ts'
@@ -19,13 +21,16 @@ let model: FakeModel
 beforeAll(async () => {
   platform = await openPlatform()
   model = await startFakeModel()
+  await publish(definition.tasks.map((task, index) => ({ ...task, human_input: index === 0 })))
+})
+
+async function publish(tasks: CrewDefinition['tasks']): Promise<void> {
   const { sql, automation } = platform
   const [{ projectId }] = await sql<[{ projectId: number }]>`
     select project_id from project_versions where id = ${automation.projectVersionId}`
-  const tasks = definition.tasks.map((task, index) => ({ ...task, human_input: index === 0 }))
   const { id } = await publishVersion(sql, projectId, { ...definition, tasks })
   await sql`update deployments set project_version_id = ${id} where id = ${automation.id}`
-})
+}
 
 beforeEach(async () => {
   await platform.sql`truncate executions cascade`
@@ -126,5 +131,25 @@ describe('a task with human_input', () => {
     await platform.sql`update run_approvals set decide_by = now() - interval '1 second'`
     expect(await expireApprovals(platform.sql)).toBe(1)
     expect((await platform.until(id, 'error')).error?.message).toContain('Nobody decided')
+  })
+})
+
+describe('tasks that ask beside each other', () => {
+  it('do so one after the other, and call no model again', async () => {
+    await publish(definition.tasks.map((task) => ({ ...task, async: true, human_input: true })))
+    const id = await ask()
+    expect(await findApproval(platform.sql, id)).toMatchObject({ task: 'research' })
+    await decide(id, 'approve')
+    const asked = () => findApproval(platform.sql, id)
+    await expect.poll(asked, { timeout: 15_000 }).toMatchObject({ task: 'write' })
+    const run = await platform.get(id)
+    expect(run && (await listRunTasks(platform.sql, run))).toMatchObject([
+      { task: 'research', status: 'completed', output: expect.any(String) },
+      { task: 'write', status: 'running' },
+    ])
+    const edit = { deploymentId: platform.automation.id, runId: id, task: 'write', text: 'Mine.' }
+    await decideApproval(platform.sql, { ...edit, decision: 'edit' })
+    expect(await platform.until(id, 'completed')).toMatchObject({ output: 'Mine.' })
+    expect(model.requests).toHaveLength(2)
   })
 })

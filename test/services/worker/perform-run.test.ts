@@ -10,6 +10,7 @@ import { publishVersion } from '../../../services/platform/project-versions.ts'
 import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { performRun } from '../../../services/worker/perform-run.ts'
+import { createProgressWriter } from '../../../services/worker/progress-writer.ts'
 import type { RunDeps } from '../../../services/worker/perform-run.ts'
 import { noTracing } from '../../../services/worker/run-trace.ts'
 import { definition } from '../../support/crew.ts'
@@ -62,6 +63,7 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
     sql: platform.sql,
     log: silent,
     tracing: noTracing,
+    progress: createProgressWriter({ together: platform.sql, alone: platform.sql }),
     secretKeyBase: SECRET_KEY_BASE,
     readVariable: () => undefined,
     crewPatienceMs: 1000,

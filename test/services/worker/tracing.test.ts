@@ -95,6 +95,40 @@ describe('the trace of a run (SPEC 9)', () => {
     }
   })
 
+  it('has each call below its own task when several run beside each other', async () => {
+    const at = new Date().toISOString()
+    const began = { type: 'task_started', description: 'D' }
+    const call = { type: 'tool_call', started_at: at, ended_at: at, arguments: '{}', result: 'x' }
+    const [one, other] = [
+      { task: 'one', agent: 'a' },
+      { task: 'other', agent: 'b' },
+    ]
+    const crew = await startBrokenCrew((response) => {
+      begin(response)
+      response.write(line({ ...began, ...one, agent_role: 'A' }))
+      response.write(line({ ...began, ...other, agent_role: 'B' }))
+      response.write(line({ ...call, ...one, name: 'f', call_id: '1' }))
+      response.write(line({ type: 'task_completed', ...other, output: 'B.' }))
+      response.write(line({ ...call, ...one, name: 'g', call_id: '2' }))
+      response.write(line({ type: 'task_completed', ...one, output: 'A.' }))
+      const usage = { input_tokens: 0, output_tokens: 0 }
+      response.end(line({ type: 'crew_completed', output: 'A.', usage }))
+    })
+    await platform.deployAt(crew.url)
+    await startWorker()
+    await platform.kickoff({ topic: 'whales' })
+    const spans = await spansOf(7)
+    await crew.stop()
+    const { spanId } = named(spans, 'invoke_agent A')
+    for (const name of ['execute_tool f', 'execute_tool g']) {
+      expect(named(spans, name)).toMatchObject({
+        parentSpanId: spanId,
+        attributes: { 'gen_ai.agent.name': 'A' },
+      })
+    }
+    expect(named(spans, 'invoke_agent B').attributes).toMatchObject({ 'output.value': 'B.' })
+  })
+
   it('has a span for each call of a tool, of which the page shows the beginnings', async () => {
     const names = { task: 'research', agent: 'researcher' }
     const at = new Date().toISOString()

@@ -1,5 +1,6 @@
 import type { CrewDefinition } from '../../../platform/crew-definition.ts'
 import { inputFields, readInputTexts, resolveInputs } from '../../../platform/crew-inputs.ts'
+import { inputText } from '../../../platform/input-text.ts'
 import type { Inputs } from '../../../platform/runs.ts'
 import { AppError } from '../../../shared/errors.ts'
 
@@ -33,12 +34,7 @@ export function readStartForm(form: URLSearchParams, definition: CrewDefinition)
 
 /** Returns the inputs of a run as the texts of its form; a model reads the same either way. */
 export const toTexts = (inputs: Inputs): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(inputs).map(([name, value]) => [
-      name,
-      typeof value === 'string' ? value : JSON.stringify(value),
-    ]),
-  )
+  Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, inputText(value)]))
 
 function unknownProblem(
   form: URLSearchParams,

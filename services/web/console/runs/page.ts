@@ -3,6 +3,7 @@ import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import type { Run } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
+import type { Artifact } from '../../../platform/run-artifacts.ts'
 import type { StepCounts } from '../../../platform/run-steps.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { runPath, tracePath } from '../frame/addresses.ts'
@@ -10,6 +11,7 @@ import { kickoffCommand } from '../frame/commands.ts'
 import { absoluteTime, count, duration, plural, pretty } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
+import { artifactsSection } from './artifacts-section.ts'
 import { outcomeSection } from './outcome-section.ts'
 import type { TextView } from './outcome-section.ts'
 import {
@@ -35,6 +37,8 @@ export interface RunPage {
   readonly run: Run
   readonly progress: ProgressPage
   readonly textView: TextView
+  /** The files that its tasks wrote. */
+  readonly artifacts: readonly Artifact[]
   /** The address of the automation's API. */
   readonly apiUrl: string
   readonly notice: string | undefined
@@ -79,6 +83,7 @@ export function runParts(view: RunPage): Html {
     <div class="columns">
       <div>
         <div data-part="outcome">${outcomeSection({ run, textView, path })}</div>
+        <div data-part="artifacts">${artifactsSection(view.artifacts, path)}</div>
         ${progressSection(view, path)}
       </div>
       <div>

@@ -90,6 +90,9 @@ describe('the query of JSON', () => {
     expect(queryJson(shop, '$.items[?@.price < 10].name')).toEqual(['a'])
     expect(queryJson(shop, '$..price')).toEqual([5, 20])
     expect(queryJson(shop, '$.none')).toEqual([])
+    const halves = [0, 0.5, -0.5, { '0.5': 'x' }]
+    expect(queryJson(halves, '$[?@ == 0.5 || @ == -0.5 || @ == 0.0]')).toEqual([0, 0.5, -0.5])
+    expect(queryJson(halves, "$[3]['0.5']")).toEqual(['x'])
   })
 
   it('says what is wrong with a path', () => {

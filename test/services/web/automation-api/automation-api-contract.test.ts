@@ -376,6 +376,7 @@ describe('GET /openapi.json', () => {
     await check('Status', await call(`status/${id}`))
     await check('Stopped', await call(`stop/${id}`, { method: 'POST' }))
     await check('Status', await call(`status/${id}`))
+    await check('Artifacts', await call(`runs/${id}/artifacts`))
     await check('EventPage', await call(`events/${id}`, { accept: 'application/json' }))
     await check('Problem', await call('inputs', { token: 'x.y.z' }))
     await check('Problem', await call('kickoff', { method: 'POST', body: '{' }))

@@ -2,6 +2,7 @@ import { markOnline } from '../../../../services/platform/automations.ts'
 import { ensureInternalCrew } from '../../../../services/platform/internal-crews.ts'
 import { createVersion } from '../../../../services/platform/project-versions.ts'
 import { startProposal } from '../../../../services/platform/proposals.ts'
+import { storeArtifacts } from '../../../../services/platform/run-artifacts.ts'
 import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import type { LeasedRun } from '../../../../services/platform/run-queue.ts'
@@ -87,6 +88,8 @@ export async function startRuns(platform: Platform): Promise<Record<Ending, stri
   }
   const usage = { inputTokens: 1812, outputTokens: 940 }
   const completed = await begin(4)
+  const report = { name: 'report.md', task: 'research', content: MARKDOWN }
+  await storeArtifacts(sql, completed.lease, [report])
   await completeRun(sql, completed.lease, { output: MARKDOWN, usage })
   const json = await begin(3)
   await completeRun(sql, json.lease, { output: JSON_OUTPUT, usage })
@@ -134,6 +137,7 @@ export function pathsOf(
       `run ${state}`,
       `${automation}/executions/${id}`,
     ]),
+    ['file of a run', `${automation}/executions/${runs.completed}/artifacts/report.md`],
     ['run raw', `${automation}/executions/${runs.completed}?view=raw`],
     ['run to stop', `${automation}/executions/${runs.running}/stop`],
     ['tokens', `${automation}/tokens`],

@@ -2,36 +2,36 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { HEARTBEAT_MS } from '../platform/crew-protocol.ts'
 
-interface Post {
+interface LinePost {
   readonly url: URL
   readonly token: string
-  /** The kickoff, as JSON. */
+  /** JSON: the whole body, or its first line. */
   readonly document: string
-  /** The body stays open for acks. */
-  readonly isOpen: boolean
+  /** Set: the body stays open for more lines, and has an empty one this often. */
+  readonly keepAliveMs?: number | undefined
   /** Ends the connection, also after the answer began. */
   readonly signal: AbortSignal
 }
 
-/** The answer of a crew to a kickoff, and the way to tell it more. */
-export interface KickoffAnswer {
+/** An answer, and the way to tell its sender more. */
+export interface LineAnswer {
   readonly status: number
   readonly contentType: string
   readonly body: ReadableStream<Uint8Array>
-  /** Writes a line into the body of the kickoff, where that stays open. */
+  /** Writes a line into the body of the request, where that stays open. */
   readonly tell: (line: object) => void
   /** Ends the connection. */
   readonly close: () => void
 }
 
 /**
- * Posts a kickoff over a connection of its own, both ways at once: `fetch` answers only after it
- * sent all. Follows no redirect.
+ * Posts JSON over a connection of its own, both ways at once: `fetch` answers only after it sent
+ * all. Follows no redirect.
  */
-export async function postKickoff(post: Post): Promise<KickoffAnswer> {
-  const { url, token, document, isOpen, signal } = post
+export async function postLines(post: LinePost): Promise<LineAnswer> {
+  const { url, token, document, keepAliveMs, signal } = post
+  const isOpen = keepAliveMs !== undefined
   const open = url.protocol === 'https:' ? httpsRequest : httpRequest
   const type = isOpen ? 'application/x-ndjson' : 'application/json'
   const length = isOpen ? {} : { 'content-length': Buffer.byteLength(document) }
@@ -47,7 +47,7 @@ export async function postKickoff(post: Post): Promise<KickoffAnswer> {
   if (isOpen) request.write(`${document}\n`)
   else request.end(document)
   const response = await answerOf(request)
-  const keepAlive = isOpen ? setInterval(() => request.write('\n'), HEARTBEAT_MS) : undefined
+  const keepAlive = isOpen ? setInterval(() => request.write('\n'), keepAliveMs) : undefined
   const close = (): void => {
     clearInterval(keepAlive)
     request.destroy()

@@ -1,0 +1,96 @@
+"""A crew without a dependency: CREW_TOKEN=secret python3 crew.py 8000"""
+import hashlib, hmac, json, os, sys, threading
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+ABOUT = {"contract": 2, "name": "Shouter", "capabilities": ["journal"]}
+
+def perform(run):
+    """What this crew does: replace it by what yours does."""
+    loud = run.step("tool", "shout", lambda: str(run.inputs["topic"]).upper())
+    return run.step("tool", "greet", lambda: f"Hello, {loud}!")
+
+class Run:
+    def __init__(self, lines, write):
+        self.lines, self.write, self.seq, self.acked = lines, write, 0, 0
+        kickoff = next(lines)
+        self.version, self.inputs = kickoff["version"], kickoff["inputs"]
+        self.journal = {step["step"]: step["result"] for step in kickoff["journal"]}
+
+    def report(self, type, **fields):
+        self.seq += 1
+        self.write({"type": type, "at": now(), "seq": self.seq, **fields})
+
+    def step(self, kind, name, act):
+        base = json.dumps([self.version, self.inputs, name], sort_keys=True)
+        key = hashlib.sha256(base.encode()).hexdigest()[:32]
+        if isinstance(self.journal.get(key), str):  # a former attempt did it and paid for it
+            return self.journal[key]
+        self.report("step_started", step=key, kind=kind, name=name, path=[name])
+        while self.acked < self.seq:  # nothing is done before the worker has noted that it begins
+            line = next(self.lines)  # ends with StopIteration when the worker is gone
+            self.acked = max(self.acked, line.get("ack", 0))
+            if line.get("stop"):
+                raise InterruptedError
+        result = act()
+        self.report("step_finished", step=key, result=result)
+        return result
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        pages = {"/health": {"status": "ok"}, "/describe": ABOUT, "/inputs": {"inputs": ["topic"]}}
+        self.answer(200 if self.path in pages else 404, pages.get(self.path))
+
+    def do_POST(self):
+        given = self.headers.get("authorization", "").encode()
+        if not hmac.compare_digest(given, f"Bearer {os.environ['CREW_TOKEN']}".encode()):
+            return self.answer(401, {"message": "This is not the token of this crew."})
+        try:
+            run = Run((json.loads(line) for line in self.body() if line.strip()), self.write)
+        except (KeyError, StopIteration, ValueError):
+            return self.answer(400, {"message": "The first line is no kickoff."})
+        self.start(200, "application/x-ndjson")
+        done = threading.Event()
+        threading.Thread(target=self.beat, args=(done,), daemon=True).start()
+        try:
+            run.report("crew_started", crew=ABOUT["name"])
+            usage = {"input_tokens": 0, "output_tokens": 0}
+            run.report("crew_completed", output=perform(run), usage=usage)
+        except InterruptedError:
+            run.report("handed_over")
+        except (OSError, StopIteration):
+            pass  # nobody listens any more
+        except Exception as error:
+            run.report("failed", error={"code": "crew_failed", "message": str(error)})
+        finally:
+            done.set()
+
+    def body(self):
+        """The lines of a body that stays open: it comes in pieces, each behind its length."""
+        rest = b""
+        while size := int(self.rfile.readline() or b"0", 16):
+            *lines, rest = (rest + self.rfile.read(size)).split(b"\n")
+            self.rfile.readline()
+            yield from lines
+
+    def beat(self, done):
+        while not done.wait(5):
+            self.write({"type": "heartbeat", "at": now()})
+
+    def write(self, event):
+        self.wfile.write(json.dumps(event).encode() + b"\n")
+
+    def start(self, status, type):
+        self.send_response(status)
+        self.send_header("content-type", type)
+        self.end_headers()
+
+    def answer(self, status, value):
+        self.start(status, "application/json" if status < 400 else "application/problem+json")
+        self.write(value)
+
+def now():
+    return datetime.now(timezone.utc).isoformat().replace("+00:00", "Z")
+
+if __name__ == "__main__":
+    ThreadingHTTPServer(("", int(sys.argv[1])), Handler).serve_forever()

@@ -1,0 +1,77 @@
+import type { Agent, Task } from '../../platform/crew-definition.ts'
+import { guardrailsOf } from '../../platform/crew-definition.ts'
+import { promptFor } from '../prompts.ts'
+import type { TaskOutput } from '../prompts.ts'
+import { openTalk } from '../run-agent.ts'
+import { stepFailure } from '../steps.ts'
+import { passGuardrails } from './guardrails.ts'
+import type { OpenReview } from './guardrails.ts'
+import { askJson } from './json-answer.ts'
+import { formatOf } from './response-format.ts'
+import type { TaskDeps } from './task-deps.ts'
+
+const RETRIES_MAX = 3
+
+/** A task that an agent does. */
+export interface AssignedTask {
+  readonly task: Task
+  readonly agent: Agent
+  readonly context: readonly TaskOutput[]
+}
+
+/**
+ * Lets an agent produce the output of a task: of the form that it has to have, and past all
+ * guardrails. Raises the failure of that.
+ */
+export async function produceOutput(deps: TaskDeps, assigned: AssignedTask): Promise<string> {
+  const { definition, inputs, llmFor, steps, toolbox } = deps
+  const { task, agent } = assigned
+  const { output_schema: schema } = task
+  const talk = openTalk({
+    place: { task: task.key, agent: agent.key },
+    call: agent.llm ?? definition.llm,
+    messages: promptFor({ ...assigned, inputs }),
+    llmFor,
+    steps,
+    toolbox,
+    tools: toolbox.toolsFor(agent),
+    maxIterations: agent.max_iterations,
+    format: schema && formatOf(schema),
+  })
+  async function produce(said?: string): Promise<string> {
+    if (!schema) return talk.ask(said)
+    const answer = await askJson(talk, schema, said)
+    if (answer.ok) return JSON.stringify(answer.value)
+    throw stepFailure({
+      code: 'invalid_output',
+      message:
+        `The output of the task ${task.key} is not what its output_schema asks for, also after ` +
+        `the model was told. ${answer.problem} Use another model, or a simpler schema.`,
+    })
+  }
+  return passGuardrails({
+    task: task.key,
+    guardrails: guardrailsOf(task),
+    retriesMax: task.guardrail_max_retries ?? RETRIES_MAX,
+    produce,
+    openReview: reviewerOf(deps, assigned),
+  })
+}
+
+function reviewerOf(deps: TaskDeps, { task, agent }: AssignedTask): OpenReview {
+  const { definition, llmFor, steps, toolbox } = deps
+  return function openReview({ prompt, schema, model, path }) {
+    const own = agent.llm ?? definition.llm
+    return openTalk({
+      place: { task: task.key, agent: agent.key },
+      path: [task.key, ...path],
+      call: model === undefined ? own : { model },
+      messages: [{ role: 'user', content: prompt }],
+      llmFor,
+      steps,
+      toolbox,
+      tools: [],
+      format: formatOf(schema),
+    })
+  }
+}

@@ -1,0 +1,13 @@
+import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import type { Llm } from '../llm.ts'
+import type { Steps } from '../steps.ts'
+import type { Toolbox } from '../tools/toolbox.ts'
+
+/** What a run gives to each of its tasks. */
+export interface TaskDeps {
+  readonly definition: CrewDefinition
+  readonly inputs: Readonly<Record<string, unknown>>
+  readonly llmFor: (model: string) => Llm
+  readonly steps: Steps
+  readonly toolbox: Toolbox
+}

@@ -1,0 +1,14 @@
+import { compile } from 'json-p3'
+import type { JSONPathQuery } from 'json-p3'
+
+const TEXT_OR_ZERO = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|(?<![\w.])0(?:\.\d+)?(?:e[+-]?\d+)?/gi
+
+/** Reads a JSONPath (RFC 9535). Raises the library's error, which says what is wrong where. */
+export const readPath = (path: string): JSONPathQuery =>
+  // json-p3 2.3 refuses 0.5 and 0e1, which the standard allows, but not 5e-1.
+  compile(path.replace(TEXT_OR_ZERO, (found) => (/^0[.e]/i.test(found) ? shift(found) : found)))
+
+function shift(literal: string): string {
+  const value = Number(literal)
+  return value === 0 ? '0' : value.toExponential()
+}

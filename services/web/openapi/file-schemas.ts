@@ -1,0 +1,17 @@
+import { closed, integer, list, moment, schema, text, uuid } from './parts.ts'
+
+/** The schemas of the files that runs write. */
+export const FILE_SCHEMAS = {
+  Artifact: closed({
+    name: text,
+    task: { ...text, description: 'The key of the task that wrote it.' },
+    size: { ...integer, description: 'In bytes.' },
+    left_out_characters: {
+      ...integer,
+      description: 'What was beyond the 1 MiB that is kept; 0: all of it is there.',
+    },
+    created_at: moment,
+    url: { ...text, format: 'uri' },
+  }),
+  Artifacts: closed({ kickoff_id: uuid, artifacts: list(schema('Artifact')) }),
+}

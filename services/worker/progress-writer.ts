@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LEASE_SECONDS } from '../platform/run-queue.ts'
+import type { Lease } from '../platform/run-queue.ts'
+import { encodeEntries, joinEntries, recordEncoded, recordTogether } from '../platform/run-steps.ts'
+import type { JournalEntries, RunEntries, WriteState } from '../platform/run-steps.ts'
+import { deadline } from '../shared/deadline.ts'
+import type { Database } from '../shared/postgres/database.ts'
+import { giveUpOld, takeShares } from './progress-lines.ts'
+import type { Line, Part, Share } from './progress-lines.ts'
+import { isRefused, retryStatement } from './retry-statement.ts'
+
+const RETRY_MS = 500
+/** The server ends a statement earlier; a connection may be cut off without a word. */
+const COMMIT_MS = 35_000
+
+/** Commits what the runs of a worker report. */
+export interface ProgressWriter {
+  /** Begins to write for an attempt at a run. */
+  open(lease: Lease): RunWriter
+}
+
+/** Commits what one attempt reports, in its order. */
+export interface RunWriter {
+  /**
+   * Resolves once the entries are committed: true, or false when the run is no longer this
+   * worker's. Raises the database's refusal, its last failure when it stays unavailable for as long
+   * as the lease, and the signal's reason. The signal is the same at each call.
+   */
+  write(entries: JournalEntries, signal: AbortSignal): Promise<boolean>
+}
+
+/** The connections of a writer. */
+export interface WriterPools {
+  /** For the commits of many runs, and nothing else: they wait for no other statement. */
+  readonly together: Database
+  /** For what a run has to write by itself. */
+  readonly alone: Database
+}
+
+/**
+ * Commits what all runs of a worker report together, one commit at a time: what is reported
+ * meanwhile is the next one. There is no timer, so commits grow only while the database is busy.
+ * Some runs are written by themselves, so that they delay and fail no others: one that reports much
+ * at a time, that somebody else is changing, or of which the database refuses something. What waits
+ * is bounded for each run, by whoever reads what it reports.
+ */
+export function createProgressWriter({ together, alone }: WriterPools): ProgressWriter {
+  const waiting = new Set<Line>()
+  let isWriting = false
+
+  async function writeAll(): Promise<void> {
+    while (waiting.size > 0) {
+      const { shares, large } = takeShares(waiting)
+      for (const line of large) startAlone(line)
+      if (shares.length === 0) continue
+      const left = await writeTogether(together, shares)
+      for (const line of left.alone) startAlone(line)
+      for (const line of left.again) waiting.add(line)
+    }
+    isWriting = false
+  }
+
+  function startAlone(line: Line): void {
+    waiting.delete(line)
+    void writeAlone(alone, line)
+  }
+
+  function schedule(line: Line): void {
+    if (line.isAlone) return
+    if (line.isRefused) return startAlone(line)
+    waiting.add(line)
+    // What is reported in one turn of the event loop shares a commit.
+    if (!isWriting) setImmediate(() => void writeAll())
+    isWriting = true
+  }
+
+  return {
+    open(lease) {
+      const line: Line = { lease, parts: [], isAlone: false, isRefused: false }
+      return {
+        write: (given, signal) =>
+          new Promise((resolve, reject) => {
+            const entries = encodeEntries(given)
+            const giveUpAt = performance.now() + LEASE_SECONDS * 1000
+            line.parts.push({ entries, signal, giveUpAt, resolve, reject })
+            schedule(line)
+          }),
+      }
+    },
+  }
+}
+
+/** The lines whose parts are still to be written. */
+interface Left {
+  readonly alone: readonly Line[]
+  readonly again: readonly Line[]
+}
+
+/** Makes one commit of the first parts of several lines. Never raises. */
+async function writeTogether(sql: Database, shares: readonly Share[]): Promise<Left> {
+  const lines = shares.map(({ line }) => line)
+  try {
+    const runs = shares.map(({ line, count }) => toRun(line, count))
+    const limit = { name: 'The database', timeoutMs: COMMIT_MS }
+    const states = await deadline(limit, () => recordTogether(sql, runs))
+    const locked = shares.filter((share, index) => !settle(share, states[index]))
+    return { alone: locked.map(({ line }) => line), again: [] }
+  } catch (thrown) {
+    if (isRefused(thrown)) return { alone: lines, again: [] }
+    for (const line of lines) giveUpOld(line, thrown)
+    await sleep(RETRY_MS)
+    return { alone: [], again: lines }
+  }
+}
+
+function toRun({ lease, parts }: Line, count: number): RunEntries {
+  const given = parts.slice(0, count).map(({ entries }) => entries)
+  return { lease, entries: joinEntries(given) }
+}
+
+/** Returns false when the parts are still to be written. */
+function settle({ line, count }: Share, state: WriteState | undefined): boolean {
+  if (state === 'locked') return false
+  for (const { resolve } of line.parts.splice(0, count)) resolve(state === 'written')
+  return true
+}
+
+/** Writes what waits of one run in commits of its own. Never raises. */
+async function writeAlone(sql: Database, line: Line): Promise<void> {
+  line.isAlone = true
+  while (line.parts[0]) await writeParts(sql, line, line.parts[0])
+  line.isAlone = false
+}
+
+async function writeParts(sql: Database, line: Line, first: Part): Promise<void> {
+  const { signal, giveUpAt } = first
+  const count = line.isRefused ? 1 : line.parts.length
+  const patience = { forMs: giveUpAt - performance.now(), signal }
+  try {
+    signal.throwIfAborted()
+    const run = toRun(line, count)
+    const isOurs = await retryStatement(() => recordEncoded(sql, run), patience)
+    for (const { resolve } of line.parts.splice(0, count)) resolve(isOurs)
+  } catch (thrown) {
+    if (isRefused(thrown)) line.isRefused = true
+    // Which of them is refused shows one by one.
+    if (!isRefused(thrown) || count === 1) line.parts.shift()?.reject(thrown)
+  }
+}
