@@ -1,5 +1,6 @@
 import type { WebConfig } from '../env.ts'
 import { automationPaths } from './automation.ts'
+import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
 import { DESIGNER_PATHS } from './designer.ts'
 import { designerSchemas } from './designer-schemas.ts'
 import { AUTOMATION_SCHEMAS } from './schemas.ts'
@@ -24,12 +25,19 @@ export function describeApi(config: Config) {
     tags: [
       { name: 'Automations', description: 'Start a run, follow it, stop it.' },
       { name: 'Designer', description: 'Projects, their versions and their runs.' },
+      { name: 'Budgets', description: 'Limits on what models cost, and what is used of them.' },
       { name: 'Tools', description: 'A Python package index for the tools of crews.' },
       { name: 'Platform', description: 'For probes, and for clients that set themselves up.' },
       { name: 'Webhooks', description: 'What the platform sends to receivers.' },
     ],
     security: [{ bearer: [] }],
-    paths: { ...automationPaths(config), ...DESIGNER_PATHS, ...TOOL_PATHS, ...PLATFORM_PATHS },
+    paths: {
+      ...automationPaths(config),
+      ...DESIGNER_PATHS,
+      ...BUDGET_PATHS,
+      ...TOOL_PATHS,
+      ...PLATFORM_PATHS,
+    },
     webhooks: WEBHOOKS,
     components: {
       securitySchemes: {
@@ -49,6 +57,7 @@ export function describeApi(config: Config) {
       schemas: {
         ...AUTOMATION_SCHEMAS,
         ...designerSchemas(),
+        ...BUDGET_SCHEMAS,
         ...TOOL_SCHEMAS,
         ...PLATFORM_SCHEMAS,
         ...WEBHOOK_SCHEMAS,

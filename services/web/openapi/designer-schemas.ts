@@ -1,4 +1,5 @@
 import { crewDefinitionSchema } from '../../platform/crew-definition-schema.ts'
+import { PROBLEM_LEVELS } from '../../platform/crewai/report.ts'
 import {
   closed,
   integer,
@@ -41,6 +42,14 @@ const page = (name: string, items: string) =>
   })
 const definition = schema('CrewDefinition')
 
+const importProblem = {
+  file: text,
+  key: text,
+  level: { type: 'string', enum: [...PROBLEM_LEVELS] },
+  message: text,
+}
+const problems = list(schema('ImportProblem'))
+
 /** Returns the schemas of the designer API. */
 export const designerSchemas = () => ({
   CrewDefinition: {
@@ -64,6 +73,14 @@ export const designerSchemas = () => ({
   VersionSummary: closed(versionSummary),
   Version: closed({ ...versionSummary, definition }),
   VersionList: page('versions', 'VersionSummary'),
+  ImportRequest: closed({ files: { type: 'object', additionalProperties: text } }),
+  ImportProblem: closed(importProblem),
+  ImportPreview: closed({
+    definition: { anyOf: [definition, { type: 'null' }] },
+    problems,
+    refusal: nullable('string'),
+  }),
+  ImportedVersion: closed({ ...versionSummary, definition, problems }),
   RunSummary: closed(runSummary),
   Run: closed({ ...runSummary, inputs, output, usage, error: failure }),
   RunList: page('executions', 'RunSummary'),

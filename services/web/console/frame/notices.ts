@@ -33,6 +33,10 @@ const NOTICES = {
   'version-published':
     'The version is published. The automations of the project run it from the next run on.',
   'proposal-discarded': 'The proposal is discarded.',
+  'budget-saved': 'The budget is saved. It holds from the next call of a model on.',
+  'budget-deleted': 'The budget is deleted, with what it had counted.',
+  'budget-resumed': 'The runs go on. Those for which there is no room yet will wait again.',
+  'budget-run-resumed': 'The run goes on.',
   'over-already': 'The run had already ended.',
 } as const
 

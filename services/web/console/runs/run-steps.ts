@@ -99,11 +99,12 @@ function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void
   const { event } = progress
   state.lastMs = Math.max(state.lastMs, endOf(progress) ?? beginOf(progress))
   const [, what, phase] = PHASES.exec(event.type) ?? []
-  // A call that was made says so with an event of its own, which is the end of its step.
-  const key = `${event.type.endsWith('_call') ? 'step' : what}/${subjectOf(event)}`
+  // A call that was announced as a step is told with its end.
+  const isDone = phase === undefined && endOf(progress) !== undefined
+  const key = `${isDone ? 'step' : what}/${subjectOf(event)}`
   const started = state.open.get(key)
-  if (phase !== 'started' && started) {
-    started.endMs = endOf(progress) ?? beginOf(progress)
+  if ((isDone || (phase !== undefined && phase !== 'started')) && started) {
+    started.endMs = isDone ? endOf(progress) : beginOf(progress)
     started.facts = { ...started.facts, ...event }
     state.open.delete(key)
     return
@@ -135,15 +136,20 @@ function newDraft(progress: Progress, parent: Draft | undefined): Draft {
   }
 }
 
-/** The step of the same key or task that goes on, else the crew, else the attempt. */
+/** The step or the task that it is a part of and that goes on, else the crew, else the attempt. */
 function parentOf(event: ProgressEvent, { open, root }: AttemptState): Draft | undefined {
   const crew = [...open].find(([key]) => key.startsWith(`${CREW}/`))?.[1] ?? root
   if (event.type.startsWith(CREW)) return root
   if (event.type.startsWith('task_')) return crew
-  return (
-    open.get(`step/${textOf(event['parent']) ?? ''}`) ??
-    open.get(`task/${textOf(event['task']) ?? ''}`) ??
-    crew
+  const above = textOf(event['parent']) ?? ''
+  return open.get(`step/${above}`) ?? open.get(`task/${above}`) ?? openTask(event, open) ?? crew
+}
+
+/** The task that an event names: a task is known by the key of its step, where it has one. */
+function openTask({ task }: ProgressEvent, open: AttemptState['open']): Draft | undefined {
+  if (typeof task !== 'string') return undefined
+  return [...open.values()].findLast(
+    ({ type, facts }) => type === 'task_started' && facts['task'] === task,
   )
 }
 
@@ -198,7 +204,8 @@ function nameOf({ type, facts }: Draft): string {
 
 function labelOf({ kind, facts }: Draft): string | undefined {
   const keys = kind === 'llm' ? ['request_model'] : ['tool', 'task', 'crew', 'agent']
-  return keys.map((key) => textOf(facts[key])).find((text) => text !== undefined)
+  const label = keys.map((key) => textOf(facts[key])).find((text) => text !== undefined)
+  return label === textOf(facts['name']) ? undefined : label
 }
 
 const textOf = (value: unknown): string | undefined =>

@@ -2,6 +2,7 @@ import { markOnline } from '../../../../services/platform/automations.ts'
 import { ensureInternalCrew } from '../../../../services/platform/internal-crews.ts'
 import { createVersion } from '../../../../services/platform/project-versions.ts'
 import { startProposal } from '../../../../services/platform/proposals.ts'
+import { setBudget } from '../../../../services/platform/budgets.ts'
 import { storeArtifacts } from '../../../../services/platform/run-artifacts.ts'
 import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
@@ -148,6 +149,8 @@ export function pathsOf(
     ['approvals', '/approvals'],
     ['projects', '/projects'],
     ...ids.designer,
+    ['budgets', '/budgets'],
+    ['budgets of an automation', `${automation}/budgets`],
     ['LLM connections', '/llm-connections'],
     ['new LLM connection', '/new-llm-connection'],
     ['LLM connection', `/llm-connections/${ids.connection}`],
@@ -177,6 +180,11 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     insert into llm_connections (organization_id, name, provider, model, base_url)
     values (${acme.organizationId}, 'Own models', 'openai_compatible', 'llama-3.3-70b',
       'https://llm.example.com/v1') returning id`
+  const { organizationId } = acme
+  const limits = { tokensMax: 1000, usdMax: 5, unpriced: 'refuse' } as const
+  for (const deploymentId of [null, acme.research.id]) {
+    await setBudget(sql, { organizationId, deploymentId, period: 'day' }, limits)
+  }
   return {
     token,
     connection,
