@@ -78,7 +78,8 @@ const PROJECT_BODY = {
     ...body('ImportRequest', { files: { 'crew.jsonc': '{…}' } }).content,
     'application/zip': binary,
     'multipart/form-data': {
-      schema: { type: 'object', additionalProperties: { type: 'array', items: binary.schema } },
+      // Under any name; this one is for generators of clients.
+      schema: { type: 'object', properties: { files: { type: 'array', items: binary.schema } } },
     },
   },
 }
@@ -125,7 +126,7 @@ export const DESIGNER_PATHS = {
       responses: {
         '200': json('What would become of it, with dry_run.', 'ImportPreview'),
         '201': json('It is added.', 'ImportedVersion', created),
-        ...COMMON,
+        ...WRITES,
         ...NONE,
         '400': problem('The files cannot be read.'),
         '413': problem('The project has more than 2 MiB or 1000 files.'),

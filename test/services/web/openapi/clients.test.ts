@@ -21,6 +21,11 @@ const LONG_MS = 600_000
 
 const NODE = 'openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5.9.3 @types/node@20.19.9'
 const PYTHON = 'openapi-python-client==0.29.1'
+/** The generator knows no archives. */
+const CONFIG = `post_hooks: []
+content_type_overrides:
+  application/zip: application/octet-stream
+`
 const hasUv = spawnSync('which', ['uv']).status === 0
 if (isLong && !hasUv) console.warn('openapi-python-client was not tried: uv is not on the PATH')
 
@@ -90,7 +95,7 @@ describe('a client made from /openapi.json', () => {
     async () => {
       const folder = folderOf('python')
       copyFileSync(join(PROGRAMS, 'program.py'), join(folder, 'program.py'))
-      writeFileSync(join(folder, 'config.yaml'), 'post_hooks: []\n')
+      writeFileSync(join(folder, 'config.yaml'), CONFIG)
       const generate = [
         '[ -e .venv ] || uv venv --quiet',
         `uv pip install --quiet ${PYTHON}`,
