@@ -150,6 +150,12 @@ export const crewDefinition = v.pipe(
   }),
 )
 
+/** Returns the rules of a definition that its JSON Schema lacks, in words. */
+export const crewRules = (): string[] =>
+  crewDefinition.pipe.flatMap((item) =>
+    'message' in item && typeof item.message === 'string' ? [item.message] : [],
+  )
+
 /** Parses a project version. Raises `unprocessable` that names every problem. */
 export function parseCrewDefinition(input: unknown): CrewDefinition {
   const result = v.safeParse(crewDefinition, input)

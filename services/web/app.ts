@@ -33,6 +33,7 @@ import { openApiRoutes } from './openapi/routes.ts'
 import { passwordRoutes } from './sign-in/password-routes.ts'
 import { platformHealthRoutes } from './diagnostics/page/routes.ts'
 import { platformSettingsRoutes } from './console/platform-settings/routes.ts'
+import { projectRoutes } from './console/projects/routes.ts'
 import { resourceMetadataRoutes } from './automation-api/resource-metadata.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { sendTracesRoutes } from './console/send-traces/routes.ts'
@@ -86,6 +87,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', resourceMetadataRoutes(deps))
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))
+  app.route('/', projectRoutes(deps))
   app.route('/', staticTokenRoutes(deps))
   app.route('/', webhookRoutes(deps))
   app.route('/', approvalRoutes(deps))

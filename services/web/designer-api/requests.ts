@@ -5,6 +5,7 @@ import type { CrewDefinition } from '../../platform/crew-definition.ts'
 import { budgetLimits } from '../../platform/budgets.ts'
 import type { BudgetLimits } from '../../platform/budgets.ts'
 import { isUuid } from '../../platform/automations.ts'
+import { projectNameProblem } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 
@@ -17,9 +18,9 @@ const PAGE = { standard: 20, max: 100 }
 const projectBody = v.strictObject({
   name: v.pipe(
     v.string('must be a text'),
-    v.regex(
-      /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u,
-      'must have 1 to 200 characters, no control characters, and no space at its ends',
+    v.check(
+      (name) => projectNameProblem(name) === undefined,
+      ({ input }) => projectNameProblem(input) ?? '',
     ),
   ),
 })
