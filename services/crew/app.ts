@@ -6,7 +6,8 @@ import { bodyLimit } from 'hono/body-limit'
 import type { CrewDefinition } from '../platform/crew-definition.ts'
 import { inputNames } from '../platform/crew-inputs.ts'
 import { CONTRACT, HEARTBEAT_MS, JOURNAL_CAPABILITY } from '../platform/crew-protocol.ts'
-import type { KickoffRequest, ModelEndpoint } from '../platform/crew-protocol.ts'
+import type { KickoffRequest } from '../platform/crew-protocol.ts'
+import type { ModelEndpoint } from '../platform/model-endpoint.ts'
 import { stepBase } from '../platform/step-key.ts'
 import { AppError } from '../shared/errors.ts'
 import { requestLog } from '../shared/log.ts'
@@ -96,7 +97,7 @@ function kickoffHandler(deps: CrewDeps) {
     const body = streamEvents({
       run: (channel, signal) => {
         const steps = openSteps(request, { channel, signal, draining })
-        const toolDeps = { guard: toolGuard, connections: request.connections ?? {} }
+        const toolDeps = { guard: toolGuard, connections: request.connections }
         return runCrew({ definition, llmFor, steps, toolDeps }, inputs)
       },
       heartbeatMs,

@@ -18,6 +18,14 @@ const MARKDOWN = `Format the output as Markdown:
 - - for lists
 - \`code\` for inline code, \`\`\`language for blocks of code`
 
+/** What an agent gives to another one. */
+interface Delegated {
+  readonly agent: Agent
+  readonly inputs: Inputs
+  readonly assignment: string
+  readonly context: string
+}
+
 interface Assignment {
   readonly agent: Agent
   readonly task: Task
@@ -31,11 +39,6 @@ interface Assignment {
  */
 export function promptFor({ agent, task, inputs, context }: Assignment): ChatMessage[] {
   const fill = (template: string): string => fillIn(template, inputs)
-  const system = [
-    `You are ${fill(agent.role)}.`,
-    ...(agent.backstory === undefined ? [] : [fill(agent.backstory)]),
-    `Your goal: ${fill(agent.goal)}`,
-  ]
   const user = [
     `Task: ${fill(task.description)}`,
     `Expected output: ${fill(task.expected_output)}`,
@@ -45,9 +48,36 @@ export function promptFor({ agent, task, inputs, context }: Assignment): ChatMes
       ? askForJson(task.output_schema)
       : 'Answer with the output of the task only.',
   ]
+  return converse({ agent, inputs }, user)
+}
+
+/**
+ * The conversation in which an agent does a part of another one's task. The words of that one are
+ * no templates.
+ */
+export function promptForCoworker(delegated: Delegated): ChatMessage[] {
+  const { assignment, context } = delegated
+  return converse(delegated, [
+    `Task: ${assignment}`,
+    'Expected output: your best answer to the coworker who asks you for this.',
+    ...(context === '' ? [] : [`Context:\n\n${context}`]),
+    'Answer with the output of the task only.',
+  ])
+}
+
+function converse(
+  { agent, inputs }: Pick<Assignment, 'agent' | 'inputs'>,
+  parts: readonly string[],
+): ChatMessage[] {
+  const fill = (template: string): string => fillIn(template, inputs)
+  const system = [
+    `You are ${fill(agent.role)}.`,
+    ...(agent.backstory === undefined ? [] : [fill(agent.backstory)]),
+    `Your goal: ${fill(agent.goal)}`,
+  ]
   return [
     { role: 'system', content: system.join('\n') },
-    { role: 'user', content: user.join('\n\n') },
+    { role: 'user', content: parts.join('\n\n') },
   ]
 }
 

@@ -3,6 +3,7 @@ import { createProject, findProject, listProjects } from '../../platform/project
 import { AppError } from '../../shared/errors.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
+import { budgetRoutes } from './budget-routes.ts'
 import { projectDocument } from './documents.ts'
 import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
@@ -53,5 +54,6 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerVersionRoutes(deps))
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
+  routes.route('/', budgetRoutes(deps))
   return routes
 }
