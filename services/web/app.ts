@@ -22,6 +22,7 @@ import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
 import { connectionRoutes } from './console/connections/routes.ts'
 import { artifactRoutes } from './console/runs/artifact-routes.ts'
+import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
@@ -88,6 +89,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))
   app.route('/', projectRoutes(deps))
+  app.route('/', importProjectRoutes(deps))
   app.route('/', staticTokenRoutes(deps))
   app.route('/', webhookRoutes(deps))
   app.route('/', approvalRoutes(deps))

@@ -1,6 +1,5 @@
 import { didYouMean } from '../../shared/closest.ts'
 import { isObject } from '../../shared/is-object.ts'
-import { hasKey } from './definition-keys.ts'
 import { checkKeys, isOff, isPython, readFlag, readList, readNumber, readText } from './fields.ts'
 import type { Field, Part } from './fields.ts'
 import { checkPlaceholders } from './placeholders.ts'
@@ -15,8 +14,8 @@ interface TaskContext {
   readonly agents: ReadonlyMap<string, string>
   /** The keys of tasks by their names in the project. */
   readonly tasks: ReadonlyMap<string, string>
-  /** The agent of tasks that name none. */
-  readonly manager?: string | undefined
+  /** A manager gives out the tasks: they need not name an agent. */
+  readonly isManaged: boolean
   readonly report: Report
 }
 
@@ -42,43 +41,28 @@ export function toTask(part: Part, context: TaskContext): Readonly<Record<string
     key: tasks.get(part.name) ?? part.name,
     description: textOf(part, 'description', report),
     expected_output: textOf(part, 'expected_output', report),
-    agent: agentOf(part, context),
-    ...supported(part, extras, report),
+    ...agentOf(part, context),
+    ...extras,
   }
 }
 
-/** The keys that definitions of this version have; the others are reported. */
-function supported(
-  part: Part,
-  extras: Readonly<Record<string, unknown>>,
-  report: Report,
-): Record<string, unknown> {
-  const entries = Object.entries(extras).filter(([key, value]) => {
-    const isKnown = key === 'context' || hasKey('tasks', { [key]: value })
-    if (!isKnown) report.leaveOut(part, `Tasks have no ${key}, or not with this value.`)
-    return isKnown
-  })
-  return Object.fromEntries(entries)
-}
-
-function agentOf(part: Part, { agents, manager, report }: TaskContext): string {
+function agentOf(part: Part, { agents, isManaged, report }: TaskContext): { agent?: string } {
   const field = part.fields.get('agent')
   if (field && isPython(field.value)) {
     report.refuse(field, PYTHON)
-    return ''
+    return {}
   }
   const name = readText(field, report)
-  if (name === undefined && manager !== undefined) return manager
-  const key = agents.get(name ?? '')
-  if (key !== undefined) return key
-  const place = field ?? part
-  const names = [...agents.keys()]
-  if (name === undefined) report.refuse(place, `The task ${part.name} names no agent.`)
-  else {
-    const near = didYouMean(name, names)
-    report.refuse(place, `There is no agent ${name}.${near} There are: ${names.join(', ')}.`)
+  if (name === undefined) {
+    if (!isManaged) report.refuse(field ?? part, `The task ${part.name} names no agent.`)
+    return {}
   }
-  return ''
+  const agent = agents.get(name)
+  if (agent !== undefined) return { agent }
+  const names = [...agents.keys()]
+  const near = didYouMean(name, names)
+  report.refuse(field ?? part, `There is no agent ${name}.${near} There are: ${names.join(', ')}.`)
+  return {}
 }
 
 /** `null` and `[]` are no context; without the key it is all tasks before. */

@@ -41,6 +41,7 @@ const NOTICES = {
   'webhook-deleted': 'The webhook is deleted.',
   'filter-saved': 'The filter is saved. Only you see it.',
   'filter-deleted': 'The filter is deleted.',
+  'project-imported': 'The draft is stored. Publish it to run it.',
   'approval-decided': 'The decision is saved. The run goes on.',
   'draft-added': 'The draft is added. Nothing runs it until you publish it.',
   'draft-saved': 'The draft is saved.',

@@ -149,6 +149,7 @@ export function pathsOf(
     ['approvals', '/approvals'],
     ['projects', '/projects'],
     ...ids.designer,
+    ['import of a project', '/import-project'],
     ['budgets', '/budgets'],
     ['budgets of an automation', `${automation}/budgets`],
     ['LLM connections', '/llm-connections'],
