@@ -31,11 +31,11 @@ export interface ModelCall {
 export function callModel({ steps, llm, place, request, path }: ModelCall) {
   const facts = { kind: 'llm', path, name: request.model, schema: completion } as const
   const step = { ...facts, estimate: estimateCall(request) }
-  return steps.perform(step, async ({ step: key, signal, use }): Promise<Completion> => {
+  return steps.perform(step, async ({ step: key, parent, signal, use }): Promise<Completion> => {
     const started_at = now()
     const result = await llm.complete(request, signal)
     const times = { started_at, ended_at: now() }
-    steps.report({ ...describeCall(llm, request, result), ...place, step: key, ...times })
+    steps.report({ ...describeCall(llm, request, result), ...place, step: key, parent, ...times })
     if (!result.ok) throw stepFailure(result.failure)
     use({ input_tokens: result.inputTokens ?? 0, output_tokens: result.outputTokens ?? 0 })
     const { ok: _ok, attempts: _attempts, ...answer } = result
@@ -45,7 +45,10 @@ export function callModel({ steps, llm, place, request, path }: ModelCall) {
 
 const now = (): string => new Date().toISOString()
 
-type CallFacts = Omit<LlmCallEvent, 'task' | 'agent' | 'step' | 'started_at' | 'ended_at'>
+type CallFacts = Omit<
+  LlmCallEvent,
+  'task' | 'agent' | 'step' | 'parent' | 'started_at' | 'ended_at'
+>
 
 function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
   const facts = {

@@ -19,12 +19,21 @@ const MARKDOWN = `Format the output as Markdown:
 - - for lists
 - \`code\` for inline code, \`\`\`language for blocks of code`
 
-interface Assignment {
+interface Speaker {
   readonly agent: Agent
-  readonly task: Task
   readonly inputs: Inputs
-  readonly context: readonly TaskOutput[]
   readonly material: Pick<Material, 'shown' | 'imagesFor' | 'knowledgeFor'>
+}
+
+/** What an agent gives to another one. */
+interface Delegated extends Speaker {
+  readonly assignment: string
+  readonly context: string
+}
+
+interface Assignment extends Speaker {
+  readonly task: Task
+  readonly context: readonly TaskOutput[]
 }
 
 /**
@@ -32,16 +41,8 @@ interface Assignment {
  * they are no templates.
  */
 export function promptFor(assignment: Assignment): ChatMessage[] {
-  const { agent, task, inputs, context, material } = assignment
-  const fill = (template: string): string => fillIn(template, inputs)
-  const knowledge = material.knowledgeFor(agent)
+  const { task, inputs, context, material } = assignment
   const fillTask = (template: string): string => fillIn(template, { ...inputs, ...material.shown })
-  const system = [
-    `You are ${fill(agent.role)}.`,
-    ...(agent.backstory === undefined ? [] : [fill(agent.backstory)]),
-    `Your goal: ${fill(agent.goal)}`,
-    ...(knowledge === undefined ? [] : [`\n${knowledge}`]),
-  ]
   const user = [
     `Task: ${fillTask(task.description)}`,
     `Expected output: ${fillTask(task.expected_output)}`,
@@ -51,9 +52,39 @@ export function promptFor(assignment: Assignment): ChatMessage[] {
       ? askForJson(task.output_schema)
       : 'Answer with the output of the task only.',
   ]
+  return converse(assignment, withImages(user.join('\n\n'), assignment))
+}
+
+/**
+ * The conversation in which an agent does a part of another one's task. The words of that one are
+ * no templates.
+ */
+export function promptForCoworker(delegated: Delegated): ChatMessage[] {
+  const { assignment, context } = delegated
+  const user = [
+    `Task: ${assignment}`,
+    'Expected output: your best answer to the coworker who asks you for this.',
+    ...(context === '' ? [] : [`Context:\n\n${context}`]),
+    'Answer with the output of the task only.',
+  ]
+  return converse(delegated, user.join('\n\n'))
+}
+
+function converse(
+  { agent, inputs, material }: Speaker,
+  content: ChatMessage['content'],
+): ChatMessage[] {
+  const fill = (template: string): string => fillIn(template, inputs)
+  const knowledge = material.knowledgeFor(agent)
+  const system = [
+    `You are ${fill(agent.role)}.`,
+    ...(agent.backstory === undefined ? [] : [fill(agent.backstory)]),
+    `Your goal: ${fill(agent.goal)}`,
+    ...(knowledge === undefined ? [] : [`\n${knowledge}`]),
+  ]
   return [
     { role: 'system', content: system.join('\n') },
-    { role: 'user', content: withImages(user.join('\n\n'), assignment) },
+    { role: 'user', content },
   ]
 }
 

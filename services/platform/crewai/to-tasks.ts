@@ -156,7 +156,10 @@ function guardrailOf({ fields }: Part, report: Report): Record<string, unknown> 
   const checks = all.flatMap((field) => (field ? checksOf(field, report) : []))
   const [first] = checks
   if (first === undefined) return {}
-  const retries = retriesOf(fields.get('guardrail_max_retries') ?? fields.get('max_retries'), report)
+  const retries = retriesOf(
+    fields.get('guardrail_max_retries') ?? fields.get('max_retries'),
+    report,
+  )
   return {
     ...(checks.length === 1 ? { guardrail: first } : { guardrails: checks }),
     ...(retries === undefined ? {} : { guardrail_max_retries: retries }),

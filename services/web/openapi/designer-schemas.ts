@@ -1,5 +1,5 @@
 import { PROBLEM_LEVELS } from '../../platform/crewai/report.ts'
-import { TOOL_TYPES } from '../../platform/tool-definitions.ts'
+import { definitionSchema as definition } from './definition-schema.ts'
 import {
   closed,
   integer,
@@ -36,26 +36,6 @@ const page = (name: string, items: string) =>
     [name]: list(schema(items)),
     next_cursor: nullable('string', { description: 'Null on the last page.' }),
   })
-const definition = {
-  type: 'object',
-  required: ['name', 'llm', 'agents', 'tasks'],
-  properties: {
-    name: text,
-    llm: { type: 'object' },
-    inputs: list({}),
-    tools: {
-      type: 'object',
-      description: 'By the names that agents use in their `tools`; docs/tools.md has the fields.',
-      additionalProperties: {
-        type: 'object',
-        required: ['type'],
-        properties: { type: { enum: TOOL_TYPES } },
-      },
-    },
-    agents: list({ type: 'object' }),
-    tasks: list({ type: 'object' }),
-  },
-}
 
 const importProblem = {
   file: text,

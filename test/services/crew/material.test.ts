@@ -44,6 +44,7 @@ function toolsOf(material: ReturnType<typeof open>, agent: Partial<Agent> = {}, 
 const callOf = (given: object) => ({
   arguments: { ...given },
   idempotencyKey: 'k',
+  path: ['task'],
   signal: new AbortController().signal,
 })
 
@@ -54,7 +55,7 @@ describe('files for agents', () => {
     const [tool] = toolsOf(material)
     if (!tool) throw new Error('no tool')
     expect(tool.description).toContain('x.txt (3), x-2.txt (6)')
-    const read = async (given: object) => (await callTool(tool, callOf(given), [])).text
+    const read = async (given: object) => (await callTool(tool, callOf(given), () => [])).text
     expect(await read({ name: 'x-2.txt' })).toContain('two')
     expect(await read({ name: 'x.txt', offset: 1, limit: 1 })).toBe(
       'n\n\n(Characters 1 to 2 of 3. Read on with offset 2.)',
