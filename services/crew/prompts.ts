@@ -19,21 +19,21 @@ const MARKDOWN = `Format the output as Markdown:
 - - for lists
 - \`code\` for inline code, \`\`\`language for blocks of code`
 
-interface Speaker {
+/** What an agent gives to another one. */
+interface Delegated {
   readonly agent: Agent
   readonly inputs: Inputs
-  readonly material: Pick<Material, 'shown' | 'imagesFor' | 'knowledgeFor'>
-}
-
-/** What an agent gives to another one. */
-interface Delegated extends Speaker {
   readonly assignment: string
   readonly context: string
+  readonly material: Assignment['material']
 }
 
-interface Assignment extends Speaker {
+interface Assignment {
+  readonly agent: Agent
   readonly task: Task
+  readonly inputs: Inputs
   readonly context: readonly TaskOutput[]
+  readonly material: Pick<Material, 'shown' | 'imagesFor' | 'knowledgeFor'>
 }
 
 /**
@@ -71,7 +71,7 @@ export function promptForCoworker(delegated: Delegated): ChatMessage[] {
 }
 
 function converse(
-  { agent, inputs, material }: Speaker,
+  { agent, inputs, material }: Pick<Assignment, 'agent' | 'inputs' | 'material'>,
   content: ChatMessage['content'],
 ): ChatMessage[] {
   const fill = (template: string): string => fillIn(template, inputs)

@@ -58,10 +58,10 @@ const agent = closedObject({
       v.check((list) => new Set(list).size === list.length, 'must not name one twice'),
     ),
   ),
-  /** The names of the texts that it knows. */
-  knowledge: v.optional(knowledgeNames),
   /** It may give work to the other agents, and ask them. @default false */
   allow_delegation: v.optional(v.boolean('must be true or false')),
+  /** The names of the texts that it knows. */
+  knowledge: v.optional(knowledgeNames),
   /** The most calls of its model for one answer. @default 20 */
   max_iterations: v.optional(
     v.pipe(

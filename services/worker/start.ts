@@ -114,6 +114,15 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
 
+function openMetrics(registry: Registry, sql: Database, running: () => number): WorkerMetrics {
+  registerBudgetGauges(registry, () => measureBudgets(sql))
+  return createWorkerMetrics(registry, {
+    running,
+    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
+    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
+  })
+}
+
 /** Deletes runs, and files that none of them names. */
 function startRetentions({
   config,
@@ -127,15 +136,6 @@ function startRetentions({
   const unused = { of: 'files', expire: () => deleteUnusedFiles(sql), onDeleted: () => {} }
   const files = startRetention({ ...unused, log })
   return { stop: async () => void (await Promise.all([runs.stop(), files.stop()])) }
-}
-
-function openMetrics(registry: Registry, sql: Database, running: () => number): WorkerMetrics {
-  registerBudgetGauges(registry, () => measureBudgets(sql))
-  return createWorkerMetrics(registry, {
-    running,
-    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
-    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
-  })
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {

@@ -43,8 +43,8 @@ function toolsOf(material: ReturnType<typeof open>, agent: Partial<Agent> = {}, 
 
 const callOf = (given: object) => ({
   arguments: { ...given },
+  path: [],
   idempotencyKey: 'k',
-  path: ['task'],
   signal: new AbortController().signal,
 })
 

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { messageText } from '../../../../services/crew/llm.ts'
 import type { LlmCall } from '../../../../services/crew/llm.ts'
 import { parseCrewDefinition } from '../../../../services/platform/crew-definition.ts'
 import type { CrewDefinition } from '../../../../services/platform/crew-definition.ts'
@@ -65,11 +64,13 @@ function replyOf(answer: string): Reply {
   return /Final Answer: (.*)/s.exec(answer)?.[1] ?? answer
 }
 
+const textOf = (message: LlmCall['messages'][number] | undefined): string =>
+  typeof message?.content === 'string' ? message.content : ''
+
 function toRecord(call: LlmCall) {
-  const textOf = (index: number) => messageText(call.messages[index]?.content ?? null)
-  const user = textOf(call.messages.findIndex(({ role }) => role === 'user'))
+  const user = textOf(call.messages.find(({ role }) => role === 'user'))
   const [asked = '', context = ''] = user.split(/Context.*:\n\n/)
-  const [, role] = /You are (.+?)\./.exec(textOf(0)) ?? []
+  const [, role] = /You are (.+?)\./.exec(textOf(call.messages[0])) ?? []
   return {
     role: role ?? 'Guardrail Agent',
     task: /Task: do-(\w+)/.exec(asked)?.[1] ?? null,
