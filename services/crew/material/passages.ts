@@ -53,7 +53,9 @@ function split(source: string, text: string, { start, end }: Range): Passage[] {
   const parts: Passage[] = []
   for (let offset = start; offset < end;) {
     const next = end - offset <= PASSAGE_MAX ? end : breakBefore(text, offset, PASSAGE_MAX)
-    parts.push({ source, offset, text: text.slice(offset, next).trim() })
+    const passage = text.slice(offset, next).trim()
+    // A paragraph may hold a long row of spaces.
+    if (passage !== '') parts.push({ source, offset, text: passage })
     offset = next
   }
   return parts
@@ -64,7 +66,7 @@ function breakBefore(text: string, offset: number, max: number): number {
   const part = text.slice(offset, offset + max)
   const sentence = Math.max(...['. ', '! ', '? ', '\n'].map((end) => part.lastIndexOf(end)))
   const at = sentence > max / 2 ? sentence + 1 : part.lastIndexOf(' ')
-  if (at > 0) return offset + at
+  if (at > max / 2) return offset + at
   // Never between the halves of a surrogate pair.
   return offset + (/[\uD800-\uDBFF]$/.test(part) ? max - 1 : max)
 }
