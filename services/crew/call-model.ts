@@ -1,6 +1,7 @@
 import { excerpt } from '../platform/crew-protocol.ts'
 import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
 import type { ChatMessage, Llm, LlmCall, LlmResult } from './llm.ts'
+import { estimateCall } from './estimate-call.ts'
 import { completion } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
 import { stepFailure } from './steps.ts'
@@ -27,7 +28,8 @@ export interface ModelCall {
 
 /** Returns the model's answer. Raises the failure of the call. */
 export function callModel({ steps, llm, place, request, path }: ModelCall) {
-  const step = { kind: 'llm', path, name: request.model, schema: completion } as const
+  const facts = { kind: 'llm', path, name: request.model, schema: completion } as const
+  const step = { ...facts, estimate: estimateCall(request) }
   return steps.perform(step, async ({ step: key, parent, signal, use }): Promise<Completion> => {
     const started_at = now()
     const result = await llm.complete(request, signal)

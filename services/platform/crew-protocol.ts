@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { crewDefinition } from './crew-definition.ts'
+import { modelEndpoint } from './model-endpoint.ts'
 import { STEP_KINDS } from './step-key.ts'
 
 /** The version of the crew contract that this platform speaks (docs/crew-contract.md). */
@@ -108,6 +109,8 @@ const stepStarted = v.object({
   name: prose,
   path: v.pipe(v.array(prose), v.maxLength(STEP_PATH_MAX)),
   parent,
+  /** Of a call of a model: the tokens that it may use at the most. */
+  estimate: v.optional(usage),
   /** For people: the arguments of a tool, the question of an approval. */
   input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
 })
@@ -142,7 +145,13 @@ export const crewEvent = v.variant('type', [
     result: v.unknown(),
     usage: v.optional(usage),
   }),
-  v.object({ ...common, type: v.literal('step_failed'), step: key, error: failure }),
+  v.object({
+    ...common,
+    type: v.literal('step_failed'),
+    step: key,
+    error: failure,
+    usage: v.optional(usage),
+  }),
   v.object({ ...common, type: v.literal('crew_completed'), output: prose, usage }),
   v.object({ ...common, type: v.literal('failed'), error: failure }),
   v.object({ ...common, type: v.literal('handed_over') }),
@@ -175,20 +184,6 @@ export type ToolCallEvent = Extract<CrewEvent, { type: 'tool_call' }>
 export type CrewFailure = v.InferOutput<typeof failure>
 /** A message of a conversation with a model. */
 export type CrewMessage = v.InferOutput<typeof message>
-
-/** The address for the calls of one model, instead of the crew's own. */
-const modelEndpoint = v.strictObject(
-  {
-    base_url: v.pipe(
-      v.string('must be a text'),
-      v.check((url) => /^https?:\/\//.test(url) && URL.canParse(url), 'must be an http(s) URL'),
-    ),
-    api_key: v.optional(v.string('must be a text')),
-  },
-  'must have a base_url, and perhaps an api_key',
-)
-/** The address of a model, and the key for it. */
-export type ModelEndpoint = v.InferOutput<typeof modelEndpoint>
 
 const kickoffFields = {
   kickoff_id: v.pipe(v.string(), v.uuid('must be a UUID')),
@@ -235,7 +230,8 @@ export type JournaledKickoff = v.InferOutput<typeof journaledKickoff>
 
 /**
  * A later line of that kickoff: all events up to `ack` are committed; `stop` asks the crew to end
- * with `handed_over` after the calls in flight.
+ * with `handed_over` after the calls in flight, and comes before the ack of a step that may not
+ * act.
  */
 export const kickoffLine = v.object({ ack: v.optional(count), stop: v.optional(v.boolean()) })
 

@@ -15,6 +15,7 @@ import { approvalRoutes } from './console/approvals/routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './automation-api/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
+import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
@@ -98,6 +99,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', traceComparisonRoutes(deps))
   app.route('/', sendTracesRoutes(deps))
   app.route('/', traceRoutes(deps))
+  app.route('/', budgetPageRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   app.route('/', clientFilteringRoutes(deps))

@@ -18,8 +18,11 @@ export type KeptEvent = CrewEvent | OtherEvent
 
 /** The call of a crew, and who hears what it reports. */
 interface FollowedCall extends CrewCall {
-  /** Commits events after those of earlier calls, which may still go on. */
-  readonly onEvents: (events: readonly KeptEvent[]) => Promise<void>
+  /**
+   * Commits events after those of earlier calls, which may still go on. Returns why the crew has to
+   * end after the calls in flight, if so: no step may begin any more.
+   */
+  readonly onEvents: (events: readonly KeptEvent[]) => Promise<string | undefined>
   /** @default 30_000 */
   readonly silenceMs?: number | undefined
 }
@@ -48,7 +51,11 @@ export async function callCrew(call: FollowedCall): Promise<Ending> {
 async function follow(call: FollowedCall, stream: CrewStream): Promise<Ending> {
   const { url, silenceMs = SILENCE_MS } = call
   const commits = openCommits<KeptEvent>({
-    commit: call.onEvents,
+    async commit(events) {
+      const reason = await call.onEvents(events)
+      // Before the ack: whoever waits for it may not act any more.
+      if (reason !== undefined) stream.tell({ stop: true, reason })
+    },
     onCommitted(events) {
       if (stream.isJournaled) acknowledge(stream, events)
     },

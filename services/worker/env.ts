@@ -30,6 +30,8 @@ export const workerEnv = v.object({
   RUNS_RETENTION_DAYS: v.optional(integer(1, 36_500), '90'),
   /** Origins on private networks that webhooks may name, with commas between them. */
   WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** A JSON file of prices of models, which come before the shipped ones: as the collector's. */
+  COLLECTOR_PRICES_FILE: optional(text()),
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),

@@ -117,7 +117,7 @@ function toStep(
   if (!record) return undefined
   started.delete(event.step)
   return event.type === 'step_failed'
-    ? { ...record, state: 'failed', endedAt: event.at, error: event.error }
+    ? { ...record, state: 'failed', endedAt: event.at, error: event.error, usage: event.usage }
     : {
         ...record,
         state: 'finished',

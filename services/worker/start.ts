@@ -1,4 +1,6 @@
 import type * as v from 'valibot'
+import { measureBudgets } from '../platform/budgets.ts'
+import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
@@ -13,6 +15,8 @@ import { deadline } from '../shared/deadline.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
+import { loadPrices } from '../shared/prices/load-prices.ts'
+import type { Price } from '../shared/prices/price-table.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { createMetrics } from '../shared/http/metrics.ts'
@@ -21,6 +25,7 @@ import type { Service } from '../shared/http/serve.ts'
 import type { SpanCount } from '../shared/tracing/span-buffer.ts'
 import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
+import { registerBudgetGauges } from './budget-metrics.ts'
 import { workerEnv } from './env.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
@@ -56,13 +61,10 @@ type WorkerConfig = v.InferOutput<typeof workerEnv>
  */
 export async function start(source: EnvSource, options: { log?: Log } = {}): Promise<Service> {
   const config = readEnv(workerEnv, source)
+  const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
-  const sql = connectDatabase(address, { name: 'worker' })
-  // Of its own, so that no step waits for another statement; the second one is for when the first
-  // one hangs.
-  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
-  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
+  const { sql, journal, end } = connectDatabases(address)
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
@@ -72,6 +74,9 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
     outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
+  registerBudgetGauges(registry, () =>
+    deadline({ name: 'budgets', timeoutMs: SCRAPE_MS }, () => measureBudgets(sql)),
+  )
   const tracing = openTracing(config, log, metrics.spans)
   let draining = false
   const app = createApp({
@@ -90,7 +95,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([tracing.stop(), database.close(), end(5)])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, journal, tracing, metrics, stops })
+  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops })
   const { wake } = loop
   const retention = startRetention({
     expire: () => deleteExpiredRuns(sql, { days: config.RUNS_RETENTION_DAYS }),
@@ -115,6 +120,15 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
 
+function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
+  const sql = connectDatabase(address, { name: 'worker' })
+  // Of its own, so that no step waits for another statement; the second one is for when the first
+  // one hangs.
+  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
+  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
+  return { sql, journal, end }
+}
+
 interface Work {
   readonly config: WorkerConfig
   readonly source: EnvSource
@@ -122,17 +136,19 @@ interface Work {
   readonly sql: Database
   /** The connections for what runs report. */
   readonly journal: Database
+  readonly prices: readonly Price[]
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
 }
 
-function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
+function startWork({ config, source, log, sql, journal, prices, ...work }: Work): Loop {
   const { tracing, metrics, stops } = work
   const deps = {
     sql,
     log,
+    prices,
     tracing,
     progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
@@ -147,6 +163,7 @@ function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
     async giveUp() {
       await forgetKickoffKeys(sql)
       await expireApprovals(sql)
+      await closeAbandonedCalls(sql)
       const lost = await giveUpLostRuns(sql)
       for (const run of lost) tracing.giveUp(run)
       return lost.length

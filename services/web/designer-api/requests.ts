@@ -2,6 +2,8 @@ import type { Context } from 'hono'
 import * as v from 'valibot'
 import { parseCrewDefinition } from '../../platform/crew-definition.ts'
 import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import { budgetLimits } from '../../platform/budgets.ts'
+import type { BudgetLimits } from '../../platform/budgets.ts'
 import { isUuid } from '../../platform/automations.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
@@ -33,6 +35,11 @@ export async function readProject(c: Context): Promise<{ name: string }> {
 export async function readDefinition(c: Context): Promise<CrewDefinition> {
   const body = await readJson(c.req.raw, BODY_BYTES_MAX)
   return parseCrewDefinition(parse(versionBody, body).definition)
+}
+
+/** Reads the limits of a budget. */
+export async function readLimits(c: Context): Promise<BudgetLimits> {
+  return parse(budgetLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
 }
 
 /** Reads the body of a call that starts a run. Raises what `readJson` raises. */

@@ -140,8 +140,9 @@ const resume = {
   description:
     'A run waits when one of its tasks has `human_input`; its status names the task. `approve` ' +
     'takes the output as it is, `edit` takes `text` instead, `reject` ends the run with the ' +
-    'error `approval_rejected`.',
-  summary: 'Decide about the output of a task, for a run that waits',
+    'error `approval_rejected`. A run that waits for a budget (`budget_stop` in its status) goes ' +
+    'on with the body `{}` once there is room.',
+  summary: 'Let a run go on that waits for a decision or a budget',
   parameters: [kickoffId],
   requestBody: body('ResumeRequest', { task: 'write', decision: 'approve' }),
   responses: {
@@ -149,7 +150,7 @@ const resume = {
     '400': problem('The body is not JSON.'),
     ...COMMON,
     '404': problem('This automation has no such kickoff, or it asks nothing about this task.'),
-    '409': problem('It was decided already, or the run has ended.'),
+    '409': problem('It was decided already, the run has ended, or its budget has no room yet.'),
     '413': problem('The body is larger than 256 KiB.'),
     '415': problem('Not application/json.'),
     '422': problem('A field is missing, unknown or of another type.'),

@@ -1,5 +1,6 @@
 import type { WebConfig } from '../env.ts'
 import { automationPaths } from './automation.ts'
+import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
 import { DESIGNER_PATHS } from './designer.ts'
 import { json } from './parts.ts'
 import { DESIGNER_SCHEMAS } from './designer-schemas.ts'
@@ -37,11 +38,18 @@ export function describeApi(config: Config) {
     tags: [
       { name: 'Automations', description: 'Start a run, follow it, stop it.' },
       { name: 'Designer', description: 'Projects, their versions and their runs.' },
+      { name: 'Budgets', description: 'Limits on what models cost, and what is used of them.' },
       { name: 'Tools', description: 'A Python package index for the tools of crews.' },
       { name: 'Health', description: 'For probes.' },
     ],
     security: [{ bearer: [] }],
-    paths: { ...automationPaths(config), ...DESIGNER_PATHS, ...TOOL_PATHS, ...HEALTH_PATHS },
+    paths: {
+      ...automationPaths(config),
+      ...DESIGNER_PATHS,
+      ...BUDGET_PATHS,
+      ...TOOL_PATHS,
+      ...HEALTH_PATHS,
+    },
     components: {
       securitySchemes: {
         bearer: {
@@ -52,7 +60,12 @@ export function describeApi(config: Config) {
             'credentials grant. Designer and tools take a token of the whole organization.',
         },
       },
-      schemas: { ...AUTOMATION_SCHEMAS, ...DESIGNER_SCHEMAS, ...TOOL_SCHEMAS },
+      schemas: {
+        ...AUTOMATION_SCHEMAS,
+        ...DESIGNER_SCHEMAS,
+        ...BUDGET_SCHEMAS,
+        ...TOOL_SCHEMAS,
+      },
     },
   }
 }

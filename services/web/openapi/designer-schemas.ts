@@ -1,3 +1,4 @@
+import { PROBLEM_LEVELS } from '../../platform/crewai/report.ts'
 import { definitionSchema as definition } from './definition-schema.ts'
 import {
   closed,
@@ -35,6 +36,14 @@ const page = (name: string, items: string) =>
     [name]: list(schema(items)),
     next_cursor: nullable('string', { description: 'Null on the last page.' }),
   })
+const importProblem = {
+  file: text,
+  key: text,
+  level: { type: 'string', enum: [...PROBLEM_LEVELS] },
+  message: text,
+}
+const problems = list(schema('ImportProblem'))
+
 /** The schemas of the designer API. */
 export const DESIGNER_SCHEMAS = {
   ProjectRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
@@ -51,6 +60,14 @@ export const DESIGNER_SCHEMAS = {
   VersionSummary: closed(versionSummary),
   Version: closed({ ...versionSummary, definition }),
   VersionList: page('versions', 'VersionSummary'),
+  ImportRequest: closed({ files: { type: 'object', additionalProperties: text } }),
+  ImportProblem: closed(importProblem),
+  ImportPreview: closed({
+    definition: { anyOf: [definition, { type: 'null' }] },
+    problems,
+    refusal: nullable('string'),
+  }),
+  ImportedVersion: closed({ ...versionSummary, definition, problems }),
   RunSummary: closed(runSummary),
   Run: closed({ ...runSummary, inputs, output, usage, error: failure }),
   RunList: page('executions', 'RunSummary'),

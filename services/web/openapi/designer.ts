@@ -64,6 +64,20 @@ const DEFINITION = {
   ],
 }
 
+const flag = (name: string, description: string) =>
+  parameter(name, 'query', { description, schema: { type: 'boolean', default: false } })
+const binary = { schema: { type: 'string', format: 'binary' } }
+const PROJECT_BODY = {
+  required: true,
+  content: {
+    ...body('ImportRequest', { files: { 'crew.jsonc': '{…}' } }).content,
+    'application/zip': binary,
+    'multipart/form-data': {
+      schema: { type: 'object', additionalProperties: { type: 'array', items: binary.schema } },
+    },
+  },
+}
+
 /** The paths of the designer (SPEC 9). */
 export const DESIGNER_PATHS = {
   '/designer/v2/projects': {
@@ -92,6 +106,26 @@ export const DESIGNER_PATHS = {
         ...COMMON,
         ...NONE,
         ...BAD_BODY,
+      },
+    }),
+  },
+  '/designer/v2/projects/{project_id}/imports': {
+    parameters: [project],
+    post: operation('importProject', 'Add a draft that is made of a CrewAI project', {
+      parameters: [
+        flag('dry_run', 'Only say what would become of it.'),
+        flag('leave_out', 'Import it without what has no equivalent.'),
+      ],
+      requestBody: PROJECT_BODY,
+      responses: {
+        '200': json('What would become of it, with dry_run.', 'ImportPreview'),
+        '201': json('It is added.', 'ImportedVersion', created),
+        ...COMMON,
+        ...NONE,
+        '400': problem('The files cannot be read.'),
+        '413': problem('The project has more than 2 MiB or 1000 files.'),
+        '415': problem('Not one of these media types.'),
+        '422': problem('The project cannot be imported; details.problems has each place.'),
       },
     }),
   },

@@ -181,6 +181,10 @@ export const AUTOMATION_SCHEMAS = {
       description: 'What a person is to decide; null unless status is waiting.',
       oneOf: [schema('WaitingFor'), { type: 'null' }],
     },
+    budget_stop: {
+      description: 'The budget that a run waits for; null unless status is waiting.',
+      oneOf: [schema('BudgetStop'), { type: 'null' }],
+    },
     queued_at: moment,
     started_at: perhapsMoment,
     finished_at: perhapsMoment,

@@ -8,6 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { EmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
 import type { CrewDefinition } from '../../../services/platform/crew-definition.ts'
 import type { Automation } from '../../../services/platform/automations.ts'
+import { closeAbandonedCalls } from '../../../services/platform/budget-ledger.ts'
+import { setBudget } from '../../../services/platform/budgets.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
@@ -81,6 +83,9 @@ export async function openStage(latencyMs: () => number, bundles?: string): Prom
     crew: definition,
     url: address.url,
   })
+  const { organizationId, id: deploymentId } = automation
+  const limits = { tokensMax: 1_000_000_000, usdMax: null, unpriced: 'refuse' } as const
+  await setBudget(sql, { organizationId, deploymentId, period: 'day' }, limits)
   const stage = { directory, programs, port, sql, model, automation, address, server }
   const crew = await startCrew(stage)
   return { ...stage, crew, worker: startWorker(stage) }
@@ -159,13 +164,12 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number 
 export type CallsInFlight = readonly string[]
 
 /** Returns the calls in flight; only while nobody can start or finish one are they exact. */
-const callsInFlight = (sql: Queryable, id?: string): Promise<CallsInFlight> =>
+const callsInFlight = (sql: Queryable): Promise<CallsInFlight> =>
   retryStatement(async () => {
     const rows = await sql<{ call: string }[]>`
       select (e.inputs ->> 'number') || '/' || (s.path ->> 0) as call
       from run_steps s join executions e on e.id = s.run_id
-      where s.kind = 'llm' and s.state = 'started' and e.status in ('queued', 'running')
-        and ${id === undefined ? sql`true` : sql`e.id = ${id}`}`
+      where s.kind = 'llm' and s.state = 'started' and e.status in ('queued', 'running')`
     return rows.map(({ call }) => call)
   }, PATIENCE)
 
@@ -215,16 +219,45 @@ export async function rollCrew(stage: Stage): Promise<CallsInFlight> {
   return []
 }
 
-/** Takes a run from its worker, which is alive and does not know, as when it hung for long. */
+/**
+ * Takes a run from its worker, which is alive and does not know, as when it hung for long. What is
+ * in flight is read by the same statement: a moment later, another attempt may have finished it.
+ */
 export async function takeLease({ sql }: Stage): Promise<CallsInFlight> {
-  const [taken] = await retryStatement(
-    () => sql<{ id: string }[]>`
-      update executions set lease_id = gen_random_uuid(),
-        lease_expires_at = now() - interval '1 second'
-      where id = (
-        select id from executions where status = 'running' and lost_attempts = 0
-        order by random() limit 1) returning id`,
+  const rows = await retryStatement(
+    () => sql<{ call: string }[]>`
+      with taken as (
+        update executions set lease_id = gen_random_uuid(),
+          lease_expires_at = now() - interval '1 second'
+        where id = (
+          select id from executions where status = 'running' and lost_attempts = 0
+          order by random() limit 1) returning id, inputs)
+      select (t.inputs ->> 'number') || '/' || (s.path ->> 0) as call
+      from run_steps s join taken t on t.id = s.run_id
+      where s.kind = 'llm' and s.state = 'started'`,
     PATIENCE,
   )
-  return taken ? callsInFlight(sql, taken.id) : []
+  return rows.map(({ call }) => call)
+}
+
+/** The ledger of a budget that no run can use up, and what it should say. */
+export interface BudgetLedger {
+  readonly spent: number
+  readonly reserved: number
+  /** What all calls that finished have used. */
+  readonly used: number
+}
+
+/** Reads the ledger, once nothing goes on any more. */
+export function readBudget({ sql }: Stage): Promise<BudgetLedger> {
+  return retryStatement(async () => {
+    await closeAbandonedCalls(sql)
+    const [ledger] = await sql<[BudgetLedger]>`
+      select coalesce(sum(spent_tokens), 0)::int as spent,
+        coalesce(sum(reserved_tokens), 0)::int as reserved, (
+          select sum((usage ->> 'input_tokens')::int + (usage ->> 'output_tokens')::int)::int
+          from run_steps where kind = 'llm' and state = 'finished') as used
+      from budget_ledgers`
+    return ledger
+  }, PATIENCE)
 }

@@ -26,6 +26,7 @@ const PATHS = {
     '<path d="M4 9a6 6 0 0 1 10.5-3.5L16 7m0-3.5V7h-3.5' +
     'M16 11a6 6 0 0 1-10.5 3.5L4 13m0 3.5V13h3.5"/>',
   alert: '<path d="M10 3.2 18 16.8H2zM10 8.2v4M10 14.3v.3"/>',
+  gauge: '<path d="M3 14a7 7 0 1 1 14 0M10 14l3.5-5"/>',
   check: '<path d="m4 10.5 4 4 8-9"/>',
 } as const
 

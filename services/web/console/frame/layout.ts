@@ -36,6 +36,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/executions', name: 'Runs', icon: 'runs' },
   { path: '/approvals', name: 'Approvals', icon: 'check' },
   { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },
+  { path: '/budgets', name: 'Budgets', icon: 'gauge' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   {

@@ -28,6 +28,10 @@ const NOTICES = {
   'filter-saved': 'The filter is saved. Only you see it.',
   'filter-deleted': 'The filter is deleted.',
   'approval-decided': 'The decision is saved. The run goes on.',
+  'budget-saved': 'The budget is saved. It holds from the next call of a model on.',
+  'budget-deleted': 'The budget is deleted, with what it had counted.',
+  'budget-resumed': 'The runs go on. Those for which there is no room yet will wait again.',
+  'budget-run-resumed': 'The run goes on.',
   'over-already': 'The run had already ended.',
 } as const
 

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
+import { findBudgetStop } from '../../../platform/budget-stops.ts'
 import type { Run } from '../../../platform/runs.ts'
 import { listProgress, readProgressPage } from '../../../platform/progress.ts'
 import type { Progress } from '../../../platform/progress.ts'
@@ -56,6 +57,7 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     notice: noticeOf(c.req.query('notice')),
     artifacts: await listArtifacts(sql, run.id),
     keptSteps: await countSteps(sql, run.id),
+    stopped: run.status === 'waiting' ? await findBudgetStop(sql, run.id) : undefined,
     hasTrace: traces !== undefined && run.startedAt !== null,
   }
 }

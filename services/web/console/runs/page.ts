@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
+import type { StoppedRun } from '../../../platform/budget-stops.ts'
 import type { Run } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
 import type { Artifact } from '../../../platform/run-artifacts.ts'
@@ -42,6 +43,8 @@ export interface RunPage {
   /** The address of the automation's API. */
   readonly apiUrl: string
   readonly notice: string | undefined
+  /** The budget that it waits for. */
+  readonly stopped: StoppedRun | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
   /** The steps of its journal, and those of them that are from the run that it follows. */
@@ -71,7 +74,8 @@ export function runPage(view: RunPage): Html {
  * parts that differ.
  */
 export function runParts(view: RunPage): Html {
-  const { automation, run, textView, progress } = view
+  const { automation, run, textView, progress, session } = view
+  const { csrfToken } = session
   const path = runPath(automation, run)
   const isLive = run.finishedAt === null && progress.isNewest
   return html`<div
@@ -82,7 +86,7 @@ export function runParts(view: RunPage): Html {
     <div data-part="summary">${summary(run)}</div>
     <div class="columns">
       <div>
-        <div data-part="outcome">${outcomeSection({ run, textView, path })}</div>
+        <div data-part="outcome">${outcomeSection({ ...view, path, csrfToken })}</div>
         <div data-part="artifacts">${artifactsSection(view.artifacts, path)}</div>
         ${progressSection(view, path)}
       </div>

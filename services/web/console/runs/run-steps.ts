@@ -58,8 +58,6 @@ interface AttemptState {
 const PHASES = /^(.+)_(started|completed|finished|failed)$/
 /** Steps of this kind have the others of their attempt below them. */
 const CREW = 'crew'
-const STEP = 'step'
-const TASK = 'task'
 
 /** Orders the events of a run as steps: a start and its end are one, calls are below their task. */
 export function toRunTimeline(progress: readonly Progress[], run: Run, nowMs: number): RunTimeline {
@@ -101,10 +99,11 @@ function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void
   const { event } = progress
   state.lastMs = Math.max(state.lastMs, endOf(progress) ?? beginOf(progress))
   const [, what, phase] = PHASES.exec(event.type) ?? []
-  // A call that was made is the end of its step.
-  const key = `${phase === undefined ? STEP : what}/${subjectOf(event)}`
+  // A call that was announced as a step is told with its end.
+  const isDone = phase === undefined && endOf(progress) !== undefined
+  const key = `${isDone ? 'step' : what}/${subjectOf(event)}`
   const started = state.open.get(key)
-  if (phase !== 'started' && started) {
+  if ((isDone || (phase !== undefined && phase !== 'started')) && started) {
     started.endMs = endOf(progress) ?? beginOf(progress)
     started.facts = { ...started.facts, ...event }
     state.open.delete(key)
@@ -137,19 +136,22 @@ function newDraft(progress: Progress, parent: Draft | undefined): Draft {
   }
 }
 
-/** The step that it is a part of, else the task that it names, else the crew, else the attempt. */
+/** The step or the task that it is a part of and that goes on, else the crew, else the attempt. */
 function parentOf(event: ProgressEvent, { open, root }: AttemptState): Draft | undefined {
   const crew = [...open].find(([key]) => key.startsWith(`${CREW}/`))?.[1] ?? root
   if (event.type.startsWith(CREW)) return root
   if (event.type.startsWith('task_')) return crew
-  const whole = textOf(event['parent']) ?? ''
-  return open.get(`${STEP}/${whole}`) ?? open.get(`${TASK}/${whole}`) ?? taskOf(event, open) ?? crew
+  const above = textOf(event['parent']) ?? ''
+  return open.get(`step/${above}`) ?? open.get(`task/${above}`) ?? openTask(event, open) ?? crew
 }
 
-const taskOf = (event: ProgressEvent, open: AttemptState['open']): Draft | undefined =>
-  [...open].find(
-    ([key, { facts }]) => key.startsWith(`${TASK}/`) && facts['task'] === event['task'],
-  )?.[1]
+/** The task that an event names: a task is known by the key of its step, where it has one. */
+function openTask({ task }: ProgressEvent, open: AttemptState['open']): Draft | undefined {
+  if (typeof task !== 'string') return undefined
+  return [...open.values()].findLast(
+    ({ type, facts }) => type === 'task_started' && facts['task'] === task,
+  )
+}
 
 const subjectOf = (event: ProgressEvent): string =>
   textOf(event['step']) ?? textOf(event['task']) ?? ''
@@ -202,7 +204,8 @@ function nameOf({ type, facts }: Draft): string {
 
 function labelOf({ kind, facts }: Draft): string | undefined {
   const keys = kind === 'llm' ? ['request_model'] : ['tool', 'task', 'crew', 'agent']
-  return keys.map((key) => textOf(facts[key])).find((text) => text !== undefined)
+  const label = keys.map((key) => textOf(facts[key])).find((text) => text !== undefined)
+  return label === textOf(facts['name']) ? undefined : label
 }
 
 const textOf = (value: unknown): string | undefined =>

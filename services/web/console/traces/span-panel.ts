@@ -40,16 +40,20 @@ export function spanPanel(panel: SpanPanel): Html {
           </p>`
         : ''
     }
-    ${problem(view)} ${facts(view)} ${conversation(view)}
+    ${problem(view)} ${facts(view)} ${conversation(view, rawPathOf(panel))}
     ${attributeTable('Attributes', span.attributes, span.droppedAttributesCount)} ${events(view)}
     ${links(view)} ${attributeTable('Resource', view.resource.attributes)} ${scope(view)}
   </div>`
 }
 
-function head({ view, tracePath }: SpanPanel): Html {
-  const { span, columns } = view
+/** The span and its messages as JSON. */
+const rawPathOf = ({ view, tracePath }: SpanPanel): string =>
+  `${tracePath}/spans/${view.span.spanId}/raw`
+
+function head(panel: SpanPanel): Html {
+  const { span, columns } = panel.view
   const kind = kindOf(textOf(columns['operation_kind']))
-  const raw = `${tracePath}/spans/${span.spanId}/raw`
+  const raw = rawPathOf(panel)
   return html`<div class="card-head span-head">
     <div>
       <h2 id="span-title">${kindIcon(kind)} ${visibleText(span.name) || '(no name)'}</h2>

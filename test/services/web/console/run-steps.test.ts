@@ -110,6 +110,40 @@ it('puts what belongs to a call of a tool below it, which ends with what it answ
   expect(steps.filter(({ isError }) => isError).map(({ name }) => name)).toEqual(['ask'])
 })
 
+it('puts calls below a task that is known by the key of its step', () => {
+  const journaled: readonly ProgressEvent[] = [
+    { type: 'crew_started', at: at(1), crew: 'Research' },
+    { type: 'task_started', at: at(2), task: 'find', agent: 'a', step: 'k1' },
+    call('find', [3, 10], { agent: 'a', step: 'k2' }),
+    { type: 'step_started', at: at(11), step: 'k3', kind: 'tool', name: 'search', parent: 'k1' },
+    { type: 'step_started', at: at(12), step: 'k4', kind: 'tool', name: 'search', parent: 'k1' },
+    {
+      type: 'tool_call',
+      task: 'find',
+      step: 'k3',
+      name: 'search',
+      tool: 'search',
+      started_at: at(11),
+      ended_at: at(20),
+    },
+    call('find', [21, 30], { agent: 'a', step: 'k5' }),
+    { type: 'task_completed', at: at(31), task: 'find', step: 'k1', output: 'x' },
+    { type: 'task_started', at: at(32), task: 'find', agent: 'a', step: 'k6' },
+    call('find', [33, 40], { agent: 'a', step: 'k7' }),
+  ]
+  const { steps } = toRunTimeline(told(journaled), run, START)
+  expect(drawn(steps)).toEqual([
+    'Crew Research 1-1000',
+    ' Task find 2-31',
+    '  LLM call m 3-10',
+    '  search  11-20',
+    '  search  12-1000',
+    '  LLM call m 21-30',
+    ' Task find 32-1000',
+    '  LLM call m 33-40',
+  ])
+})
+
 it('leaves open what goes on, and gives each attempt a step of its own', () => {
   const attempts = [...told(EVENTS.slice(0, 3), 1), ...told(EVENTS.slice(0, 2), 2)]
   const going = { ...run, status: 'running', finishedAt: null } as const

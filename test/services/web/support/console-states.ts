@@ -1,3 +1,4 @@
+import { setBudget } from '../../../../services/platform/budgets.ts'
 import { storeArtifacts } from '../../../../services/platform/run-artifacts.ts'
 import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
@@ -140,6 +141,8 @@ export function pathsOf(
     ['webhook', `${automation}/webhooks/${ids.webhook}`],
     ['message of a webhook', `${automation}/webhooks/${ids.webhook}/deliveries/${ids.message}`],
     ['approvals', '/approvals'],
+    ['budgets', '/budgets'],
+    ['budgets of an automation', `${automation}/budgets`],
     ['LLM connections', '/llm-connections'],
     ['new LLM connection', '/new-llm-connection'],
     ['LLM connection', `/llm-connections/${ids.connection}`],
@@ -167,6 +170,11 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     insert into llm_connections (organization_id, name, provider, model, base_url)
     values (${acme.organizationId}, 'Own models', 'openai_compatible', 'llama-3.3-70b',
       'https://llm.example.com/v1') returning id`
+  const { organizationId } = acme
+  const limits = { tokensMax: 1000, usdMax: 5, unpriced: 'refuse' } as const
+  for (const deploymentId of [null, acme.research.id]) {
+    await setBudget(sql, { organizationId, deploymentId, period: 'day' }, limits)
+  }
   return { token, connection, ...(await seedWebhook(platform)) }
 }
 

@@ -67,9 +67,18 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await page.getByRole('checkbox', { name: 'Session' }).check()
     await page.getByRole('button', { name: 'Show' }).click()
     expect(await names(page)).toEqual(['bad'])
-    expect(await page.getByRole('table', { name: 'Traces' }).innerText()).toContain(
-      'session of bad',
-    )
+    const table = page.getByRole('table', { name: 'Traces' })
+    expect(await table.innerText()).toContain('session of bad')
+
+    // The way back from a trace has them too, after a few steps there.
+    await table.getByRole('link', { name: 'bad' }).click()
+    await page.getByRole('table', { name: 'Spans' }).getByRole('link').first().click()
+    await page.getByLabel('Find in this trace').fill('bad')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByRole('navigation', { name: 'Breadcrumb' }).getByText('Traces').click()
+    expect(await names(page)).toEqual(['bad'])
+    expect(await table.innerText()).toContain('session of bad')
+
     await page.getByLabel('Time', { exact: true }).selectOption('1h')
     await page.getByLabel('Status').selectOption('')
     await page.getByRole('button', { name: 'Show' }).click()

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { AppError, toError } from '../../shared/errors.ts'
+import { AppError, toError } from '../errors.ts'
 import { SHIPPED_PRICES } from './shipped-prices.ts'
 import { overridePrices, readPrices } from './price-table.ts'
 import type { Price } from './price-table.ts'

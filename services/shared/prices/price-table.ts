@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { AppError } from '../../shared/errors.ts'
+import { AppError } from '../errors.ts'
 
 const MAX_PER_MILLION = 100_000
 const amount = v.pipe(
