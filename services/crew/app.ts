@@ -97,7 +97,7 @@ function kickoffHandler(deps: CrewDeps) {
     const body = streamEvents({
       run: (channel, signal) => {
         const steps = openSteps(request, { channel, signal, draining })
-        const toolDeps = { guard: toolGuard, connections: request.connections ?? {} }
+        const toolDeps = { guard: toolGuard, connections: request.connections }
         return runCrew({ definition, llmFor, steps, toolDeps }, inputs)
       },
       heartbeatMs,

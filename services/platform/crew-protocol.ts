@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { crewDefinition } from './crew-definition.ts'
+import { handedConnections } from './handed-connections.ts'
 import { modelEndpoint } from './model-endpoint.ts'
 import { STEP_KINDS } from './step-key.ts'
 
@@ -115,6 +116,8 @@ const stepStarted = v.object({
   input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
 })
 
+const failedStep = { step: key, error: failure, usage: v.optional(usage) }
+
 /** The events of the contract. */
 export const crewEvent = v.variant('type', [
   v.object({ ...common, type: v.literal('crew_started'), crew: prose }),
@@ -145,13 +148,7 @@ export const crewEvent = v.variant('type', [
     result: v.unknown(),
     usage: v.optional(usage),
   }),
-  v.object({
-    ...common,
-    type: v.literal('step_failed'),
-    step: key,
-    error: failure,
-    usage: v.optional(usage),
-  }),
+  v.object({ ...common, type: v.literal('step_failed'), ...failedStep }),
   v.object({ ...common, type: v.literal('crew_completed'), output: prose, usage }),
   v.object({ ...common, type: v.literal('failed'), error: failure }),
   v.object({ ...common, type: v.literal('handed_over') }),
@@ -193,12 +190,7 @@ const kickoffFields = {
   /** By the name of the model. It holds keys: nothing of it is ever logged or shown. */
   models: v.optional(v.record(v.string(), modelEndpoint)),
   /** The connections of the version's tools, by name. Nothing of it is ever logged or shown. */
-  connections: v.optional(
-    v.record(
-      v.string(),
-      v.object({ access_token: v.string('must be a text') }, 'must have an access_token'),
-    ),
-  ),
+  connections: v.optional(handedConnections),
 }
 
 /** The body that a worker posts to the `/kickoff` of a crew that keeps no journal. */
@@ -231,9 +223,13 @@ export type JournaledKickoff = v.InferOutput<typeof journaledKickoff>
 /**
  * A later line of that kickoff: all events up to `ack` are committed; `stop` asks the crew to end
  * with `handed_over` after the calls in flight, and comes before the ack of a step that may not
- * act.
+ * act; `connections` replaces tokens that are to end.
  */
-export const kickoffLine = v.object({ ack: v.optional(count), stop: v.optional(v.boolean()) })
+export const kickoffLine = v.object({
+  ack: v.optional(count),
+  stop: v.optional(v.boolean()),
+  connections: v.optional(handedConnections),
+})
 
 /** What a crew says of itself at `/describe`. */
 export const crewDescription = v.object({

@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
 import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
@@ -7,6 +8,7 @@ import { deleteExpiredRuns } from '../platform/run-retention.ts'
 import { measureOutbox } from '../platform/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs.ts'
 import { readerOf } from '../platform/llm-usage.ts'
+import { oauthServiceOf } from '../shared/oauth-service.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -37,6 +39,7 @@ import { performRun } from './perform-run.ts'
 import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
+import { watchBudgets } from './watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
 /**
@@ -69,14 +72,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const registry = createMetrics()
   let loop: Loop | undefined
   const stops = new Map<string, AbortController>()
-  const metrics = createWorkerMetrics(registry, {
-    running: () => loop?.running() ?? 0,
-    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
-    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
-  })
-  registerBudgetGauges(registry, () =>
-    deadline({ name: 'budgets', timeoutMs: SCRAPE_MS }, () => measureBudgets(sql)),
-  )
+  const metrics = openMetrics(registry, sql, () => loop?.running() ?? 0)
   const tracing = openTracing(config, log, metrics.spans)
   let draining = false
   const app = createApp({
@@ -120,6 +116,15 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
 
+function openMetrics(registry: Registry, sql: Database, running: () => number): WorkerMetrics {
+  registerBudgetGauges(registry, () => measureBudgets(sql))
+  return createWorkerMetrics(registry, {
+    running,
+    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
+    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
+  })
+}
+
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
   const sql = connectDatabase(address, { name: 'worker' })
   // Of its own, so that no step waits for another statement; the second one is for when the first
@@ -143,17 +148,19 @@ interface Work {
   readonly stops: Map<string, AbortController>
 }
 
-function startWork({ config, source, log, sql, journal, prices, ...work }: Work): Loop {
-  const { tracing, metrics, stops } = work
+function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
+  const { prices, tracing, metrics, stops } = work
   const deps = {
     sql,
     log,
     prices,
+    isBudgeted: watchBudgets(sql),
     tracing,
     progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),
+    oauth: oauthServiceOf(config),
     crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
     runTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
     onCrewUnavailable: metrics.crewUnavailable,

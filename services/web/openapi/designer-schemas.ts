@@ -36,6 +36,7 @@ const page = (name: string, items: string) =>
     [name]: list(schema(items)),
     next_cursor: nullable('string', { description: 'Null on the last page.' }),
   })
+
 const importProblem = {
   file: text,
   key: text,
