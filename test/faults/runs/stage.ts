@@ -157,15 +157,17 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number 
 export type CallsInFlight = readonly string[]
 
 /** Returns the calls in flight; only while nobody can start or finish one are they exact. */
-const callsInFlight = (sql: Queryable, id?: string): Promise<CallsInFlight> =>
-  retryStatement(async () => {
-    const rows = await sql<{ call: string }[]>`
-      select (e.inputs ->> 'number') || '/' || (s.path ->> 0) as call
-      from run_steps s join executions e on e.id = s.run_id
-      where s.kind = 'llm' and s.state = 'started' and e.status in ('queued', 'running')
-        and ${id === undefined ? sql`true` : sql`e.id = ${id}`}`
-    return rows.map(({ call }) => call)
-  }, PATIENCE)
+async function readCalls(sql: Queryable, id?: string): Promise<CallsInFlight> {
+  const rows = await sql<{ call: string }[]>`
+    select (e.inputs ->> 'number') || '/' || (s.path ->> 0) as call
+    from run_steps s join executions e on e.id = s.run_id
+    where s.kind = 'llm' and s.state = 'started' and e.status in ('queued', 'running')
+      and ${id === undefined ? sql`true` : sql`e.id = ${id}`}`
+  return rows.map(({ call }) => call)
+}
+
+const callsInFlight = (sql: Queryable): Promise<CallsInFlight> =>
+  retryStatement(() => readCalls(sql), PATIENCE)
 
 /** Kills the worker; another one finds its runs as it would once their leases have run out. */
 export async function killWorker(stage: Stage): Promise<CallsInFlight> {
@@ -214,15 +216,21 @@ export async function rollCrew(stage: Stage): Promise<CallsInFlight> {
 }
 
 /** Takes a run from its worker, which is alive and does not know, as when it hung for long. */
-export async function takeLease({ sql }: Stage): Promise<CallsInFlight> {
-  const [taken] = await retryStatement(
-    () => sql<{ id: string }[]>`
-      update executions set lease_id = gen_random_uuid(),
-        lease_expires_at = now() - interval '1 second'
-      where id = (
-        select id from executions where status = 'running' and lost_attempts = 0
-        order by random() limit 1) returning id`,
+export const takeLease = ({ sql }: Stage): Promise<CallsInFlight> =>
+  retryStatement<CallsInFlight>(
+    () =>
+      sql.begin(async (tx): Promise<CallsInFlight> => {
+        const [taken] = await tx<{ id: string }[]>`
+          update executions set lease_id = gen_random_uuid(),
+            lease_expires_at = now() - interval '1 second'
+          where id = (
+              select id from executions where status = 'running' and lost_attempts = 0
+              order by random() limit 1)
+            -- It may have ended meanwhile.
+            and status = 'running'
+          returning id`
+        // Before anybody takes it over, and ends the step that this cut off.
+        return taken ? readCalls(tx, taken.id) : []
+      }),
     PATIENCE,
   )
-  return taken ? callsInFlight(sql, taken.id) : []
-}
