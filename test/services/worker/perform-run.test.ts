@@ -348,14 +348,14 @@ describe('a crew that breaks in the middle of a run', () => {
       const timer = setInterval(() => {
         beats += 1
         response.write(line({ type: 'heartbeat' }))
-        if (beats < 10) return
+        if (beats < 30) return
         clearInterval(timer)
         const usage = { input_tokens: 1, output_tokens: 2 }
         response.end(line({ type: 'crew_completed', output: 'slow', usage }))
       }, 20)
     })
     const id = await platform.kickoff()
-    expect(await runNext({ silenceMs: 100 })).toBe('completed')
+    expect(await runNext({ silenceMs: 500 })).toBe('completed')
     expect(await platform.get(id)).toMatchObject({
       output: 'slow',
       usage: { inputTokens: 1, outputTokens: 2 },
