@@ -22,7 +22,7 @@ import { createDeployment, createServiceAccount, scratch } from './kit/workload.
 import { all, digits, isSet, plus } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { worker, collector, envVars, outgoing, runs: history } = values
+const { worker, collector, envVars, oauth, outgoing, runs: history } = values
 
 /** Runs the automations that the API starts. */
 export class Worker extends Construct {
@@ -39,6 +39,7 @@ export class Worker extends Construct {
           'SECRET_KEY_BASE',
           'SECRET_KEY_BASE_PREVIOUS',
           'COLLECTOR_JWT_SECRET',
+          'PLATFORM_OAUTH_API_KEY',
           'DB_PASSWORD',
         ),
         ...extraEnvVars.checksum,
@@ -83,6 +84,8 @@ const runner = () => ({
       isSet(outgoing.webhookPrivateOrigins),
       outgoing.webhookPrivateOrigins,
     ),
+    PLATFORM_OAUTH_API_BASE_URL: setWhen(oauth.enabled, addressOf({ from: 'worker', to: 'oauth' })),
+    PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     COLLECTOR_PRICES_FILE: setWhen(readsPrices, workerPrices.path),
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'worker', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),

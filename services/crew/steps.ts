@@ -40,6 +40,8 @@ export interface ActContext {
   readonly signal: AbortSignal
   /** The key of the step, for the events that are about it. */
   readonly step: string
+  /** The key of the step that it is a part of. */
+  readonly parent: string | undefined
   /** The same in each attempt: sent to whoever acts, it makes a repeated act no second one. */
   readonly idempotencyKey: string
   /** Adds tokens to this step, and to those that it is a part of. */
@@ -177,7 +179,7 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
       refuseToStart()
       const idempotencyKey = idempotencyKeyOf(runId, key)
       const use = (usage: StepUsage): void => open.use(path, usage)
-      const result = await act({ signal, step: key, idempotencyKey, use })
+      const result = await act({ signal, step: key, parent: facts.parent, idempotencyKey, use })
       refuseHugeResult(name, result)
       const { usage } = self
       const finished = { step: key, result: result ?? null, usage }

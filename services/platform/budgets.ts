@@ -150,6 +150,13 @@ export async function listBudgets(
       array_position(array['run', 'day', 'month'], n.period) limit ${LIST_MAX}`
 }
 
+/** Returns the organizations that have budgets, of their own or of an automation. */
+export async function listBudgetedOrganizations(sql: Queryable): Promise<ReadonlySet<number>> {
+  const rows = await sql<{ organizationId: number }[]>`
+    select distinct organization_id from budgets`
+  return new Set(rows.map(({ organizationId }) => organizationId))
+}
+
 /** The budgets of all organizations, as operators see them. */
 export interface BudgetCounts {
   /** Those of which 80 % are spent in their day or month of now. */

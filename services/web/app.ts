@@ -20,6 +20,7 @@ import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
+import { connectionRoutes } from './console/connections/routes.ts'
 import { artifactRoutes } from './console/runs/artifact-routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
@@ -103,6 +104,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', traceRoutes(deps))
   app.route('/', budgetPageRoutes(deps))
   app.route('/', llmConnectionRoutes(deps))
+  app.route('/', connectionRoutes(deps))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   app.route('/', clientFilteringRoutes(deps))
   return app

@@ -1,8 +1,10 @@
 import { Gauge } from 'prom-client'
 import type { Registry } from 'prom-client'
 import type { BudgetCounts } from '../platform/budgets.ts'
+import { deadline } from '../shared/deadline.ts'
 import { shareWhilePending } from './metrics.ts'
 
+const SCRAPE_MS = 2000
 const UNKNOWN: BudgetCounts = {
   warned: Number.NaN,
   exhausted: Number.NaN,
@@ -20,7 +22,8 @@ export function registerBudgetGauges(
   registry: Registry,
   measure: () => Promise<BudgetCounts>,
 ): void {
-  const measured = shareWhilePending(() => measure().catch(() => UNKNOWN))
+  const limit = { name: 'budgets', timeoutMs: SCRAPE_MS }
+  const measured = shareWhilePending(() => deadline(limit, measure).catch(() => UNKNOWN))
   for (const key of ['warned', 'exhausted', 'waitingRuns'] as const) {
     const [name, help] = GAUGES[key]
     new Gauge({

@@ -9,11 +9,15 @@ import { callCrew } from './call-crew.ts'
 import type { KeptEvent } from './call-crew.ts'
 import { failed } from './ending.ts'
 import type { Ending, Outcome } from './ending.ts'
+import type { HandFiles } from './hand-files.ts'
 import { holdRun } from './hold-run.ts'
 import type { Hold, HoldDeps, RunSignals } from './hold-run.ts'
 import { openJournal } from './journal.ts'
 import type { JournalWriter } from './journal.ts'
 import type { ProgressWriter } from './progress-writer.ts'
+import { keepTokens } from './renew-tokens.ts'
+import { resolveConnections } from './resolve-connections.ts'
+import type { ConnectionDeps } from './resolve-connections.ts'
 import { resolveModels } from './resolve-models.ts'
 import type { ModelDeps } from './resolve-models.ts'
 import { retryStatement } from './retry-statement.ts'
@@ -29,13 +33,14 @@ const NOT_DEPLOYED =
   'The crew has no address: it was not deployed. Look at the status of its automation.'
 
 /** The means by which a worker performs runs, the same for each run. */
-export interface RunDeps extends ModelDeps, HoldDeps, BudgetDeps {
+export interface RunDeps extends ModelDeps, ConnectionDeps, HoldDeps, BudgetDeps {
   readonly log: Log
   readonly tracing: Tracing
   readonly progress: ProgressWriter
   /** The time in which an unavailable crew is tried again. */
   readonly crewPatienceMs: number
   readonly runTimeoutMs: number
+  readonly handFiles: HandFiles
   /** Called each time that an unavailable crew is tried again. */
   readonly onCrewUnavailable?: () => void
   /** The longest silence of a crew. @default 30_000 */
@@ -85,10 +90,12 @@ export async function performRun(
       url: run.url,
       tokens: crewTokens(deps, run.crewAutomationId),
       request: prepared.request,
+      withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
       patienceMs: deps.crewPatienceMs,
       silenceMs: deps.silenceMs,
       signal,
       pause: signals.pause,
+      onOpen: keepTokens(deps, run, prepared.resolved),
       onUnavailable(reason) {
         deps.onCrewUnavailable?.()
         log.warn({ kickoff_id: run.id, reason }, 'the crew is unavailable; trying again')
@@ -121,20 +128,28 @@ async function prepare(
   { budget, signal }: { readonly budget: RunBudget; readonly signal: AbortSignal },
 ) {
   const patience = { forMs: LEASE_SECONDS * 1000, signal }
-  const loaded = await retryStatement(() => load(deps, run), patience)
+  const loaded = await retryStatement(() => load(deps, run, signal), patience)
   if ('failure' in loaded) return { outcome: 'error', failure: loaded.failure } as const
   const idle = run.attempt - loaded.advancedIn
   return (await retryStatement(() => budget.open(idle), patience)) ?? loaded
 }
 
-async function load(deps: RunDeps, run: LeasedRun) {
+async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   const models = await resolveModels(deps, run)
   if ('failure' in models) return models
+  const resolved = await resolveConnections(deps, run, signal)
+  if ('failure' in resolved) return resolved
   const { steps, advancedIn } = await loadJournal(deps.sql, run.id)
   const { id: kickoff_id, inputs, definition, projectVersionId: version } = run
   const journal = [...steps]
-  return { request: { kickoff_id, inputs, definition, ...models, version, journal }, advancedIn }
+  const { connections } = resolved
+  const tokens = Object.keys(connections).length === 0 ? {} : { connections }
+  const request = { kickoff_id, inputs, definition, ...models, ...tokens, version, journal }
+  return { request, advancedIn, resolved }
 }
+
+const hasFiles = ({ definition: { inputs = [] } }: LeasedRun): boolean =>
+  inputs.some((each) => typeof each === 'object' && each.type === 'file')
 
 /** A run whose lease was lost goes on elsewhere, unless somebody stopped it. */
 function isOver(outcome: Outcome, { stopped }: RunSignals): boolean {

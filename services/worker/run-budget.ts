@@ -28,6 +28,8 @@ export interface BudgetDeps {
   readonly sql: Database
   readonly log: Log
   readonly prices: readonly Price[]
+  /** Whether an organization has budgets. @default each may have some */
+  readonly isBudgeted?: (organizationId: number) => Promise<boolean>
 }
 
 /** The budgets of a run during one attempt. Raises when the database stays unavailable. */
@@ -59,40 +61,44 @@ type StepStarted = Extract<CrewEvent, { type: 'step_started' }>
 
 /** Opens the budgets of a run for one attempt. */
 export function openRunBudget(deps: BudgetDeps, run: LeasedRun): RunBudget {
-  const { sql, log } = deps
+  const { sql, log, isBudgeted = async () => true } = deps
   const calls = followCalls(deps, run)
-  /** The ledger follows events in their order. */
-  let settled: Promise<void> = Promise.resolve()
+  const isLimited = (): Promise<boolean> => isBudgeted(run.organizationId)
+  /** Calls are booked in the order of their events; commits of these overlap. */
+  let booked: Promise<unknown> = Promise.resolve()
 
-  async function settle(events: readonly KeptEvent[], { commit, signal }: Means): Promise<void> {
+  async function book(events: readonly KeptEvent[], { commit, signal }: Means) {
     const patience = { forMs: LEASE_SECONDS * 1000, signal }
     const warnings: BudgetWarning[] = []
-    for (const event of events) {
+    for (const event of events.filter(concernsCalls)) {
+      const isOpen = event.type !== 'step_finished' && event.type !== 'step_failed'
+      if (isOpen && !(await retryStatement(isLimited, patience))) continue
       warnings.push(...(await retryStatement(() => calls.follow(event), patience)))
     }
     const own = warnings.map((each) => ({ type: 'other', event: toWarningEvent(each) }) as const)
     if (own.length > 0) await commit(own, signal)
+    return calls.stop() && 'budget'
   }
 
   return {
     async open(idle) {
+      if (!(await isLimited())) return undefined
       if (run.attempt > 1) await closeCalls(sql, run, 'former')
       const stop = await findExhausted(sql, run)
       return stop && endingOf(stop, idle)
     },
     async follow(events, means) {
-      const both = Promise.all([means.commit(events, means.signal), settled])
-      const settling = both.then(() => settle(events, means))
-      settled = settling.catch(() => {})
-      await settling
-      return calls.stop() && 'budget'
+      const committed = means.commit(events, means.signal)
+      const booking = Promise.all([booked, committed]).then(() => book(events, means))
+      booked = booking
+      return booking
     },
     conclude(ending, idle) {
       const stop = calls.stop()
       return stop && ending === HANDED_OVER ? endingOf(stop, idle) : ending
     },
     async close() {
-      await settled
+      await booked.catch(() => {})
       if (!calls.hasReserved()) return
       try {
         await retryStatement(() => closeCalls(sql, run, 'own'), { forMs: CLOSE_MS })
@@ -172,6 +178,13 @@ function followCalls({ sql, prices }: BudgetDeps, run: LeasedRun) {
     },
   }
 }
+
+/** Starts and ends of steps, and what crews without a journal tell of their calls. */
+const concernsCalls = ({ type }: KeptEvent): boolean =>
+  type === 'step_started' ||
+  type === 'step_finished' ||
+  type === 'step_failed' ||
+  type === 'llm_call'
 
 const ASSUMED: StepUsage = {
   input_tokens: INPUT_TOKENS_ASSUMED,

@@ -1,12 +1,15 @@
+import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
 import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
+import { deleteUnusedFiles } from '../platform/input-files.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
 import { measureOutbox } from '../platform/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs.ts'
 import { readerOf } from '../platform/llm-usage.ts'
+import { oauthServiceOf } from '../shared/oauth-service.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -30,6 +33,7 @@ import { workerEnv } from './env.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
+import { createFileHandover } from './hand-files.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { startRetention } from './retention.ts'
@@ -37,6 +41,7 @@ import { performRun } from './perform-run.ts'
 import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
+import { watchBudgets } from './watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
 /**
@@ -69,14 +74,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const registry = createMetrics()
   let loop: Loop | undefined
   const stops = new Map<string, AbortController>()
-  const metrics = createWorkerMetrics(registry, {
-    running: () => loop?.running() ?? 0,
-    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
-    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
-  })
-  registerBudgetGauges(registry, () =>
-    deadline({ name: 'budgets', timeoutMs: SCRAPE_MS }, () => measureBudgets(sql)),
-  )
+  const metrics = openMetrics(registry, sql, () => loop?.running() ?? 0)
   const tracing = openTracing(config, log, metrics.spans)
   let draining = false
   const app = createApp({
@@ -97,11 +95,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   })
   loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops })
   const { wake } = loop
-  const retention = startRetention({
-    expire: () => deleteExpiredRuns(sql, { days: config.RUNS_RETENTION_DAYS }),
-    onDeleted: metrics.expired,
-    log,
-  })
+  const retention = startRetentions({ config, log, sql, metrics })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
@@ -118,6 +112,30 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   }
   let stopped: Promise<void> | undefined
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
+}
+
+function openMetrics(registry: Registry, sql: Database, running: () => number): WorkerMetrics {
+  registerBudgetGauges(registry, () => measureBudgets(sql))
+  return createWorkerMetrics(registry, {
+    running,
+    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
+    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
+  })
+}
+
+/** Deletes runs, and files that none of them names. */
+function startRetentions({
+  config,
+  log,
+  sql,
+  metrics,
+}: Pick<Work, 'config' | 'log' | 'sql' | 'metrics'>) {
+  const days = config.RUNS_RETENTION_DAYS
+  const expire = () => deleteExpiredRuns(sql, { days })
+  const runs = startRetention({ expire, onDeleted: metrics.expired, log })
+  const unused = { of: 'files', expire: () => deleteUnusedFiles(sql), onDeleted: () => {} }
+  const files = startRetention({ ...unused, log })
+  return { stop: async () => void (await Promise.all([runs.stop(), files.stop()])) }
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
@@ -143,17 +161,20 @@ interface Work {
   readonly stops: Map<string, AbortController>
 }
 
-function startWork({ config, source, log, sql, journal, prices, ...work }: Work): Loop {
-  const { tracing, metrics, stops } = work
+function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
+  const { prices, tracing, metrics, stops } = work
   const deps = {
     sql,
     log,
     prices,
+    isBudgeted: watchBudgets(sql),
     tracing,
+    handFiles: createFileHandover(sql),
     progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),
+    oauth: oauthServiceOf(config),
     crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
     runTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
     onCrewUnavailable: metrics.crewUnavailable,

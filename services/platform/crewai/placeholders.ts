@@ -16,7 +16,8 @@ export function checkPlaceholders(text: string, place: Place, report: Report): v
     const better = name.replaceAll('-', '_').slice(0, 64)
     report.refuse(
       place,
-      `The placeholder {${name.slice(0, 100)}} must have at most 64 letters, digits and _. Rename ` +
+      `The placeholder {${name.slice(0, 100)}} must have at most 64 letters, digits and _. ` +
+        `Rename ` +
         `it, such as to {${better}}.`,
     )
   }

@@ -11,7 +11,8 @@ export type ImportedTools = Map<string, { type: 'mcp'; url: string; tools: strin
 const INSTEAD: readonly (readonly [RegExp, string])[] = [
   [
     /^custom:|^self\.|\(/,
-    'Serve it as an MCP server and name that as a tool of the type mcp, or give the project a crew ' +
+    'Serve it as an MCP server and name that as a tool of the type mcp, or give the project a ' +
+      'crew ' +
       'of its own (docs/crew-contract.md).',
   ],
   [
@@ -139,7 +140,8 @@ function readReference(text: string, field: Field, report: Report): Server | und
   if (!/^https?:\/\//.test(url)) {
     report.leaveOut(
       field,
-      'This is a server of the CrewAI platform. Name the url of the MCP server, with a connection ' +
+      'This is a server of the CrewAI platform. Name the url of the MCP server, ' +
+        'with a connection ' +
         'for its token.',
     )
     return undefined

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
+import type { Session } from '../../platform/sessions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { SignedIn } from '../context.ts'
 import { CSRF_FIELD } from './csrf-field.ts'
@@ -18,10 +19,15 @@ export function requireForm(
   return async function checkForm(c, next) {
     requireSameOrigin(c, baseUrl)
     const form = await readForm(c.req.raw, bytesMax)
-    if (!isSame(form.get(CSRF_FIELD) ?? '', c.var.session.csrfToken)) throw formExpired()
+    requireCsrfToken(form, c.var.session)
     c.set('form', form)
     await next()
   }
+}
+
+/** Refuses a form that was not shown to this session (`csrf_failed`). */
+export function requireCsrfToken(form: URLSearchParams, { csrfToken }: Session): void {
+  if (!isSame(form.get(CSRF_FIELD) ?? '', csrfToken)) throw formExpired()
 }
 
 /** The fields of a form. Raises `unsupported_media_type` and `payload_too_large`. */

@@ -53,7 +53,7 @@ export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const refusal = refusalOf(imported, { leaveOut })
     if (isDryRun) return c.json({ definition, problems, refusal: refusal ?? null })
     if (refusal !== undefined || definition === null) {
-      const message = `${refusal} With leave_out=true it is imported without what has no equivalent.`
+      const message = `${refusal} With leave_out=true it is imported without that.`
       throw new AppError('unprocessable', definition ? message : (refusal ?? ''), {
         details: { problems },
       })

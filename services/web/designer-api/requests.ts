@@ -10,6 +10,8 @@ import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
+/** A version has up to 1 MiB of knowledge, which JSON makes longer. */
+const VERSION_BYTES_MAX = 4 * 1024 * 1024
 const ID_MAX = 2 ** 31 - 1
 const PAGE = { standard: 20, max: 100 }
 
@@ -34,7 +36,7 @@ export async function readProject(c: Context): Promise<{ name: string }> {
 
 /** Reads the definition of a version. */
 export async function readDefinition(c: Context): Promise<CrewDefinition> {
-  const body = await readJson(c.req.raw, BODY_BYTES_MAX)
+  const body = await readJson(c.req.raw, VERSION_BYTES_MAX)
   return parseCrewDefinition(parse(versionBody, body).definition)
 }
 

@@ -16,7 +16,7 @@ const COMMON = {
 const NONE = { '404': problem('The organization has no such project, version or run.') }
 const BAD_BODY = {
   '400': problem('The body is not JSON.'),
-  '413': problem('The body is larger than 256 KiB.'),
+  '413': problem('The body is larger than 256 KiB, a version than 4 MiB.'),
   '415': problem('Not application/json.'),
   '422': problem('The body is not valid; details.problems has each place.'),
 }

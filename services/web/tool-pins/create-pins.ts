@@ -1,6 +1,8 @@
 import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import { oauthServiceOf } from '../../shared/oauth-service.ts'
 import { createToolGuard } from '../../shared/outgoing/tool-guard.ts'
 import type { WebDeps } from '../context.ts'
+import { createPinConnections } from './pin-connections.ts'
 import { pinTools } from './pin-tools.ts'
 
 /** Returns the definition of an organization with the schemas of its tools. */
@@ -9,8 +11,12 @@ export type PinOf = (
 ) => (definition: CrewDefinition) => Promise<CrewDefinition>
 
 /** Creates what reads the schemas of tools when a version is published, by API or page. */
-export function createPins({ config }: WebDeps): PinOf {
+export function createPins({ sql, config }: WebDeps): PinOf {
+  const oauth = oauthServiceOf(config)
   const guard = createToolGuard(config.TOOL_PRIVATE_ORIGINS)
-  return (organizationId) => (definition) =>
-    pinTools({ guard, subject: `organization ${organizationId}` }, definition)
+  return (organizationId) => {
+    const connections = createPinConnections({ sql, oauth, organizationId })
+    const subject = `organization ${organizationId}`
+    return (definition) => pinTools({ guard, subject, connections }, definition)
+  }
 }

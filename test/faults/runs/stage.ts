@@ -45,6 +45,8 @@ const definition: CrewDefinition = {
     description: `[run {number} task ${key}] Answer about {topic}.`,
     expected_output: 'An answer',
     agent: 'agent',
+    // These two run beside each other.
+    ...(key === 'second' || key === 'long' ? { async: true, context: ['first'] } : {}),
   })),
 }
 

@@ -8,7 +8,7 @@ import type {
 import type { Tools } from '../../../services/platform/tool-definitions.ts'
 import { startMcpServer, textResult } from '../../support/mcp-server.ts'
 import type { McpOptions, TestTool } from '../../support/mcp-server.ts'
-import { asks, says, sendMessage, startFakeModel } from './fake-model.ts'
+import { asks, says, saysNothing, startFakeModel } from './fake-model.ts'
 import type { Answer, FakeModel } from './fake-model.ts'
 import { journalOf, runHere } from './run-here.ts'
 
@@ -28,9 +28,6 @@ afterEach(async () => {
 })
 
 afterAll(() => model.stop())
-
-const saysNothing: Answer = (response, { body }) =>
-  sendMessage(response, { role: 'assistant', content: null }, body.model)
 
 interface RunOptions {
   readonly tools?: Tools

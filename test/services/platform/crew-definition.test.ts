@@ -38,7 +38,7 @@ describe('a crew definition', () => {
     [
       'a stray key',
       { ...definition, extra: 1 },
-      'definition: extra is not known; allowed: name, llm, inputs, tools, agents, tasks',
+      'definition: extra is not known; allowed: name, llm, inputs, process, manager_llm,',
     ],
     [
       'a misspelt key',
@@ -127,6 +127,9 @@ describe('a crew definition', () => {
     const tasks = [{ ...task, guardrail: { ...polite, model: 'critic' } }, definition.tasks[1]]
     const crew = parseCrewDefinition({ ...definition, agents, tasks })
     expect(modelsOf(crew)).toEqual(['test-model', 'own', 'critic'])
+    const manager_llm = { model: 'boss' }
+    const managed = parseCrewDefinition({ ...definition, process: 'hierarchical', manager_llm })
+    expect(modelsOf(managed)).toEqual(['test-model', 'boss'])
   })
 
   it.each<[string, unknown, string]>([

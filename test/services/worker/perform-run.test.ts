@@ -9,6 +9,7 @@ import { createLlmKeys } from '../../../services/platform/llm-keys.ts'
 import { publishVersion } from '../../../services/platform/project-versions.ts'
 import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
+import { createFileHandover } from '../../../services/worker/hand-files.ts'
 import { performRun } from '../../../services/worker/perform-run.ts'
 import { createProgressWriter } from '../../../services/worker/progress-writer.ts'
 import type { RunDeps } from '../../../services/worker/perform-run.ts'
@@ -69,6 +70,7 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
     prices: [],
     crewPatienceMs: 1000,
     runTimeoutMs: 10_000,
+    handFiles: createFileHandover(platform.sql),
     ...more,
   }
   const stopped = new AbortController().signal

@@ -169,6 +169,7 @@ function limitForm({ session, automation, limitProblem }: AutomationPage): Html 
   </form>`
 }
 
-function roleOf({ agents }: CrewDefinition, key: string): string {
+function roleOf({ agents }: CrewDefinition, key: string | undefined): string {
+  if (key === undefined) return 'The manager gives it to agents'
   return agents.find((agent) => agent.key === key)?.role ?? key
 }

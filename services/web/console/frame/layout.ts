@@ -39,6 +39,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },
   { path: '/budgets', name: 'Budgets', icon: 'gauge' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
+  { path: '/connections', name: 'Connections', icon: 'key' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   {
     path: '/admin/platform_health',

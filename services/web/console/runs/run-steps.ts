@@ -58,6 +58,8 @@ interface AttemptState {
 const PHASES = /^(.+)_(started|completed|finished|failed)$/
 /** Steps of this kind have the others of their attempt below them. */
 const CREW = 'crew'
+const STEP = 'step'
+const TASK = 'task'
 
 /** Orders the events of a run as steps: a start and its end are one, calls are below their task. */
 export function toRunTimeline(progress: readonly Progress[], run: Run, nowMs: number): RunTimeline {
@@ -99,23 +101,27 @@ function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void
   const { event } = progress
   state.lastMs = Math.max(state.lastMs, endOf(progress) ?? beginOf(progress))
   const [, what, phase] = PHASES.exec(event.type) ?? []
-  // A call that was announced as a step is told with its end.
-  const isDone = phase === undefined && endOf(progress) !== undefined
-  const key = `${isDone ? 'step' : what}/${subjectOf(event)}`
+  // A call that was made is the end of its step.
+  const key = `${phase === undefined ? STEP : what}/${subjectOf(event)}`
   const started = state.open.get(key)
-  if ((isDone || (phase !== undefined && phase !== 'started')) && started) {
-    started.endMs = isDone ? endOf(progress) : beginOf(progress)
+  if (phase !== 'started' && started) {
+    started.endMs = endOf(progress) ?? beginOf(progress)
     started.facts = { ...started.facts, ...event }
     state.open.delete(key)
     return
   }
-  const parent = parentOf(event, state)
-  const draft = newDraft(progress, parent)
+  const draft = newDraft(progress, parentOf(event, state))
   if (phase === 'started') state.open.set(key, draft)
-  if (parent) parent.children.push(draft)
-  else roots.push(draft)
-  for (let above = parent; above && draft.tokens !== null; above = above.parent) {
-    above.tokens = (above.tokens ?? 0) + draft.tokens
+  place(draft, roots)
+}
+
+/** Puts a draft under its parent, and adds its tokens to all above it. */
+function place(draft: Draft, roots: Draft[]): void {
+  const { parent, tokens } = draft
+  const siblings = parent ? parent.children : roots
+  siblings.push(draft)
+  for (let above = parent; above && tokens !== null; above = above.parent) {
+    above.tokens = (above.tokens ?? 0) + tokens
   }
 }
 
@@ -136,22 +142,19 @@ function newDraft(progress: Progress, parent: Draft | undefined): Draft {
   }
 }
 
-/** The step or the task that it is a part of and that goes on, else the crew, else the attempt. */
+/** The step that it is a part of, else the task that it names, else the crew, else the attempt. */
 function parentOf(event: ProgressEvent, { open, root }: AttemptState): Draft | undefined {
   const crew = [...open].find(([key]) => key.startsWith(`${CREW}/`))?.[1] ?? root
   if (event.type.startsWith(CREW)) return root
   if (event.type.startsWith('task_')) return crew
-  const above = textOf(event['parent']) ?? ''
-  return open.get(`step/${above}`) ?? open.get(`task/${above}`) ?? openTask(event, open) ?? crew
+  const whole = textOf(event['parent']) ?? ''
+  return open.get(`${STEP}/${whole}`) ?? open.get(`${TASK}/${whole}`) ?? taskOf(event, open) ?? crew
 }
 
-/** The task that an event names: a task is known by the key of its step, where it has one. */
-function openTask({ task }: ProgressEvent, open: AttemptState['open']): Draft | undefined {
-  if (typeof task !== 'string') return undefined
-  return [...open.values()].findLast(
-    ({ type, facts }) => type === 'task_started' && facts['task'] === task,
-  )
-}
+const taskOf = (event: ProgressEvent, open: AttemptState['open']): Draft | undefined =>
+  [...open].find(
+    ([key, { facts }]) => key.startsWith(`${TASK}/`) && facts['task'] === event['task'],
+  )?.[1]
 
 const subjectOf = (event: ProgressEvent): string =>
   textOf(event['step']) ?? textOf(event['task']) ?? ''

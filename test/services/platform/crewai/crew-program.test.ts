@@ -106,7 +106,8 @@ describe('the class with @CrewBase', () => {
         method(
           'task',
           'research',
-          `return Task(config=self.tasks_config['research'], guardrail=check, callback=lambda x: x)`,
+          `return Task(config=self.tasks_config['research'], ` +
+            'guardrail=check, callback=lambda x: x)',
         ),
         method(
           'task',
@@ -139,7 +140,8 @@ describe('the class with @CrewBase', () => {
   it('notes entries that no method uses, and refuses methods without their entry', () => {
     const unused = importProgram(program(...AGENTS, TASKS[0] ?? '', CREW))
     expect(told(unused, 'note')).toContain(
-      'src/reports/config/tasks.yaml: research: No method of src/reports/crew.py uses this entry, ' +
+      'src/reports/config/tasks.yaml: research: No method of src/reports/crew.py uses this ' +
+        'entry, ' +
         'so it is not imported.',
     )
     const missing = method('task', 'reprot', `return Task(config=self.tasks_config['reprot'])`)

@@ -92,7 +92,8 @@ describe('a project of crew.jsonc and agents/*.jsonc', () => {
       max_tokens: 99,
     })
     expect(told(imported, 'note')).toEqual([
-      'agents/writer.jsonc: llm: The model claude-sonnet-4-6 is one of anthropic. Runs need an LLM ' +
+      'agents/writer.jsonc: llm: The model claude-sonnet-4-6 is one of anthropic. Runs need an ' +
+        'LLM ' +
         'connection for it, with that provider.',
     ])
     const nested = importJson({ agent: { llm: 'openrouter/deepseek/deepseek-r1' } })

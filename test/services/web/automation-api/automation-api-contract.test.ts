@@ -377,6 +377,8 @@ describe('GET /openapi.json', () => {
     await check('Status', await call(`status/${id}`))
     await check('Stopped', await call(`stop/${id}`, { method: 'POST' }))
     await check('Status', await call(`status/${id}`))
+    const sent = { method: 'POST', body: 'text' }
+    await check('File', await call('files?name=a.txt', sent))
     await check('Artifacts', await call(`runs/${id}/artifacts`))
     await check('EventPage', await call(`events/${id}`, { accept: 'application/json' }))
     await check('Problem', await call('inputs', { token: 'x.y.z' }))

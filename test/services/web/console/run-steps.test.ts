@@ -129,6 +129,38 @@ it('puts calls below a task that is known by the key of its step', () => {
   ])
 })
 
+it('puts what belongs to a call of a tool below it, which ends with what it answered', () => {
+  const began = { type: 'step_started', kind: 'tool', parent: 'k0' }
+  const error = { code: 'llm_rejected', message: 'No.' }
+  const failed = { type: 'step_failed', kind: 'tool', error }
+  const made = { type: 'tool_call', task: 'lead', parent: 'k0' }
+  const events: readonly ProgressEvent[] = [
+    { type: 'crew_started', at: at(1), crew: 'Research' },
+    { type: 'task_started', at: at(2), task: 'lead', agent: 'boss', step: 'k0' },
+    call('lead', [3, 10], { step: 'k1', parent: 'k0' }),
+    { ...began, step: 'k2', name: 'delegate', at: at(11) },
+    { ...began, step: 'k3', name: 'ask', at: at(12) },
+    call('lead', [13, 30], { step: 'k4', parent: 'k2' }),
+    { ...made, step: 'k2', name: 'delegate', result: 'x', started_at: at(11), ended_at: at(40) },
+    { ...failed, step: 'k3', name: 'ask', started_at: at(12), ended_at: at(50) },
+    call('lead', [60, 70]),
+    { type: 'task_completed', at: at(80), task: 'lead', agent: 'boss', step: 'k0', output: 'x' },
+    { type: 'crew_completed', at: at(900), output: 'done' },
+  ]
+  const { steps } = toRunTimeline(told(events), run, START + 5000)
+  expect(drawn(steps)).toEqual([
+    'Crew Research 1-900',
+    ' Task lead 2-80',
+    '  LLM call m 3-10',
+    '  delegate lead 11-40',
+    '   LLM call m 13-30',
+    '  ask  12-50',
+    '  LLM call m 60-70',
+  ])
+  expect(steps.map(({ tokens }) => tokens)).toEqual([45, 45, 15, 15, 15, null, 15])
+  expect(steps.filter(({ isError }) => isError).map(({ name }) => name)).toEqual(['ask'])
+})
+
 it('leaves open what goes on, and gives each attempt a step of its own', () => {
   const attempts = [...told(EVENTS.slice(0, 3), 1), ...told(EVENTS.slice(0, 2), 2)]
   const going = { ...run, status: 'running', finishedAt: null } as const

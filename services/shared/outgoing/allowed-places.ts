@@ -1,3 +1,16 @@
+const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i
+
+/** Tells whether a text is an http(s) URL without a user name, password or fragment. */
+export function isPlainUrl(given: string): boolean {
+  if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) return false
+  const { username, password, hash } = new URL(given)
+  return username === '' && password === '' && hash === ''
+}
+
+/** Tells whether a text is a place: a host, perhaps with `*.` or a port, or the start of a URL. */
+export const isPlace = (text: string): boolean =>
+  HOST.test(text) || (isPlainUrl(text) && !text.includes('?'))
+
 /**
  * Tells whether a URL is at one of the places: hosts, at the standard port unless they name
  * another, with `*.` all below one; and beginnings of URLs, which end where a part of the path
