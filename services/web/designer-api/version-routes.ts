@@ -79,8 +79,6 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   return routes
 }
 
-/** Creates what reads the tools of a definition for an organization. */
-
 function projectKey(c: Context<OrganizationCall>): ProjectKey {
   const { organizationId } = c.var.caller
   return { organizationId, projectId: readNumber(c, 'projectId') }

@@ -45,13 +45,13 @@ export const asks =
       type: 'function',
       function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given) },
     }))
-    sendMessage(response, { role: 'assistant', content: null, tool_calls }, body.model)
+    send(response, { role: 'assistant', content: null, tool_calls }, body.model)
   }
 
 export const saysNothing: Answer = (response, { body }) =>
-  sendMessage(response, { role: 'assistant', content: null }, body.model)
+  send(response, { role: 'assistant', content: null }, body.model)
 
-function sendMessage(response: ServerResponse, message: object, model: string): void {
+function send(response: ServerResponse, message: object, model: string): void {
   const usage = { prompt_tokens: 10, completion_tokens: 5 }
   response.setHeader('content-type', 'application/json')
   response.end(JSON.stringify({ id: 'x', model, choices: [{ message }], usage }))
