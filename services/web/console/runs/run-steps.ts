@@ -96,27 +96,31 @@ function startAttempt(first: Progress, hasAttempts: boolean): AttemptState {
 }
 
 function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void {
-  const { event } = progress
   state.lastMs = Math.max(state.lastMs, endOf(progress) ?? beginOf(progress))
+  if (endsStep(progress, state)) return
+  const { event } = progress
   const [, what, phase] = PHASES.exec(event.type) ?? []
-  // A call that was announced as a step is told with its end.
-  const isDone = phase === undefined && endOf(progress) !== undefined
-  const key = `${isDone ? 'step' : what}/${subjectOf(event)}`
-  const started = state.open.get(key)
-  if ((isDone || (phase !== undefined && phase !== 'started')) && started) {
-    started.endMs = isDone ? endOf(progress) : beginOf(progress)
-    started.facts = { ...started.facts, ...event }
-    state.open.delete(key)
-    return
-  }
   const parent = parentOf(event, state)
   const draft = newDraft(progress, parent)
-  if (phase === 'started') state.open.set(key, draft)
+  if (phase === 'started') state.open.set(`${what}/${subjectOf(event)}`, draft)
   if (parent) parent.children.push(draft)
   else roots.push(draft)
   for (let above = parent; above && draft.tokens !== null; above = above.parent) {
     above.tokens = (above.tokens ?? 0) + draft.tokens
   }
+}
+
+/** Ends the step that an event is the end of; a call that was announced is told with its end. */
+function endsStep(progress: Progress, { open }: AttemptState): boolean {
+  const { event } = progress
+  const [, what, phase] = PHASES.exec(event.type) ?? []
+  const endMs = phase === undefined ? endOf(progress) : beginOf(progress)
+  const key = `${phase === undefined ? 'step' : what}/${subjectOf(event)}`
+  const started = open.get(key)
+  if (!started || phase === 'started' || endMs === undefined) return false
+  started.endMs = endMs
+  started.facts = { ...started.facts, ...event }
+  return open.delete(key)
 }
 
 function newDraft(progress: Progress, parent: Draft | undefined): Draft {
