@@ -49,6 +49,32 @@ import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
 
+/** The pages of the console, a folder each. */
+const PAGES = [
+  dashboardRoutes,
+  automationRoutes,
+  projectRoutes,
+  importProjectRoutes,
+  staticTokenRoutes,
+  webhookRoutes,
+  approvalRoutes,
+  runListRoutes,
+  runRoutes,
+  runPageRoutes,
+  continueRoutes,
+  artifactRoutes,
+  traceListRoutes,
+  traceStreamRoutes,
+  traceFilterRoutes,
+  traceComparisonRoutes,
+  sendTracesRoutes,
+  traceRoutes,
+  budgetPageRoutes,
+  llmConnectionRoutes,
+  connectionRoutes,
+  clientFilteringRoutes,
+]
+
 /** Builds the web service: every mount, in order. */
 export function createApp(options: WebOptions): Hono<WebApp> {
   const deps: WebDeps = {
@@ -86,28 +112,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', passwordRoutes(deps, passwords))
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
-  app.route('/', dashboardRoutes(deps))
-  app.route('/', automationRoutes(deps))
-  app.route('/', projectRoutes(deps))
-  app.route('/', importProjectRoutes(deps))
-  app.route('/', staticTokenRoutes(deps))
-  app.route('/', webhookRoutes(deps))
-  app.route('/', approvalRoutes(deps))
-  app.route('/', runListRoutes(deps))
-  app.route('/', runRoutes(deps))
-  app.route('/', runPageRoutes(deps))
-  app.route('/', continueRoutes(deps))
-  app.route('/', artifactRoutes(deps))
-  app.route('/', traceListRoutes(deps))
-  app.route('/', traceStreamRoutes(deps))
-  app.route('/', traceFilterRoutes(deps))
-  app.route('/', traceComparisonRoutes(deps))
-  app.route('/', sendTracesRoutes(deps))
-  app.route('/', traceRoutes(deps))
-  app.route('/', budgetPageRoutes(deps))
-  app.route('/', llmConnectionRoutes(deps))
-  app.route('/', connectionRoutes(deps))
+  for (const routes of PAGES) app.route('/', routes(deps))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
-  app.route('/', clientFilteringRoutes(deps))
   return app
 }

@@ -98,20 +98,12 @@ function startAttempt(first: Progress, hasAttempts: boolean): AttemptState {
 }
 
 function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void {
-  const { event } = progress
   state.lastMs = Math.max(state.lastMs, endOf(progress) ?? beginOf(progress))
+  if (endsStep(progress, state)) return
+  const { event } = progress
   const [, what, phase] = PHASES.exec(event.type) ?? []
-  // A call that was made is the end of its step.
-  const key = `${phase === undefined ? STEP : what}/${subjectOf(event)}`
-  const started = state.open.get(key)
-  if (phase !== 'started' && started) {
-    started.endMs = endOf(progress) ?? beginOf(progress)
-    started.facts = { ...started.facts, ...event }
-    state.open.delete(key)
-    return
-  }
   const draft = newDraft(progress, parentOf(event, state))
-  if (phase === 'started') state.open.set(key, draft)
+  if (phase === 'started') state.open.set(`${what}/${subjectOf(event)}`, draft)
   place(draft, roots)
 }
 
@@ -123,6 +115,19 @@ function place(draft: Draft, roots: Draft[]): void {
   for (let above = parent; above && tokens !== null; above = above.parent) {
     above.tokens = (above.tokens ?? 0) + tokens
   }
+}
+
+/** Ends the step that an event is the end of; a call that was announced is told with its end. */
+function endsStep(progress: Progress, { open }: AttemptState): boolean {
+  const { event } = progress
+  const [, what, phase] = PHASES.exec(event.type) ?? []
+  const endMs = endOf(progress) ?? (phase === undefined ? undefined : beginOf(progress))
+  const key = `${phase === undefined ? 'step' : what}/${subjectOf(event)}`
+  const started = open.get(key)
+  if (!started || phase === 'started' || endMs === undefined) return false
+  started.endMs = endMs
+  started.facts = { ...started.facts, ...event }
+  return open.delete(key)
 }
 
 function newDraft(progress: Progress, parent: Draft | undefined): Draft {

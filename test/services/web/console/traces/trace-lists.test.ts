@@ -103,6 +103,15 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     expect(await names(page)).toEqual(['session of good', 'session of bad', 'session of old'])
     await page.getByRole('link', { name: 'session of old' }).click()
     expect(await names(page)).toEqual(['old'])
+    const path = new URL(page.url()).search
+    await page.getByRole('table', { name: 'Traces' }).getByRole('link').first().click()
+    await page
+      .locator('.span-panel')
+      .getByRole('link', { name: /^session of/ })
+      .click()
+    expect(new URL(page.url()).searchParams.get('session')).toBe(
+      new URLSearchParams(path).get('session'),
+    )
     await page.context().close()
   })
 

@@ -147,7 +147,7 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     await page.context().close()
   })
 
-  it('has times along the axis that never touch, beside the panel and when narrow', async () => {
+  it('has times along the axis that do not touch, however narrow it is', async () => {
     const page = await ready()
     for (const width of [1440, 1200, 700, 390]) {
       await page.setViewportSize({ width, height: 900 })
