@@ -21,7 +21,8 @@ export async function openCrewAddress(): Promise<CrewAddress> {
     ] as const) {
       one.pipe(other)
       one.on('error', () => other.destroy())
-      one.on('close', () => other.destroy())
+      // What it has sent before still arrives.
+      one.on('close', () => other.destroySoon())
     }
   })
   server.listen(0, '127.0.0.1')
