@@ -1,5 +1,6 @@
 import { excerpt } from '../platform/crew-protocol.ts'
 import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
+import { messageText } from './llm.ts'
 import type { ChatMessage, Llm, LlmCall, LlmResult } from './llm.ts'
 import { estimateCall } from './estimate-call.ts'
 import { completion } from './llm-answer.ts'
@@ -73,7 +74,7 @@ function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
 }
 
 function toEventMessage({ role, content, tool_calls, tool_call_id }: ChatMessage): CrewMessage {
-  const said = { role, content: excerpt(content ?? '') }
+  const said = { role, content: excerpt(messageText(content)) }
   if (tool_call_id !== undefined) return { ...said, tool_call_id }
   if (!tool_calls) return said
   const asked = tool_calls.map(({ id, function: { name, arguments: given } }) => ({

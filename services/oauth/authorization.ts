@@ -110,7 +110,7 @@ async function createConnection(
   )
 }
 
-/** Returns the page to which a callback is sent on, where its authorization belongs to a session. */
+/** Returns the page that a callback goes on to, where its authorization belongs to a session. */
 export async function returnPageOf({ sql }: TokenDeps, callback: URL): Promise<string | undefined> {
   return findReturnPage(sql, hashOf(callback.searchParams.get('state') ?? ''))
 }

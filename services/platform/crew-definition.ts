@@ -5,6 +5,7 @@ import { PROCESSES, processProblems } from './crew-process.ts'
 import { guardrail } from './guardrails.ts'
 import type { Guardrail } from './guardrails.ts'
 import { inputDeclarations } from './input-declarations.ts'
+import { knowledgeNames, knowledgeProblems, knowledgeTexts } from './knowledge-texts.ts'
 import { nameProblems } from './offered-tools.ts'
 import { outputFile, outputFileProblems } from './output-file.ts'
 import { outputSchema } from './output-schema.ts'
@@ -59,6 +60,8 @@ const agent = closedObject({
   ),
   /** It may give work to the other agents, and ask them. @default false */
   allow_delegation: v.optional(v.boolean('must be true or false')),
+  /** The names of the texts that it knows. */
+  knowledge: v.optional(knowledgeNames),
   /** The most calls of its model for one answer. @default 20 */
   max_iterations: v.optional(
     v.pipe(
@@ -121,6 +124,8 @@ const crew = closedObject({
   manager_agent: v.optional(name),
   /** The tools that agents may name. */
   tools: v.optional(toolDefinitions),
+  /** The texts that agents may name. */
+  knowledge: v.optional(knowledgeTexts),
   agents: few(agent),
   tasks: few(task),
 })
@@ -145,6 +150,12 @@ export const crewDefinition = v.pipe(
   }),
 )
 
+/** Returns the rules of a definition that its JSON Schema lacks, in words. */
+export const crewRules = (): string[] =>
+  crewDefinition.pipe.flatMap((item) =>
+    'message' in item && typeof item.message === 'string' ? [item.message] : [],
+  )
+
 /** Parses a project version. Raises `unprocessable` that names every problem. */
 export function parseCrewDefinition(input: unknown): CrewDefinition {
   const result = v.safeParse(crewDefinition, input)
@@ -164,6 +175,7 @@ const problemsOf = (crew: CrewDefinition): string[] => [
   ...processProblems(crew),
   ...contextProblems(crew.tasks),
   ...outputFileProblems(crew.tasks),
+  ...knowledgeProblems(crew.agents, crew.knowledge),
   ...crew.tasks.flatMap(({ key, guardrail: one, guardrails: many }) =>
     one && many ? [`the task ${key} has both guardrail and guardrails; list all of them`] : [],
   ),

@@ -55,6 +55,19 @@ export function resolveInputs(definition: CrewDefinition, given: Inputs): Inputs
   )
 }
 
+/**
+ * The inputs of an earlier run, to be given again: what is empty because nobody gave it is left
+ * out, for the empty text may be of another type than the input.
+ */
+export function givenAgain(definition: CrewDefinition, inputs: Inputs): Inputs {
+  const optional = inputFields(definition)
+    .filter(({ required, default: value }) => !required && value === undefined)
+    .map(({ name }) => name)
+  return Object.fromEntries(
+    Object.entries(inputs).filter(([name, value]) => value !== '' || !optional.includes(name)),
+  )
+}
+
 function refuseWrongInputs(fields: readonly InputField[], given: Inputs): void {
   const names = fields.map(({ name }) => name)
   const isGiven = (name: string): boolean => Object.hasOwn(given, name)
@@ -134,6 +147,7 @@ const WORDS: Readonly<Record<InputType, string>> = {
   boolean: 'true or false',
   object: 'an object',
   array: 'a list',
+  file: 'a file that was sent to this automation, {"file_id": "…"}',
 }
 
 /**

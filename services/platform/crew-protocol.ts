@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { crewDefinition } from './crew-definition.ts'
 import { handedConnections } from './handed-connections.ts'
+import { kickoffFiles } from './kickoff-files.ts'
 import { modelEndpoint } from './model-endpoint.ts'
 import { STEP_KINDS } from './step-key.ts'
 
@@ -191,6 +192,8 @@ const kickoffFields = {
   models: v.optional(v.record(v.string(), modelEndpoint)),
   /** The connections of the version's tools, by name. Nothing of it is ever logged or shown. */
   connections: v.optional(handedConnections),
+  /** By their ids, which inputs of the type `file` hold. */
+  files: v.optional(kickoffFiles),
 }
 
 /** The body that a worker posts to the `/kickoff` of a crew that keeps no journal. */

@@ -1,9 +1,12 @@
 import * as v from 'valibot'
 import { closedObject } from '../shared/describe-issue.ts'
+import { isObject } from '../shared/is-object.ts'
 import { inputText } from './input-text.ts'
 
-/** The types that an input may declare, as JSON Schema names them. */
-export const INPUT_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array'] as const
+/** The types of JSON Schema that an input may declare. */
+export const JSON_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array'] as const
+/** The types that an input may declare: those of JSON, and a file that was sent before. */
+export const INPUT_TYPES = [...JSON_TYPES, 'file'] as const
 /** The declared type of an input. */
 export type InputType = (typeof INPUT_TYPES)[number]
 
@@ -50,6 +53,11 @@ const declaration = v.pipe(
     required: v.optional(v.boolean('must be true or false')),
   }),
   v.check(
+    ({ type, default: value, enum: choices }) =>
+      type !== 'file' || (value === undefined && choices === undefined),
+    'a file can have neither a default nor an enum',
+  ),
+  v.check(
     ({ default: value, type }) => value === undefined || hasType(value, type),
     'default must be of the type of its input',
   ),
@@ -86,6 +94,17 @@ export const isChoice = (value: unknown, values: readonly unknown[] | undefined)
 const isSameInput = (a: unknown, b: unknown): boolean =>
   typeof a === typeof b && inputText(a) === inputText(b)
 
+/**
+ * Returns the id of the file that a value names: `{"file_id": "…"}`, as the answer to an upload has
+ * it, or the id alone. Undefined for anything else.
+ */
+export function fileIdOf(value: unknown): string | undefined {
+  const id = isObject(value) ? value['file_id'] : value
+  return typeof id === 'string' && UUID.test(id) ? id.toLowerCase() : undefined
+}
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+
 /** Checks that a JSON value is of a type; without a type, that it is not null. */
 export function hasType(value: unknown, type: InputType | undefined): boolean {
   if (value === null || value === undefined) return false
@@ -98,6 +117,8 @@ export function hasType(value: unknown, type: InputType | undefined): boolean {
       return Array.isArray(value)
     case 'object':
       return typeof value === 'object' && !Array.isArray(value)
+    case 'file':
+      return fileIdOf(value) !== undefined
     case 'string':
     case 'number':
     case 'boolean':

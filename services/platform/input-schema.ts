@@ -1,5 +1,5 @@
 import type { InputField } from './crew-inputs.ts'
-import { INPUT_TYPES } from './input-declarations.ts'
+import { JSON_TYPES } from './input-declarations.ts'
 import type { InputType } from './input-declarations.ts'
 import type { Inputs } from './runs.ts'
 
@@ -33,9 +33,16 @@ function schemaOf({
 }
 
 function typeOf(type: InputType | undefined) {
-  if (type === undefined) return { type: INPUT_TYPES.filter((each) => each !== 'integer') }
+  if (type === undefined) return { type: JSON_TYPES.filter((each) => each !== 'integer') }
+  if (type === 'file') return FILE
   if (type !== 'integer') return { type }
   return { type, minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
+}
+
+const FILE = {
+  type: 'object',
+  required: ['file_id'],
+  properties: { file_id: { type: 'string', format: 'uuid' } },
 }
 
 /** Inputs of a run for a reader to fill in: defaults, first choices, and values of each type. */
@@ -54,4 +61,5 @@ const EXAMPLES: Readonly<Record<InputType, unknown>> = {
   boolean: true,
   object: {},
   array: [],
+  file: { file_id: '00000000-0000-0000-0000-000000000000' },
 }

@@ -22,6 +22,7 @@ import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
 import { connectionRoutes } from './console/connections/routes.ts'
 import { artifactRoutes } from './console/runs/artifact-routes.ts'
+import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
@@ -33,6 +34,7 @@ import { openApiRoutes } from './openapi/routes.ts'
 import { passwordRoutes } from './sign-in/password-routes.ts'
 import { platformHealthRoutes } from './diagnostics/page/routes.ts'
 import { platformSettingsRoutes } from './console/platform-settings/routes.ts'
+import { projectRoutes } from './console/projects/routes.ts'
 import { resourceMetadataRoutes } from './automation-api/resource-metadata.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { sendTracesRoutes } from './console/send-traces/routes.ts'
@@ -86,6 +88,8 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', resourceMetadataRoutes(deps))
   app.route('/', dashboardRoutes(deps))
   app.route('/', automationRoutes(deps))
+  app.route('/', projectRoutes(deps))
+  app.route('/', importProjectRoutes(deps))
   app.route('/', staticTokenRoutes(deps))
   app.route('/', webhookRoutes(deps))
   app.route('/', approvalRoutes(deps))

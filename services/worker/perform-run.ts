@@ -9,6 +9,7 @@ import { callCrew } from './call-crew.ts'
 import type { KeptEvent } from './call-crew.ts'
 import { failed } from './ending.ts'
 import type { Ending, Outcome } from './ending.ts'
+import type { HandFiles } from './hand-files.ts'
 import { holdRun } from './hold-run.ts'
 import type { Hold, HoldDeps, RunSignals } from './hold-run.ts'
 import { openJournal } from './journal.ts'
@@ -39,6 +40,7 @@ export interface RunDeps extends ModelDeps, ConnectionDeps, HoldDeps, BudgetDeps
   /** The time in which an unavailable crew is tried again. */
   readonly crewPatienceMs: number
   readonly runTimeoutMs: number
+  readonly handFiles: HandFiles
   /** Called each time that an unavailable crew is tried again. */
   readonly onCrewUnavailable?: () => void
   /** The longest silence of a crew. @default 30_000 */
@@ -88,6 +90,7 @@ export async function performRun(
       url: run.url,
       tokens: crewTokens(deps, run.crewAutomationId),
       request: prepared.request,
+      withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
       patienceMs: deps.crewPatienceMs,
       silenceMs: deps.silenceMs,
       signal,
@@ -144,6 +147,9 @@ async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   const request = { kickoff_id, inputs, definition, ...models, ...tokens, version, journal }
   return { request, advancedIn, resolved }
 }
+
+const hasFiles = ({ definition: { inputs = [] } }: LeasedRun): boolean =>
+  inputs.some((each) => typeof each === 'object' && each.type === 'file')
 
 /** A run whose lease was lost goes on elsewhere, unless somebody stopped it. */
 function isOver(outcome: Outcome, { stopped }: RunSignals): boolean {

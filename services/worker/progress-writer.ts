@@ -4,6 +4,7 @@ import type { Lease } from '../platform/run-queue.ts'
 import { encodeEntries, joinEntries, recordEncoded, recordTogether } from '../platform/run-steps.ts'
 import type { JournalEntries, RunEntries, WriteState } from '../platform/run-steps.ts'
 import { deadline } from '../shared/deadline.ts'
+import { toError } from '../shared/errors.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { giveUpOld, takeShares } from './progress-lines.ts'
 import type { Line, Part, Share } from './progress-lines.ts'
@@ -107,7 +108,9 @@ async function writeTogether(sql: Database, shares: readonly Share[]): Promise<L
     return { alone: locked.map(({ line }) => line), again: [] }
   } catch (thrown) {
     if (isRefused(thrown)) return { alone: lines, again: [] }
-    for (const line of lines) giveUpOld(line, thrown)
+    // Not the error itself: the time limit of a commit is not that of the run.
+    const reason = new Error(`Progress could not be stored: ${toError(thrown).message}`)
+    for (const line of lines) giveUpOld(line, reason)
     await sleep(RETRY_MS)
     return { alone: [], again: lines }
   }

@@ -128,7 +128,7 @@ function unusable(name: string, { code, message, details }: AppError): Failure {
     return {
       code: 'connection_not_connected',
       message:
-        `The connection ${name} is not connected: ${REASONS[String(details['reason'])] ?? message} ` +
+        `The connection ${name} is not connected: ${reasonOf(details, message)} ` +
         'Connect it on the page Connections, and retry this run.',
     }
   }
@@ -140,6 +140,9 @@ function unusable(name: string, { code, message, details }: AppError): Failure {
       'Test it on the page Connections, and retry this run.',
   }
 }
+
+const reasonOf = ({ reason }: AppError['details'], message: string): string =>
+  REASONS[String(reason)] ?? message
 
 const REASONS: Readonly<Record<string, string>> = {
   not_authorized: 'nobody has connected it yet.',

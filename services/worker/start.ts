@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
 import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
+import { deleteUnusedFiles } from '../platform/input-files.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
@@ -32,6 +33,7 @@ import { workerEnv } from './env.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
+import { createFileHandover } from './hand-files.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { startRetention } from './retention.ts'
@@ -93,11 +95,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   })
   loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops })
   const { wake } = loop
-  const retention = startRetention({
-    expire: () => deleteExpiredRuns(sql, { days: config.RUNS_RETENTION_DAYS }),
-    onDeleted: metrics.expired,
-    log,
-  })
+  const retention = startRetentions({ config, log, sql, metrics })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
@@ -123,6 +121,21 @@ function openMetrics(registry: Registry, sql: Database, running: () => number): 
     queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
     outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
+}
+
+/** Deletes runs, and files that none of them names. */
+function startRetentions({
+  config,
+  log,
+  sql,
+  metrics,
+}: Pick<Work, 'config' | 'log' | 'sql' | 'metrics'>) {
+  const days = config.RUNS_RETENTION_DAYS
+  const expire = () => deleteExpiredRuns(sql, { days })
+  const runs = startRetention({ expire, onDeleted: metrics.expired, log })
+  const unused = { of: 'files', expire: () => deleteUnusedFiles(sql), onDeleted: () => {} }
+  const files = startRetention({ ...unused, log })
+  return { stop: async () => void (await Promise.all([runs.stop(), files.stop()])) }
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
@@ -156,6 +169,7 @@ function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
     prices,
     isBudgeted: watchBudgets(sql),
     tracing,
+    handFiles: createFileHandover(sql),
     progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,

@@ -16,7 +16,8 @@ test/bench/README.md has the method.
                    ingest, reads, operation
   encodings        JSON against protobuf, from bodies to rows
   reads            one trace of 50,000 spans and 1 GB
-  journal          the time between two steps of a run, with its journal and without
+  journal          the time between two steps of a run, with its journal and without, and a bare
+                   commit beside it
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `

@@ -68,6 +68,7 @@ async function askCoworker(deps: TaskDeps, asked: Asked): Promise<ToolAnswer> {
     messages: promptForCoworker({
       agent,
       inputs,
+      material: deps.material,
       assignment: String(assignment),
       context: String(context),
     }),

@@ -31,7 +31,7 @@ export async function produceOutput(deps: TaskDeps, assigned: AssignedTask): Pro
   const talk = openTalk({
     place: { task: task.key, agent: agent.key },
     call: agent.llm ?? definition.llm,
-    messages: promptFor({ ...assigned, inputs }),
+    messages: promptFor({ ...assigned, inputs, material: deps.material }),
     llmFor,
     steps,
     toolbox,

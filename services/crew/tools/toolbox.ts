@@ -1,3 +1,4 @@
+import type { Agent } from '../../platform/crew-definition.ts'
 import { offeredTools } from '../../platform/offered-tools.ts'
 import type { OfferedTool } from '../../platform/offered-tools.ts'
 import type { Tool, Tools } from '../../platform/tool-definitions.ts'
@@ -17,7 +18,7 @@ const CLOSE_MS = 2000
 /** The tools of one run. */
 export interface Toolbox {
   /** Returns the functions that the model of an agent may call. */
-  toolsFor(agent: { readonly tools?: readonly string[] | undefined }): CrewTool[]
+  toolsFor(agent: Pick<Agent, 'tools' | 'knowledge'>): CrewTool[]
   /** Returns the access tokens of its connections, former ones too, which no result may show. */
   readonly secrets: () => readonly string[]
   /** Ends the sessions with MCP servers. Never raises. */

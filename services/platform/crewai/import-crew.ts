@@ -61,9 +61,8 @@ function readParts(files: ProjectFiles, report: Report): ProjectParts | undefine
   if (yaml.length > 0 || hasProgram(files)) return readYamlFiles(files, report)
   report.refuse(
     { file: '', key: '' },
-    'This is no CrewAI project: it has neither crew.jsonc nor agents.yaml and tasks.yaml. ' +
-      'Give the ' +
-      'folder that has pyproject.toml.',
+    'This is no CrewAI project: it has neither crew.jsonc nor agents.yaml and tasks.yaml. Give ' +
+      'the folder that has pyproject.toml.',
   )
   return undefined
 }

@@ -17,8 +17,7 @@ export function checkPlaceholders(text: string, place: Place, report: Report): v
     report.refuse(
       place,
       `The placeholder {${name.slice(0, 100)}} must have at most 64 letters, digits and _. ` +
-        `Rename ` +
-        `it, such as to {${better}}.`,
+        `Rename it, such as to {${better}}.`,
     )
   }
 }

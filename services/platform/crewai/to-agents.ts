@@ -1,4 +1,3 @@
-import { hasKey } from './definition-keys.ts'
 import { checkKeys, isOff, isPython, readFlag, readNumber, requireText } from './fields.ts'
 import type { Part } from './fields.ts'
 import { readKnowledge } from './knowledge.ts'
@@ -104,8 +103,5 @@ function modelOf({ fields }: Part, report: Report): ImportedModel | undefined {
 
 function canDelegate({ fields }: Part, report: Report): boolean {
   const field = fields.get('allow_delegation')
-  if (!field || readFlag(field, report) !== true) return false
-  if (hasKey('agents', { allow_delegation: true })) return true
-  report.leaveOut(field, 'Agents cannot delegate to each other. Add a task for the other agent.')
-  return false
+  return readFlag(field, report) === true
 }

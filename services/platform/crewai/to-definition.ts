@@ -1,5 +1,4 @@
 import type { ProjectParts } from './crew-files.ts'
-import { hasKey } from './definition-keys.ts'
 import { checkKeys, isOff, isPython, readText } from './fields.ts'
 import type { KnowledgeReader } from './knowledge.ts'
 import { readKnowledge } from './knowledge.ts'
@@ -33,9 +32,9 @@ export function toDefinition(
   const agents = parts.agents.map((part) => withKnowledge(toAgent(part, context), common))
   const llm = commonModel(agents, parts, report)
   const process = processOf(parts, agentKeys, report)
-  const hasManager = process.process !== undefined
+  const isManaged = process.process !== undefined
   const tasks = parts.tasks.map((part) =>
-    toTask(part, { agents: agentKeys, tasks: taskKeys, hasManager, report }),
+    toTask(part, { agents: agentKeys, tasks: taskKeys, isManaged, report }),
   )
   const inputs = readInputs(crew.get('inputs'), report)
   return {
@@ -101,15 +100,9 @@ function processOf(
     if (key === undefined) {
       report.refuse(manager, isPython(manager.value) ? PYTHON : 'There is no agent of this name.')
     }
-    return known({ process: 'hierarchical', ...(key === undefined ? {} : { manager_agent: key }) })
+    return { process: 'hierarchical', ...(key === undefined ? {} : { manager_agent: key }) }
   }
   const llm = readModel(crew.get('manager_llm'), report)
-  return known({ process: 'hierarchical', ...(llm ? { manager_llm: llm } : {}) })
-
-  function known(process: Process): Process {
-    const probe = { process: 'hierarchical', manager_llm: { model: 'm' } }
-    if (hasKey('crew', probe)) return process
-    if (field) report.refuse(field, 'Tasks are done one after the other, without a manager.')
-    return {}
-  }
+  if (!llm) report.refuse(field, 'A crew with this process needs manager_llm or manager_agent.')
+  return { process: 'hierarchical', ...(llm ? { manager_llm: llm } : {}) }
 }

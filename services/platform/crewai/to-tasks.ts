@@ -1,6 +1,5 @@
 import { didYouMean } from '../../shared/closest.ts'
 import { isObject } from '../../shared/is-object.ts'
-import { hasKey } from './definition-keys.ts'
 import { checkKeys, isOff, isPython, readFlag, readList, readNumber, readText } from './fields.ts'
 import type { Field, Part } from './fields.ts'
 import { checkPlaceholders } from './placeholders.ts'
@@ -15,8 +14,8 @@ interface TaskContext {
   readonly agents: ReadonlyMap<string, string>
   /** The keys of tasks by their names in the project. */
   readonly tasks: ReadonlyMap<string, string>
-  /** A manager gives out the tasks: they need name no agent. */
-  readonly hasManager: boolean
+  /** A manager gives out the tasks: they need not name an agent. */
+  readonly isManaged: boolean
   readonly report: Report
 }
 
@@ -43,41 +42,26 @@ export function toTask(part: Part, context: TaskContext): Readonly<Record<string
     description: textOf(part, 'description', report),
     expected_output: textOf(part, 'expected_output', report),
     ...agentOf(part, context),
-    ...supported(part, extras, report),
+    ...extras,
   }
 }
 
-/** The keys that definitions of this version have; the others are reported. */
-function supported(
-  part: Part,
-  extras: Readonly<Record<string, unknown>>,
-  report: Report,
-): Record<string, unknown> {
-  const entries = Object.entries(extras).filter(([key, value]) => {
-    const isKnown = key === 'context' || hasKey('tasks', { [key]: value })
-    if (!isKnown) report.leaveOut(part, `Tasks have no ${key}, or not with this value.`)
-    return isKnown
-  })
-  return Object.fromEntries(entries)
-}
-
-function agentOf(part: Part, { agents, hasManager, report }: TaskContext): { agent?: string } {
+function agentOf(part: Part, { agents, isManaged, report }: TaskContext): { agent?: string } {
   const field = part.fields.get('agent')
   if (field && isPython(field.value)) {
     report.refuse(field, PYTHON)
     return {}
   }
   const name = readText(field, report)
-  if (name === undefined && hasManager) return {}
-  const agent = agents.get(name ?? '')
-  if (agent !== undefined) return { agent }
-  const place = field ?? part
-  const names = [...agents.keys()]
-  if (name === undefined) report.refuse(place, `The task ${part.name} names no agent.`)
-  else {
-    const near = didYouMean(name, names)
-    report.refuse(place, `There is no agent ${name}.${near} There are: ${names.join(', ')}.`)
+  if (name === undefined) {
+    if (!isManaged) report.refuse(field ?? part, `The task ${part.name} names no agent.`)
+    return {}
   }
+  const agent = agents.get(name)
+  if (agent !== undefined) return { agent }
+  const names = [...agents.keys()]
+  const near = didYouMean(name, names)
+  report.refuse(field ?? part, `There is no agent ${name}.${near} There are: ${names.join(', ')}.`)
   return {}
 }
 

@@ -12,8 +12,7 @@ const INSTEAD: readonly (readonly [RegExp, string])[] = [
   [
     /^custom:|^self\.|\(/,
     'Serve it as an MCP server and name that as a tool of the type mcp, or give the project a ' +
-      'crew ' +
-      'of its own (docs/crew-contract.md).',
+      'crew of its own (docs/crew-contract.md).',
   ],
   [
     /^platform:/,
@@ -140,9 +139,8 @@ function readReference(text: string, field: Field, report: Report): Server | und
   if (!/^https?:\/\//.test(url)) {
     report.leaveOut(
       field,
-      'This is a server of the CrewAI platform. Name the url of the MCP server, ' +
-        'with a connection ' +
-        'for its token.',
+      'This is a server of the CrewAI platform. Name the url of the MCP server, with a ' +
+        'connection for its token.',
     )
     return undefined
   }

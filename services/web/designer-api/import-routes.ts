@@ -1,7 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import * as v from 'valibot'
-import { importCrew } from '../../platform/crewai/import-crew.ts'
 import { PROJECT_BYTES_MAX } from '../../platform/crewai/project-files.ts'
 import type { ProjectFiles } from '../../platform/crewai/project-files.ts'
 import { refusalOf } from '../../platform/crewai/refusal.ts'
@@ -12,18 +11,12 @@ import { readJson } from '../../shared/http/json-body.ts'
 import { mediaType } from '../../shared/http/request-body.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
-import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
+import { createImports } from '../project-import/create-imports.ts'
 import { readArchive, readUpload } from '../project-import/read-upload.ts'
 import { versionDocument } from './documents.ts'
 import { readNumber } from './requests.ts'
 
-/** Each holds a project in memory, and reads it in one go. */
-const IMPORTS = {
-  concurrent: 2,
-  waitingMax: 20,
-  busy: 'Too many imports are going on right now. Try again in a moment.',
-}
 const filesBody = v.strictObject({
   files: v.record(v.string(), v.string('must be a text'), 'must hold paths with texts'),
 })
@@ -35,10 +28,7 @@ export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const authenticate = requireOrganization(deps)
   const path = '/projects/:projectId/imports'
 
-  const importFiles = limitConcurrency(
-    async (c: Context) => importCrew(await readFiles(c.req.raw)),
-    IMPORTS,
-  )
+  const importFiles = createImports()
 
   routes.post(path, authenticate, async (c) => {
     const { organizationId } = c.var.caller
@@ -48,12 +38,12 @@ export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
     if (!(await findProject(sql, { organizationId, id: projectId }))) {
       throw new AppError('not_found', 'Your organization has no such project.')
     }
-    const imported = await importFiles(c)
+    const imported = await importFiles(() => readFiles(c.req.raw))
     const { definition = null, problems } = imported
     const refusal = refusalOf(imported, { leaveOut })
     if (isDryRun) return c.json({ definition, problems, refusal: refusal ?? null })
     if (refusal !== undefined || definition === null) {
-      const message = `${refusal} With leave_out=true it is imported without that.`
+      const message = `${refusal} With leave_out=true it is imported without what is left out.`
       throw new AppError('unprocessable', definition ? message : (refusal ?? ''), {
         details: { problems },
       })

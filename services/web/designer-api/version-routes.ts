@@ -1,6 +1,5 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import type { CrewDefinition } from '../../platform/crew-definition.ts'
 import {
   createVersion,
   findVersion,
@@ -12,15 +11,12 @@ import type { VersionKey } from '../../platform/project-versions.ts'
 import type { ProjectKey } from '../../platform/projects.ts'
 import { findProject } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
-import { oauthServiceOf } from '../../shared/oauth-service.ts'
-import { createToolGuard } from '../../shared/outgoing/tool-guard.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { versionDocument, versionSummary } from './documents.ts'
 import { readDefinition, readNumber, readNumberPage, toPage } from './requests.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
-import { createPinConnections } from '../tool-pins/pin-connections.ts'
-import { pinTools } from '../tool-pins/pin-tools.ts'
+import { createPins } from '../tool-pins/create-pins.ts'
 
 const NUMBER_MAX = 2 ** 31 - 1
 
@@ -29,7 +25,7 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
-  const pinFor = createPinner(deps)
+  const pinOf = createPins(deps)
   const list = '/projects/:projectId/versions'
   const one = `${list}/:number`
 
@@ -74,25 +70,13 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.post(`${one}/publish`, authenticate, async (c) => {
     const key = versionKey(c)
-    const version = await publishDraft(sql, key, pinFor(key))
+    const version = await publishDraft(sql, key, pinOf(key.organizationId))
     audit(c, 'version_published', key)
     return c.json(versionDocument(version))
   })
   routes.all(`${one}/publish`, authenticate, refuseMethod('POST'))
 
   return routes
-}
-
-/** Creates what reads the tools of a definition for an organization. */
-function createPinner({ sql, config }: WebDeps) {
-  const oauth = oauthServiceOf(config)
-  const guard = createToolGuard(config.TOOL_PRIVATE_ORIGINS)
-  return function pinFor({ organizationId }: VersionKey) {
-    const connections = createPinConnections({ sql, oauth, organizationId })
-    const subject = `organization ${organizationId}`
-    return (definition: CrewDefinition): Promise<CrewDefinition> =>
-      pinTools({ guard, subject, connections }, definition)
-  }
 }
 
 function projectKey(c: Context<OrganizationCall>): ProjectKey {

@@ -263,6 +263,7 @@ export function automationPaths(
     [`${path}/events/{kickoff_id}`]: at('get', events),
     [`${path}/inputs`]: at('get', inputs),
     [`${path}/openapi.json`]: at('get', openapi),
+    [`${path}/files`]: at('post', files.files),
     [`${path}/resume/{kickoff_id}`]: at('post', resume),
     [`${path}/stop/{kickoff_id}`]: at('post', stop),
     [`${path}/runs/{kickoff_id}/retry`]: at('post', retry),

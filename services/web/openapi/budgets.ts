@@ -26,6 +26,7 @@ const limits = {
     description: 'US dollars, in whole cents.',
   }),
   unpriced: {
+    ...text,
     enum: UNPRICED,
     description: 'What becomes of calls of a model without a price, where money is limited.',
   },
@@ -45,7 +46,7 @@ export const BUDGET_SCHEMAS = {
       format: 'uuid',
       description: 'Null: the budget of the organization.',
     }),
-    period: { enum: BUDGET_PERIODS },
+    period: { ...text, enum: BUDGET_PERIODS },
     ...limits,
     of: nullable('string', {
       description: 'The day or the month of now, in UTC; null where each run has its own ledger.',
@@ -64,10 +65,11 @@ export const BUDGET_SCHEMAS = {
   BudgetStop: closed({
     code: { const: BUDGET_EXCEEDED },
     message: { ...text, description: 'Which budget, how much of it is used, and what to do.' },
-    budget: { enum: ['automation', 'organization'] },
-    period: { enum: BUDGET_PERIODS },
+    budget: { ...text, enum: ['automation', 'organization'] },
+    period: { ...text, enum: BUDGET_PERIODS },
     of: { ...text, description: 'The day, the month, or the id of the run.' },
     limit: {
+      ...text,
       enum: ['tokens', 'usd', 'price'],
       description: '`price`: money is limited, and the model has no price.',
     },
@@ -85,7 +87,7 @@ const COMMON = {
   '503': problem('The database is unavailable. Try again.', retryAfter),
 }
 const period = (periods: readonly string[]) =>
-  parameter('period', 'path', { schema: { enum: periods } })
+  parameter('period', 'path', { schema: { ...text, enum: periods } })
 const operation = (operationId: string, summary: string, rest: Record<string, unknown>) => ({
   operationId,
   tags: ['Budgets'],

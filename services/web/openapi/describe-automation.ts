@@ -5,6 +5,7 @@ import { automationPaths } from './automation.ts'
 import { describeApi } from './describe-api.ts'
 import { closed } from './parts.ts'
 import { AUTOMATION_SCHEMAS, from_step, perhaps } from './schemas.ts'
+import { WEBHOOK_SCHEMAS } from './webhooks.ts'
 
 /** Describes the API of one automation as OpenAPI 3.1, with the types of its inputs. */
 export function describeAutomation(
@@ -18,12 +19,13 @@ export function describeAutomation(
   return {
     ...whole,
     info: { ...whole.info, title: name, description },
-    tags: whole.tags.filter((tag) => tag.name === 'Automations'),
+    tags: whole.tags.filter(({ name: tag }) => tag === 'Automations' || tag === 'Webhooks'),
     paths: automationPaths(config, { id, inputs: exampleInputs(fields) }),
     components: {
       ...whole.components,
       schemas: {
         ...AUTOMATION_SCHEMAS,
+        ...WEBHOOK_SCHEMAS,
         KickoffRequest: closed({ inputs }),
         ForkRequest: perhaps({ inputs, from_step }, ['inputs']),
       },

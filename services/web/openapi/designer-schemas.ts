@@ -1,5 +1,5 @@
+import { crewDefinitionSchema } from '../../platform/crew-definition-schema.ts'
 import { PROBLEM_LEVELS } from '../../platform/crewai/report.ts'
-import { definitionSchema as definition } from './definition-schema.ts'
 import {
   closed,
   integer,
@@ -26,7 +26,11 @@ const runSummary = {
 const versionSummary = {
   project_id: integer,
   number: integer,
-  status: { enum: ['draft', 'published'], description: 'A published version never changes.' },
+  status: {
+    ...text,
+    enum: ['draft', 'published'],
+    description: 'A published version never changes.',
+  },
   inputs: list(text),
   created_at: moment,
   published_at: perhapsMoment,
@@ -36,6 +40,7 @@ const page = (name: string, items: string) =>
     [name]: list(schema(items)),
     next_cursor: nullable('string', { description: 'Null on the last page.' }),
   })
+const definition = schema('CrewDefinition')
 
 const importProblem = {
   file: text,
@@ -45,8 +50,15 @@ const importProblem = {
 }
 const problems = list(schema('ImportProblem'))
 
-/** The schemas of the designer API. */
-export const DESIGNER_SCHEMAS = {
+/** Returns the schemas of the designer API. */
+export const designerSchemas = () => ({
+  CrewDefinition: {
+    ...crewDefinitionSchema(),
+    description:
+      'Agents, and the tasks that they do. Texts may have places for inputs, such as {topic}. ' +
+      'Tasks name agents, and agents name tools, by their keys; `pinned` is what publishing ' +
+      'reads from a tool.',
+  },
   ProjectRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
   Project: closed({
     id: integer,
@@ -72,4 +84,4 @@ export const DESIGNER_SCHEMAS = {
   RunSummary: closed(runSummary),
   Run: closed({ ...runSummary, inputs, output, usage, error: failure }),
   RunList: page('executions', 'RunSummary'),
-}
+})

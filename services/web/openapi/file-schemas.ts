@@ -1,7 +1,14 @@
 import { closed, integer, list, moment, schema, text, uuid } from './parts.ts'
 
-/** The schemas of the files that runs write. */
+/** The schemas of the files that runs are given, and that they write. */
 export const FILE_SCHEMAS = {
+  File: closed({
+    file_id: { ...uuid, description: 'What an input of the type file names.' },
+    name: text,
+    size: { ...integer, description: 'In bytes.' },
+    sha256: { ...text, pattern: '^[0-9a-f]{64}$' },
+    media_type: { ...text, description: 'By what is in the file.', examples: ['text/csv'] },
+  }),
   Artifact: closed({
     name: text,
     task: { ...text, description: 'The key of the task that wrote it.' },

@@ -66,6 +66,7 @@ export const perhaps = (properties: Record<string, unknown>, required: readonly 
   closed(properties, { required })
 /** The word for how far a run is. */
 export const status = {
+  ...text,
   enum: RUN_STATUSES,
   description:
     'queued: waits for a worker. running: a crew works on it. waiting: a person is asked. ' +
@@ -78,7 +79,7 @@ export const AUTOMATION_SCHEMAS = {
   KickoffRequest: closed({ inputs }),
   Kickoff: closed({
     kickoff_id: uuid,
-    status: { const: 'queued' },
+    status: { ...text, const: 'queued' },
     status_url: { ...text, format: 'uri' },
   }),
   InputField: {
@@ -87,7 +88,7 @@ export const AUTOMATION_SCHEMAS = {
     required: ['name', 'required'],
     properties: {
       name: text,
-      type: { enum: INPUT_TYPES, description: 'Absent: any but null.' },
+      type: { ...text, enum: INPUT_TYPES, description: 'Absent: any but null.' },
       label: text,
       description: text,
       default: { description: 'What a run gets that is started without it.' },
@@ -101,13 +102,14 @@ export const AUTOMATION_SCHEMAS = {
   }),
   Stopped: closed({
     kickoff_id: uuid,
-    status: { const: 'stopped' },
-    state: { const: STATES.stopped },
+    status: { ...text, const: 'stopped' },
+    state: { ...text, const: STATES.stopped },
   }),
   RunTask: closed({
     task: { ...text, description: 'The key of the task.' },
     agent: nullable('string', { description: 'The key of its agent.' }),
     status: {
+      ...text,
       enum: ['pending', 'running', 'completed', 'error', 'stopped'],
       description: 'A task that the run ended in the middle of has the status of the run.',
     },
@@ -130,14 +132,14 @@ export const AUTOMATION_SCHEMAS = {
     required: ['task', 'decision'],
     properties: {
       task: { ...text, description: 'The key of the task that waits.' },
-      decision: { enum: DECISIONS },
+      decision: { ...text, enum: DECISIONS },
       text: { ...text, description: 'What the task puts out instead, or why it is rejected.' },
     },
   },
   Resumed: closed({
     kickoff_id: uuid,
-    status: { const: 'queued' },
-    state: { const: STATES.queued },
+    status: { ...text, const: 'queued' },
+    state: { ...text, const: STATES.queued },
   }),
   RunEvent: {
     type: 'object',
@@ -162,7 +164,8 @@ export const AUTOMATION_SCHEMAS = {
     kickoff_id: uuid,
     status,
     state: {
-      enum: Object.values(STATES),
+      ...text,
+      enum: [...new Set(Object.values(STATES))],
       description: `The same as status, in capitals: ${Object.entries(STATES)
         .map(([from, to]) => `${from} is ${to}`)
         .join(', ')}.`,
@@ -191,7 +194,7 @@ export const AUTOMATION_SCHEMAS = {
     origin: nullable('object', {
       description: 'The run that this one follows; null for a plain kickoff.',
       required: ['kickoff_id', 'action'],
-      properties: { kickoff_id: uuid, action: { enum: ORIGIN_ACTIONS } },
+      properties: { kickoff_id: uuid, action: { ...text, enum: ORIGIN_ACTIONS } },
     }),
   }),
   RetryRequest: perhaps({ from_step }),
@@ -199,11 +202,12 @@ export const AUTOMATION_SCHEMAS = {
   RerunRequest: perhaps({}),
   Step: closed({
     step: { ...text, description: 'Its key: the same in each attempt.' },
-    kind: { enum: STEP_KINDS },
+    kind: { ...text, enum: STEP_KINDS },
     name: { ...text, description: 'The key of the task, the name of the model or of the tool.' },
     path: { ...list(text), examples: [['research', 'researcher', 'llm', '0']] },
     parent: nullable('string', { description: 'The step that it is a part of.' }),
     state: {
+      ...text,
       enum: ['started', 'finished', 'failed'],
       description: 'A new attempt repeats what only started or failed.',
     },
@@ -227,27 +231,19 @@ export const AUTOMATION_SCHEMAS = {
       status: integer,
       detail: text,
       error: {
+        ...text,
         enum: ERROR_CODES,
         description: 'A word for programs.',
         examples: ['invalid_token'],
       },
       message: text,
-      details: { type: 'object', description: 'Facts for programs, such as missing_inputs.' },
+      details: {
+        type: 'object',
+        additionalProperties: true,
+        description: 'Facts for programs, such as missing_inputs.',
+      },
       request_id: { ...text, description: 'Finds the request in the log.' },
     },
   },
   ...FILE_SCHEMAS,
-  Health: closed({ status: { enum: ['ok', 'fail'] } }),
-}
-
-/** The schemas of the tools index. */
-export const TOOL_SCHEMAS = {
-  Upload: closed({
-    status: { ...text, description: 'Whether the file is new or was there already.' },
-  }),
-  YankRequest: {
-    type: 'object',
-    additionalProperties: false,
-    properties: { reason: { ...text, maxLength: 200 } },
-  },
 }

@@ -164,7 +164,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number 
 export type CallsInFlight = readonly string[]
 
 /** Returns the calls in flight; only while nobody can start or finish one are they exact. */
-async function callsInFlight(sql: Queryable, id?: string): Promise<CallsInFlight> {
+async function readCalls(sql: Queryable, id?: string): Promise<CallsInFlight> {
   const rows = await sql<{ call: string }[]>`
     select (e.inputs ->> 'number') || '/' || (s.path ->> 0) as call
     from run_steps s join executions e on e.id = s.run_id
@@ -173,10 +173,13 @@ async function callsInFlight(sql: Queryable, id?: string): Promise<CallsInFlight
   return rows.map(({ call }) => call)
 }
 
+const callsInFlight = (sql: Queryable): Promise<CallsInFlight> =>
+  retryStatement(() => readCalls(sql), PATIENCE)
+
 /** Kills the worker; another one finds its runs as it would once their leases have run out. */
 export async function killWorker(stage: Stage): Promise<CallsInFlight> {
   await end(stage.worker, 'SIGKILL')
-  const cut = await retryStatement(() => callsInFlight(stage.sql), PATIENCE)
+  const cut = await callsInFlight(stage.sql)
   await retryStatement(
     () => stage.sql`
       update executions set lease_expires_at = now() - interval '1 second'
@@ -190,7 +193,7 @@ export async function killWorker(stage: Stage): Promise<CallsInFlight> {
 /** Kills the crew. */
 export async function killCrew(stage: Stage): Promise<CallsInFlight> {
   await end(stage.crew, 'SIGKILL')
-  const cut = await retryStatement(() => callsInFlight(stage.sql), PATIENCE)
+  const cut = await callsInFlight(stage.sql)
   stage.crew = await startCrew(stage)
   return cut
 }
@@ -219,25 +222,25 @@ export async function rollCrew(stage: Stage): Promise<CallsInFlight> {
   return []
 }
 
-/**
- * Takes a run from its worker, which is alive and does not know, as when it hung for long. While
- * the row is locked, neither that worker nor the next one can start or finish a call.
- */
-export async function takeLease({ sql }: Stage): Promise<CallsInFlight> {
-  return retryStatement(
+/** Takes a run from its worker, which is alive and does not know, as when it hung for long. */
+export const takeLease = ({ sql }: Stage): Promise<CallsInFlight> =>
+  retryStatement<CallsInFlight>(
     () =>
       sql.begin(async (tx): Promise<CallsInFlight> => {
         const [taken] = await tx<{ id: string }[]>`
           update executions set lease_id = gen_random_uuid(),
             lease_expires_at = now() - interval '1 second'
           where id = (
-            select id from executions where status = 'running' and lost_attempts = 0
-            order by random() limit 1) returning id`
-        return taken ? callsInFlight(tx, taken.id) : []
+              select id from executions where status = 'running' and lost_attempts = 0
+              order by random() limit 1)
+            -- It may have ended meanwhile.
+            and status = 'running'
+          returning id`
+        // Before anybody takes it over, and ends the step that this cut off.
+        return taken ? readCalls(tx, taken.id) : []
       }),
     PATIENCE,
   )
-}
 
 /** The ledger of a budget that no run can use up, and what it should say. */
 export interface BudgetLedger {

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseCrewDefinition } from '../../../services/platform/crew-definition.ts'
 import {
+  givenAgain,
   inputFields,
   readInputTexts,
   resolveInputs,
@@ -55,6 +56,19 @@ describe('the inputs of a crew', () => {
       topic: 'tides',
     })
     expect(resolveInputs(crew, { topic: 'tides', words: 50 })).toMatchObject({ words: 50 })
+  })
+
+  it('are taken again as an earlier run had them', () => {
+    const crew = crewWith(
+      { name: 'words', type: 'integer', required: false },
+      { name: 'tone', default: 'plain' },
+    )
+    const inputs = resolveInputs(crew, { topic: 'tides', tone: '' })
+    expect(inputs).toEqual({ words: '', tone: '', topic: 'tides' })
+    expect(refusalOf(() => resolveInputs(crew, inputs)).message).toBe(
+      'words must be a whole number.',
+    )
+    expect(resolveInputs(crew, givenAgain(crew, inputs))).toEqual(inputs)
   })
 
   it('are refused with all that is wrong at once', () => {

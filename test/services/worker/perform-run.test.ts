@@ -9,6 +9,7 @@ import { createLlmKeys } from '../../../services/platform/llm-keys.ts'
 import { publishVersion } from '../../../services/platform/project-versions.ts'
 import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
+import { createFileHandover } from '../../../services/worker/hand-files.ts'
 import { performRun } from '../../../services/worker/perform-run.ts'
 import { createProgressWriter } from '../../../services/worker/progress-writer.ts'
 import type { RunDeps } from '../../../services/worker/perform-run.ts'
@@ -69,6 +70,7 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
     prices: [],
     crewPatienceMs: 1000,
     runTimeoutMs: 10_000,
+    handFiles: createFileHandover(platform.sql),
     ...more,
   }
   const stopped = new AbortController().signal
@@ -346,14 +348,14 @@ describe('a crew that breaks in the middle of a run', () => {
       const timer = setInterval(() => {
         beats += 1
         response.write(line({ type: 'heartbeat' }))
-        if (beats < 10) return
+        if (beats < 30) return
         clearInterval(timer)
         const usage = { input_tokens: 1, output_tokens: 2 }
         response.end(line({ type: 'crew_completed', output: 'slow', usage }))
       }, 20)
     })
     const id = await platform.kickoff()
-    expect(await runNext({ silenceMs: 100 })).toBe('completed')
+    expect(await runNext({ silenceMs: 500 })).toBe('completed')
     expect(await platform.get(id)).toMatchObject({
       output: 'slow',
       usage: { inputTokens: 1, outputTokens: 2 },

@@ -163,6 +163,26 @@ describe('the writer of what runs report', () => {
     expect(await textsOf(held)).toEqual(['x', 'y'])
   })
 
+  it('refuses what waits for a run that another worker takes over at that moment', async () => {
+    const writer = openWriter()
+    const [run] = await takeMany(1)
+    if (!run) throw new Error('nothing was taken')
+    const taken = await platform.sql.begin(async (tx) => {
+      await tx`update executions set lease_id = gen_random_uuid() where id = ${run.id}`
+      const written = writer.open(run).write(noted(0, 'x'), signal)
+      await expect
+        .poll(
+          () => tx`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        .toHaveLength(1)
+      return { written }
+    })
+    expect(await taken.written).toBe(false)
+    expect(await textsOf(run)).toEqual([])
+  })
+
   it('repeats a commit that a lost connection cut off', async () => {
     const own = connectDatabase(parseAddress(platform.url), { name: 'journal' })
     const writer = openWriter(own)

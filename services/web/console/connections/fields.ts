@@ -64,12 +64,7 @@ const testField = (form: ConnectionForm): Html =>
   })
 
 function tokenFields(form: ConnectionForm): Html {
-  return html`${secretField(form, {
-      name: 'token',
-      label: 'Token',
-      isStored: form.isSaved,
-      isRequired: !form.isSaved,
-    })}
+  return html`${secretField(form, TOKEN)}
     <details class="more" ${isOpen(form, ['header', 'prefix'])}>
       <summary>How it is sent</summary>
       <div class="stack">
@@ -94,7 +89,7 @@ function clientFields(form: ConnectionForm): Html {
   return html`${isForItself ? '' : redirectUri(form.callbackUrl, registration)}
     ${addressFields(form, (name) => asks.includes(name))}
     ${textField(form, { name: 'client_id', label: 'Client ID', isRequired: true })}
-    ${secretField(form, { name: 'client_secret', label: 'Client secret', isStored: form.hasSecret })}
+    ${secretField(form, CLIENT_SECRET)}
     ${textField(form, {
       name: 'scopes',
       label: 'Scopes',
@@ -248,16 +243,15 @@ ${value}</textarea>
 interface SecretField {
   readonly name: 'token' | 'client_secret'
   readonly label: string
-  readonly isStored: boolean
-  readonly isRequired?: boolean
 }
 
+const TOKEN: SecretField = { name: 'token', label: 'Token' }
+const CLIENT_SECRET: SecretField = { name: 'client_secret', label: 'Client secret' }
+
 /** A secret is never shown: neither its value, nor its end, nor its length. */
-function secretField(
-  form: ConnectionForm,
-  { name, label, isStored, isRequired }: SecretField,
-): Html {
+function secretField(form: ConnectionForm, { name, label }: SecretField): Html {
   const hint = 'Stored encrypted and never shown again.'
+  const isStored = form.isSaved && (name === 'token' || form.hasSecret)
   const input = html`<label
     >${label}
     <input
@@ -270,7 +264,7 @@ function secretField(
       autocomplete="new-password"
       spellcheck="false"
       ${marks(form, name, hint)}
-      ${isRequired ? html`required` : ''}
+      ${name === 'token' && !isStored ? html`required` : ''}
     />
   </label>`
   return described(form, { name, field: input, hint })

@@ -82,7 +82,7 @@ function requireService(access: OauthServiceAccess | undefined): OauthServiceAcc
   if (access) return access
   throw new AppError(
     'unavailable',
-    'This platform has no OAuth service, which keeps connections. The operator can deploy it with ' +
-      'oauth.enabled, or set PLATFORM_OAUTH_API_BASE_URL and PLATFORM_OAUTH_API_KEY.',
+    'This platform has no OAuth service, which keeps connections. The operator can deploy it ' +
+      'with oauth.enabled, or set PLATFORM_OAUTH_API_BASE_URL and PLATFORM_OAUTH_API_KEY.',
   )
 }

@@ -33,6 +33,7 @@ interface Entry {
 const NAVIGATION: readonly Entry[] = [
   { path: '/', name: 'Dashboard', icon: 'dashboard' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
+  { path: '/projects', name: 'Projects', icon: 'pen' },
   { path: '/executions', name: 'Runs', icon: 'runs' },
   { path: '/approvals', name: 'Approvals', icon: 'check' },
   { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },

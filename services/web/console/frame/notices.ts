@@ -41,7 +41,13 @@ const NOTICES = {
   'webhook-deleted': 'The webhook is deleted.',
   'filter-saved': 'The filter is saved. Only you see it.',
   'filter-deleted': 'The filter is deleted.',
+  'project-imported': 'The draft is stored. Publish it to run it.',
   'approval-decided': 'The decision is saved. The run goes on.',
+  'draft-added': 'The draft is added. Nothing runs it until you publish it.',
+  'draft-saved': 'The draft is saved.',
+  'version-published':
+    'The version is published. The automations of the project run it from the next run on.',
+  'proposal-discarded': 'The proposal is discarded.',
   'budget-saved': 'The budget is saved. It holds from the next call of a model on.',
   'budget-deleted': 'The budget is deleted, with what it had counted.',
   'budget-resumed': 'The runs go on. Those for which there is no room yet will wait again.',

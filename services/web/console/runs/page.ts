@@ -10,6 +10,7 @@ import type { Session } from '../../../platform/sessions.ts'
 import { runPath, tracePath } from '../frame/addresses.ts'
 import { kickoffCommand } from '../frame/commands.ts'
 import { absoluteTime, count, duration, plural, pretty } from '../frame/format.ts'
+import { fileText } from '../frame/input-field.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { artifactsSection } from './artifacts-section.ts'
@@ -195,7 +196,7 @@ function inputsSection({ run, apiUrl }: RunPage): Html {
             ${entries.map(
               ([name, value]) =>
                 html`<dt class="mono">${name}</dt>
-                  <dd class="prose">${pretty(value)}</dd>`,
+                  <dd class="prose">${fileText(value) ?? pretty(value)}</dd>`,
             )}
           </dl>`
         : html`<p class="hint">None</p>`

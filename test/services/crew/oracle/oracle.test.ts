@@ -64,10 +64,13 @@ function replyOf(answer: string): Reply {
   return /Final Answer: (.*)/s.exec(answer)?.[1] ?? answer
 }
 
+const textOf = (message: LlmCall['messages'][number] | undefined): string =>
+  typeof message?.content === 'string' ? message.content : ''
+
 function toRecord(call: LlmCall) {
-  const user = call.messages.find(({ role }) => role === 'user')?.content ?? ''
+  const user = textOf(call.messages.find(({ role }) => role === 'user'))
   const [asked = '', context = ''] = user.split(/Context.*:\n\n/)
-  const [, role] = /You are (.+?)\./.exec(call.messages[0]?.content ?? '') ?? []
+  const [, role] = /You are (.+?)\./.exec(textOf(call.messages[0])) ?? []
   return {
     role: role ?? 'Guardrail Agent',
     task: /Task: do-(\w+)/.exec(asked)?.[1] ?? null,

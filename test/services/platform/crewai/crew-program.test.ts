@@ -106,8 +106,8 @@ describe('the class with @CrewBase', () => {
         method(
           'task',
           'research',
-          `return Task(config=self.tasks_config['research'], ` +
-            'guardrail=check, callback=lambda x: x)',
+          `return Task(config=self.tasks_config['research'], guardrail=check,\n` +
+            '            callback=lambda x: x)',
         ),
         method(
           'task',
@@ -141,8 +141,7 @@ describe('the class with @CrewBase', () => {
     const unused = importProgram(program(...AGENTS, TASKS[0] ?? '', CREW))
     expect(told(unused, 'note')).toContain(
       'src/reports/config/tasks.yaml: research: No method of src/reports/crew.py uses this ' +
-        'entry, ' +
-        'so it is not imported.',
+        'entry, so it is not imported.',
     )
     const missing = method('task', 'reprot', `return Task(config=self.tasks_config['reprot'])`)
     const refused = importProgram(program(...AGENTS, missing, CREW))

@@ -93,8 +93,7 @@ describe('a project of crew.jsonc and agents/*.jsonc', () => {
     })
     expect(told(imported, 'note')).toEqual([
       'agents/writer.jsonc: llm: The model claude-sonnet-4-6 is one of anthropic. Runs need an ' +
-        'LLM ' +
-        'connection for it, with that provider.',
+        'LLM connection for it, with that provider.',
     ])
     const nested = importJson({ agent: { llm: 'openrouter/deepseek/deepseek-r1' } })
     expect(nested.definition?.llm.model).toBe('deepseek/deepseek-r1')
@@ -185,6 +184,55 @@ describe('a project of crew.jsonc and agents/*.jsonc', () => {
       expect.stringMatching(/^agents\/writer.jsonc: cache: Results of tools/),
     ])
     expect(imported.definition).toBeDefined()
+  })
+
+  it('takes over a manager, and whom agents may ask', () => {
+    const hierarchical = importJson({
+      crew: { process: 'hierarchical', manager_llm: 'openai/gpt-4o' },
+      task: { agent: undefined },
+    })
+    expect(hierarchical.definition).toMatchObject({
+      process: 'hierarchical',
+      manager_llm: { model: 'gpt-4o' },
+      tasks: [expect.not.objectContaining({ agent: expect.anything() })],
+    })
+    const own = importFiles({
+      'crew.jsonc': crewJson({ process: 'hierarchical', manager_agent: 'boss' }),
+      'agents/writer.jsonc': agentJson({ allow_delegation: true }),
+      'agents/boss.jsonc': agentJson({ role: 'Boss' }),
+    })
+    expect(own.definition).toMatchObject({
+      manager_agent: 'boss',
+      agents: [{ key: 'writer', allow_delegation: true }, { key: 'boss' }],
+    })
+    const without = importJson({ crew: { process: 'hierarchical' } })
+    expect(told(without, 'refused')[0]).toMatch(/process: .* needs manager_llm or manager_agent/)
+  })
+
+  it('makes checks of guardrails that are texts, and a schema of one that is JSON', () => {
+    const { definition, problems } = importJson({
+      task: {
+        guardrails: ['Names a source.', 'Is short.'],
+        guardrail_max_retries: 20,
+        output_json: { type: 'object' },
+        output_file: 'out/report.md',
+        async_execution: true,
+      },
+    })
+    expect(definition?.tasks[0]).toMatchObject({
+      guardrails: [
+        { type: 'llm', instruction: 'Names a source.' },
+        { type: 'llm', instruction: 'Is short.' },
+      ],
+      guardrail_max_retries: 10,
+      output_schema: { type: 'object' },
+      output_file: 'out/report.md',
+      async: true,
+    })
+    expect(problems.map(({ key, level }) => [key, level])).toEqual([
+      ['tasks[0].guardrail_max_retries', 'note'],
+      ['tasks[0].output_file', 'note'],
+    ])
   })
 
   it.each([

@@ -44,10 +44,7 @@ export async function startCrewAi() {
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   let trouble = ''
-  child.stderr.on(
-    'data',
-    (chunk: Buffer) => (trouble = `${trouble}${chunk.toString()}`.slice(-4000)),
-  )
+  child.stderr.on('data', (chunk: Buffer) => (trouble = (trouble + chunk.toString()).slice(-4000)))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   return {
     async run({ project, baseUrl, mcpUrl, inputs }: LiveRun): Promise<LiveAnswer> {

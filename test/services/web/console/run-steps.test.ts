@@ -52,6 +52,23 @@ const drawn = (steps: readonly RunStep[]): string[] =>
     return `${' '.repeat(depth)}${name} ${label ?? ''} ${times}`
   })
 
+it('shows a call of a tool once, from its start to its end', () => {
+  const { steps } = toRunTimeline(
+    told([
+      { type: 'task_started', at: at(1), task: 'find', agent: 'a' },
+      { type: 'step_started', at: at(2), step: 'k1', kind: 'tool', name: 'search' },
+      { type: 'tool_call', task: 'find', step: 'k1', name: 'search', tool: 'web', ...times(3, 40) },
+      { type: 'task_completed', at: at(50), task: 'find' },
+    ]),
+    run,
+    START,
+  )
+  expect(drawn(steps)).toEqual(['Task find 1-50', 'search web 2-40'])
+  expect(steps.map(({ isCutOff }) => isCutOff)).toEqual([false, false])
+})
+
+const times = (from: number, to: number) => ({ started_at: at(from), ended_at: at(to) })
+
 const EVENTS: readonly ProgressEvent[] = [
   { type: 'crew_started', at: at(1), crew: 'Research' },
   { type: 'task_started', at: at(2), task: 'find', agent: 'a' },

@@ -144,7 +144,7 @@ describe('the import of a project (POST …/imports)', () => {
     ],
     [
       'a bomb',
-      { name: 'a.txt', content: Buffer.alloc(1e8) },
+      { name: 'a.txt', content: Buffer.alloc(4e6) },
       { status: 413, detail: /2097152 bytes/ },
     ],
   ])('refuses an archive with %s', async (_, entry, { status, detail }) => {
