@@ -20,8 +20,8 @@ export async function openCrewAddress(): Promise<CrewAddress> {
       [onward, socket],
     ] as const) {
       one.pipe(other)
-      one.on('error', () => other.destroy())
-      // What it has sent before still arrives.
+      // An error is followed by the close; what was sent before still arrives.
+      one.on('error', () => {})
       one.on('close', () => other.destroySoon())
     }
   })
