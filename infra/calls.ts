@@ -82,6 +82,7 @@ export const calls = [
   { from: 'monitoring', to: 'web', port: 'metrics', why: 'metrics' },
 
   { from: 'web', to: 'oauth', port: 'http', why: 'connections to third-party providers' },
+  { from: 'worker', to: 'oauth', port: 'http', why: 'tokens for the tools of runs' },
   { from: 'browsers', to: 'oauth', port: 'http', why: 'consent', isMade: isOauthExposed },
 
   { from: 'web', to: 'collector', port: 'http', why: 'the spans of calls, and its health' },

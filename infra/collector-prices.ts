@@ -4,6 +4,7 @@ import { create } from './kit/create.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { isSet, sha256 } from './template/operators.ts'
+import type { Condition } from './template/operators.ts'
 import { when } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -12,7 +13,7 @@ const name = nameOf('collector-prices')
 const FILE = 'prices.json'
 const DIRECTORY = '/etc/prices'
 
-/** The operator's own prices of models, as a file for the collector. */
+/** The operator's own prices of models, as a file for the collector and the worker. */
 export class CollectorPrices extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
@@ -26,15 +27,14 @@ export class CollectorPrices extends Construct {
 /** Holds when there are such prices. */
 export const hasPrices = isSet(prices)
 
-/** How the collector's pod reads them. */
-export const pricesFile = {
+/** How a pod reads them, where it does. */
+export const pricesFileWhen = (isRead: Condition) => ({
   path: `${DIRECTORY}/${FILE}`,
   /** The file is read at the start only: other prices are other pods. */
   annotations: { 'checksum/prices': sha256(prices) },
-  volume: when<k8s.Volume>(hasPrices, { name: 'prices', configMap: { name } }),
-  mount: when<k8s.VolumeMount>(hasPrices, {
-    name: 'prices',
-    mountPath: DIRECTORY,
-    readOnly: true,
-  }),
-}
+  volume: when<k8s.Volume>(isRead, { name: 'prices', configMap: { name } }),
+  mount: when<k8s.VolumeMount>(isRead, { name: 'prices', mountPath: DIRECTORY, readOnly: true }),
+})
+
+/** How the collector's pod reads them. */
+export const pricesFile = pricesFileWhen(hasPrices)

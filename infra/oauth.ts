@@ -21,7 +21,7 @@ import { createDeployment, createService, createServiceAccount, scratch } from '
 import { digits, isSet } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { oauth, envVars } = values
+const { oauth, envVars, outgoing } = values
 
 /** Connects crews to the accounts of their users, and keeps the tokens, encrypted. */
 export class Oauth extends Construct {
@@ -71,6 +71,10 @@ const server = () => ({
     OAUTH_PROVIDERS: setWhen(isSet(oauth.providersSecret), {
       valueFrom: { secretKeyRef: { name: oauth.providersSecret, key: 'OAUTH_PROVIDERS' } },
     }),
+    CONNECTION_PRIVATE_ORIGINS: setWhen(
+      isSet(outgoing.connectionPrivateOrigins),
+      outgoing.connectionPrivateOrigins,
+    ),
     OAUTH_ALLOW_HTTP: unset,
     PLATFORM_OAUTH_API_KEY: fromSecret('PLATFORM_OAUTH_API_KEY'),
     ...oauthEncryptionKey,

@@ -1,6 +1,7 @@
 import { Construct } from 'constructs'
 import type { WorkerEnv } from '../services/worker/env.ts'
 import { addressOf } from './calls.ts'
+import { hasPrices, pricesFileWhen } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen, unset } from './kit/env.ts'
@@ -18,10 +19,10 @@ import {
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createServiceAccount, scratch } from './kit/workload.ts'
-import { digits, isSet, plus } from './template/operators.ts'
+import { all, digits, isSet, plus } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { worker, collector, envVars, outgoing, runs: history } = values
+const { worker, collector, envVars, oauth, outgoing, runs: history } = values
 
 /** Runs the automations that the API starts. */
 export class Worker extends Construct {
@@ -38,16 +39,18 @@ export class Worker extends Construct {
           'SECRET_KEY_BASE',
           'SECRET_KEY_BASE_PREVIOUS',
           'COLLECTOR_JWT_SECRET',
+          'PLATFORM_OAUTH_API_KEY',
           'DB_PASSWORD',
         ),
         ...extraEnvVars.checksum,
+        ...workerPrices.annotations,
       },
       pod: {
         ...platformPod('worker', { ...secretKeyBase, ...noOauthEncryptionKey }),
         // For the runs that are still going, and then for their reports.
         terminationGracePeriodSeconds: plus(worker.drainSeconds, 30),
         containers: [runner()],
-        volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
+        volumes: [tmp.volume, workerPrices.volume, ...caVolumes, ...extraVolumes],
       },
     })
     scale(this, 'worker', worker)
@@ -55,6 +58,9 @@ export class Worker extends Construct {
 }
 
 const tmp = scratch('/tmp')
+// They come with the collector.
+const readsPrices = all(collector.enabled, hasPrices)
+const workerPrices = pricesFileWhen(readsPrices)
 
 const runner = () => ({
   name: 'worker',
@@ -78,11 +84,14 @@ const runner = () => ({
       isSet(outgoing.webhookPrivateOrigins),
       outgoing.webhookPrivateOrigins,
     ),
+    PLATFORM_OAUTH_API_BASE_URL: setWhen(oauth.enabled, addressOf({ from: 'worker', to: 'oauth' })),
+    PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
+    COLLECTOR_PRICES_FILE: setWhen(readsPrices, workerPrices.path),
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'worker', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(worker.resources),
-  volumeMounts: [tmp.mount, caMount, ...extraMounts],
+  volumeMounts: [tmp.mount, workerPrices.mount, caMount, ...extraMounts],
   securityContext: containerSecurity(PLATFORM_USER),
 })

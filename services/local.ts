@@ -104,11 +104,7 @@ async function startServices(
     collector.ready,
   ])
   const oauth = await startOauthService(context, databases.platformUrl)
-  const web = await startWebServer(context, {
-    databaseUrl: databases.platformUrl,
-    collectorUrl: collector.url,
-    oauthUrl: oauth.url,
-  })
+  const web = await startWebServer(context, databases.platformUrl, collector.url)
   const trial = await startTrial(context, { sql, seeded, directory, baseUrl: web.url })
   const summary = {
     web_url: web.url,
@@ -150,15 +146,13 @@ function startTraceCollector({ owner, portBase, secrets, logOf }: Context, datab
   return owner.own(startCollector(env, { log: logOf('collector'), drainMs: 0 }))
 }
 
-function startWorkers(
-  { owner, portBase, secrets, logOf, providers }: Context,
-  databaseUrl: string,
-  collectorUrl: string,
-) {
+function startWorkers(context: Context, databaseUrl: string, collectorUrl: string) {
+  const { owner, portBase, secrets, logOf, providers } = context
   const env = {
     HOST,
     PORT: String(portBase + 3),
     ...providers,
+    ...oauthAccess(context),
     DATABASE_URL: databaseUrl,
     PLATFORM_VERSION: VERSION,
     SECRET_KEY_BASE: secrets.secretKeyBase,
@@ -170,8 +164,18 @@ function startWorkers(
   return owner.own(startWorker(env, { log: logOf('worker') }))
 }
 
-function startOauthService({ owner, portBase, secrets, logOf }: Context, databaseUrl: string) {
+/** The variables of those who call the OAuth service. */
+const oauthAccess = ({ portBase, secrets }: Context) => ({
+  PLATFORM_OAUTH_API_BASE_URL: `http://${HOST}:${portBase + 4}`,
+  PLATFORM_OAUTH_API_KEY: secrets.oauthApiKey,
+})
+
+function startOauthService(
+  { owner, portBase, secrets, logOf, privateOrigins }: Context,
+  databaseUrl: string,
+) {
   const env = {
+    ...privateOrigins,
     HOST,
     PORT: String(portBase + 4),
     DATABASE_URL: databaseUrl,
@@ -182,16 +186,8 @@ function startOauthService({ owner, portBase, secrets, logOf }: Context, databas
   return owner.own(startOauth(env, { log: logOf('oauth'), lingerMs: 0 }))
 }
 
-interface WebAddresses {
-  readonly databaseUrl: string
-  readonly collectorUrl: string
-  readonly oauthUrl: string
-}
-
-function startWebServer(
-  { owner, portBase, secrets, logOf, providers, privateOrigins, idpPort }: Context,
-  { databaseUrl, collectorUrl, oauthUrl }: WebAddresses,
-) {
+function startWebServer(context: Context, databaseUrl: string, collectorUrl: string) {
+  const { owner, portBase, secrets, logOf, providers, privateOrigins, idpPort } = context
   const env = {
     HOST,
     PORT: String(portBase),
@@ -205,8 +201,7 @@ function startWebServer(
     PLATFORM_API_PREFIX: API_PREFIX,
     PLATFORM_DEBUG_TOKEN: secrets.debugToken,
     SECRET_KEY_BASE: secrets.secretKeyBase,
-    PLATFORM_OAUTH_API_BASE_URL: oauthUrl,
-    PLATFORM_OAUTH_API_KEY: secrets.oauthApiKey,
+    ...oauthAccess(context),
     COLLECTOR_URL: collectorUrl,
     COLLECTOR_JWT_SECRET: secrets.collectorJwtSecret,
     ...privateOrigins,

@@ -24,6 +24,10 @@ export const outgoing = group(
       'MCP servers, APIs and pages that the tools of crews may name, such as ' +
         '`http://search.tools:8080`.',
     ),
+    connectionPrivateOrigins: origins(
+      'Providers that connections may name, such as `https://keycloak.corp:8443`; one with ' +
+        '`http://` is called without TLS.',
+    ),
     oauthPrivateOrigins: origins(
       'Identity providers that "OAuth 2.0 for Automations" may name, such as ' +
         '`https://keycloak.corp:8443`; one with `http://` is read without TLS.',

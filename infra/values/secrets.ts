@@ -23,7 +23,9 @@ export const secrets = group(
     SECRET_KEY_BASE_PREVIOUS: type.formerSecret(
       'Former `SECRET_KEY_BASE`, still read while it is replaced.',
     ),
-    PLATFORM_OAUTH_API_KEY: type.secret('Key with which web calls the OAuth integration service.'),
+    PLATFORM_OAUTH_API_KEY: type.secret(
+      'Key with which web and worker call the OAuth integration service.',
+    ),
     OAUTH_ENCRYPTION_KEY: type.secret('Key that encrypts stored OAuth tokens.'),
     OAUTH_ENCRYPTION_KEY_PREVIOUS: type.formerSecret(
       'Former `OAUTH_ENCRYPTION_KEY`, still read while it is replaced.',

@@ -12,7 +12,7 @@ import { guardSpace, maintain, maintainHourly, watchClock, watchDatabase } from 
 import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { pause } from './pause.ts'
-import type { Price } from './prices/price-table.ts'
+import type { Price } from '../shared/prices/price-table.ts'
 import { followReplica } from './read/replica.ts'
 import type { Replica } from './read/replica.ts'
 import { keepRolledUp, watchRollUps } from './roll-ups/keep-rolled-up.ts'

@@ -6,7 +6,10 @@ import { bodyLimit } from 'hono/body-limit'
 import type { CrewDefinition } from '../platform/crew-definition.ts'
 import { inputNames } from '../platform/crew-inputs.ts'
 import { CONTRACT, HEARTBEAT_MS, JOURNAL_CAPABILITY } from '../platform/crew-protocol.ts'
-import type { KickoffRequest, ModelEndpoint } from '../platform/crew-protocol.ts'
+import type { KickoffRequest } from '../platform/crew-protocol.ts'
+import { FILES_CAPABILITY } from '../platform/kickoff-files.ts'
+import type { KickoffFiles } from '../platform/kickoff-files.ts'
+import type { ModelEndpoint } from '../platform/model-endpoint.ts'
 import { stepBase } from '../platform/step-key.ts'
 import { AppError } from '../shared/errors.ts'
 import { requestLog } from '../shared/log.ts'
@@ -16,6 +19,7 @@ import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { createToolGuard } from '../shared/outgoing/tool-guard.ts'
 import { streamEvents } from './event-stream.ts'
 import type { Llm } from './llm.ts'
+import { openMaterial } from './material/material.ts'
 import { isOpenBody, mediaTypeOf, readKickoff } from './read-kickoff.ts'
 import type { Kickoff } from './read-kickoff.ts'
 import { runCrew } from './run-crew.ts'
@@ -26,6 +30,9 @@ import type { Channel, Steps } from './steps.ts'
  * Four times what the automation API takes, so that this is never the limit a caller meets first.
  */
 const BODY_BYTES_MAX = 1_048_576
+/** The files of all runs, which are in memory; runs with more are refused with 503. */
+const FILE_BYTES_MAX = 41_943_040
+const CAPABILITIES = [JOURNAL_CAPABILITY, FILES_CAPABILITY]
 /** Runs at the same time; more are refused with 503. */
 const RUNS_MAX = 100
 
@@ -63,7 +70,7 @@ export function createApp(deps: CrewDeps): Hono<Env> {
     return draining?.aborted ? c.json({ status: 'fail' }, 503) : c.json({ status: 'ok' })
   })
   app.get('/describe', (c) =>
-    c.json({ contract: CONTRACT, name: definition.name, capabilities: [JOURNAL_CAPABILITY] }),
+    c.json({ contract: CONTRACT, name: definition.name, capabilities: CAPABILITIES }),
   )
   app.get('/inputs', (c) => c.json({ inputs: inputNames(definition) }))
   app.post('/kickoff', requireToken(deps.token), requireJson, limitBody, kickoffHandler(deps))
@@ -80,30 +87,36 @@ export function createApp(deps: CrewDeps): Hono<Env> {
 function kickoffHandler(deps: CrewDeps) {
   const { log, draining, heartbeatMs = HEARTBEAT_MS, toolGuard = createToolGuard([]) } = deps
   let runs = 0
+  let fileBytes = 0
   // Each run listens; Node would take more than ten for a leak.
   if (draining) setMaxListeners(RUNS_MAX, draining)
   return async function kickoff(c: Context<Env>): Promise<Response> {
-    const request = await readKickoff(c, deps.definition)
+    const { files = {}, ...request } = await readKickoff(c, deps.definition)
     if (draining?.aborted || runs >= RUNS_MAX) {
       const why = draining?.aborted ? 'This crew is stopping.' : `${RUNS_MAX} runs are going on.`
       const headers = { 'retry-after': '1' }
       throw new AppError('unavailable', `${why} Try again soon.`, { headers })
     }
-    runs += 1
-    const { kickoff_id, definition, inputs } = request
+    const bytes = sizeOf(files)
+    if (bytes > 0 && fileBytes + bytes > FILE_BYTES_MAX) throw filesBusy()
+    const { kickoff_id, definition } = request
+    const material = openMaterial({ ...request, files })
     const llmFor = chooseLlm(deps, request)
+    runs += 1
+    fileBytes += bytes
     c.get('wide')['kickoff_id'] = kickoff_id
     const body = streamEvents({
       run: (channel, signal) => {
         const steps = openSteps(request, { channel, signal, draining })
-        const toolDeps = { guard: toolGuard, connections: request.connections ?? {} }
-        return runCrew({ definition, llmFor, steps, toolDeps }, inputs)
+        const toolDeps = { guard: toolGuard, connections: request.connections }
+        return runCrew({ definition, llmFor, steps, toolDeps, material }, material.inputs)
       },
       heartbeatMs,
       draining,
       follow: request.follow,
       onEnd: (end) => {
         runs -= 1
+        fileBytes -= bytes
         log.info({ kickoff_id, ...end }, 'run ended')
       },
     })
@@ -112,6 +125,14 @@ function kickoffHandler(deps: CrewDeps) {
     })
   }
 }
+
+const sizeOf = (files: KickoffFiles): number =>
+  Object.values(files).reduce((sum, { size }) => sum + size, 0)
+
+const filesBusy = (): AppError =>
+  new AppError('unavailable', 'The files of other runs fill the memory. Try again soon.', {
+    headers: { 'retry-after': '1' },
+  })
 
 function chooseLlm({ llm, llmAt }: CrewDeps, { models = {} }: KickoffRequest) {
   return function llmFor(model: string): Llm {

@@ -1,6 +1,8 @@
 import { excerpt } from '../platform/crew-protocol.ts'
 import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
+import { messageText } from './llm.ts'
 import type { ChatMessage, Llm, LlmCall, LlmResult } from './llm.ts'
+import { estimateCall } from './estimate-call.ts'
 import { completion } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
 import { stepFailure } from './steps.ts'
@@ -27,12 +29,13 @@ export interface ModelCall {
 
 /** Returns the model's answer. Raises the failure of the call. */
 export function callModel({ steps, llm, place, request, path }: ModelCall) {
-  const step = { kind: 'llm', path, name: request.model, schema: completion } as const
-  return steps.perform(step, async ({ step: key, signal, use }): Promise<Completion> => {
+  const facts = { kind: 'llm', path, name: request.model, schema: completion } as const
+  const step = { ...facts, estimate: estimateCall(request) }
+  return steps.perform(step, async ({ step: key, parent, signal, use }): Promise<Completion> => {
     const started_at = now()
     const result = await llm.complete(request, signal)
     const times = { started_at, ended_at: now() }
-    steps.report({ ...describeCall(llm, request, result), ...place, step: key, ...times })
+    steps.report({ ...describeCall(llm, request, result), ...place, step: key, parent, ...times })
     if (!result.ok) throw stepFailure(result.failure)
     use({ input_tokens: result.inputTokens ?? 0, output_tokens: result.outputTokens ?? 0 })
     const { ok: _ok, attempts: _attempts, ...answer } = result
@@ -42,7 +45,10 @@ export function callModel({ steps, llm, place, request, path }: ModelCall) {
 
 const now = (): string => new Date().toISOString()
 
-type CallFacts = Omit<LlmCallEvent, 'task' | 'agent' | 'step' | 'started_at' | 'ended_at'>
+type CallFacts = Omit<
+  LlmCallEvent,
+  'task' | 'agent' | 'step' | 'parent' | 'started_at' | 'ended_at'
+>
 
 function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
   const facts = {
@@ -68,7 +74,7 @@ function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
 }
 
 function toEventMessage({ role, content, tool_calls, tool_call_id }: ChatMessage): CrewMessage {
-  const said = { role, content: excerpt(content ?? '') }
+  const said = { role, content: excerpt(messageText(content)) }
   if (tool_call_id !== undefined) return { ...said, tool_call_id }
   if (!tool_calls) return said
   const asked = tool_calls.map(({ id, function: { name, arguments: given } }) => ({

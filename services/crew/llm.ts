@@ -52,10 +52,15 @@ export interface ResponseFormat {
   }
 }
 
+/** A part of a message: a text, or an image in a data URL. */
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+
 /** A message on the wire. */
 export interface ChatMessage {
   readonly role: string
-  readonly content: string | null
+  readonly content: string | readonly ContentPart[] | null
   readonly tool_calls?: readonly {
     readonly id: string
     readonly type: 'function'
@@ -63,6 +68,12 @@ export interface ChatMessage {
   }[]
   readonly tool_call_id?: string
 }
+
+/** Returns the text of a message; images are left out, and named by the text beside them. */
+export const messageText = (content: ChatMessage['content']): string =>
+  typeof content === 'string'
+    ? content
+    : (content ?? []).flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
 
 /** A function that a model may call, on the wire. */
 export interface ChatTool {

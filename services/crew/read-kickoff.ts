@@ -10,6 +10,7 @@ import {
   kickoffRequest,
 } from '../platform/crew-protocol.ts'
 import type { JournaledKickoff, KickoffRequest } from '../platform/crew-protocol.ts'
+import type { HandedConnections } from '../platform/handed-connections.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError } from '../shared/errors.ts'
 import { readLines } from '../shared/http/read-lines.ts'
@@ -25,6 +26,8 @@ export type Kickoff = KickoffRequest &
     readonly definition: CrewDefinition
     /** Set: the worker takes steps. Reads its lines until the signal aborts. */
     readonly follow?: (commits: Commits, signal: AbortSignal) => Promise<void>
+    /** Those of now: lines that `follow` reads replace them. */
+    readonly connections: Readonly<HandedConnections>
     /** Aborts when the worker asks for an end after the calls in flight. */
     readonly stopping: AbortSignal
   }
@@ -37,7 +40,7 @@ export async function readKickoff(c: Context, deployed: CrewDefinition): Promise
   const kickoff = isOpenBody(c) ? await readOpenBody(c) : readWhole(await c.req.text())
   const { definition = deployed } = kickoff
   requireInputs(placesOf(definition), kickoff.inputs)
-  return { ...kickoff, definition }
+  return { connections: {}, ...kickoff, definition }
 }
 
 /** Returns true for a body of lines, which the worker keeps open. */
@@ -65,8 +68,11 @@ async function readOpenBody(c: Context) {
     throw thrown
   })
   const stop = new AbortController()
+  const kickoff = parse(journaledKickoff, first)
+  const connections = { ...kickoff.connections }
   return {
-    ...parse(journaledKickoff, first),
+    ...kickoff,
+    connections,
     stopping: stop.signal,
     async follow(commits: Commits, signal: AbortSignal): Promise<void> {
       signal.addEventListener('abort', () => closing.abort(), { once: true })
@@ -74,6 +80,7 @@ async function readOpenBody(c: Context) {
         const said = parse(kickoffLine, line)
         if (said.ack !== undefined) commits.advance(said.ack)
         if (said.stop) stop.abort()
+        Object.assign(connections, said.connections)
       }
       throw new Error('it closed its side of the connection')
     },

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { excerpt } from '../platform/crew-protocol.ts'
+import type { ToolCallEvent } from '../platform/crew-protocol.ts'
 import { callModel } from './call-model.ts'
 import type { AgentPlace } from './call-model.ts'
 import type { ChatMessage, ChatTool, Llm, LlmCall, ResponseFormat } from './llm.ts'
@@ -156,18 +157,20 @@ async function perform(run: AgentRun, call: OneCall, index: string): Promise<Cha
   const { steps } = run
   const { asked } = call
   const name = asked.name.slice(0, 64)
+  const path = [...pathOf(run), name, index]
   const { text } = await steps.perform(
     {
       kind: 'tool',
-      path: [...pathOf(run), name, index],
+      path,
       name,
       input: excerpt(asked.arguments, INPUT_CHARACTERS_MAX),
       schema: toolAnswer,
     },
     async (context): Promise<ToolAnswer> => {
       const started_at = new Date().toISOString()
-      const answered = await answerTo(run, call, context)
-      report(run, call, { ...answered, started_at, step: context.step })
+      const answered = await answerTo(run, call, { ...context, path })
+      const { step, parent } = context
+      report(run, call, { ...answered, started_at, step, parent })
       return answered
     },
   )
@@ -177,7 +180,7 @@ async function perform(run: AgentRun, call: OneCall, index: string): Promise<Cha
 async function answerTo(
   { toolbox }: AgentRun,
   call: OneCall,
-  { idempotencyKey, signal }: ActContext,
+  { idempotencyKey, signal, path }: ActContext & { readonly path: readonly string[] },
 ): Promise<ToolAnswer> {
   if (call.isExcess) {
     const text = `This call was not made: at most ${PARALLEL_MAX} are at a time. Ask again for it.`
@@ -186,25 +189,24 @@ async function answerTo(
   if ('problem' in call) {
     return { text: `${call.problem} Correct the call, or go on without it.`, isError: true }
   }
-  const one = { arguments: call.arguments, idempotencyKey, signal }
+  const one = { arguments: call.arguments, idempotencyKey, signal, path }
   return callTool(call.tool, one, toolbox.secrets)
 }
 
 function report(
   { steps, place }: AgentRun,
   { asked, tool }: OneCall,
-  { text, isError, started_at, step }: ToolAnswer & { started_at: string; step: string },
+  { text, isError, ...facts }: ToolAnswer & Pick<ToolCallEvent, 'started_at' | 'step' | 'parent'>,
 ): void {
   steps.report({
     type: 'tool_call',
     ...place,
-    step,
+    ...facts,
     name: asked.name.slice(0, 64),
     ...(tool ? { tool: tool.key, tool_type: tool.type } : {}),
     call_id: asked.id,
     arguments: excerpt(asked.arguments),
     ...(isError ? { error: { code: 'tool_error', message: text } } : { result: text }),
-    started_at,
     ended_at: new Date().toISOString(),
   })
 }

@@ -1,6 +1,8 @@
 import type { CrewDefinition } from '../platform/crew-definition.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Llm } from './llm.ts'
+import { openMaterial } from './material/material.ts'
+import type { Material } from './material/material.ts'
 import type { TaskOutput } from './prompts.ts'
 import { failureOf } from './steps.ts'
 import type { Steps } from './steps.ts'
@@ -15,6 +17,8 @@ interface CrewRunDeps {
   readonly llmFor: (model: string) => Llm
   readonly steps: Steps
   readonly toolDeps: ToolDeps
+  /** @default what the definition and the inputs give without files */
+  readonly material?: Material
 }
 
 type Inputs = Readonly<Record<string, unknown>>
@@ -31,8 +35,9 @@ export async function runCrew(deps: CrewRunDeps, inputs: Inputs): Promise<void> 
   steps.report({ type: 'crew_started', at: now(), crew: definition.name })
   let toolbox: Toolbox | undefined
   try {
-    toolbox = openToolbox(deps.toolDeps, definition.tools ?? {})
-    const taskDeps = { ...deps, inputs, toolbox }
+    const material = deps.material ?? openMaterial({ definition, inputs })
+    toolbox = material.withTools(openToolbox(deps.toolDeps, definition.tools ?? {}))
+    const taskDeps = { ...deps, inputs, toolbox, material }
     const outputs = await runTasks({
       tasks: definition.tasks,
       perform: (task, context: readonly TaskOutput[]) => performTask(taskDeps, task, context),

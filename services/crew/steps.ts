@@ -5,6 +5,7 @@ import { idempotencyKeyOf, stepKey } from '../platform/step-key.ts'
 import type { StepKind } from '../platform/step-key.ts'
 import { AppError } from '../shared/errors.ts'
 import { trackOpenSteps } from './open-steps.ts'
+import type { OpenStep } from './open-steps.ts'
 
 /** The longest result of a step, as JSON; a worker reads no longer lines. */
 const RESULT_CHARACTERS_MAX = 6_000_000
@@ -27,6 +28,8 @@ export interface Step<Result> {
   readonly name: string
   /** For people: the arguments of a tool, the question of an approval. Never a secret. */
   readonly input?: unknown
+  /** Of a call of a model: the tokens that it may use at the most. */
+  readonly estimate?: StepUsage
   /** A recorded result of another shape, from an older crew, counts as none. */
   readonly schema?: v.GenericSchema<unknown, Result>
 }
@@ -37,6 +40,8 @@ export interface ActContext {
   readonly signal: AbortSignal
   /** The key of the step, for the events that are about it. */
   readonly step: string
+  /** The key of the step that it is a part of. */
+  readonly parent: string | undefined
   /** The same in each attempt: sent to whoever acts, it makes a repeated act no second one. */
   readonly idempotencyKey: string
   /** Adds tokens to this step, and to those that it is a part of. */
@@ -151,18 +156,21 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
     if (stopping.aborted) throw handOver
   }
 
-  function recordFailure(key: string, thrown: unknown): void {
+  function recordFailure({ key, usage }: OpenStep, thrown: unknown): void {
     if (signal.aborted || thrown === handOver || parked.has(thrown)) return
-    record({ type: 'step_failed', at: now(), step: key, error: failureOf(thrown) })
+    const isPaid = usage.input_tokens + usage.output_tokens > 0
+    const failed = { step: key, error: failureOf(thrown), ...(isPaid && { usage }) }
+    record({ type: 'step_failed', at: now(), ...failed })
   }
 
   return async function performStep<Result>(
-    { kind, path, name, input }: Step<Result>,
+    { kind, path, name, input, estimate }: Step<Result>,
     key: string,
     act: (context: ActContext) => Promise<Result>,
   ): Promise<Result> {
     refuseToStart()
-    const facts = { step: key, kind, name, path: [...path], parent: open.parentOf(path), input }
+    const place = { path: [...path], parent: open.parentOf(path) }
+    const facts = { step: key, kind, name, ...place, input, estimate }
     const self = open.enter(key, path)
     try {
       const seq = record({ type: 'step_started', at: now(), ...facts })
@@ -171,7 +179,7 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
       refuseToStart()
       const idempotencyKey = idempotencyKeyOf(runId, key)
       const use = (usage: StepUsage): void => open.use(path, usage)
-      const result = await act({ signal, step: key, idempotencyKey, use })
+      const result = await act({ signal, step: key, parent: facts.parent, idempotencyKey, use })
       refuseHugeResult(name, result)
       const { usage } = self
       const finished = { step: key, result: result ?? null, usage }
@@ -179,7 +187,7 @@ function createPerformer({ open, handOver, parked, ...options }: Performer) {
       record({ type: 'step_finished', at: now(), ...finished })
       return result
     } catch (thrown) {
-      recordFailure(key, thrown)
+      recordFailure(self, thrown)
       throw thrown
     } finally {
       open.leave(self)

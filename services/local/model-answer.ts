@@ -25,6 +25,7 @@ export function composeAnswer(messages: readonly Said[]): string {
     messages.findLast(({ role }) => role === 'user')?.text ?? messages.at(-1)?.text ?? ''
   const task = firstLine(section(asked, 'Task') ?? asked)
   const expected = firstLine(section(asked, 'Expected output') ?? '')
+  if (/crew definition/i.test(expected)) return asDefinition(asked)
   const context = section(asked, 'Context from earlier tasks')
   const subject = subjectOf(task)
   const isProse = /paragraph|sentence[^s]|summary|briefing|reply|words/i.test(expected)
@@ -58,6 +59,21 @@ function shorten(text: string, charactersMax: number): string {
 function subjectOf(task: string): string {
   const named = /\b(?:about|on|of|to|for|from)\s+([^.:;!?]{3,80})/i.exec(task)?.[1]
   return named?.trim() ?? (shorten(task.replace(/[.:;!?].*$/s, ''), 80) || 'this')
+}
+
+/** What the Assistant is asked for: a crew of one agent, with a model that it may use. */
+function asDefinition(asked: string): string {
+  const [, request = ''] = /request:\n([^\n]+)/.exec(asked) ?? []
+  const [, model = 'demo'] = /The models that it may use: ([^\n,]+)/.exec(asked) ?? []
+  const agent = { key: 'writer', role: 'Writer', goal: 'Write about {topic} in plain words' }
+  const task = {
+    key: 'write',
+    agent: 'writer',
+    description: `${shorten(request.replaceAll(/[{}]/g, ''), 200)} The topic: {topic}.`,
+    expected_output: 'One paragraph',
+  }
+  const crew = { name: 'Drafted crew', llm: { model }, agents: [agent], tasks: [task] }
+  return JSON.stringify(crew, null, 2)
 }
 
 function countOf(expected: string): number {

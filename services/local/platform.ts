@@ -96,11 +96,12 @@ export function providerVariables(source: EnvSource): EnvSource {
 export interface PrivateOrigins {
   readonly LLM_PRIVATE_ORIGINS: string
   readonly TOOL_PRIVATE_ORIGINS: string
+  readonly CONNECTION_PRIVATE_ORIGINS: string
 }
 
 /**
  * Returns the private origins that LLM connections may use, which are those that the user's
- * variables list or name, and `ownModel`; and those that tools may use.
+ * variables list or name, and `ownModel`; and those that tools and connections may use.
  */
 export function privateOriginsOf(source: EnvSource, ownModel: string): PrivateOrigins {
   const listed = (source['LLM_PRIVATE_ORIGINS'] ?? '').split(',').filter(Boolean)
@@ -108,5 +109,6 @@ export function privateOriginsOf(source: EnvSource, ownModel: string): PrivateOr
   return {
     LLM_PRIVATE_ORIGINS: [...new Set([...listed, ...named, ownModel])].join(','),
     TOOL_PRIVATE_ORIGINS: source['TOOL_PRIVATE_ORIGINS'] ?? '',
+    CONNECTION_PRIVATE_ORIGINS: source['CONNECTION_PRIVATE_ORIGINS'] ?? '',
   }
 }

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { StatusReason } from '../platform/oauth-connections.ts'
 import {
   findTokenHolder,
   requireAuthorization,
   resealTokens,
   takeRefreshLease,
-} from '../platform/oauth-connections.ts'
-import type { SealedTokens, StatusReason, TokenHolder } from '../platform/oauth-connections.ts'
+} from '../platform/oauth-tokens.ts'
+import type { SealedTokens, TokenHolder } from '../platform/oauth-tokens.ts'
 import { AppError } from '../shared/errors.ts'
 import type { TokenDeps } from './context.ts'
 import { refreshTokens } from './refresh.ts'
@@ -21,13 +22,21 @@ export interface AccessToken {
   readonly tokenType: string
   readonly scope: string | null
   readonly expiresAt: Date | null
+  /** The header that it goes into, and the word before it there. */
+  readonly header: string
+  readonly prefix: string
+  /** The places that it may be sent to; none: wherever a tool calls. */
+  readonly hosts: readonly string[]
 }
+
+/** Returns the access token of a connection that is good for a while yet. */
+export type GetAccessToken = (connectionId: string) => Promise<AccessToken>
 
 /**
  * Hands out access tokens. Callers in this process share one look; between replicas a lease in the
  * database lets one of them refresh while the others wait for its result.
  */
-export function createTokenDesk(deps: TokenDeps): (connectionId: string) => Promise<AccessToken> {
+export function createTokenDesk(deps: TokenDeps): GetAccessToken {
   const pending = new Map<string, Promise<AccessToken>>()
   return function getAccessToken(connectionId) {
     const shared = pending.get(connectionId)
@@ -50,7 +59,7 @@ async function findAccessToken(deps: TokenDeps, connectionId: string): Promise<A
     const { holder, tokens } = await getHolder(deps, connectionId)
     // A token that is due as soon as it is issued is handed out all the same.
     if (!holder.isDue || isRefreshed) return readToken(deps, holder, tokens)
-    if (tokens.refreshToken === null) {
+    if (tokens.refreshToken === null && holder.kind === 'authorization_code') {
       if (!holder.isExpired) return readToken(deps, holder, tokens)
       await requireAuthorization(deps.sql, holder, 'no_refresh_token')
       continue
@@ -88,20 +97,23 @@ async function readToken(
     log.info({ connection_id: holder.id }, 'tokens sealed with the current key')
   }
   const { tokenType, scope, expiresAt } = tokens
-  return { accessToken: open.accessToken, tokenType, scope, expiresAt }
+  const { header = 'authorization', prefix = tokenType } = holder.settings ?? {}
+  const { accessToken } = open
+  return { accessToken, tokenType, scope, expiresAt, header, prefix, hosts: holder.hosts }
 }
 
 const REASONS = {
   not_authorized: 'nobody authorized it yet',
   refresh_refused: 'the provider no longer accepts the authorization',
+  revoked: 'it was revoked here',
   no_refresh_token: 'the access token has ended and the provider issued no refresh token',
 } as const satisfies Record<StatusReason | 'not_authorized', string>
 
 function needsAuthorization(holder: TokenHolder, reason: keyof typeof REASONS): AppError {
   return new AppError(
     'conflict',
-    `The connection has to be authorized: ${REASONS[reason]}. POST its organization, provider ` +
-      'and name to /connections for a new link.',
+    `The connection has to be authorized: ${REASONS[reason]}. Open it on the page Connections ` +
+      'of the console, and connect it.',
     { details: { code: 'needs_authorization', reason, provider: holder.provider } },
   )
 }

@@ -3,16 +3,24 @@ import type { MiddlewareHandler } from 'hono'
 import { AppError } from '../shared/errors.ts'
 import { healthRoutes } from '../shared/http/health.ts'
 import { requestLog } from '../shared/log.ts'
+import { createTokenDesk } from './access-token.ts'
 import { requireApiKey } from './api-key.ts'
 import type { OauthApp, OauthDeps } from './context.ts'
 import { callbackRoutes } from './routes/callback.ts'
 import { connectionRoutes } from './routes/connections.ts'
 import { answerError } from './routes/errors.ts'
+import { ownConnectionRoutes } from './routes/own-connections.ts'
 import { tokenRoutes } from './routes/token.ts'
 import { PAGE_POLICY } from './views/callback-page.ts'
 
 /** The paths that only the other services of the platform may call. */
-const KEYED = ['/providers', '/connections', '/connections/*']
+const KEYED = [
+  '/providers',
+  '/connections',
+  '/connections/*',
+  '/organizations/*',
+  '/authorizations',
+]
 
 const HEADERS = Object.entries({
   'content-security-policy': PAGE_POLICY,
@@ -44,6 +52,8 @@ export function createApp(deps: OauthDeps): Hono<OauthApp> {
   const authenticate = requireApiKey(deps.config.PLATFORM_OAUTH_API_KEY)
   for (const path of KEYED) app.use(path, authenticate)
   app.route('/', connectionRoutes(deps))
-  app.route('/', tokenRoutes(deps))
+  const getAccessToken = createTokenDesk(deps)
+  app.route('/', tokenRoutes(getAccessToken))
+  app.route('/', ownConnectionRoutes(deps, getAccessToken))
   return app
 }

@@ -1,27 +1,51 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { openAuthorization, takeAuthorization } from '../platform/oauth-authorizations.ts'
-import { ensureConnection, storeAuthorizedTokens } from '../platform/oauth-connections.ts'
+import {
+  findReturnPage,
+  openAuthorization,
+  takeAuthorization,
+} from '../platform/oauth-authorizations.ts'
 import type { TakenAuthorization } from '../platform/oauth-authorizations.ts'
+import { ensureConnection } from '../platform/oauth-connections.ts'
 import type { NewConnection } from '../platform/oauth-connections.ts'
+import { storeAuthorizedTokens } from '../platform/oauth-tokens.ts'
 import { sqlState } from '../shared/postgres/failures.ts'
 import { AppError } from '../shared/errors.ts'
-import { getProvider } from './context.ts'
 import type { TokenDeps } from './context.ts'
+import type { Provider } from './provider.ts'
 import { revokeQuietly } from './revoke.ts'
 import { sealGrant } from './sealed-grant.ts'
 
 const FOREIGN_KEY_VIOLATION = '23503'
 
-interface OpenedAuthorization {
+interface OpenedAuthorization extends Link {
   readonly connectionId: string
   readonly created: boolean
+}
+
+/** A link on which a person authorizes a connection. */
+export interface Link {
   /** The provider's page on which a person authorizes. */
   readonly authorizationUrl: string
   readonly expiresAt: Date
 }
 
+/** The session in which an authorization begins. */
+export interface LinkSession {
+  /** Tells the session from all others; stored as a hash. */
+  readonly binding: string
+  /** The page of that session which takes the answer of the provider. */
+  readonly returnTo: string
+}
+
+/** How a link leads back. */
+export interface LinkOptions {
+  readonly redirectUri: string
+  /** Set: only this session can complete the authorization. */
+  readonly session?: LinkSession | undefined
+}
+
 const randomSecret = (): string => randomBytes(32).toString('base64url')
-const hashOf = (state: string): Buffer => createHash('sha256').update(state).digest()
+const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** The shape of what `randomSecret` makes. */
 export const isState = (text: string): boolean => /^[\w-]{43}$/.test(text)
@@ -36,17 +60,34 @@ export async function beginAuthorization(
   connection: NewConnection,
   redirectUri: string,
 ): Promise<OpenedAuthorization> {
-  const { sql, vault } = deps
+  let found = { id: '', created: false }
+  const link = await openLink(deps, deps.providers.named(connection.provider), {
+    redirectUri,
+    connectionId: async () => (found = await createConnection(deps, connection)).id,
+  })
+  return { connectionId: found.id, created: found.created, ...link }
+}
+
+/**
+ * Opens an authorization for a connection, which replaces the one that was open before. Raises what
+ * the provider raises.
+ */
+export async function openLink(
+  { sql, vault }: TokenDeps,
+  provider: Provider,
+  options: LinkOptions & { readonly connectionId: () => Promise<string> },
+): Promise<Link> {
+  const { redirectUri, session } = options
   const secrets = { state: randomSecret(), codeVerifier: randomSecret() }
-  const provider = getProvider(deps, connection.provider)
   const authorizationUrl = await provider.authorizationUrl(secrets, redirectUri)
-  const { id: connectionId, created } = await createConnection(deps, connection)
+  const connectionId = await options.connectionId()
   const expiresAt = await openAuthorization(sql, {
     connectionId,
     stateHash: hashOf(secrets.state),
     codeVerifier: vault.seal(secrets.codeVerifier, { connectionId, field: 'code_verifier' }),
+    session: session && { hash: hashOf(session.binding), returnTo: session.returnTo },
   })
-  return { connectionId, created, authorizationUrl, expiresAt }
+  return { authorizationUrl, expiresAt }
 }
 
 async function createConnection(
@@ -69,38 +110,41 @@ async function createConnection(
   )
 }
 
+/** Returns the page that a callback goes on to, where its authorization belongs to a session. */
+export async function returnPageOf({ sql }: TokenDeps, callback: URL): Promise<string | undefined> {
+  return findReturnPage(sql, hashOf(callback.searchParams.get('state') ?? ''))
+}
+
 /**
  * Completes an authorization with the callback that the provider sent a browser to. Raises
- * `invalid_request` for a state that is unknown, used or too old and for a forged answer; else as
- * `Provider.exchange`.
+ * `invalid_request` for a state that is unknown, used, too old or of another session, and for a
+ * forged answer; else as `Provider.exchange`.
  */
 export async function completeAuthorization(
   deps: TokenDeps,
   callback: URL,
+  binding?: string,
 ): Promise<TakenAuthorization> {
   const { sql, vault } = deps
   const state = callback.searchParams.get('state') ?? ''
-  const taken = await takeAuthorization(sql, hashOf(state))
+  const sessionHash = binding === undefined ? null : hashOf(binding)
+  const taken = await takeAuthorization(sql, { stateHash: hashOf(state), sessionHash })
   if (!taken) throw linkIsOver()
-  const { connectionId, provider } = taken
+  const { id: connectionId } = taken
   const context = { connectionId, field: 'code_verifier' } as const
   const codeVerifier = vault.open(taken.codeVerifier, context).secret
-  const grant = await getProvider(deps, provider).exchange(callback, { state, codeVerifier })
-  const stored = await storeAuthorizedTokens(
-    sql,
-    connectionId,
-    sealGrant(vault, connectionId, grant),
-  )
-  if (stored) return taken
-  await revokeQuietly(deps, { connectionId, provider, ...grant })
-  throw new AppError('not_found', 'The connection was deleted in the meantime.')
+  const provider = await deps.providers.of(taken)
+  const grant = await provider.exchange(callback, { state, codeVerifier })
+  if (await storeAuthorizedTokens(sql, taken, sealGrant(vault, connectionId, grant))) return taken
+  await revokeQuietly(deps, taken, grant)
+  throw new AppError('not_found', 'The connection was deleted or changed in the meantime.')
 }
 
 function linkIsOver(): AppError {
   return new AppError(
     'invalid_request',
-    'This link was used already, was replaced by a newer one, or is older than ten minutes. ' +
-      'Ask for a new one.',
+    'This link was used already, was replaced by a newer one, is older than ten minutes, or ' +
+      'belongs to another session. Ask for a new one.',
     { details: { code: 'link_over' } },
   )
 }

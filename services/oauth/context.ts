@@ -1,17 +1,17 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { Database } from '../shared/postgres/database.ts'
-import { AppError } from '../shared/errors.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
+import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import type { OauthConfig } from './env.ts'
 import type { ProviderSettings } from './provider-settings.ts'
-import type { Provider } from './provider.ts'
+import type { Providers } from './providers.ts'
 import type { Vault } from './vault.ts'
 
 /** The dependencies of this service's verbs. */
 export interface TokenDeps {
   readonly sql: Database
   readonly vault: Vault
-  readonly providers: ReadonlyMap<string, Provider>
+  readonly providers: Providers
   readonly log: Log
 }
 
@@ -19,6 +19,10 @@ export interface TokenDeps {
 export interface OauthDeps extends TokenDeps {
   readonly config: Pick<OauthConfig, 'PLATFORM_OAUTH_API_KEY' | 'OAUTH_PUBLIC_URL'>
   readonly settings: ReadonlyMap<string, ProviderSettings>
+  /** Stands before every address that an organization chose. */
+  readonly guard: OutgoingGuard
+  /** The deadline of one call to a provider. */
+  readonly timeoutMs: number
   /** Resolves when the database answers. */
   readonly ping: () => Promise<void>
   readonly isDraining: () => boolean
@@ -28,16 +32,4 @@ export interface OauthDeps extends TokenDeps {
 export interface OauthApp {
   Bindings: Partial<HttpBindings>
   Variables: RequestVariables
-}
-
-/** Raises `conflict` for a connection whose provider was taken out of the configuration. */
-export function getProvider({ providers }: Pick<TokenDeps, 'providers'>, name: string): Provider {
-  const provider = providers.get(name)
-  if (provider) return provider
-  throw new AppError(
-    'conflict',
-    `Provider ${name} is no longer configured. Put it back into OAUTH_PROVIDERS, or delete ` +
-      'the connection.',
-    { details: { code: 'provider_not_configured', provider: name } },
-  )
 }

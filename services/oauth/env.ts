@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
-import { flag, httpUrl, integer, logLevel, optional, text } from '../shared/env.ts'
+import { flag, httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 
 /** The variables of the OAuth service. */
@@ -25,6 +25,8 @@ export const oauthEnv = v.object({
    * secrets.
    */
   OAUTH_PROVIDERS: v.optional(v.string(), '[]'),
+  /** Origins on private networks that connections of organizations may name. */
+  CONNECTION_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** Allows plain http to other machines. For development only. */
   OAUTH_ALLOW_HTTP: v.optional(flag(), 'false'),
 })

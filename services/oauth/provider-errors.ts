@@ -1,5 +1,6 @@
 import * as client from 'openid-client'
 import { AppError } from '../shared/errors.ts'
+import type { ProviderSettings } from './provider-settings.ts'
 
 /**
  * A refresh token that the provider no longer accepts: the standard's code, GitHub's and Slack's.
@@ -30,17 +31,20 @@ export function isGrantRefused(thrown: unknown): boolean {
   return thrown instanceof client.ResponseBodyError && GRANT_REFUSALS.has(thrown.error)
 }
 
+type NamedSettings = Pick<ProviderSettings, 'name' | 'place'>
+
 /**
  * Explains a failure of a provider, for callers and the log. The errors of openid-client are not
  * passed on: they carry the provider's whole answer.
  */
-export function toProviderError(provider: string, thrown: unknown): AppError {
+export function toProviderError(settings: NamedSettings, thrown: unknown): AppError {
+  const { name: provider } = settings
   if (thrown instanceof AppError) return thrown
   if (thrown instanceof client.ClientError && thrown.cause instanceof AppError) return thrown.cause
   if (thrown instanceof client.AuthorizationResponseError) return notGranted(provider, thrown.error)
-  if (thrown instanceof client.ResponseBodyError) return refused(provider, thrown.error)
+  if (thrown instanceof client.ResponseBodyError) return refused(settings, thrown.error)
   if (thrown instanceof client.WWWAuthenticateChallengeError)
-    return refused(provider, 'invalid_client')
+    return refused(settings, 'invalid_client')
   const reason = thrown instanceof client.ClientError ? thrown.message : 'it cannot be read'
   return new AppError(
     'bad_gateway',
@@ -58,14 +62,14 @@ function notGranted(provider: string, error: string): AppError {
   return new AppError('bad_gateway', message, { details })
 }
 
-function refused(provider: string, error: string): AppError {
+function refused({ name: provider, place }: NamedSettings, error: string): AppError {
   const code = providerCode(error)
   const details = { provider_error: code }
   if (CLIENT_REFUSALS.has(error)) {
     return new AppError(
       'bad_gateway',
       `Provider ${provider} refuses our client: check its client_id, secret and ` +
-        'token_endpoint_auth_method in OAUTH_PROVIDERS.',
+        `token_endpoint_auth_method in ${place}.`,
       { details: { code: 'provider_client_refused', ...details } },
     )
   }

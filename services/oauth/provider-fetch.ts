@@ -18,8 +18,8 @@ const answerSchema = v.looseObject({
 })
 
 /**
- * GitHub and Slack report errors with the status 200, and Slack names the kind of user instead of
- * the token type.
+ * GitHub and Slack report errors with the status 200, Slack names the kind of user instead of the
+ * token type, and Notion answers `null` where it has no refresh token.
  */
 function toStandardAnswer(response: Response, text: string): Response {
   const answer = v.safeParse(answerSchema, parseJson(text))
@@ -27,8 +27,10 @@ function toStandardAnswer(response: Response, text: string): Response {
   const { error, access_token: accessToken, token_type: tokenType } = answer.output
   if (error !== undefined && accessToken === undefined)
     return rebuild(response, JSON.stringify({ error }), 400)
-  if (tokenType !== 'bot' && tokenType !== 'user') return rebuild(response, text)
-  return rebuild(response, JSON.stringify({ ...answer.output, token_type: 'bearer' }))
+  const given = Object.entries(answer.output).filter(([, value]) => value !== null)
+  const isOdd = tokenType === 'bot' || tokenType === 'user'
+  const fields = { ...Object.fromEntries(given), ...(isOdd ? { token_type: 'bearer' } : {}) }
+  return rebuild(response, JSON.stringify(fields))
 }
 
 function parseJson(text: string): unknown {

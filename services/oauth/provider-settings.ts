@@ -1,15 +1,20 @@
 import * as v from 'valibot'
+import { AUTH_METHODS } from '../platform/oauth-connections.ts'
+import type { AuthMethod } from '../platform/oauth-connections.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 
-/** The ways in which a client authenticates at the token endpoint. */
-const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
-/** The parameters of an authorization request that the operator's may not replace. */
-const RESERVED: ReadonlySet<string> = new Set([
+/** The parameters of an authorization or token request that settings may not replace. */
+export const RESERVED: ReadonlySet<string> = new Set([
   'response_type',
   'response_mode',
   'client_id',
   'client_secret',
+  'client_assertion',
+  'client_assertion_type',
+  'grant_type',
+  'code',
+  'code_verifier',
   'redirect_uri',
   'scope',
   'state',
@@ -22,14 +27,17 @@ const RESERVED: ReadonlySet<string> = new Set([
 const PROVIDERS_MAX = 100
 
 interface ProviderEndpoints {
-  readonly authorization: string
+  /** Absent for a client that authenticates for itself. */
+  readonly authorization?: string | undefined
   readonly token: string
   readonly revocation: string | undefined
 }
 
-/** One third-party provider, as the operator configured it. */
+/** One third-party provider, as the operator or an organization configured it. */
 export interface ProviderSettings {
   readonly name: string
+  /** The place where its settings are, for messages. */
+  readonly place: string
   /**
    * Without endpoints they are discovered from here; with them, what `iss` in an answer must be.
    */
@@ -37,14 +45,16 @@ export interface ProviderSettings {
   readonly endpoints: ProviderEndpoints | undefined
   readonly clientId: string
   readonly clientSecret: string | undefined
-  readonly authMethod: (typeof AUTH_METHODS)[number]
+  readonly authMethod: AuthMethod
   readonly scopes: readonly string[]
-  readonly authorizationParams: Readonly<Record<string, string>>
+  /** Of the authorization request, or of the token request of a client for itself. */
+  readonly parameters: Readonly<Record<string, string>>
   /** One of its URLs is plain http. */
   readonly isInsecure: boolean
 }
 
-const name = v.pipe(
+/** The name of a provider. */
+export const providerName = v.pipe(
   v.string('must be a text'),
   v.regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, - and _'),
 )
@@ -53,11 +63,13 @@ const variable = v.pipe(
   v.string('must be a text'),
   v.regex(/^[A-Z_][A-Z0-9_]*$/, 'must be the name of an environment variable'),
 )
-const scope = v.pipe(
+/** One scope of OAuth. */
+export const oauthScope = v.pipe(
   v.string('must be a text'),
   v.regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be one scope, without spaces'),
 )
-const extra = v.record(
+/** Parameters that go along with a request. */
+export const extraParameters = v.record(
   v.pipe(
     v.string(),
     v.check((key) => !RESERVED.has(key), 'is set by this service and cannot be given'),
@@ -69,7 +81,7 @@ const providerSchema = (url: ReturnType<typeof urlSchema>) =>
   v.pipe(
     v.strictObject(
       {
-        name,
+        name: providerName,
         issuer: v.optional(url),
         authorization_endpoint: v.optional(url),
         token_endpoint: v.optional(url),
@@ -81,8 +93,8 @@ const providerSchema = (url: ReturnType<typeof urlSchema>) =>
           v.picklist(AUTH_METHODS, `must be one of ${AUTH_METHODS.join(', ')}`),
           'client_secret_basic',
         ),
-        scopes: v.optional(v.array(scope, 'must be a list of texts'), []),
-        authorization_params: v.optional(extra, {}),
+        scopes: v.optional(v.array(oauthScope, 'must be a list of texts'), []),
+        authorization_params: v.optional(extraParameters, {}),
       },
       (issue) => (issue.expected === 'never' ? 'is not known' : 'is required'),
     ),
@@ -171,7 +183,7 @@ function parseList(json: string): unknown[] {
 }
 
 const labelOf = (entry: unknown, index: number): string => {
-  const named = v.safeParse(v.object({ name }), entry)
+  const named = v.safeParse(v.object({ name: providerName }), entry)
   return named.success ? `[${index}] (${named.output.name})` : `[${index}]`
 }
 
@@ -196,13 +208,14 @@ function toSettings(given: GivenProvider, source: EnvSource): ProviderSettings {
   const urls = [given.issuer, authorization, token, revocation]
   return {
     name: given.name,
+    place: 'OAUTH_PROVIDERS',
     issuer: given.issuer,
     endpoints: authorization && token ? { authorization, token, revocation } : undefined,
     clientId: given.client_id,
     clientSecret: given.client_secret ?? (fromVariable || undefined),
     authMethod: given.token_endpoint_auth_method,
     scopes: given.scopes,
-    authorizationParams: given.authorization_params,
+    parameters: given.authorization_params,
     isInsecure: urls.some((url) => url?.startsWith('http:')),
   }
 }

@@ -1,10 +1,13 @@
 import * as client from 'openid-client'
 import { AppError } from '../shared/errors.ts'
 import { keepFresh } from '../shared/keep-fresh.ts'
+import type { GuardedCalls } from '../shared/outgoing/provider-fetch.ts'
 import { isGrantRefused, toProviderError } from './provider-errors.ts'
 import { createTolerantFetch } from './provider-fetch.ts'
 import type { ProviderSettings } from './provider-settings.ts'
 
+/** More than any token that a header could carry. */
+const TOKEN_CHARACTERS_MAX = 32_768
 const DISCOVERY = { freshMs: 3_600_000, retryMs: 60_000 }
 
 /** The tokens that a provider issued. */
@@ -34,15 +37,26 @@ export interface Provider {
    * for a forged answer.
    */
   exchange(callback: URL, secrets: AuthorizationSecrets): Promise<Grant>
+  /** Requests a token for the client itself. */
+  authenticate(): Promise<Grant>
   /** Returns undefined when the provider no longer accepts the refresh token. */
   refresh(refreshToken: string): Promise<Grant | undefined>
   /** Returns false when the provider has no way to revoke a token. */
   revoke(token: string, kind: 'access_token' | 'refresh_token'): Promise<boolean>
+  /** Returns the address that tells of whom a token is, where there is one. */
+  userInfoUrl(): Promise<string | undefined>
+}
+
+/** The limits of the calls to a provider. */
+export interface ProviderCalls {
+  readonly timeoutMs: number
+  /** Set: an organization chose its addresses. */
+  readonly guarded?: GuardedCalls | undefined
 }
 
 /** Creates the client of a provider; each of its calls ends after `timeoutMs`. */
-export function createProvider(settings: ProviderSettings, timeoutMs: number): Provider {
-  const configuration = createConfiguration(settings, timeoutMs)
+export function createProvider(settings: ProviderSettings, calls: ProviderCalls): Provider {
+  const configuration = createConfiguration(settings, calls)
   const scope = settings.scopes.length > 0 ? settings.scopes.join(' ') : undefined
 
   /** No error of openid-client leaves this file. */
@@ -52,7 +66,7 @@ export function createProvider(settings: ProviderSettings, timeoutMs: number): P
     try {
       return await verb(await configuration())
     } catch (thrown) {
-      throw toProviderError(settings.name, thrown)
+      throw toProviderError(settings, thrown)
     }
   }
 
@@ -60,14 +74,14 @@ export function createProvider(settings: ProviderSettings, timeoutMs: number): P
     authorizationUrl: ({ state, codeVerifier }, redirectUri) =>
       call(async (config) => {
         const url = client.buildAuthorizationUrl(config, {
-          ...settings.authorizationParams,
+          ...settings.parameters,
           ...(scope === undefined ? {} : { scope }),
           redirect_uri: redirectUri,
           state,
           code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
           code_challenge_method: 'S256',
         })
-        return url.href
+        return checkPage(url, settings).href
       }),
     exchange: (callback, { state, codeVerifier }) =>
       call(async (config) => {
@@ -81,25 +95,62 @@ export function createProvider(settings: ProviderSettings, timeoutMs: number): P
           throw isGrantRefused(thrown) ? codeRefused(settings.name) : thrown
         }
       }),
-    refresh: (refreshToken) =>
+    authenticate: () =>
       call(async (config) => {
-        try {
-          return toGrant(await client.refreshTokenGrant(config, refreshToken))
-        } catch (thrown) {
-          if (isGrantRefused(thrown)) return undefined
-          throw thrown
-        }
+        const parameters = { ...settings.parameters, ...(scope === undefined ? {} : { scope }) }
+        return { scope, ...toGrant(await client.clientCredentialsGrant(config, parameters)) }
       }),
-    revoke: (token, kind) =>
-      call(async (config) => {
-        if (config.serverMetadata().revocation_endpoint === undefined) return false
-        await client.tokenRevocation(config, token, { token_type_hint: kind })
-        return true
-      }),
+    refresh: (refreshToken) => call((config) => refresh(config, refreshToken)),
+    revoke: (token, kind) => call((config) => revokeToken(config, token, kind)),
+    userInfoUrl: () =>
+      call(async (config) =>
+        settings.scopes.includes('openid') ? config.serverMetadata().userinfo_endpoint : undefined,
+      ),
   }
 }
 
+async function refresh(
+  config: client.Configuration,
+  refreshToken: string,
+): Promise<Grant | undefined> {
+  try {
+    return toGrant(await client.refreshTokenGrant(config, refreshToken))
+  } catch (thrown) {
+    if (isGrantRefused(thrown)) return undefined
+    throw thrown
+  }
+}
+
+async function revokeToken(
+  config: client.Configuration,
+  token: string,
+  kind: 'access_token' | 'refresh_token',
+): Promise<boolean> {
+  if (config.serverMetadata().revocation_endpoint === undefined) return false
+  await client.tokenRevocation(config, token, { token_type_hint: kind })
+  return true
+}
+
+/** The page is opened by a browser: a discovery document must not turn it into a script. */
+function checkPage(url: URL, { name, isInsecure }: ProviderSettings): URL {
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && isInsecure)) return url
+  throw new AppError(
+    'bad_gateway',
+    `Provider ${name} names a page for authorizations that is not at an https:// address.`,
+    { details: { code: 'provider_bad_answer' } },
+  )
+}
+
+/** A token with other characters would not go into the header that it is for. */
+const isToken = (text: string | undefined): boolean =>
+  text === undefined || (/^[\x20-\x7e]+$/.test(text) && text.length <= TOKEN_CHARACTERS_MAX)
+
 function toGrant(answer: client.TokenEndpointResponse): Grant {
+  if (!isToken(answer.access_token) || !isToken(answer.refresh_token)) {
+    throw new AppError('bad_gateway', 'The provider issued a token that no header can carry.', {
+      details: { code: 'provider_bad_answer' },
+    })
+  }
   return {
     accessToken: answer.access_token,
     refreshToken: answer.refresh_token,
@@ -115,7 +166,7 @@ function toGrant(answer: client.TokenEndpointResponse): Grant {
 function checkIssuer(
   callback: URL,
   config: client.Configuration,
-  { name, issuer }: ProviderSettings,
+  { name, issuer, place }: ProviderSettings,
 ): void {
   const given = callback.searchParams.get('iss')
   const metadata = config.serverMetadata()
@@ -123,7 +174,7 @@ function checkIssuer(
   if (given === null && metadata.authorization_response_iss_parameter_supported !== true) return
   const hint =
     issuer === undefined
-      ? ` No issuer is configured for ${name}: set \`issuer\` in OAUTH_PROVIDERS to the one it ` +
+      ? ` No issuer is configured for ${name}: set \`issuer\` in ${place} to the one that it ` +
         'documents.'
       : ''
   throw new AppError(
@@ -149,9 +200,9 @@ function codeRefused(name: string): AppError {
  */
 function createConfiguration(
   settings: ProviderSettings,
-  timeoutMs: number,
+  calls: ProviderCalls,
 ): () => Promise<client.Configuration> {
-  const fetch = createTolerantFetch({ name: `Provider ${settings.name}`, timeoutMs })
+  const fetch = createTolerantFetch({ name: `Provider ${settings.name}`, ...calls })
   const execute = settings.isInsecure ? [client.allowInsecureRequests] : []
   const { clientId, endpoints, issuer } = settings
 
@@ -162,9 +213,9 @@ function createConfiguration(
       return client.discovery(server, clientId, {}, clientAuth(settings), options)
     }
     const metadata: client.ServerMetadata = {
-      issuer: issuer ?? new URL(endpoints.authorization).origin,
-      authorization_endpoint: endpoints.authorization,
+      issuer: issuer ?? new URL(endpoints.authorization ?? endpoints.token).origin,
       token_endpoint: endpoints.token,
+      ...(endpoints.authorization ? { authorization_endpoint: endpoints.authorization } : {}),
       ...(endpoints.revocation ? { revocation_endpoint: endpoints.revocation } : {}),
     }
     const config = new client.Configuration(metadata, clientId, {}, clientAuth(settings))

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { noteFailure } from '../platform/oauth-connections.ts'
 import {
   findTokenHolder,
   releaseRefreshLease,
   requireAuthorization,
   storeRefreshedTokens,
-} from '../platform/oauth-connections.ts'
-import type { NewTokens, RefreshLease } from '../platform/oauth-connections.ts'
+} from '../platform/oauth-tokens.ts'
+import type { NewTokens, RefreshLease } from '../platform/oauth-tokens.ts'
 import { isDatabaseUnavailable } from '../shared/postgres/failures.ts'
-import { toError } from '../shared/errors.ts'
-import { getProvider } from './context.ts'
+import { AppError, toError } from '../shared/errors.ts'
 import type { TokenDeps } from './context.ts'
 import { revokeQuietly } from './revoke.ts'
 import { openTokens, sealGrant } from './sealed-grant.ts'
@@ -36,6 +36,7 @@ export async function refreshTokens(deps: TokenDeps, lease: RefreshLease): Promi
     return true
   } catch (thrown) {
     await releaseRefreshLease(sql, lease)
+    if (thrown instanceof AppError) await noteFailure(sql, connectionId, thrown.message)
     if (holder.isExpired) throw thrown
     const error = toError(thrown).message
     log.warn({ connection_id: connectionId, error }, 'refresh failed; the token is still good')
@@ -48,9 +49,11 @@ async function callProvider(
   { connectionId, holder }: RefreshLease,
 ): Promise<Grant | undefined> {
   if (!holder.tokens) return undefined
+  const provider = await deps.providers.of(holder)
+  if (holder.kind === 'client_credentials') return provider.authenticate()
   const { refreshToken } = openTokens(deps.vault, connectionId, holder.tokens)
   if (refreshToken === undefined) return undefined
-  const grant = await getProvider(deps, holder.provider).refresh(refreshToken)
+  const grant = await provider.refresh(refreshToken)
   // A provider that does not rotate leaves out the refresh token, and one that does not narrow it
   // the scope.
   return (
@@ -66,10 +69,10 @@ async function store(deps: TokenDeps, lease: RefreshLease, grant: Grant): Promis
   const { connectionId, holder } = lease
   const tokens = sealGrant(deps.vault, connectionId, grant)
   if (await storePatiently(deps, lease, tokens)) return
-  // Deleted in the meantime: nobody knows these tokens. Authorized anew: some providers revoke all
-  // of a person's tokens with one of them, so these are left alone.
-  if (await findTokenHolder(deps.sql, connectionId)) return
-  await revokeQuietly(deps, { provider: holder.provider, connectionId, ...grant })
+  // Deleted or revoked in the meantime: nobody knows these tokens. Authorized anew: some providers
+  // revoke all of a person's tokens with one of them, so these are left alone.
+  const found = await findTokenHolder(deps.sql, connectionId)
+  if (!found?.tokens) await revokeQuietly(deps, holder, grant)
 }
 
 /** The old refresh token is used up: what is lost here only a person can replace. */

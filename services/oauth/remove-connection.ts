@@ -1,11 +1,18 @@
-import { deleteConnection } from '../platform/oauth-connections.ts'
-import type { TokenHolder } from '../platform/oauth-connections.ts'
+import {
+  deleteConnection,
+  findTokenHolder,
+  requireAuthorization,
+} from '../platform/oauth-tokens.ts'
+import type { TokenHolder } from '../platform/oauth-tokens.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import type { TokenDeps } from './context.ts'
 import { revokeQuietly } from './revoke.ts'
 import type { Revocation } from './revoke.ts'
 import { openTokens } from './sealed-grant.ts'
 import type { OpenTokens } from './sealed-grant.ts'
+
+/** A refresh may store other tokens in between. */
+const TRIES = 5
 
 /**
  * Deletes a connection and revokes its tokens as far as the provider lets us. The row goes first:
@@ -17,10 +24,33 @@ export async function removeConnection(
 ): Promise<Revocation | 'not_authorized'> {
   const holder = await deleteConnection(deps.sql, connectionId)
   if (!holder) throw new AppError('not_found', `There is no connection ${connectionId}.`)
+  return revokeTokens(deps, holder)
+}
+
+/**
+ * Deletes the tokens of a connection and revokes them as far as the provider lets us; its settings
+ * stay. Raises `not_found`, and `conflict` when they change all the time.
+ */
+export async function revokeConnection(
+  deps: TokenDeps,
+  connectionId: string,
+): Promise<Revocation | 'not_authorized'> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const holder = await findTokenHolder(deps.sql, connectionId)
+    if (!holder) throw new AppError('not_found', `There is no connection ${connectionId}.`)
+    if (!holder.tokens) return 'not_authorized'
+    if (await requireAuthorization(deps.sql, holder, 'revoked')) return revokeTokens(deps, holder)
+  }
+  throw new AppError('conflict', 'The tokens of the connection are being replaced. Try again.')
+}
+
+async function revokeTokens(
+  deps: TokenDeps,
+  holder: TokenHolder,
+): Promise<Revocation | 'not_authorized'> {
   if (!holder.tokens) return 'not_authorized'
   const tokens = openQuietly(deps, holder)
-  if (!tokens) return 'failed'
-  return revokeQuietly(deps, { connectionId, provider: holder.provider, ...tokens })
+  return tokens ? revokeQuietly(deps, holder, tokens) : 'failed'
 }
 
 /** A connection whose tokens nobody can read must still be deletable. */

@@ -1,10 +1,8 @@
+import type { ProviderOfConnection } from '../platform/oauth-tokens.ts'
 import { toError } from '../shared/errors.ts'
-import { getProvider } from './context.ts'
 import type { TokenDeps } from './context.ts'
 
 interface RevokedTokens {
-  readonly connectionId: string
-  readonly provider: string
   readonly accessToken: string
   readonly refreshToken: string | undefined
 }
@@ -13,10 +11,14 @@ interface RevokedTokens {
 export type Revocation = 'revoked' | 'unsupported' | 'failed'
 
 /** Revokes tokens at the provider, if it can be done; never raises. */
-export async function revokeQuietly(deps: TokenDeps, tokens: RevokedTokens): Promise<Revocation> {
-  const { accessToken, refreshToken, connectionId } = tokens
+export async function revokeQuietly(
+  deps: TokenDeps,
+  connection: ProviderOfConnection,
+  { accessToken, refreshToken }: RevokedTokens,
+): Promise<Revocation> {
+  if (connection.kind === 'static_token') return 'unsupported'
   try {
-    const provider = getProvider(deps, tokens.provider)
+    const provider = await deps.providers.of(connection)
     // With the refresh token the whole grant ends (RFC 7009 §2.1); with the access token that one
     // at the least.
     const isSupported =
@@ -26,7 +28,7 @@ export async function revokeQuietly(deps: TokenDeps, tokens: RevokedTokens): Pro
     return isSupported ? 'revoked' : 'unsupported'
   } catch (thrown) {
     const error = toError(thrown).message
-    deps.log.warn({ connection_id: connectionId, error }, 'tokens could not be revoked')
+    deps.log.warn({ connection_id: connection.id, error }, 'tokens could not be revoked')
     return 'failed'
   }
 }

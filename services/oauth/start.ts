@@ -7,12 +7,13 @@ import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
+import { createOutgoingGuard } from '../shared/outgoing/guard.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
 import { createApp } from './app.ts'
 import { oauthEnv } from './env.ts'
 import type { OauthConfig } from './env.ts'
-import { createProvider } from './provider.ts'
+import { createProviders } from './providers.ts'
 import { isAllowedUrl, readProviders } from './provider-settings.ts'
 import { createVault } from './vault.ts'
 
@@ -51,16 +52,21 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const address = databaseAddress(config)
   const sql = connectDatabase(address, { name: 'oauth' })
   const database = openDatabasePing(address, { name: 'oauth-ping', freshMs: 1000 })
+  const vault = createVault(config.OAUTH_ENCRYPTION_KEY, config.OAUTH_ENCRYPTION_KEY_PREVIOUS)
+  const guard = createOutgoingGuard({
+    privateOrigins: config.CONNECTION_PRIVATE_ORIGINS,
+    setting: 'CONNECTION_PRIVATE_ORIGINS (chart: outgoing.connectionPrivateOrigins)',
+  })
   let draining = false
   const app = createApp({
     config,
     settings,
     sql,
     log,
-    vault: createVault(config.OAUTH_ENCRYPTION_KEY, config.OAUTH_ENCRYPTION_KEY_PREVIOUS),
-    providers: new Map(
-      [...settings].map(([name, provider]) => [name, createProvider(provider, timeoutMs)]),
-    ),
+    vault,
+    guard,
+    timeoutMs,
+    providers: createProviders({ settings, sql, vault, guard, timeoutMs }),
     ping: database.ping,
     isDraining: () => draining,
   })

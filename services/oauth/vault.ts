@@ -5,7 +5,7 @@ import type { Opened } from '../shared/vault.ts'
 /** The context of a sealed secret, in which alone it opens. */
 export interface SealContext {
   readonly connectionId: string
-  readonly field: 'access_token' | 'refresh_token' | 'code_verifier'
+  readonly field: 'access_token' | 'refresh_token' | 'code_verifier' | 'client_secret'
 }
 
 /** Seals the secrets of connections for the database. */

@@ -1,10 +1,13 @@
 import * as v from 'valibot'
 import { closedObject, describeIssue } from '../shared/describe-issue.ts'
 import { AppError } from '../shared/errors.ts'
+import { PROCESSES, processProblems } from './crew-process.ts'
 import { guardrail } from './guardrails.ts'
 import type { Guardrail } from './guardrails.ts'
 import { inputDeclarations } from './input-declarations.ts'
+import { knowledgeNames, knowledgeProblems, knowledgeTexts } from './knowledge-texts.ts'
 import { nameProblems } from './offered-tools.ts'
+import { outputFile, outputFileProblems } from './output-file.ts'
 import { outputSchema } from './output-schema.ts'
 import { contextProblems, taskContext } from './task-order.ts'
 import { toolDefinitions, toolKey } from './tool-definitions.ts'
@@ -55,6 +58,10 @@ const agent = closedObject({
       v.check((list) => new Set(list).size === list.length, 'must not name one twice'),
     ),
   ),
+  /** It may give work to the other agents, and ask them. @default false */
+  allow_delegation: v.optional(v.boolean('must be true or false')),
+  /** The names of the texts that it knows. */
+  knowledge: v.optional(knowledgeNames),
   /** The most calls of its model for one answer. @default 20 */
   max_iterations: v.optional(
     v.pipe(
@@ -70,8 +77,11 @@ const task = closedObject({
   key: name,
   description: prose,
   expected_output: prose,
-  /** The key of the agent that does it. */
-  agent: name,
+  /**
+   * The key of the agent that does it; with a manager, that of the only agent it is given to.
+   * @default with a manager: any agent
+   */
+  agent: v.optional(name),
   /**
    * The tasks before it whose outputs it gets.
    * @default all of them, but for one with `async`: none
@@ -97,6 +107,8 @@ const task = closedObject({
   ),
   /** A person decides about its output before the run goes on. @default false */
   human_input: v.optional(v.boolean('must be true or false')),
+  /** The name of the file that its output becomes. */
+  output_file: v.optional(outputFile),
 })
 
 const crew = closedObject({
@@ -104,8 +116,16 @@ const crew = closedObject({
   llm,
   /** Declares inputs in more detail than the placeholders in the texts do. */
   inputs: v.optional(inputDeclarations),
+  /** @default sequential */
+  process: v.optional(v.picklist(PROCESSES, `must be one of ${PROCESSES.join(', ')}`)),
+  /** The model of a manager that gives out the tasks, for process hierarchical. */
+  manager_llm: v.optional(llm),
+  /** The key of the agent that is the manager instead. */
+  manager_agent: v.optional(name),
   /** The tools that agents may name. */
   tools: v.optional(toolDefinitions),
+  /** The texts that agents may name. */
+  knowledge: v.optional(knowledgeTexts),
   agents: few(agent),
   tasks: few(task),
 })
@@ -124,12 +144,17 @@ export type Task = CrewDefinition['tasks'][number]
 export const crewDefinition = v.pipe(
   crew,
   v.check(hasUniqueKeys, 'agents and tasks need unique keys'),
-  v.check(namesKnownAgents, 'every task names an agent of this crew'),
   v.rawCheck(({ dataset, addIssue }) => {
     const found = dataset.typed ? problemsOf(dataset.value) : []
     for (const message of found) addIssue({ message })
   }),
 )
+
+/** Returns the rules of a definition that its JSON Schema lacks, in words. */
+export const crewRules = (): string[] =>
+  crewDefinition.pipe.flatMap((item) =>
+    'message' in item && typeof item.message === 'string' ? [item.message] : [],
+  )
 
 /** Parses a project version. Raises `unprocessable` that names every problem. */
 export function parseCrewDefinition(input: unknown): CrewDefinition {
@@ -145,25 +170,23 @@ function hasUniqueKeys({ agents, tasks }: CrewDefinition): boolean {
   return [agents, tasks].every((list) => new Set(list.map(({ key }) => key)).size === list.length)
 }
 
-function namesKnownAgents({ agents, tasks }: CrewDefinition): boolean {
-  const known = new Set(agents.map(({ key }) => key))
-  return tasks.every((each) => known.has(each.agent))
-}
-
 const problemsOf = (crew: CrewDefinition): string[] => [
   ...toolProblems(crew),
+  ...processProblems(crew),
   ...contextProblems(crew.tasks),
+  ...outputFileProblems(crew.tasks),
+  ...knowledgeProblems(crew.agents, crew.knowledge),
   ...crew.tasks.flatMap(({ key, guardrail: one, guardrails: many }) =>
     one && many ? [`the task ${key} has both guardrail and guardrails; list all of them`] : [],
   ),
 ]
 
 /** Returns the models that a crew calls, each once. */
-export function modelsOf({ llm, agents, tasks }: CrewDefinition): string[] {
+export function modelsOf({ llm, agents, tasks, manager_llm }: CrewDefinition): string[] {
   const reviewers = tasks
     .flatMap(guardrailsOf)
     .flatMap((each) => (each.type === 'llm' ? (each.model ?? []) : []))
-  const own = agents.flatMap((each) => each.llm?.model ?? [])
+  const own = [...agents.map((each) => each.llm), manager_llm].flatMap((each) => each?.model ?? [])
   return [...new Set([llm.model, ...own, ...reviewers])]
 }
 
@@ -187,7 +210,7 @@ const PLACE = /\{([A-Za-z_]\w{0,63})\}/g
 export function placesOf({ agents, tasks }: CrewDefinition): string[] {
   const texts = [
     ...agents.flatMap(({ role, goal, backstory = '' }) => [role, goal, backstory]),
-    ...tasks.flatMap(({ description, expected_output }) => [description, expected_output]),
+    ...tasks.flatMap((each) => [each.description, each.expected_output, each.output_file ?? '']),
   ]
   return [...new Set(texts.flatMap((each) => [...each.matchAll(PLACE)].map(([, key = '']) => key)))]
 }

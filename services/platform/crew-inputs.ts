@@ -4,17 +4,20 @@ import { parseStrictJson } from '../shared/http/strict-json.ts'
 import { placesOf } from './crew-definition.ts'
 import type { CrewDefinition } from './crew-definition.ts'
 import type { Inputs } from './runs.ts'
-import { hasType, nameOf } from './input-declarations.ts'
+import { hasType, isChoice, nameOf } from './input-declarations.ts'
 import type { InputDeclaration, InputType } from './input-declarations.ts'
+import { inputText } from './input-text.ts'
 
 /** An input as callers and forms see it. */
 export interface InputField {
   readonly name: string
   /** Absent: whatever JSON has but null. */
-  readonly type?: InputType
-  readonly label?: string
-  readonly description?: string
+  readonly type?: InputType | undefined
+  readonly label?: string | undefined
+  readonly description?: string | undefined
   readonly default?: unknown
+  /** Absent: every value of its type. */
+  readonly enum?: readonly unknown[] | undefined
   readonly required: boolean
 }
 
@@ -28,15 +31,8 @@ export function inputFields(definition: CrewDefinition): InputField[] {
 
 function toField(declared: string | InputDeclaration): InputField {
   if (typeof declared === 'string') return { name: declared, required: true }
-  const { name, type, label, description, default: value, required } = declared
-  return {
-    name,
-    ...(type === undefined ? {} : { type }),
-    ...(label === undefined ? {} : { label }),
-    ...(description === undefined ? {} : { description }),
-    ...(value === undefined ? {} : { default: value }),
-    required: required ?? value === undefined,
-  }
+  const { required, ...facts } = declared
+  return { ...facts, required: required ?? facts.default === undefined }
 }
 
 /** The names of the inputs of a crew. */
@@ -56,6 +52,19 @@ export function resolveInputs(definition: CrewDefinition, given: Inputs): Inputs
       name,
       Object.hasOwn(given, name) ? given[name] : value,
     ]),
+  )
+}
+
+/**
+ * The inputs of an earlier run, to be given again: what is empty because nobody gave it is left
+ * out, for the empty text may be of another type than the input.
+ */
+export function givenAgain(definition: CrewDefinition, inputs: Inputs): Inputs {
+  const optional = inputFields(definition)
+    .filter(({ required, default: value }) => !required && value === undefined)
+    .map(({ name }) => name)
+  return Object.fromEntries(
+    Object.entries(inputs).filter(([name, value]) => value !== '' || !optional.includes(name)),
   )
 }
 
@@ -109,12 +118,26 @@ function describeUnknown(name: string, names: readonly string[]): string {
 }
 
 /** The problem with a value, ready to follow the name of its input. */
-function problemOf({ type, required }: InputField, value: unknown): string | undefined {
+function problemOf(field: InputField, value: unknown): string | undefined {
+  const { type, required, enum: choices } = field
   if (value === null) return 'must not be null; leave it out instead'
   if (!hasType(value, type)) return `must be ${WORDS[type ?? 'string']}`
+  if (choices && !isChoice(value, choices)) return `must be ${describeChoices(choices)}`
   if (typeof value !== 'string') return undefined
   if (value.includes('\0')) return 'holds a character that cannot be stored'
   return required && value.trim() === '' ? 'must not be empty' : undefined
+}
+
+const CHOICES_SHOWN = 20
+const CHOICE_CHARACTERS_SHOWN = 80
+
+function describeChoices(choices: readonly unknown[]): string {
+  const shown = choices
+    .slice(0, CHOICES_SHOWN)
+    .map((choice) => JSON.stringify(choice).slice(0, CHOICE_CHARACTERS_SHOWN))
+  const left = choices.length - shown.length
+  const more = left > 0 ? ` and ${left} more` : ''
+  return `${shown.length === 1 ? '' : 'one of '}${shown.join(', ')}${more}`
 }
 
 const WORDS: Readonly<Record<InputType, string>> = {
@@ -124,6 +147,7 @@ const WORDS: Readonly<Record<InputType, string>> = {
   boolean: 'true or false',
   object: 'an object',
   array: 'a list',
+  file: 'a file that was sent to this automation, {"file_id": "…"}',
 }
 
 /**
@@ -144,7 +168,9 @@ export function readInputTexts(
   return Object.fromEntries(entries)
 }
 
-function readText(text: string, { type }: InputField): unknown {
+function readText(text: string, { type, enum: choices = [] }: InputField): unknown {
+  const choice = choices.find((each) => inputText(each) === text)
+  if (choice !== undefined) return choice
   if (type === undefined || type === 'string') return text
   try {
     return parseStrictJson(Buffer.from(text), 'The input')

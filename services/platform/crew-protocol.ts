@@ -1,5 +1,8 @@
 import * as v from 'valibot'
 import { crewDefinition } from './crew-definition.ts'
+import { handedConnections } from './handed-connections.ts'
+import { kickoffFiles } from './kickoff-files.ts'
+import { modelEndpoint } from './model-endpoint.ts'
 import { STEP_KINDS } from './step-key.ts'
 
 /** The version of the crew contract that this platform speaks (docs/crew-contract.md). */
@@ -50,12 +53,15 @@ const key = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, 'must be a key of 1 to
  * of the step that it concerns.
  */
 const common = { seq: v.optional(count), at: time, step: v.optional(key) }
+/** The step that the one of a call is a part of. */
+const parent = v.optional(key)
 
 /** One call of a model, with its retries: what was sent, what came back or why nothing did. */
 const llmCall = v.object({
   ...common,
   type: v.literal('llm_call'),
   at: v.optional(time),
+  parent,
   task: prose,
   agent: prose,
   request_model: prose,
@@ -81,6 +87,7 @@ const toolCall = v.object({
   ...common,
   type: v.literal('tool_call'),
   at: v.optional(time),
+  parent,
   task: prose,
   agent: prose,
   /** As the model sees it. */
@@ -103,11 +110,14 @@ const stepStarted = v.object({
   kind: v.picklist(STEP_KINDS),
   name: prose,
   path: v.pipe(v.array(prose), v.maxLength(STEP_PATH_MAX)),
-  /** The step that it is a part of. */
-  parent: v.optional(key),
+  parent,
+  /** Of a call of a model: the tokens that it may use at the most. */
+  estimate: v.optional(usage),
   /** For people: the arguments of a tool, the question of an approval. */
   input: v.optional(v.pipe(v.unknown(), v.transform(shown))),
 })
+
+const failedStep = { step: key, error: failure, usage: v.optional(usage) }
 
 /** The events of the contract. */
 export const crewEvent = v.variant('type', [
@@ -129,6 +139,7 @@ export const crewEvent = v.variant('type', [
     agent: prose,
     output: prose,
   }),
+  v.object({ ...common, type: v.literal('artifact'), task: prose, name: prose, content: prose }),
   stepStarted,
   v.object({
     ...common,
@@ -138,7 +149,7 @@ export const crewEvent = v.variant('type', [
     result: v.unknown(),
     usage: v.optional(usage),
   }),
-  v.object({ ...common, type: v.literal('step_failed'), step: key, error: failure }),
+  v.object({ ...common, type: v.literal('step_failed'), ...failedStep }),
   v.object({ ...common, type: v.literal('crew_completed'), output: prose, usage }),
   v.object({ ...common, type: v.literal('failed'), error: failure }),
   v.object({ ...common, type: v.literal('handed_over') }),
@@ -172,20 +183,6 @@ export type CrewFailure = v.InferOutput<typeof failure>
 /** A message of a conversation with a model. */
 export type CrewMessage = v.InferOutput<typeof message>
 
-/** The address for the calls of one model, instead of the crew's own. */
-const modelEndpoint = v.strictObject(
-  {
-    base_url: v.pipe(
-      v.string('must be a text'),
-      v.check((url) => /^https?:\/\//.test(url) && URL.canParse(url), 'must be an http(s) URL'),
-    ),
-    api_key: v.optional(v.string('must be a text')),
-  },
-  'must have a base_url, and perhaps an api_key',
-)
-/** The address of a model, and the key for it. */
-export type ModelEndpoint = v.InferOutput<typeof modelEndpoint>
-
 const kickoffFields = {
   kickoff_id: v.pipe(v.string(), v.uuid('must be a UUID')),
   inputs: v.record(v.string(), v.unknown()),
@@ -194,12 +191,9 @@ const kickoffFields = {
   /** By the name of the model. It holds keys: nothing of it is ever logged or shown. */
   models: v.optional(v.record(v.string(), modelEndpoint)),
   /** The connections of the version's tools, by name. Nothing of it is ever logged or shown. */
-  connections: v.optional(
-    v.record(
-      v.string(),
-      v.object({ access_token: v.string('must be a text') }, 'must have an access_token'),
-    ),
-  ),
+  connections: v.optional(handedConnections),
+  /** By their ids, which inputs of the type `file` hold. */
+  files: v.optional(kickoffFiles),
 }
 
 /** The body that a worker posts to the `/kickoff` of a crew that keeps no journal. */
@@ -231,9 +225,14 @@ export type JournaledKickoff = v.InferOutput<typeof journaledKickoff>
 
 /**
  * A later line of that kickoff: all events up to `ack` are committed; `stop` asks the crew to end
- * with `handed_over` after the calls in flight.
+ * with `handed_over` after the calls in flight, and comes before the ack of a step that may not
+ * act; `connections` replaces tokens that are to end.
  */
-export const kickoffLine = v.object({ ack: v.optional(count), stop: v.optional(v.boolean()) })
+export const kickoffLine = v.object({
+  ack: v.optional(count),
+  stop: v.optional(v.boolean()),
+  connections: v.optional(handedConnections),
+})
 
 /** What a crew says of itself at `/describe`. */
 export const crewDescription = v.object({

@@ -1,8 +1,23 @@
+import { crewDefinitionSchema } from './crew-definition-schema.ts'
+import { crewRules } from './crew-definition.ts'
 import type { CrewDefinition } from './crew-definition.ts'
+
+/** Of the parts of the answer, the one that JSON Schema cannot express is said in words. */
+const FORMAT = [
+  'A crew definition is a JSON object that this JSON Schema describes:',
+  JSON.stringify(crewDefinitionSchema({ isWritten: true })),
+  `Besides: ${crewRules().join('; ')}.`,
+].join('\n')
 
 const assistant: CrewDefinition = {
   name: 'Assistant',
   llm: { model: 'gpt-4o-mini', temperature: 0.2 },
+  inputs: [
+    { name: 'request', label: 'What the crew should do' },
+    { name: 'models', description: 'The models that it may use.', default: 'gpt-4o-mini' },
+    { name: 'current', description: 'The definition to change.', default: 'There is none yet.' },
+    { name: 'correction', description: 'What was wrong with an earlier answer.', default: '' },
+  ],
   agents: [
     {
       key: 'designer',
@@ -19,11 +34,16 @@ const assistant: CrewDefinition = {
     {
       key: 'design',
       agent: 'designer',
-      description: 'Design a crew for this request: {request}',
-      expected_output:
-        'A JSON object with name, llm, agents (key, role, goal, backstory) and tasks (key, ' +
-        'agent, description, expected_output); places for inputs are written in braces. ' +
-        'Nothing else.',
+      description: [
+        'Design a crew for this request:\n{request}',
+        'The definition to change, of which you keep all that the request does not touch:\n' +
+          '{current}',
+        'The models that it may use: {models}',
+        'Texts hold a place for each input of a run: its name in braces.',
+        FORMAT,
+        '{correction}',
+      ].join('\n\n'),
+      expected_output: 'One JSON object, a whole crew definition, and nothing else.',
     },
   ],
 }

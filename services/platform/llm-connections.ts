@@ -190,5 +190,16 @@ export async function suggestModels(sql: Queryable, organizationId: number): Pro
   return rows.map(({ model }) => model)
 }
 
+/** Returns the models that an organization has connections for, by name; at most 100. */
+export async function listConnectedModels(
+  sql: Queryable,
+  organizationId: number,
+): Promise<string[]> {
+  const rows = await sql<{ model: string }[]>`
+    select distinct model from llm_connections where organization_id = ${organizationId}
+    order by model limit ${MODELS_SUGGESTED}`
+  return rows.map(({ model }) => model)
+}
+
 const nameTaken = (): AppError =>
   new AppError('conflict', 'Your organization has a connection of that name. Choose another name.')

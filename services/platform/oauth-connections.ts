@@ -1,19 +1,50 @@
+import { sqlState } from '../shared/postgres/failures.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
+import { contains, keyset, toPage } from './paging.ts'
+import type { Page, PageRequest } from './paging.ts'
 
-/**
- * The time for one refresh before another replica may try: longer than its call to the provider.
- */
-const REFRESH_LEASE_SECONDS = 30
-/**
- * A token is refreshed this long before it ends; one that lives shorter than four times this, in
- * its last quarter.
- */
-const REFRESH_EARLY_SECONDS = 60
-const EXPIRY_SECONDS_MAX = 10 * 365 * 86_400
+const UNIQUE_VIOLATION = '23505'
 
 type ConnectionStatus = 'pending' | 'connected' | 'needs_authorization'
-/** The reason why a connection must be authorized again. */
-export type StatusReason = 'refresh_refused' | 'no_refresh_token'
+/** The reason why a connection must be authorized again; `revoked`: a person here wanted that. */
+export type StatusReason = 'refresh_refused' | 'no_refresh_token' | 'revoked'
+
+/**
+ * The ways to a token: a person authorizes, the client authenticates for itself, or somebody enters
+ * it.
+ */
+export const CONNECTION_KINDS = [
+  'authorization_code',
+  'client_credentials',
+  'static_token',
+] as const
+/** The way to the token of a connection. */
+export type ConnectionKind = (typeof CONNECTION_KINDS)[number]
+
+/** The ways in which a client authenticates at the token endpoint. */
+export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
+/** The way in which a client authenticates at the token endpoint. */
+export type AuthMethod = (typeof AUTH_METHODS)[number]
+
+/** What an organization entered of a provider and its client, or of a static token. No secrets. */
+export interface ConnectionSettings {
+  /** Without endpoints they are discovered from here. */
+  readonly issuer?: string | undefined
+  readonly authorization_endpoint?: string | undefined
+  readonly token_endpoint?: string | undefined
+  readonly revocation_endpoint?: string | undefined
+  readonly client_id?: string | undefined
+  readonly token_endpoint_auth_method?: AuthMethod | undefined
+  readonly scopes?: readonly string[] | undefined
+  /** More parameters of the authorization request, or of the token request of a client. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined
+  /** Answers a GET with the token by a 2xx while the token is good. */
+  readonly test_url?: string | undefined
+  /** The header that the token goes into. @default authorization */
+  readonly header?: string | undefined
+  /** The word before the token there; '' is none. @default Bearer */
+  readonly prefix?: string | undefined
+}
 
 /** A connection of an organization to a third-party provider. */
 export interface OauthConnection {
@@ -21,47 +52,35 @@ export interface OauthConnection {
   readonly organizationId: number
   readonly provider: string
   readonly name: string
+  readonly kind: ConnectionKind
+  /** null: the provider is one of the operator's. */
+  readonly settings: ConnectionSettings | null
+  readonly settingsVersion: number
+  readonly hasClientSecret: boolean
+  /** The places that the token may be sent to; none: wherever a tool calls. */
+  readonly hosts: readonly string[]
   readonly status: ConnectionStatus
   readonly statusReason: StatusReason | null
+  /** Why the last refresh or test failed. */
+  readonly failure: string | null
+  readonly failedAt: Date | null
   readonly scope: string | null
   /** The end of the access token; null: there is none, or the provider gave no end. */
   readonly expiresAt: Date | null
+  readonly isExpired: boolean
+  /** A new token can be had without a person. */
+  readonly isRenewable: boolean
   readonly createdAt: Date
   readonly authorizedAt: Date | null
   readonly refreshedAt: Date | null
 }
 
-/** Tokens as they are stored: encrypted by the OAuth service, which alone has the key. */
-export interface SealedTokens {
-  readonly accessToken: Buffer
-  readonly refreshToken: Buffer | null
-  readonly tokenType: string
-  readonly scope: string | null
-  readonly expiresAt: Date | null
-}
-
-/** Tokens that a provider just issued. */
-export interface NewTokens extends Omit<SealedTokens, 'expiresAt'> {
-  /** null: the provider gave no end. */
-  readonly expiresInSeconds: number | null
-}
-
-/** A connection with what is needed to hand out its token. */
-export interface TokenHolder {
-  readonly id: string
-  readonly provider: string
-  readonly status: ConnectionStatus
-  readonly statusReason: StatusReason | null
-  /** null: nobody has authorized it yet. */
-  readonly tokens: SealedTokens | null
-  /** The token should be refreshed before it is handed out. */
-  readonly isDue: boolean
-  readonly isExpired: boolean
-}
-
 const columns = (sql: Queryable) => sql`
-  id, organization_id, provider, name, status, status_reason, scope, expires_at, created_at,
-  authorized_at, refreshed_at`
+  id, organization_id, provider, name, kind, settings, settings_version,
+  client_secret is not null as has_client_secret, hosts, status, status_reason, failure, failed_at,
+  scope, expires_at, coalesce(expires_at <= now(), false) as is_expired,
+  refresh_token is not null or kind = 'client_credentials' as is_renewable,
+  created_at, authorized_at, refreshed_at`
 
 /** A connection to create. */
 export interface NewConnection {
@@ -71,23 +90,87 @@ export interface NewConnection {
 }
 
 /**
- * Creates a connection, or finds the organization's one of that name and provider. Returns
- * undefined when the name is taken by a connection to another provider.
+ * Creates a connection to a provider of the operator, or finds the organization's one of that name
+ * and provider. Returns undefined when the name is taken by a connection to another provider.
  */
 export async function ensureConnection(
   sql: Queryable,
   connection: NewConnection,
 ): Promise<{ readonly id: string; readonly created: boolean } | undefined> {
+  const { organizationId, provider, name } = connection
   const [created] = await sql<{ id: string }[]>`
-    insert into oauth_connections ${sql({ ...connection })}
+    insert into oauth_connections ${sql({ organizationId, provider, name })}
     on conflict (organization_id, name) do nothing returning id`
   if (created) return { id: created.id, created: true }
-  const { organizationId, provider, name } = connection
   const [found] = await sql<{ id: string }[]>`
     select id from oauth_connections
-    where organization_id = ${organizationId} and name = ${name} and provider = ${provider}`
+    where organization_id = ${organizationId} and name = ${name} and provider = ${provider}
+      and settings is null`
   return found && { id: found.id, created: false }
 }
+
+/** The fields of a connection that people enter, with what was sealed of them. */
+export interface ConnectionFields {
+  readonly provider: string
+  readonly kind: ConnectionKind
+  readonly settings: ConnectionSettings | null
+  readonly clientSecret: Buffer | null
+  readonly hosts: readonly string[]
+}
+
+/** Creates a connection. Returns false when the organization has one of that name. */
+export async function createConnection(
+  sql: Queryable,
+  { id, organizationId, name }: Pick<OauthConnection, 'id' | 'organizationId' | 'name'>,
+  fields: ConnectionFields,
+): Promise<boolean> {
+  const { provider, kind, settings, clientSecret, hosts } = fields
+  try {
+    await sql`
+      insert into oauth_connections
+        (id, organization_id, name, provider, kind, settings, client_secret, hosts)
+      values (${id}, ${organizationId}, ${name}, ${provider}, ${kind}, ${jsonOf(sql, settings)},
+        ${clientSecret}, ${[...hosts]}::text[])`
+    return true
+  } catch (thrown) {
+    if (sqlState(thrown) === UNIQUE_VIOLATION) return false
+    throw thrown
+  }
+}
+
+const jsonOf = (sql: Queryable, settings: ConnectionSettings | null) =>
+  settings === null ? null : sql.json({ ...settings })
+
+/**
+ * Changes a connection that is still as it was read. Unless `keepsTokens`, its tokens and whatever
+ * was begun for it end. Returns false when it was changed or deleted in the meantime.
+ */
+export async function updateConnection(
+  sql: Queryable,
+  { id, settingsVersion }: Pick<OauthConnection, 'id' | 'settingsVersion'>,
+  { keepsTokens, ...fields }: ConnectionFields & { readonly keepsTokens: boolean },
+): Promise<boolean> {
+  const { provider, kind, settings, clientSecret, hosts } = fields
+  const forgotten = keepsTokens
+    ? sql``
+    : sql`, status = 'pending', status_reason = null, authorized_at = null, refreshed_at = null,
+        scope = null, failure = null, failed_at = null, ${noTokens(sql)}`
+  const [row] = await sql<{ changed: boolean }[]>`
+    with changed as (
+      update oauth_connections set provider = ${provider}, kind = ${kind},
+        settings = ${jsonOf(sql, settings)}, client_secret = ${clientSecret},
+        hosts = ${[...hosts]}::text[], settings_version = settings_version + 1 ${forgotten}
+      where id = ${id} and settings_version = ${settingsVersion} returning id),
+    closed as (
+      delete from oauth_authorizations where connection_id in (select id from changed))
+    select exists (select from changed) as changed`
+  return row?.changed === true
+}
+
+/** The assignments that delete the tokens of a connection, and end a refresh. */
+export const noTokens = (sql: Queryable) => sql`
+  access_token = null, refresh_token = null, token_type = null, expires_at = null,
+  refresh_at = null, refresh_lease_id = null, refresh_lease_expires_at = null`
 
 /** Returns the connections of an organization by name, those after `after`. */
 export async function listConnections(
@@ -101,6 +184,28 @@ export async function listConnections(
     where organization_id = ${organizationId} ${follows} order by name limit ${limit}`
 }
 
+/**
+ * Returns one page of the connections of an organization by name; the search looks into names and
+ * providers.
+ */
+export async function pageConnections(
+  sql: Queryable,
+  organizationId: number,
+  page: PageRequest,
+): Promise<Page<OauthConnection>> {
+  const byName = { columns: [sql`name`], at: (cursor: string) => sql`(${cursor})` }
+  const isListed = sql`
+    organization_id = ${organizationId}
+    and (${contains(sql, [sql`name`, sql`provider`], page.search)})`
+  const [rows, [{ total }]] = await Promise.all([
+    sql<OauthConnection[]>`
+      select ${columns(sql)} from oauth_connections where ${isListed} ${keyset(sql, byName, page)}`,
+    sql<[{ total: number }]>`
+      select count(*)::int as total from oauth_connections where ${isListed}`,
+  ])
+  return toPage(rows, page, { total, cursorOf: ({ name }) => name })
+}
+
 /** Returns a connection, if it exists. */
 export async function findConnection(
   sql: Queryable,
@@ -111,153 +216,27 @@ export async function findConnection(
   return found
 }
 
-/** Deletes a connection and returns its tokens, so that they can be revoked. */
-export async function deleteConnection(
+/** Returns the connections of an organization that have these names. */
+export async function findNamedConnections(
   sql: Queryable,
-  id: string,
-): Promise<TokenHolder | undefined> {
-  const [deleted] = await sql<HolderRow[]>`
-    delete from oauth_connections where id = ${id} returning ${holderColumns(sql)}`
-  return deleted && toHolder(deleted)
+  organizationId: number,
+  names: readonly string[],
+): Promise<OauthConnection[]> {
+  if (names.length === 0) return []
+  return sql<OauthConnection[]>`
+    select ${columns(sql)} from oauth_connections
+    where organization_id = ${organizationId} and name in ${sql([...names])}`
 }
 
-interface HolderRow extends Omit<SealedTokens, 'accessToken' | 'tokenType'> {
-  readonly id: string
-  readonly provider: string
-  readonly status: ConnectionStatus
-  readonly statusReason: StatusReason | null
-  readonly accessToken: Buffer | null
-  readonly tokenType: string | null
-  readonly isDue: boolean
-  readonly isExpired: boolean
-}
-
-const holderColumns = (sql: Queryable) => sql`
-  id, provider, status, status_reason, access_token, refresh_token, token_type, scope, expires_at,
-  coalesce(refresh_at <= now(), false) as is_due,
-  coalesce(expires_at <= now(), false) as is_expired`
-
-function toHolder(row: HolderRow): TokenHolder {
-  const { id, provider, status, statusReason, isDue, isExpired } = row
-  const { accessToken, refreshToken, tokenType, scope, expiresAt } = row
-  const tokens =
-    accessToken && tokenType ? { accessToken, refreshToken, tokenType, scope, expiresAt } : null
-  return { id, provider, status, statusReason, isDue, isExpired, tokens }
-}
-
-/** Returns a connection with its sealed tokens, if it exists. */
-export async function findTokenHolder(
-  sql: Queryable,
-  id: string,
-): Promise<TokenHolder | undefined> {
-  const [found] = await sql<HolderRow[]>`
-    select ${holderColumns(sql)} from oauth_connections where id = ${id}`
-  return found && toHolder(found)
-}
-
-/** The assignments for new tokens, by the database's clock, like everything that reads them. */
-function newTokens(sql: Queryable, tokens: NewTokens) {
-  const { accessToken, refreshToken, tokenType, scope, expiresInSeconds } = tokens
-  const seconds = expiresInSeconds === null ? null : Math.min(expiresInSeconds, EXPIRY_SECONDS_MAX)
-  const untilRefresh =
-    seconds === null ? null : seconds - Math.min(REFRESH_EARLY_SECONDS, seconds / 4)
-  return sql`
-    access_token = ${accessToken}, refresh_token = ${refreshToken}, token_type = ${tokenType},
-    scope = ${scope}, expires_at = now() + make_interval(secs => ${seconds}),
-    refresh_at = now() + make_interval(secs => ${untilRefresh}),
-    refresh_lease_id = null, refresh_lease_expires_at = null`
-}
-
-/**
- * Stores the tokens that a person authorized, in place of earlier ones. Returns false when the
- * connection was deleted.
- */
-export async function storeAuthorizedTokens(
+/** Notes why a refresh or a test failed; null: the last one did not. */
+export async function noteFailure(
   sql: Queryable,
   connectionId: string,
-  tokens: NewTokens,
-): Promise<boolean> {
-  const stored = await sql`
+  failure: string | null,
+): Promise<void> {
+  const text = failure?.slice(0, 1000) ?? null
+  await sql`
     update oauth_connections
-    set ${newTokens(sql, tokens)}, status = 'connected', status_reason = null,
-      authorized_at = now(), refreshed_at = null
-    where id = ${connectionId} returning id`
-  return stored.length > 0
-}
-
-/**
- * Takes the right to refresh a connection's token. Returns undefined when somebody else has it, or
- * when there is no longer a token that is due.
- */
-export async function takeRefreshLease(
-  sql: Queryable,
-  connectionId: string,
-): Promise<RefreshLease | undefined> {
-  const [taken] = await sql<(HolderRow & { leaseId: string })[]>`
-    update oauth_connections set refresh_lease_id = gen_random_uuid(),
-      refresh_lease_expires_at = now() + make_interval(secs => ${REFRESH_LEASE_SECONDS})
-    where id = ${connectionId} and refresh_token is not null and refresh_at <= now()
-      and (refresh_lease_id is null or refresh_lease_expires_at <= now())
-    returning ${holderColumns(sql)}, refresh_lease_id as lease_id`
-  return taken && { connectionId, leaseId: taken.leaseId, holder: toHolder(taken) }
-}
-
-/** The exclusive right to refresh the tokens of a connection. */
-export interface RefreshLease {
-  readonly connectionId: string
-  readonly leaseId: string
-  readonly holder: TokenHolder
-}
-
-/**
- * Stores refreshed tokens. Returns false when the lease is over: the connection was deleted or
- * authorized anew.
- */
-export async function storeRefreshedTokens(
-  sql: Queryable,
-  { connectionId, leaseId }: RefreshLease,
-  tokens: NewTokens,
-): Promise<boolean> {
-  const stored = await sql`
-    update oauth_connections set ${newTokens(sql, tokens)}, refreshed_at = now()
-    where id = ${connectionId} and refresh_lease_id = ${leaseId} returning id`
-  return stored.length > 0
-}
-
-/** Gives the right to refresh back, after a call that may succeed the next time. */
-export async function releaseRefreshLease(
-  sql: Queryable,
-  { connectionId, leaseId }: RefreshLease,
-): Promise<void> {
-  await sql`
-    update oauth_connections set refresh_lease_id = null, refresh_lease_expires_at = null
-    where id = ${connectionId} and refresh_lease_id = ${leaseId}`
-}
-
-/**
- * Deletes the tokens that the provider no longer accepts, if they are still the given ones: a
- * person has to authorize again.
- */
-export async function requireAuthorization(
-  sql: Queryable,
-  holder: TokenHolder,
-  reason: StatusReason,
-): Promise<void> {
-  await sql`
-    update oauth_connections set status = 'needs_authorization', status_reason = ${reason},
-      access_token = null, refresh_token = null, token_type = null, expires_at = null,
-      refresh_at = null, refresh_lease_id = null, refresh_lease_expires_at = null
-    where id = ${holder.id} and access_token = ${holder.tokens?.accessToken ?? null}`
-}
-
-/** Replaces tokens with the same ones under another key, unless they changed in the meantime. */
-export async function resealTokens(
-  sql: Queryable,
-  holder: TokenHolder,
-  resealed: Pick<SealedTokens, 'accessToken' | 'refreshToken'>,
-): Promise<void> {
-  await sql`
-    update oauth_connections set ${sql({ ...resealed })}
-    where id = ${holder.id} and access_token = ${holder.tokens?.accessToken ?? null}
-      and refresh_lease_id is null`
+    set failure = ${text}, failed_at = case when ${text}::text is not null then now() end
+    where id = ${connectionId} and (${text}::text is not null or failure is not null)`
 }

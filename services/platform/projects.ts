@@ -1,6 +1,8 @@
 import { sqlState } from '../shared/postgres/failures.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import { contains, keyset, toPage } from './paging.ts'
+import type { Page, PageRequest } from './paging.ts'
 
 /** A project of an organization, with what became of its versions. */
 export interface Project {
@@ -20,6 +22,13 @@ export interface ProjectKey {
   readonly organizationId: number
   readonly projectId: number
 }
+
+const NAME = /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u
+/** Returns what is wrong with the name of a project. */
+export const projectNameProblem = (name: string): string | undefined =>
+  NAME.test(name)
+    ? undefined
+    : 'must have 1 to 200 characters, no control characters, and no space at its ends'
 
 const columns = (sql: Queryable) => sql`
   p.id, p.name, p.last_version, p.created_at,
@@ -67,6 +76,23 @@ export async function listProjects(
   return sql<Project[]>`
     select ${columns(sql)} from projects p
     where p.organization_id = ${organizationId} and p.id > ${after} order by p.id limit ${limit}`
+}
+
+/** Returns a page of the projects of an organization by name; the search looks into names. */
+export async function listProjectPage(
+  sql: Queryable,
+  organizationId: number,
+  page: PageRequest,
+): Promise<Page<Project>> {
+  const byName = { columns: [sql`p.name`], at: (cursor: string) => sql`(${cursor})` }
+  const isListed = sql`
+    p.organization_id = ${organizationId} and (${contains(sql, [sql`p.name`], page.search)})`
+  const [rows, [{ total }]] = await Promise.all([
+    sql<Project[]>`
+      select ${columns(sql)} from projects p where ${isListed} ${keyset(sql, byName, page)}`,
+    sql<[{ total: number }]>`select count(*)::int as total from projects p where ${isListed}`,
+  ])
+  return toPage(rows, page, { total, cursorOf: ({ name }) => name })
 }
 
 /** Creates a project of an organization, or returns the id of the one of that name. */

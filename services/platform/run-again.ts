@@ -3,7 +3,9 @@ import type { Database, Queryable } from '../shared/postgres/database.ts'
 import { getDefinition } from './automations.ts'
 import type { Automation } from './automations.ts'
 import type { CrewDefinition } from './crew-definition.ts'
-import { resolveInputs } from './crew-inputs.ts'
+import { givenAgain } from './crew-inputs.ts'
+import { prepareInputs } from './prepare-inputs.ts'
+import { listRunFiles } from './run-files.ts'
 import { listSteps } from './run-steps.ts'
 import type { ListedStep } from './run-steps.ts'
 import { kickoff } from './runs.ts'
@@ -22,9 +24,11 @@ export async function startRerun(
   sql: Database,
   { automation, run, idempotencyKey }: Again,
 ): Promise<string> {
-  const inputs = resolveInputs(await getDefinition(sql, automation), run.inputs)
+  const definition = await getDefinition(sql, automation)
+  const given = givenAgain(definition, run.inputs)
+  const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
   const origin = { id: run.id, action: 'rerun', carry: async () => {} } as const
-  return kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey, origin })
+  return kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey, origin })
 }
 
 /**
@@ -50,7 +54,8 @@ export async function startRetry(
   const carry = carryOver(run.id, keys)
   const origin = { id: run.id, action: 'retry', fromStep, carry } as const
   const { inputs } = run
-  return kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey, origin })
+  const files = await listRunFiles(sql, run.id)
+  return kickoff(sql, { deploymentId: automation.id, inputs, files, idempotencyKey, origin })
 }
 
 /** The inputs of a fork, and the step that it goes on from. */
@@ -68,13 +73,14 @@ export async function startFork(sql: Database, fork: Fork): Promise<string> {
   const { automation, run, idempotencyKey, fromStep } = fork
   requireOver(run)
   const version = await getVersionOf(sql, run.id)
-  const inputs = resolveInputs(version.definition, fork.inputs)
+  const { definition } = version
+  const prepared = await prepareInputs(sql, { automation, definition, inputs: fork.inputs })
   const steps = fromStep === undefined ? [] : await listSteps(sql, run.id)
   const kept = fromStep === undefined ? [] : stepsBefore(steps, fromStep)
-  const bases = [stepBase(version.id, run.inputs), stepBase(version.id, inputs)] as const
+  const bases = [stepBase(version.id, run.inputs), stepBase(version.id, prepared.inputs)] as const
   const carry = carryOver(run.id, renameKeys(kept, steps, bases))
   const origin = { id: run.id, action: 'fork', fromStep, carry } as const
-  return kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey, origin })
+  return kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey, origin })
 }
 
 function requireOver({ finishedAt }: Run): void {
@@ -162,7 +168,11 @@ function carryOver(fromId: string, kept: readonly Kept[]) {
       payloads as (
         insert into run_payloads (run_id, step_key, content)
         select ${id}, k.key, p.content from run_payloads p join kept k on k.from = p.step_key
-        where p.run_id = ${fromId})
+        where p.run_id = ${fromId}),
+      files as (
+        insert into run_artifacts (run_id, name, step_key, task, content, size, left_out)
+        select ${id}, a.name, k.key, a.task, a.content, a.size, a.left_out
+        from run_artifacts a join kept k on k.from = a.step_key where a.run_id = ${fromId})
       insert into run_steps (run_id, step_key, position, kind, name, path, parent, state, attempt,
         started_at, ended_at, input, usage, error, result, has_payload)
       select ${id}, k.key, s.position, s.kind, s.name, s.path, k.parent, s.state, 0,

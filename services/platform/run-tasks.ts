@@ -59,13 +59,22 @@ const untold = ({ task, agent }: Row): RunTask => ({
   output: null,
 })
 
-function follow(known: RunTask, { type, attempt, output, at }: Row, run: Run): RunTask {
+function follow(known: RunTask, row: Row, run: Run): RunTask {
+  const { type, agent, attempt, output, at } = row
   if (type === null) return known
   if (type === 'task_completed') {
     return { ...known, status: 'completed', attempt, finishedAt: at, output }
   }
   const status = isEnded(run.status) ? run.status : 'running'
-  return { ...known, status, attempt, startedAt: at, finishedAt: null, output: null }
+  return {
+    ...known,
+    agent: agent ?? known.agent,
+    status,
+    attempt,
+    startedAt: at,
+    finishedAt: null,
+    output: null,
+  }
 }
 
 const isEnded = (status: RunStatus): status is 'completed' | 'error' | 'stopped' =>

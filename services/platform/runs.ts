@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Database, Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { isUuid } from './automations.ts'
+import { keepFiles } from './run-files.ts'
 
 /** All statuses of a run. */
 export const RUN_STATUSES = [
@@ -63,6 +64,8 @@ export interface Kickoff {
   readonly inputs: Inputs
   /** The caller's `Idempotency-Key`: the same key within 24 hours is the same run. */
   readonly idempotencyKey?: string | undefined
+  /** The ids of the files that its inputs name. */
+  readonly files?: readonly string[] | undefined
   /** The run that it follows. */
   readonly origin?: Origin | undefined
 }
@@ -83,9 +86,9 @@ export interface Origin {
  * time's.
  */
 export async function kickoff(sql: Database, request: Kickoff): Promise<string> {
-  const { deploymentId, idempotencyKey: key, origin } = request
+  const { deploymentId, idempotencyKey: key, origin, files = [] } = request
   // Nothing but one statement, for the most frequent request of all.
-  if (key === undefined && !origin) return insertRun(sql, request)
+  if (key === undefined && !origin && files.length === 0) return insertRun(sql, request)
   return sql.begin(async (tx) => {
     const requestHash = hashOf(request)
     const earlier = key === undefined ? undefined : await findEarlier(tx, { deploymentId, key })
@@ -97,6 +100,7 @@ export async function kickoff(sql: Database, request: Kickoff): Promise<string> 
       )
     }
     const id = await insertRun(tx, request)
+    await keepFiles(tx, id, files)
     await origin?.carry(tx, id)
     if (key !== undefined) {
       await tx`insert into kickoff_keys ${tx({ deploymentId, key, requestHash, executionId: id })}`

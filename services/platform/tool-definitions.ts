@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { closedObject } from '../shared/describe-issue.ts'
 import { isObject } from '../shared/is-object.ts'
+import { isPlace, isPlainUrl } from '../shared/outgoing/allowed-places.ts'
 
 const TIMEOUT_SECONDS_MAX = 600
 const TOOLS_MAX = 50
@@ -31,12 +32,6 @@ const url = v.pipe(
   text(2000),
   v.check(isPlainUrl, 'must be an http(s) URL without a user name, password or fragment'),
 )
-
-function isPlainUrl(given: string): boolean {
-  if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) return false
-  const { username, password, hash } = new URL(given)
-  return username === '' && password === '' && hash === ''
-}
 
 const common = {
   /** The longest that one call may take. @default 30 */
@@ -113,8 +108,6 @@ const http = v.pipe(
   ),
 )
 
-const ALLOWED_PLACE = /^(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i
-
 const fetchTool = closedObject({
   type: v.literal('fetch'),
   /** Hosts (`docs.example.com`, `*.example.com`), and beginnings of URLs. */
@@ -123,7 +116,7 @@ const fetchTool = closedObject({
       v.pipe(
         text(2000),
         v.check(
-          (place) => ALLOWED_PLACE.test(place) || (isPlainUrl(place) && !place.includes('?')),
+          isPlace,
           'must be a host such as docs.example.com or *.example.com, or the beginning of a URL ' +
             'such as https://example.com/help/',
         ),

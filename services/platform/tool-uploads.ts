@@ -82,7 +82,9 @@ async function storeParts(
 }
 
 /** The same bytes in parts of one size; the last may be smaller. */
-async function* partsOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+export async function* partsOf(
+  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Buffer> {
   let chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of content) {

@@ -14,6 +14,8 @@ export const EVENT_TYPES = [
   'run_stopped',
   'task_started',
   'task_completed',
+  'budget_warning',
+  'budget_exceeded',
 ] as const
 /** The type that stands for every event. */
 export const EVERY_EVENT = '*'

@@ -5,8 +5,8 @@ const args = process.argv.slice(2)
 if (args.length === 0 || args[0] === '--help' || args[0] === '-h') process.stdout.write(usage())
 else {
   endOnSignal()
-  await runTask(args, process.env).catch((thrown: unknown) => {
+  process.exitCode = await runTask(args, process.env).catch((thrown: unknown) => {
     process.stderr.write(`${explain(thrown)}\n`)
-    process.exitCode = 1
+    return 1
   })
 }

@@ -24,6 +24,7 @@ import {
 } from './env.ts'
 import type { FollowConfig } from './env.ts'
 import { printFlags, switchFlag } from './flags.ts'
+import { IMPORT_USAGE, importProject, readImportRequest } from './import-project.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
 import { addOrganization, moveToOrganization } from './organizations.ts'
@@ -42,7 +43,8 @@ const PERSON_WAIT_SECONDS = 5
 
 interface Task {
   readonly summary: string
-  run(source: EnvSource, args: readonly string[]): Promise<void>
+  /** Returns the exit code; nothing is 0. */
+  run(source: EnvSource, args: readonly string[]): Promise<number | void>
 }
 
 const TASKS: Readonly<Record<string, Task>> = {
@@ -59,6 +61,15 @@ const TASKS: Readonly<Record<string, Task>> = {
     'create the internal organization',
     installInternalOrganization,
   ),
+  'designer:import': {
+    summary: 'DIR: import a CrewAI project as a draft, or only say what becomes of it; see --help',
+    async run(source, args) {
+      const request = readImportRequest(args)
+      if (!request) return void process.stdout.write(IMPORT_USAGE)
+      const waitSeconds = PERSON_WAIT_SECONDS
+      return importProject(request, (use) => useDatabase({ source, args, waitSeconds, use }))
+    },
+  },
   'designer:agent:install': installTask('agent', 'the Assistant'),
   'designer:runner:install': installTask('runner', 'the Runner'),
   'tools:install_public_repository': onDatabase(
@@ -241,14 +252,14 @@ export function usage(): string {
 }
 
 /**
- * Runs one task to its end; its first argument is the name. Raises `invalid_request` for a name
- * that is not in the list.
+ * Runs one task to its end, and returns the exit code; its first argument is the name. Raises
+ * `invalid_request` for a name that is not in the list.
  */
 export async function runTask(
   [name = '', ...args]: readonly string[],
   source: EnvSource,
-): Promise<void> {
+): Promise<number> {
   const task = Object.hasOwn(TASKS, name) ? TASKS[name] : undefined
   if (!task) throw new AppError('invalid_request', `There is no task "${name}".\n\n${usage()}`)
-  await task.run(source, args)
+  return (await task.run(source, args)) ?? 0
 }

@@ -15,10 +15,14 @@ import { approvalRoutes } from './console/approvals/routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './automation-api/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
+import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
+import { connectionRoutes } from './console/connections/routes.ts'
+import { artifactRoutes } from './console/runs/artifact-routes.ts'
+import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
@@ -30,6 +34,7 @@ import { openApiRoutes } from './openapi/routes.ts'
 import { passwordRoutes } from './sign-in/password-routes.ts'
 import { platformHealthRoutes } from './diagnostics/page/routes.ts'
 import { platformSettingsRoutes } from './console/platform-settings/routes.ts'
+import { projectRoutes } from './console/projects/routes.ts'
 import { resourceMetadataRoutes } from './automation-api/resource-metadata.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { sendTracesRoutes } from './console/send-traces/routes.ts'
@@ -43,6 +48,32 @@ import { webhookRoutes } from './console/webhooks/routes.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
+
+/** The pages of the console, a folder each. */
+const PAGES = [
+  dashboardRoutes,
+  automationRoutes,
+  projectRoutes,
+  importProjectRoutes,
+  staticTokenRoutes,
+  webhookRoutes,
+  approvalRoutes,
+  runListRoutes,
+  runRoutes,
+  runPageRoutes,
+  continueRoutes,
+  artifactRoutes,
+  traceListRoutes,
+  traceStreamRoutes,
+  traceFilterRoutes,
+  traceComparisonRoutes,
+  sendTracesRoutes,
+  traceRoutes,
+  budgetPageRoutes,
+  llmConnectionRoutes,
+  connectionRoutes,
+  clientFilteringRoutes,
+]
 
 /** Builds the web service: every mount, in order. */
 export function createApp(options: WebOptions): Hono<WebApp> {
@@ -81,23 +112,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', passwordRoutes(deps, passwords))
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
-  app.route('/', dashboardRoutes(deps))
-  app.route('/', automationRoutes(deps))
-  app.route('/', staticTokenRoutes(deps))
-  app.route('/', webhookRoutes(deps))
-  app.route('/', approvalRoutes(deps))
-  app.route('/', runListRoutes(deps))
-  app.route('/', runRoutes(deps))
-  app.route('/', runPageRoutes(deps))
-  app.route('/', continueRoutes(deps))
-  app.route('/', traceListRoutes(deps))
-  app.route('/', traceStreamRoutes(deps))
-  app.route('/', traceFilterRoutes(deps))
-  app.route('/', traceComparisonRoutes(deps))
-  app.route('/', sendTracesRoutes(deps))
-  app.route('/', traceRoutes(deps))
-  app.route('/', llmConnectionRoutes(deps))
+  for (const routes of PAGES) app.route('/', routes(deps))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
-  app.route('/', clientFilteringRoutes(deps))
   return app
 }

@@ -18,8 +18,13 @@ export type KeptEvent = CrewEvent | OtherEvent
 
 /** The call of a crew, and who hears what it reports. */
 interface FollowedCall extends CrewCall {
-  /** Commits events after those of earlier calls, which may still go on. */
-  readonly onEvents: (events: readonly KeptEvent[]) => Promise<void>
+  /**
+   * Commits events after those of earlier calls, which may still go on. Returns why the crew has to
+   * end after the calls in flight, if so: no step may begin any more.
+   */
+  readonly onEvents: (events: readonly KeptEvent[]) => Promise<string | undefined>
+  /** Called with the way to tell a crew that takes lines more; the signal aborts at the end. */
+  readonly onOpen?: (tell: CrewStream['tell'], ended: AbortSignal) => void
   /** @default 30_000 */
   readonly silenceMs?: number | undefined
 }
@@ -35,11 +40,14 @@ export async function callCrew(call: FollowedCall): Promise<Ending> {
   if (!opened.ok) return { outcome: 'error', failure: opened.failure }
   const { stream } = opened
   const stop = (): void => stream.tell({ stop: true })
+  const ended = new AbortController()
+  if (stream.isJournaled) call.onOpen?.(stream.tell, ended.signal)
   call.pause.addEventListener('abort', stop, { once: true })
   if (call.pause.aborted) stop()
   try {
     return await follow(call, stream)
   } finally {
+    ended.abort()
     call.pause.removeEventListener('abort', stop)
     stream.close()
   }
@@ -47,9 +55,11 @@ export async function callCrew(call: FollowedCall): Promise<Ending> {
 
 async function follow(call: FollowedCall, stream: CrewStream): Promise<Ending> {
   const { url, silenceMs = SILENCE_MS } = call
-  const commits = openCommits<KeptEvent>({
+  const commits = openCommits<KeptEvent, string | undefined>({
     commit: call.onEvents,
-    onCommitted(events) {
+    onCommitted(events, reason) {
+      // Before the ack: whoever waits for it may not act any more.
+      if (reason !== undefined) stream.tell({ stop: true, reason })
       if (stream.isJournaled) acknowledge(stream, events)
     },
   })

@@ -1,3 +1,4 @@
+import type { BudgetStop } from '../platform/budget-stops.ts'
 import type { ApprovalRequest } from '../platform/approval-decisions.ts'
 import type { Failure, Usage } from '../platform/runs.ts'
 
@@ -5,12 +6,13 @@ import type { Failure, Usage } from '../platform/runs.ts'
  * The end of an attempt at a run, named by what becomes of the run. `completed` and `error`: it is
  * over. `retried`: its crew broke in the middle, nobody knows how far it came, and the attempt
  * counts as lost. `released`: it is handed over to another worker or to the next crew, and the
- * attempt does not count as lost. `waiting`: it waits for a person, and nobody holds it. `revoked`:
- * it no longer belongs to this worker.
+ * attempt does not count as lost. `waiting`: it waits for a person or a budget, and nobody holds
+ * it. `revoked`: it no longer belongs to this worker.
  */
 export type Ending =
   | { readonly outcome: 'completed'; readonly output: string; readonly usage: Usage }
   | { readonly outcome: 'waiting'; readonly approval: ApprovalRequest }
+  | { readonly outcome: 'waiting'; readonly budget: BudgetStop }
   | { readonly outcome: 'error' | 'retried' | 'revoked'; readonly failure: Failure }
   | { readonly outcome: 'released'; readonly failure: Failure; readonly delaySeconds: number }
 

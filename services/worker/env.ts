@@ -30,6 +30,11 @@ export const workerEnv = v.object({
   RUNS_RETENTION_DAYS: v.optional(integer(1, 36_500), '90'),
   /** Origins on private networks that webhooks may name, with commas between them. */
   WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** The OAuth service, which has the tokens of connections; without it tools have none. */
+  PLATFORM_OAUTH_API_BASE_URL: optional(httpUrl()),
+  PLATFORM_OAUTH_API_KEY: optional(text(32)),
+  /** A JSON file of prices of models, which come before the shipped ones: as the collector's. */
+  COLLECTOR_PRICES_FILE: optional(text()),
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),

@@ -5,12 +5,16 @@ import type {
   OtherEvent,
   ToolCallEvent,
 } from '../platform/crew-protocol.ts'
+import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../platform/run-queue.ts'
+import { storeArtifacts } from '../platform/run-artifacts.ts'
 import type { JournalEntries, StepRecord } from '../platform/run-steps.ts'
+import type { Database } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
+import { announceArtifact, artifactsOf } from './artifacts.ts'
 import type { ProgressWriter } from './progress-writer.ts'
-import { isRefused } from './retry-statement.ts'
+import { isRefused, retryStatement } from './retry-statement.ts'
 
 /** The part of a tool's arguments and result that the run's page shows. */
 const TOOL_CHARACTERS_MAX = 4000
@@ -27,11 +31,14 @@ export interface JournalWriter {
   advanced(): boolean
 }
 
+interface JournalDeps {
+  readonly progress: ProgressWriter
+  readonly sql: Database
+  readonly log: Log
+}
+
 /** Opens the journal of an attempt at a run. Nothing is stored once the lease is lost. */
-export function openJournal(
-  { progress, log }: { readonly progress: ProgressWriter; readonly log: Log },
-  run: LeasedRun,
-): JournalWriter {
+export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun): JournalWriter {
   const writer = progress.open(run)
   let position = 0
   let hasAdvanced = false
@@ -44,11 +51,28 @@ export function openJournal(
       const step = toStep(event, started)
       if (step) steps.set(step.key, step)
       hasAdvanced ||= step?.state === 'finished'
-      const progress = toProgress(event, step)
+      const progress = event.type === 'artifact' ? announceArtifact(event) : toProgress(event, step)
       if (progress) noted.push({ position, event: progress })
       position += 1
     }
     return { events: noted, steps: [...steps.values()] }
+  }
+
+  /** Stores files one after the other, before their events: who hears of a file can read it. */
+  let stored: Promise<void> = Promise.resolve()
+  async function storeFiles(
+    events: readonly (CrewEvent | OtherEvent)[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const files = artifactsOf(events)
+    const patience = { forMs: LEASE_SECONDS * 1000, signal }
+    const before = stored.catch(() => {})
+    const storing =
+      files.length === 0
+        ? before
+        : before.then(() => retryStatement(() => storeArtifacts(sql, run, files), patience))
+    stored = storing
+    return storing
   }
 
   return {
@@ -57,6 +81,7 @@ export function openJournal(
       const entries = toEntries(events)
       if (entries.events.length === 0 && entries.steps.length === 0) return true
       try {
+        await storeFiles(events, signal)
         return await writer.write(entries, signal)
       } catch (thrown) {
         if (!isRefused(thrown)) throw thrown
@@ -92,7 +117,7 @@ function toStep(
   if (!record) return undefined
   started.delete(event.step)
   return event.type === 'step_failed'
-    ? { ...record, state: 'failed', endedAt: event.at, error: event.error }
+    ? { ...record, state: 'failed', endedAt: event.at, error: event.error, usage: event.usage }
     : {
         ...record,
         state: 'finished',

@@ -153,8 +153,8 @@ function countAttempts(
   }
 }
 
-/** The gauges of one scrape are collected at the same time: they share one statement. */
-function shareWhilePending<Result>(call: () => Promise<Result>): () => Promise<Result> {
+/** Shares one call among those who ask at the same time, as the gauges of one scrape do. */
+export function shareWhilePending<Result>(call: () => Promise<Result>): () => Promise<Result> {
   let pending: Promise<Result> | undefined
   return () => (pending ??= call().finally(() => (pending = undefined)))
 }

@@ -1,11 +1,11 @@
 /** The characters that wait for their commit at the most, before more is read. */
 const WAITING_CHARACTERS_MAX = 1_048_576
 
-interface CommitsOptions<Item> {
+interface CommitsOptions<Item, Result> {
   /** Commits items after those of earlier calls, and resolves when they are. */
-  readonly commit: (items: readonly Item[]) => Promise<void>
-  /** Called in the order of the items. */
-  readonly onCommitted: (items: readonly Item[]) => void
+  readonly commit: (items: readonly Item[]) => Promise<Result>
+  /** Called in the order of the items, with what their commit returned. */
+  readonly onCommitted: (items: readonly Item[], result: Result) => void
 }
 
 /** Commits that go on while more is read. */
@@ -19,7 +19,10 @@ export interface OpenCommits<Item> {
 }
 
 /** Opens a row of commits: what was reported is committed while the next is read. */
-export function openCommits<Item>({ commit, onCommitted }: CommitsOptions<Item>) {
+export function openCommits<Item, Result = void>({
+  commit,
+  onCommitted,
+}: CommitsOptions<Item, Result>) {
   const failing = new AbortController()
   let waiting = 0
   let last: Promise<unknown> = Promise.resolve()
@@ -27,9 +30,9 @@ export function openCommits<Item>({ commit, onCommitted }: CommitsOptions<Item>)
     failed: failing.signal,
     async add(items, characters) {
       waiting += characters
-      last = Promise.all([last, commit(items)]).then(() => {
+      last = Promise.all([last, commit(items)]).then(([, result]) => {
         waiting -= characters
-        onCommitted(items)
+        onCommitted(items, result)
       })
       last.catch((thrown: unknown) => failing.abort(thrown))
       if (waiting > WAITING_CHARACTERS_MAX) await last

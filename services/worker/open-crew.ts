@@ -6,6 +6,8 @@ import {
   KICKOFF_CHARACTERS_MAX,
 } from '../platform/crew-protocol.ts'
 import type { JournaledKickoff } from '../platform/crew-protocol.ts'
+import { FILES_CAPABILITY } from '../platform/kickoff-files.ts'
+import type { KickoffFiles } from '../platform/kickoff-files.ts'
 import type { Failure } from '../platform/runs.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
@@ -17,6 +19,9 @@ import { listCapabilities, UNAVAILABLE } from './describe-crew.ts'
 
 /** The deadline of a kickoff: a crew answers it at once, long before its first model call ends. */
 const ANSWER_MS = 10_000
+/** One with files takes its time to arrive. */
+const LONG_ANSWER_MS = 60_000
+const LONG_CHARACTERS = 1_000_000
 const BACKOFF = { firstMs: 250, maxMs: 5000 }
 const PROBLEM_CHARACTERS_MAX = 16_384
 
@@ -27,6 +32,10 @@ export interface CrewCall {
   /** The tokens that the crew may know, the likeliest first. */
   readonly tokens: readonly string[]
   readonly request: JournaledKickoff
+  /** Lends the files that the inputs name to a call. @default there are none */
+  readonly withFiles?:
+    | (<Result>(use: (files: KickoffFiles) => Promise<Result>) => Promise<Result>)
+    | undefined
   /** The time in which an unavailable crew is tried again. */
   readonly patienceMs: number
   readonly signal: AbortSignal
@@ -89,26 +98,50 @@ function unreachable(
 
 /** Posts the kickoff, with one token after the other until the crew accepts one. */
 async function post(call: CrewCall): Promise<Answer> {
-  const { tokens, signal, request } = call
+  const { signal, request, withFiles } = call
   try {
-    const isJournaled = (await listCapabilities(call)).includes(JOURNAL_CAPABILITY)
+    const capabilities = await listCapabilities(call)
+    const isJournaled = capabilities.includes(JOURNAL_CAPABILITY)
     if (!isJournaled && request.journal.length > 0) {
       return { ok: false, failure: withoutJournal(call) }
     }
-    const document = documentOf(request, isJournaled)
-    if (document.length > KICKOFF_CHARACTERS_MAX) return { ok: false, failure: tooLong(document) }
-    const kickoff = { document, keepAliveMs: isJournaled ? HEARTBEAT_MS : undefined }
-    const [first = '', ...others] = tokens
-    let answer = await send(call, first, kickoff)
-    for (const token of others) {
-      if (answer.status !== 401) break
-      answer.close()
-      answer = await send(call, token, kickoff)
-    }
-    return await classify(call, answer, isJournaled)
+    if (!withFiles) return await start(call, request, isJournaled)
+    return await withFiles(async (files) => {
+      if (Object.keys(files).length === 0) return start(call, request, isJournaled)
+      return capabilities.includes(FILES_CAPABILITY)
+        ? start(call, { ...request, files }, isJournaled)
+        : { ok: false, failure: withoutFiles(call) }
+    })
   } catch (thrown) {
     signal.throwIfAborted()
     return { unavailable: reasonOf(thrown) }
+  }
+}
+
+async function start(
+  call: CrewCall,
+  request: JournaledKickoff,
+  isJournaled: boolean,
+): Promise<Answer> {
+  const document = documentOf(request, isJournaled)
+  if (document.length > KICKOFF_CHARACTERS_MAX) return { ok: false, failure: tooLong(document) }
+  const kickoff = { document, keepAliveMs: isJournaled ? HEARTBEAT_MS : undefined }
+  const [first = '', ...others] = call.tokens
+  let answer = await send(call, first, kickoff)
+  for (const token of others) {
+    if (answer.status !== 401) break
+    answer.close()
+    answer = await send(call, token, kickoff)
+  }
+  return classify(call, answer, isJournaled)
+}
+
+function withoutFiles({ url }: CrewCall): Failure {
+  return {
+    code: 'crew_without_files',
+    message:
+      `The crew at ${hostOf(url)} takes no files: it has no capability "files". Update it, or ` +
+      'use inputs of another type.',
   }
 }
 
@@ -151,7 +184,8 @@ async function send(
     ...kickoff,
     signal: AbortSignal.any([signal, cut.signal]),
   }
-  const limit = { name: 'crew', timeoutMs: ANSWER_MS, signal }
+  const isLong = kickoff.document.length > LONG_CHARACTERS
+  const limit = { name: 'crew', timeoutMs: isLong ? LONG_ANSWER_MS : ANSWER_MS, signal }
   return deadline(limit, () => postLines(post)).catch((thrown: unknown) => {
     cut.abort()
     throw thrown

@@ -6,15 +6,23 @@ import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import { callCrew } from './call-crew.ts'
+import type { KeptEvent } from './call-crew.ts'
 import { failed } from './ending.ts'
 import type { Ending, Outcome } from './ending.ts'
+import type { HandFiles } from './hand-files.ts'
 import { holdRun } from './hold-run.ts'
-import type { HoldDeps, RunSignals } from './hold-run.ts'
+import type { Hold, HoldDeps, RunSignals } from './hold-run.ts'
 import { openJournal } from './journal.ts'
+import type { JournalWriter } from './journal.ts'
 import type { ProgressWriter } from './progress-writer.ts'
+import { keepTokens } from './renew-tokens.ts'
+import { resolveConnections } from './resolve-connections.ts'
+import type { ConnectionDeps } from './resolve-connections.ts'
 import { resolveModels } from './resolve-models.ts'
 import type { ModelDeps } from './resolve-models.ts'
 import { retryStatement } from './retry-statement.ts'
+import { openRunBudget } from './run-budget.ts'
+import type { BudgetDeps, RunBudget } from './run-budget.ts'
 import type { Tracing } from './run-trace.ts'
 import { settleRun } from './settle-run.ts'
 
@@ -25,13 +33,14 @@ const NOT_DEPLOYED =
   'The crew has no address: it was not deployed. Look at the status of its automation.'
 
 /** The means by which a worker performs runs, the same for each run. */
-export interface RunDeps extends ModelDeps, HoldDeps {
+export interface RunDeps extends ModelDeps, ConnectionDeps, HoldDeps, BudgetDeps {
   readonly log: Log
   readonly tracing: Tracing
   readonly progress: ProgressWriter
   /** The time in which an unavailable crew is tried again. */
   readonly crewPatienceMs: number
   readonly runTimeoutMs: number
+  readonly handFiles: HandFiles
   /** Called each time that an unavailable crew is tried again. */
   readonly onCrewUnavailable?: () => void
   /** The longest silence of a crew. @default 30_000 */
@@ -51,8 +60,11 @@ export async function performRun(
   const started = performance.now()
   const trace = deps.tracing.startRun(run)
   const journal = openJournal(deps, run)
+  const budget = openRunBudget(deps, run)
   const hold = holdRun(deps, run, signals)
+  const commit = committer(journal, hold)
   const ending = await follow()
+  await budget.close()
   const outcome = await settleRun(deps, run, { ending, isDraining: signals.pause.aborted })
   hold.release()
   const failure = 'failure' in ending ? ending.failure : undefined
@@ -72,40 +84,72 @@ export async function performRun(
 
   async function act(signal: AbortSignal): Promise<Ending> {
     if (run.url === null) return failed('crew_not_deployed', NOT_DEPLOYED)
-    const patience = { forMs: LEASE_SECONDS * 1000, signal }
-    const prepared = await retryStatement(() => prepare(deps, run), patience)
-    if ('failure' in prepared) return { outcome: 'error', failure: prepared.failure }
+    const prepared = await prepare(deps, run, { budget, signal })
+    if ('outcome' in prepared) return prepared
     const ending = await callCrew({
       url: run.url,
       tokens: crewTokens(deps, run.crewAutomationId),
       request: prepared.request,
+      withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
       patienceMs: deps.crewPatienceMs,
       silenceMs: deps.silenceMs,
       signal,
       pause: signals.pause,
+      onOpen: keepTokens(deps, run, prepared.resolved),
       onUnavailable(reason) {
         deps.onCrewUnavailable?.()
         log.warn({ kickoff_id: run.id, reason }, 'the crew is unavailable; trying again')
       },
       async onEvents(events) {
         for (const event of events) trace.event(event)
-        if (!(await journal.append(events, signal))) hold.lose()
-        signal.throwIfAborted()
+        return budget.follow(events, { commit, signal })
       },
     })
-    return limitAttempts(ending, run, journal.advanced() ? run.attempt : prepared.advancedIn)
+    const advancedIn = journal.advanced() ? run.attempt : prepared.advancedIn
+    return limitAttempts(budget.conclude(ending, run.attempt - advancedIn), run, advancedIn)
   }
 }
 
-/** The kickoff of an attempt, and the last attempt before it in which a step finished. */
-async function prepare(deps: RunDeps, run: LeasedRun) {
+/** Commits events, or raises why the run is no longer this worker's. */
+const committer =
+  (journal: JournalWriter, hold: Hold) =>
+  async (events: readonly KeptEvent[], signal: AbortSignal): Promise<void> => {
+    if (!(await journal.append(events, signal))) hold.lose()
+    signal.throwIfAborted()
+  }
+
+/**
+ * The kickoff of an attempt, and the last attempt before it in which a step finished; or the ending
+ * of an attempt that cannot begin.
+ */
+async function prepare(
+  deps: RunDeps,
+  run: LeasedRun,
+  { budget, signal }: { readonly budget: RunBudget; readonly signal: AbortSignal },
+) {
+  const patience = { forMs: LEASE_SECONDS * 1000, signal }
+  const loaded = await retryStatement(() => load(deps, run, signal), patience)
+  if ('failure' in loaded) return { outcome: 'error', failure: loaded.failure } as const
+  const idle = run.attempt - loaded.advancedIn
+  return (await retryStatement(() => budget.open(idle), patience)) ?? loaded
+}
+
+async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   const models = await resolveModels(deps, run)
   if ('failure' in models) return models
+  const resolved = await resolveConnections(deps, run, signal)
+  if ('failure' in resolved) return resolved
   const { steps, advancedIn } = await loadJournal(deps.sql, run.id)
   const { id: kickoff_id, inputs, definition, projectVersionId: version } = run
   const journal = [...steps]
-  return { request: { kickoff_id, inputs, definition, ...models, version, journal }, advancedIn }
+  const { connections } = resolved
+  const tokens = Object.keys(connections).length === 0 ? {} : { connections }
+  const request = { kickoff_id, inputs, definition, ...models, ...tokens, version, journal }
+  return { request, advancedIn, resolved }
 }
+
+const hasFiles = ({ definition: { inputs = [] } }: LeasedRun): boolean =>
+  inputs.some((each) => typeof each === 'object' && each.type === 'file')
 
 /** A run whose lease was lost goes on elsewhere, unless somebody stopped it. */
 function isOver(outcome: Outcome, { stopped }: RunSignals): boolean {

@@ -1,5 +1,5 @@
 import { modelsOf } from '../platform/crew-definition.ts'
-import type { ModelEndpoint } from '../platform/crew-protocol.ts'
+import type { ModelEndpoint } from '../platform/model-endpoint.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
 import type { Failure } from '../platform/runs.ts'
 import { listConnectionsForModels } from '../platform/llm-connections.ts'

@@ -1,17 +1,12 @@
-import { ROOT_CONTEXT, SpanStatusCode, trace as api } from '@opentelemetry/api'
-import type { Attributes, Context, Span, SpanOptions } from '@opentelemetry/api'
-import type {
-  CrewEvent,
-  LlmCallEvent,
-  OtherEvent,
-  ToolCallEvent,
-} from '../platform/crew-protocol.ts'
+import { ROOT_CONTEXT, trace as api } from '@opentelemetry/api'
+import type { Attributes, Context, Span } from '@opentelemetry/api'
+import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
 import type { LeasedRun, LostRun, RunFacts } from '../platform/run-queue.ts'
 import type { Failure } from '../platform/runs.ts'
 import { runSpan } from '../shared/tracing/run-span.ts'
 import type { SpanSender } from '../shared/tracing/span-sender.ts'
-import { describeLlmCall } from './llm-span.ts'
-import { describeToolCall } from './tool-span.ts'
+import { endSpan, traceCalls } from './call-spans.ts'
+import type { OpenTask, Start } from './call-spans.ts'
 
 /** The spans of one attempt of a run. */
 export interface RunTrace {
@@ -40,17 +35,11 @@ export const noTracing: Tracing = {
 /** The tracing of runs through a sender of spans. */
 export const createTracing = (sender: SpanSender): Tracing => ({
   startRun: (run) => traceRun(sender, run),
-  giveUp: (run) => end(startWhole(sender, run), new Date(), run.failure),
+  giveUp: (run) => endSpan(startWhole(sender, run), new Date(), run.failure),
   stop: sender.stop,
 })
 
 type TaskStarted = Extract<CrewEvent, { type: 'task_started' }>
-
-/** A task that goes on; several may at the same time. */
-interface OpenTask {
-  readonly span: Span
-  readonly role: string
-}
 
 /**
  * Turns an attempt at a run and its events into spans: the run from its kickoff to its end, in it
@@ -66,6 +55,7 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
   const whole = startWhole(sender, run)
   let attempt: Span | undefined
   const tasks = new Map<string, OpenTask>()
+  const calls = traceCalls({ start, run, tasks })
   let lastAt = new Date()
   // A later attempt waited too, but nobody wrote down since when.
   if (run.attempt === 1) start('queue', whole, { startTime: run.queuedAt }).end(lastAt)
@@ -73,30 +63,19 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
   const startAttempt = (startTime: Date): Span =>
     start(`attempt ${run.attempt}`, whole, { startTime, attributes: { attempt: run.attempt } })
 
-  function addCall(event: LlmCallEvent | ToolCallEvent): void {
-    const { name, kind, attributes } =
-      event.type === 'llm_call' ? describeLlmCall(event) : describeToolCall(event)
-    const task = tasks.get(event.task)
-    const options = {
-      kind,
-      startTime: new Date(event.started_at),
-      attributes: { 'gen_ai.agent.name': task?.role, ...attributes },
-    }
-    end(start(name, task?.span, options), new Date(event.ended_at), event.error)
-  }
-
   function follow(event: CrewEvent): void {
+    if (event.type === 'step_started') calls.begin(event)
     if (event.type === 'task_started') {
-      const { task, agent_role: role } = event
+      const { task, agent, agent_role: role } = event
       const options = { startTime: new Date(event.at), attributes: taskAttributes(event, run) }
-      tasks.set(task, { role, span: start(`invoke_agent ${role}`, attempt, options) })
+      tasks.set(task, { agent, role, span: start(`invoke_agent ${role}`, attempt, options) })
     }
-    if (event.type === 'llm_call' || event.type === 'tool_call') addCall(event)
+    if (event.type === 'llm_call' || event.type === 'tool_call') calls.add(event)
     if (event.type === 'crew_completed') whole.setAttribute('output.value', event.output)
     if (event.type === 'task_completed') {
       const { span } = tasks.get(event.task) ?? {}
       span?.setAttribute('output.value', event.output)
-      end(span, new Date(event.at))
+      endSpan(span, new Date(event.at))
       tasks.delete(event.task)
     }
   }
@@ -110,15 +89,14 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
     },
     end({ failure, isOver }) {
       const at = failure ? new Date(Math.max(Date.now(), lastAt.getTime())) : lastAt
-      for (const { span } of tasks.values()) end(span, at, failure)
+      calls.end(at, failure)
+      for (const { span } of tasks.values()) endSpan(span, at, failure)
       // One that never reached its crew is timed by this worker.
-      end((attempt ??= startAttempt(lastAt)), at, failure)
-      if (isOver) end(whole, at, failure)
+      endSpan((attempt ??= startAttempt(lastAt)), at, failure)
+      if (isOver) endSpan(whole, at, failure)
     },
   }
 }
-
-type Start = (name: string, parent: Span | undefined, options: SpanOptions) => Span
 
 /**
  * Starts spans that say whose they are and what for: the calls of a crew are found and summed
@@ -136,16 +114,6 @@ function startWhole({ tracer, useIds }: SpanSender, run: RunFacts): Span {
   const name = `${run.definition.name}.kickoff`
   const options = { root: true, startTime: run.queuedAt, attributes: wholeAttributes(run) }
   return tracer.startSpan(name, options, ROOT_CONTEXT)
-}
-
-function end(span: Span | undefined, at: Date, failure?: Failure): void {
-  if (failure) {
-    const { code, message } = failure
-    span?.setAttribute('error.type', code)
-    span?.recordException({ name: code, message }, at)
-    span?.setStatus({ code: SpanStatusCode.ERROR, message })
-  }
-  span?.end(at)
 }
 
 const inside = (span: Span | undefined): Context =>

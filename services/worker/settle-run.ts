@@ -1,3 +1,4 @@
+import { parkForBudget } from '../platform/budget-stops.ts'
 import { parkRun } from '../platform/run-approvals.ts'
 import { completeRun, failRun, releaseRun, retryRun } from '../platform/run-queue.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
@@ -46,7 +47,9 @@ async function store(sql: Database, run: LeasedRun, ending: Ending): Promise<boo
     case 'released':
       return releaseRun(sql, run, ending.delaySeconds)
     case 'waiting':
-      return parkRun(sql, run, ending.approval)
+      return 'budget' in ending
+        ? parkForBudget(sql, run, ending.budget)
+        : parkRun(sql, run, ending.approval)
     case 'revoked':
       return false
   }

@@ -1,10 +1,15 @@
+import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
+import { measureBudgets } from '../platform/budgets.ts'
+import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
+import { deleteUnusedFiles } from '../platform/input-files.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
 import { measureOutbox } from '../platform/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs.ts'
 import { readerOf } from '../platform/llm-usage.ts'
+import { oauthServiceOf } from '../shared/oauth-service.ts'
 import { connectDatabase } from '../shared/postgres/database.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -13,6 +18,8 @@ import { deadline } from '../shared/deadline.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
+import { loadPrices } from '../shared/prices/load-prices.ts'
+import type { Price } from '../shared/prices/price-table.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { createMetrics } from '../shared/http/metrics.ts'
@@ -21,10 +28,12 @@ import type { Service } from '../shared/http/serve.ts'
 import type { SpanCount } from '../shared/tracing/span-buffer.ts'
 import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
+import { registerBudgetGauges } from './budget-metrics.ts'
 import { workerEnv } from './env.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
+import { createFileHandover } from './hand-files.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import { startRetention } from './retention.ts'
@@ -32,6 +41,7 @@ import { performRun } from './perform-run.ts'
 import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
+import { watchBudgets } from './watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
 /**
@@ -56,22 +66,15 @@ type WorkerConfig = v.InferOutput<typeof workerEnv>
  */
 export async function start(source: EnvSource, options: { log?: Log } = {}): Promise<Service> {
   const config = readEnv(workerEnv, source)
+  const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
-  const sql = connectDatabase(address, { name: 'worker' })
-  // Of its own, so that no step waits for another statement; the second one is for when the first
-  // one hangs.
-  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
-  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
+  const { sql, journal, end } = connectDatabases(address)
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
   const stops = new Map<string, AbortController>()
-  const metrics = createWorkerMetrics(registry, {
-    running: () => loop?.running() ?? 0,
-    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
-    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
-  })
+  const metrics = openMetrics(registry, sql, () => loop?.running() ?? 0)
   const tracing = openTracing(config, log, metrics.spans)
   let draining = false
   const app = createApp({
@@ -90,13 +93,9 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([tracing.stop(), database.close(), end(5)])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, journal, tracing, metrics, stops })
+  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops })
   const { wake } = loop
-  const retention = startRetention({
-    expire: () => deleteExpiredRuns(sql, { days: config.RUNS_RETENTION_DAYS }),
-    onDeleted: metrics.expired,
-    log,
-  })
+  const retention = startRetentions({ config, log, sql, metrics })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
@@ -115,6 +114,39 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
 
+function openMetrics(registry: Registry, sql: Database, running: () => number): WorkerMetrics {
+  registerBudgetGauges(registry, () => measureBudgets(sql))
+  return createWorkerMetrics(registry, {
+    running,
+    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
+    outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
+  })
+}
+
+/** Deletes runs, and files that none of them names. */
+function startRetentions({
+  config,
+  log,
+  sql,
+  metrics,
+}: Pick<Work, 'config' | 'log' | 'sql' | 'metrics'>) {
+  const days = config.RUNS_RETENTION_DAYS
+  const expire = () => deleteExpiredRuns(sql, { days })
+  const runs = startRetention({ expire, onDeleted: metrics.expired, log })
+  const unused = { of: 'files', expire: () => deleteUnusedFiles(sql), onDeleted: () => {} }
+  const files = startRetention({ ...unused, log })
+  return { stop: async () => void (await Promise.all([runs.stop(), files.stop()])) }
+}
+
+function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
+  const sql = connectDatabase(address, { name: 'worker' })
+  // Of its own, so that no step waits for another statement; the second one is for when the first
+  // one hangs.
+  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
+  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
+  return { sql, journal, end }
+}
+
 interface Work {
   readonly config: WorkerConfig
   readonly source: EnvSource
@@ -122,6 +154,7 @@ interface Work {
   readonly sql: Database
   /** The connections for what runs report. */
   readonly journal: Database
+  readonly prices: readonly Price[]
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
   /** Stops the runs of this worker, by their ids. */
@@ -129,15 +162,19 @@ interface Work {
 }
 
 function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
-  const { tracing, metrics, stops } = work
+  const { prices, tracing, metrics, stops } = work
   const deps = {
     sql,
     log,
+    prices,
+    isBudgeted: watchBudgets(sql),
     tracing,
+    handFiles: createFileHandover(sql),
     progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),
+    oauth: oauthServiceOf(config),
     crewPatienceMs: config.CREW_PATIENCE_SECONDS * 1000,
     runTimeoutMs: config.EXECUTION_TIMEOUT_SECONDS * 1000,
     onCrewUnavailable: metrics.crewUnavailable,
@@ -147,6 +184,7 @@ function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
     async giveUp() {
       await forgetKickoffKeys(sql)
       await expireApprovals(sql)
+      await closeAbandonedCalls(sql)
       const lost = await giveUpLostRuns(sql)
       for (const run of lost) tracing.giveUp(run)
       return lost.length

@@ -16,6 +16,8 @@ test/bench/README.md has the method.
                    ingest, reads, operation
   encodings        JSON against protobuf, from bodies to rows
   reads            one trace of 50,000 spans and 1 GB
+  pages            in Chromium: a list of a million traces, and a trace of 1 GB; a directory
+                   behind it keeps the data for the next time
   journal          the time between two steps of a run, with its journal and without, and a bare
                    commit beside it
   automation-api   against a bare route, and the check of tokens against jose
@@ -39,6 +41,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   citus: async (...parts) => (await import('./citus/run.ts')).run(...parts),
   encodings: async () => (await import('./collector/encodings.ts')).compareEncodings(),
   reads: async () => (await import('./reads/run.ts')).run(),
+  pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   journal: async () => (await import('./journal/run.ts')).run(),
   'automation-api': benchAutomationApi,
 }

@@ -14,7 +14,7 @@ once, and the roll-ups must be what the spans add up to.
 
 With "runs", worker, crew and PostgreSQL are killed and replaced while runs go on. Then each model
 call must have been made once, and once more for each kill that cut it off, and each run must have
-the output of an undisturbed one.
+the output of an undisturbed one; the ledger of the budget has to say what all calls have used.
 
 With "webhooks", the senders of webhooks and their receiver are killed while runs tell of their
 events. Then the receiver must have each event, those of a run in order, each under one id.
@@ -84,7 +84,7 @@ function toText(report: FaultReport): string {
 }
 
 function runsToText(report: RunFaultReport): string {
-  const { faults, runs, steps, calls, inFlight, paidTwice, wrong, seed } = report
+  const { faults, runs, steps, calls, inFlight, paidTwice, wrong, budget, seed } = report
   const counts = Object.entries(faults).map(
     ([name, times]) => `${String(times).padStart(5)} ${name}`,
   )
@@ -92,6 +92,7 @@ function runsToText(report: RunFaultReport): string {
     ...counts,
     `${runs} runs of ${steps} calls; ${calls} made, ${inFlight} cut off`,
     `${paidTwice.length} paid twice, ${wrong.length} runs wrong (seed ${seed})`,
+    `${budget.used} tokens used; the budget has ${budget.spent}, and ${budget.reserved} reserved`,
     ...paidTwice,
     ...wrong,
     '',

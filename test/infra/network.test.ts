@@ -81,6 +81,7 @@ const IN_WORDS = `
 visitors call web on http: pages, the automation API, tools of crews
 monitoring calls web on metrics: metrics
 web calls oauth on http: connections to third-party providers
+worker calls oauth on http: tokens for the tools of runs
 browsers call oauth on http: consent
 web calls collector on http: the spans of calls, and its health
 worker calls collector on http: the spans of runs

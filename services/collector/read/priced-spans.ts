@@ -1,4 +1,4 @@
-import type { Price } from '../prices/price-table.ts'
+import type { Price } from '../../shared/prices/price-table.ts'
 import { priceJoins } from '../roll-ups/call-cost.ts'
 import { COUNTED_TOKENS } from '../roll-ups/roll-up-statement.ts'
 

@@ -1,4 +1,4 @@
-import type { Price, TokenPrices } from '../prices/price-table.ts'
+import type { Price, TokenPrices } from '../../shared/prices/price-table.ts'
 import { quote } from '../../shared/postgres/copy/copy-connection.ts'
 
 const KINDS = [

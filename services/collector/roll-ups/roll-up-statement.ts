@@ -1,5 +1,5 @@
 import { priceJoins } from './call-cost.ts'
-import type { Price } from '../prices/price-table.ts'
+import type { Price } from '../../shared/prices/price-table.ts'
 import { COST_COLUMNS, durationRange, MEASURES, TOKEN_COLUMNS, USAGE_KEYS } from './measures.ts'
 import { TERM_COLUMNS, TERMS } from './terms.ts'
 

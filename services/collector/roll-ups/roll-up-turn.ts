@@ -2,7 +2,7 @@ import { openCopyConnection } from '../../shared/postgres/copy/copy-connection.t
 import type { CopyConnection, Session } from '../../shared/postgres/copy/copy-connection.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { Price } from '../prices/price-table.ts'
+import type { Price } from '../../shared/prices/price-table.ts'
 import { DELETE_DROPPED_SUMS, DELETE_DROPPED_TRACES, FIND_CHANGED_DAYS } from './dropped-days.ts'
 import { DISTRIBUTED_SESSION } from '../storage/distribution.ts'
 import {

@@ -1,21 +1,22 @@
-import type { Agent, Task } from '../../platform/crew-definition.ts'
+import type { Task } from '../../platform/crew-definition.ts'
 import { guardrailsOf } from '../../platform/crew-definition.ts'
 import { promptFor } from '../prompts.ts'
 import type { TaskOutput } from '../prompts.ts'
 import { openTalk } from '../run-agent.ts'
 import { stepFailure } from '../steps.ts'
+import { createDelegationTools } from './delegation.ts'
 import { passGuardrails } from './guardrails.ts'
 import type { OpenReview } from './guardrails.ts'
 import { askJson } from './json-answer.ts'
 import { formatOf } from './response-format.ts'
 import type { TaskDeps } from './task-deps.ts'
+import type { Team } from './team.ts'
 
 const RETRIES_MAX = 3
 
 /** A task that an agent does. */
-export interface AssignedTask {
+export interface AssignedTask extends Team {
   readonly task: Task
-  readonly agent: Agent
   readonly context: readonly TaskOutput[]
 }
 
@@ -25,16 +26,16 @@ export interface AssignedTask {
  */
 export async function produceOutput(deps: TaskDeps, assigned: AssignedTask): Promise<string> {
   const { definition, inputs, llmFor, steps, toolbox } = deps
-  const { task, agent } = assigned
+  const { task, agent, coworkers } = assigned
   const { output_schema: schema } = task
   const talk = openTalk({
     place: { task: task.key, agent: agent.key },
     call: agent.llm ?? definition.llm,
-    messages: promptFor({ ...assigned, inputs }),
+    messages: promptFor({ ...assigned, inputs, material: deps.material }),
     llmFor,
     steps,
     toolbox,
-    tools: toolbox.toolsFor(agent),
+    tools: [...toolbox.toolsFor(agent), ...createDelegationTools(deps, task.key, coworkers)],
     maxIterations: agent.max_iterations,
     format: schema && formatOf(schema),
   })

@@ -1,5 +1,6 @@
 import type { CrewDefinition } from '../../platform/crew-definition.ts'
 import type { Llm } from '../llm.ts'
+import type { Material } from '../material/material.ts'
 import type { Steps } from '../steps.ts'
 import type { Toolbox } from '../tools/toolbox.ts'
 
@@ -10,4 +11,5 @@ export interface TaskDeps {
   readonly llmFor: (model: string) => Llm
   readonly steps: Steps
   readonly toolbox: Toolbox
+  readonly material: Material
 }

@@ -51,17 +51,18 @@ function parse(text: string): unknown {
 export async function callTool(
   tool: CrewTool,
   call: ToolCall,
-  secrets: readonly string[],
+  secrets: () => readonly string[],
 ): Promise<ToolAnswer> {
   const { name, timeoutMs } = tool
+  if (tool.hasSteps) return tool.call(call)
   try {
     const answered = await deadline({ name, timeoutMs, signal: call.signal }, (signal) =>
       tool.call({ ...call, signal }),
     )
-    return { ...answered, text: withoutSecrets(answered.text, secrets) }
+    return { ...answered, text: withoutSecrets(answered.text, secrets()) }
   } catch (thrown) {
     call.signal.throwIfAborted()
-    return { text: withoutSecrets(describe(thrown, tool), secrets), isError: true }
+    return { text: withoutSecrets(describe(thrown, tool), secrets()), isError: true }
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ToolOf } from '../../platform/tool-definitions.ts'
 import { sendRequest } from '../../shared/outgoing/send-request.ts'
 import type { OutgoingResponse } from '../../shared/outgoing/send-request.ts'
-import { isAllowed } from './allowed-places.ts'
+import { isAllowed } from '../../shared/outgoing/allowed-places.ts'
 import { htmlToText } from './html-text.ts'
 import { answer, cutResult, toolError } from './tool.ts'
 import type { CrewTool } from './tool.ts'

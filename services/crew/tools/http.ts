@@ -1,6 +1,7 @@
 import type { PinnedOperation, ToolOf } from '../../platform/tool-definitions.ts'
 import { sendRequest } from '../../shared/outgoing/send-request.ts'
 import type { OutgoingResponse } from '../../shared/outgoing/send-request.ts'
+import { tokenHeader } from '../../shared/outgoing/token-header.ts'
 import { htmlToText } from './html-text.ts'
 import { cutResult, toolError } from './tool.ts'
 import type { CrewTool, ToolAnswer, ToolArguments } from './tool.ts'
@@ -22,7 +23,6 @@ export function createHttpTool(
   tool: ToolOf<'http'>,
   { key, name, operation }: HttpFunction,
 ): CrewTool {
-  const token = tokenOf(deps, tool.connection)
   return {
     name,
     key,
@@ -31,6 +31,7 @@ export function createHttpTool(
     parameters: operation.input_schema,
     timeoutMs: timeoutMsOf(tool),
     async call({ arguments: given, idempotencyKey, signal }) {
+      const token = tokenOf(deps, tool.connection)
       const url = urlOf(tool.pinned?.base_url ?? '', operation, given)
       const hasBody = Object.hasOwn(given, 'body') && !isParameter(operation, 'body')
       const response = await sendRequest({
@@ -42,7 +43,7 @@ export function createHttpTool(
           'accept-encoding': 'identity',
           'idempotency-key': idempotencyKey,
           ...(hasBody ? { 'content-type': 'application/json' } : {}),
-          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...tokenHeader(token),
         },
         body: hasBody ? JSON.stringify(given['body']) : undefined,
         responseBytesMax: RESPONSE_BYTES_MAX,

@@ -14,7 +14,7 @@ const RESPONSE_BYTES_MAX = 4_194_304
 export const openServer = (deps: ToolDeps, tool: ToolOf<'mcp'>): McpSession =>
   openMcpSession({
     url: new URL(tool.url),
-    accessToken: tokenOf(deps, tool.connection),
+    token: () => tokenOf(deps, tool.connection),
     guard: deps.guard,
     responseBytesMax: RESPONSE_BYTES_MAX,
   })

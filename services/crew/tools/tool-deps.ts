@@ -1,4 +1,5 @@
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
+import type { SentToken } from '../../shared/outgoing/token-header.ts'
 
 const TIMEOUT_SECONDS = 30
 
@@ -6,19 +7,22 @@ const TIMEOUT_SECONDS = 30
 export interface ToolDeps {
   /** Stands before every address of a tool. */
   readonly guard: OutgoingGuard
-  /** The access tokens of connections. Nothing of it is ever logged, traced or stored. */
-  readonly connections: Readonly<Record<string, { readonly access_token: string }>>
+  /**
+   * The access tokens of connections; a long run gets new ones. Nothing of it is ever logged,
+   * traced or stored.
+   */
+  readonly connections: Readonly<Record<string, SentToken>>
 }
 
 /** The longest that a call of a tool may take. */
 export const timeoutMsOf = ({ timeout_seconds = TIMEOUT_SECONDS }: { timeout_seconds?: number }) =>
   timeout_seconds * 1000
 
-/** Returns the access token of a tool's connection; undefined for a tool without one. */
+/** Returns the access token that a tool's connection has now; undefined for one without. */
 export const tokenOf = (
   { connections }: ToolDeps,
   connection: string | undefined,
-): string | undefined =>
+): SentToken | undefined =>
   connection !== undefined && Object.hasOwn(connections, connection)
-    ? connections[connection]?.access_token
+    ? connections[connection]
     : undefined

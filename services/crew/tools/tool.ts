@@ -19,6 +19,8 @@ export interface ToolCall {
   readonly arguments: ToolArguments
   /** The same in each attempt at a run. */
   readonly idempotencyKey: string
+  /** The path of its step. */
+  readonly path: readonly string[]
   readonly signal: AbortSignal
 }
 
@@ -32,6 +34,11 @@ export interface CrewTool {
   readonly description: string
   readonly parameters: JsonSchema
   readonly timeoutMs: number
+  /**
+   * It acts by steps of its own: what it raises is not for the model, and its time has no limit but
+   * theirs.
+   */
+  readonly hasSteps?: boolean
   /** Raises an `AppError` for a call that failed, and the reason of the signal. */
   call(call: ToolCall): Promise<ToolAnswer>
 }

@@ -1,3 +1,4 @@
+import type { Agent } from '../../platform/crew-definition.ts'
 import { offeredTools } from '../../platform/offered-tools.ts'
 import type { OfferedTool } from '../../platform/offered-tools.ts'
 import type { Tool, Tools } from '../../platform/tool-definitions.ts'
@@ -17,9 +18,9 @@ const CLOSE_MS = 2000
 /** The tools of one run. */
 export interface Toolbox {
   /** Returns the functions that the model of an agent may call. */
-  toolsFor(agent: { readonly tools?: readonly string[] | undefined }): CrewTool[]
-  /** The access tokens of its connections, which no result may show. */
-  readonly secrets: readonly string[]
+  toolsFor(agent: Pick<Agent, 'tools' | 'knowledge'>): CrewTool[]
+  /** Returns the access tokens of its connections, former ones too, which no result may show. */
+  readonly secrets: () => readonly string[]
   /** Ends the sessions with MCP servers. Never raises. */
   close(): Promise<void>
 }
@@ -31,6 +32,7 @@ export interface Toolbox {
 export function openToolbox(deps: ToolDeps, tools: Tools): Toolbox {
   refuseMissing(deps, tools)
   const sessions: McpSession[] = []
+  const seen = new Set<string>()
   const functions = Object.entries(tools).flatMap(([key, tool]) => {
     const offered = offeredTools(tools).filter((each) => each.tool === key)
     const session = tool.type === 'mcp' ? openServer(deps, tool) : undefined
@@ -38,7 +40,10 @@ export function openToolbox(deps: ToolDeps, tools: Tools): Toolbox {
     return offered.map((each) => createTool(deps, tool, { ...each, session }))
   })
   return {
-    secrets: Object.values(deps.connections).map(({ access_token: token }) => token),
+    secrets() {
+      for (const { access_token: token } of Object.values(deps.connections)) seen.add(token)
+      return [...seen]
+    },
     toolsFor: (agent) => functions.filter(({ key }) => agent.tools?.includes(key)),
     async close() {
       const signal = AbortSignal.timeout(CLOSE_MS)

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import { AppError } from '../../shared/errors.ts'
-import { completeAuthorization, isState } from '../authorization.ts'
+import { completeAuthorization, isState, returnPageOf } from '../authorization.ts'
 import type { OauthApp, OauthDeps } from '../context.ts'
 import { connectedPage } from '../views/callback-page.ts'
 import { callbackPaths, callbackUrl } from './callback-url.ts'
@@ -19,9 +19,12 @@ export function callbackRoutes(deps: OauthDeps): Hono<OauthApp> {
       // HEAD arrives here too: a program that looks at links must not use one up.
       if (c.req.method !== 'GET') throw new AppError('method_not_allowed', 'Open this link.')
       const callback = readCallback(c.req.url, publicUrl)
+      const page = await returnPageOf(deps, callback)
+      // Only the session that began may complete it, which its own page can tell.
+      if (page !== undefined) return c.redirect(`${page}${callback.search}`, 303)
       const completed = await completeAuthorization(deps, callback)
       Object.assign(c.var.wide, {
-        connection_id: completed.connectionId,
+        connection_id: completed.id,
         provider: completed.provider,
       })
       return c.html(connectedPage(completed))
@@ -35,7 +38,7 @@ export function callbackRoutes(deps: OauthDeps): Hono<OauthApp> {
  * Returns the registered callback URL with the query of this request. Raises `invalid_request` for
  * what is no answer at all.
  */
-function readCallback(url: string, publicUrl: string): URL {
+export function readCallback(url: string, publicUrl: string): URL {
   const { search, searchParams: query } = new URL(url)
   const names = [...query.keys()]
   const isAnswer =

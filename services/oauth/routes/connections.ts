@@ -24,7 +24,7 @@ export function connectionRoutes(deps: OauthDeps): Hono<OauthApp> {
 
   routes.get('/providers', (c) => {
     const providers = [...settings.values()].map(({ name, scopes }) => ({ name, scopes }))
-    return c.json({ providers })
+    return c.json({ providers, callback_url: redirectUri })
   })
 
   routes.post('/connections', async (c) => {

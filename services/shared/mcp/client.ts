@@ -172,9 +172,9 @@ function resultOf<Output>(
   throw badAnswer(server, `a result that is not valid (${v.getDotPath(issue) ?? 'result'})`)
 }
 
-function unauthorized({ url, accessToken }: McpServer, status: number): AppError {
+function unauthorized({ url, token }: McpServer, status: number): AppError {
   const todo =
-    accessToken === undefined
+    token?.() === undefined
       ? 'Name a `connection` in the tool.'
       : 'Connect its connection again, with the scopes that the server wants.'
   const message = `The MCP server at ${url.host} refuses the call with HTTP ${status}. ${todo}`

@@ -3,6 +3,8 @@ import * as v from 'valibot'
 import { AppError } from '../errors.ts'
 import type { OutgoingGuard } from '../outgoing/guard.ts'
 import { openResponse, readBody } from '../outgoing/send-request.ts'
+import { tokenHeader } from '../outgoing/token-header.ts'
+import type { SentToken } from '../outgoing/token-header.ts'
 import { message } from './messages.ts'
 import type { McpMessage, McpRequest } from './messages.ts'
 import { readEvents } from './read-events.ts'
@@ -12,7 +14,8 @@ const NOTICES_MAX = 10_000
 /** A server, and what a client needs to talk to it. */
 export interface McpServer {
   readonly url: URL
-  readonly accessToken?: string | undefined
+  /** The access token of the moment, if it has one. */
+  readonly token?: (() => SentToken | undefined) | undefined
   readonly guard: OutgoingGuard
   readonly responseBytesMax: number
 }
@@ -39,7 +42,7 @@ export interface McpAnswer {
  * events up to the response. Raises `bad_gateway` for an answer that is neither.
  */
 export async function postMessage(server: McpServer, posted: Posted): Promise<McpAnswer> {
-  const { url, guard, accessToken } = server
+  const { url, guard, token } = server
   const { signal, body } = posted
   const response = await openResponse({
     url,
@@ -49,7 +52,7 @@ export async function postMessage(server: McpServer, posted: Posted): Promise<Mc
       'content-type': 'application/json',
       accept: 'application/json, text/event-stream',
       'accept-encoding': 'identity',
-      ...bearer(accessToken),
+      ...tokenHeader(token?.()),
     },
     body: JSON.stringify(body),
     signal,
@@ -64,18 +67,15 @@ export async function postMessage(server: McpServer, posted: Posted): Promise<Mc
 
 /** Ends a session. Raises when the server cannot be reached. */
 export async function endSession(
-  { url, guard, accessToken }: McpServer,
+  { url, guard, token }: McpServer,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<void> {
   const pinned = await guard.pin(url, { subject: url.host, signal })
-  const own = { ...headers, ...bearer(accessToken) }
+  const own = { ...headers, ...tokenHeader(token?.()) }
   const response = await openResponse({ url, method: 'DELETE', headers: own, signal, pinned })
   response.destroy()
 }
-
-const bearer = (token: string | undefined): Readonly<Record<string, string>> =>
-  token === undefined ? {} : { authorization: `Bearer ${token}` }
 
 async function readAnswer(
   server: McpServer,

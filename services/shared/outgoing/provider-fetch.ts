@@ -1,6 +1,8 @@
 import type { CustomFetchOptions } from 'openid-client'
 import { deadline } from '../deadline.ts'
 import { AppError } from '../errors.ts'
+import type { OutgoingGuard } from './guard.ts'
+import { sendRequest } from './send-request.ts'
 
 const RESPONSE_BYTES_MAX = 256 << 10
 
@@ -9,6 +11,15 @@ export interface ProviderFetchOptions {
   /** For messages: `Provider github`. */
   readonly name: string
   readonly timeoutMs: number
+  /** Set: its addresses were chosen by an organization. */
+  readonly guarded?: GuardedCalls | undefined
+}
+
+/** The guard of the calls to addresses that an organization chose. */
+export interface GuardedCalls {
+  readonly guard: OutgoingGuard
+  /** The one who chose them: nobody else waits for its look-ups. */
+  readonly subject: string
 }
 
 /** A `fetch` as openid-client takes it. */
@@ -22,10 +33,11 @@ export function createProviderFetch(options: ProviderFetchOptions): ProviderFetc
   return async function fetchFromProvider(url, { method, headers, body }) {
     const name = `${options.name} at ${new URL(url).host}`
     return deadline({ name, timeoutMs: options.timeoutMs }, async (signal) => {
-      const request = { method, headers, body: body ?? null, redirect: 'manual', signal } as const
-      const response = await fetch(url, request).catch((thrown: unknown) => {
+      const send = options.guarded ? sendGuarded(options.guarded) : sendPlainly
+      const request = { method, headers, body, signal }
+      const response = await send(url, request).catch((thrown: unknown) => {
         signal.throwIfAborted()
-        throw unreachable(name, thrown)
+        throw thrown instanceof AppError ? thrown : unreachable(name, thrown)
       })
       if (response.status >= 300 && response.status < 400) {
         await response.body?.cancel()
@@ -34,6 +46,40 @@ export function createProviderFetch(options: ProviderFetchOptions): ProviderFetc
       return rebuild(response, await readText(response, name))
     })
   }
+}
+
+type SentRequest = Pick<CustomFetchOptions, 'method' | 'headers' | 'body'> & {
+  readonly signal: AbortSignal
+}
+
+const sendPlainly = (url: string, { body, ...request }: SentRequest): Promise<Response> =>
+  fetch(url, { ...request, body: body ?? null, redirect: 'manual' })
+
+/** Sends a request to the addresses that the guard lets pass. */
+const sendGuarded = ({ guard, subject }: GuardedCalls) =>
+  async function send(url: string, request: SentRequest): Promise<Response> {
+    const { method, headers, body: sent, signal } = request
+    const target = new URL(url)
+    const { status, body, ...answer } = await sendRequest({
+      url: target,
+      method,
+      headers: { ...Object.fromEntries(new Headers(headers)), 'accept-encoding': 'identity' },
+      body: formOf(sent),
+      // One more than is allowed: the reader below tells it from an answer that fits.
+      responseBytesMax: RESPONSE_BYTES_MAX + 1,
+      signal,
+      pinned: await guard.pin(target, { subject, signal }),
+    })
+    const given = Object.entries(answer.headers).flatMap(([name, value]) =>
+      typeof value === 'string' ? [[name, value] as [string, string]] : [],
+    )
+    const isEmpty = status === 204 || status === 205 || status === 304
+    return new Response(isEmpty ? null : new Uint8Array(body), { status, headers: given })
+  }
+
+/** What is sent to providers is a form, or nothing. */
+function formOf(body: CustomFetchOptions['body']): string | undefined {
+  return body instanceof URLSearchParams || typeof body === 'string' ? body.toString() : undefined
 }
 
 /** Returns a response with that text and status, and the two headers that its readers need. */
@@ -67,8 +113,9 @@ async function readText(response: Response, name: string): Promise<string> {
 
 /** The error of fetch says "fetch failed" and no more; its cause has the code, as ECONNREFUSED. */
 function unreachable(name: string, thrown: unknown): AppError {
-  const cause = thrown instanceof Error ? thrown.cause : undefined
-  const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
+  const errors = [thrown, thrown instanceof Error ? thrown.cause : undefined]
+  const named = errors.find((each) => each instanceof Error && 'code' in each)
+  const code = named instanceof Error && 'code' in named ? ` (${String(named.code)})` : ''
   return new AppError('bad_gateway', `${name} could not be reached${code}. Try again.`, {
     details: { code: 'provider_unreachable' },
     headers: { 'retry-after': '5' },

@@ -3,6 +3,7 @@ import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { AuthorizedCall } from '../context.ts'
 import type { WebConfig } from '../env.ts'
+import type { TakeTurn } from '../http/file-uploads.ts'
 import type { RunWatch } from './run-watch.ts'
 
 /** The dependencies of a route. */
@@ -11,7 +12,8 @@ export interface ApiRouteDeps {
   readonly log: Log
   /** Wakes calls that wait for a run. */
   readonly watch: RunWatch
-  readonly config: Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX'>
+  readonly takeTurn: TakeTurn
+  readonly config: Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX' | 'PLATFORM_VERSION'>
 }
 
 /** One address of the automation API (SPEC 4.4), for callers whose token was accepted. */

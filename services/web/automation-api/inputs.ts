@@ -1,6 +1,18 @@
 import { getDefinition } from '../../platform/automations.ts'
 import { inputFields } from '../../platform/crew-inputs.ts'
+import { describeAutomation } from '../openapi/describe-automation.ts'
 import type { ApiRoute } from './api-route.ts'
+
+/** Describes the API of the automation, with the types of its inputs, as OpenAPI. */
+export const openApiRoute: ApiRoute = {
+  method: 'GET',
+  path: '/openapi.json',
+  async answer(c, { sql, config }) {
+    const { automation } = c.var
+    const fields = inputFields(await getDefinition(sql, automation))
+    return c.json(describeAutomation(config, automation, fields))
+  },
+}
 
 /** Lists the inputs that the automation needs. */
 export const inputsRoute: ApiRoute = {

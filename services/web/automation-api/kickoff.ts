@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { getDefinition } from '../../platform/automations.ts'
-import { resolveInputs } from '../../platform/crew-inputs.ts'
+import { prepareInputs } from '../../platform/prepare-inputs.ts'
 import { kickoff } from '../../platform/runs.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import type { AuthorizedCall } from '../context.ts'
@@ -21,8 +21,9 @@ export const kickoffRoute: ApiRoute = {
     const { automation } = c.var
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
     const given = readKickoff(await readJson(c.req.raw, BODY_BYTES_MAX))
-    const inputs = resolveInputs(await getDefinition(sql, automation), given)
-    const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
+    const definition = await getDefinition(sql, automation)
+    const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
+    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey })
     return startedRun(c, deps, id)
   },
 }

@@ -1,8 +1,10 @@
 import * as v from 'valibot'
 import { DECISIONS } from '../../platform/approval-decisions.ts'
 import { ANSWER_CHARACTERS_MAX, decideApproval } from '../../platform/run-approvals.ts'
+import { findBudgetStop, resumeStopped } from '../../platform/budget-stops.ts'
 import { closedObject, describeIssue } from '../../shared/describe-issue.ts'
 import { AppError } from '../../shared/errors.ts'
+import { isObject } from '../../shared/is-object.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import type { ApiRoute } from './api-route.ts'
 import { getRun } from './get-run.ts'
@@ -31,13 +33,22 @@ const request = v.pipe(
   ),
 )
 
-/** Decides about the output of a task, so that a run that waits goes on. */
+/**
+ * Lets a run go on that waits: with a decision about the output of a task, or with an empty object
+ * for a run that waits for a budget.
+ */
 export const resumeRoute: ApiRoute = {
   method: 'POST',
   path: '/resume/:kickoffId',
   async answer(c, { sql }) {
     const { id } = await getRun(c, sql)
-    const read = v.safeParse(request, await readJson(c.req.raw, BODY_BYTES_MAX))
+    const body = await readJson(c.req.raw, BODY_BYTES_MAX)
+    if (isEmpty(body) && (await findBudgetStop(sql, id))) {
+      await resumeStopped(sql, { runId: id })
+      Object.assign(c.var.wide, { audit: 'budget_stop_resumed', kickoff_id: id })
+      return c.json({ kickoff_id: id, status: 'queued', state: STATES.queued })
+    }
+    const read = v.safeParse(request, body)
     if (!read.success) {
       const problems = read.issues.map((issue) => describeIssue(issue, 'body'))
       throw new AppError('unprocessable', `The decision is not valid: ${problems.join('; ')}.`, {
@@ -56,3 +67,5 @@ export const resumeRoute: ApiRoute = {
     return c.json({ kickoff_id: id, status: 'queued', state: STATES.queued })
   },
 }
+
+const isEmpty = (body: unknown): boolean => isObject(body) && Object.keys(body).length === 0

@@ -1,13 +1,16 @@
 import { Hono } from 'hono'
 import type { Gate } from '../access-token/gate.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
+import { createTurns } from '../http/file-uploads.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { forkRoute, rerunRoute, retryRoute, stepsRoute } from './again.ts'
 import type { ApiRoute } from './api-route.ts'
+import { artifactRoute, artifactsRoute } from './artifacts.ts'
 import { automationPath } from './automation-urls.ts'
 import { requireBearer } from './bearer.ts'
 import { eventsRoute } from './events.ts'
-import { inputsRoute } from './inputs.ts'
+import { filesRoute } from './files.ts'
+import { inputsRoute, openApiRoute } from './inputs.ts'
 import { kickoffRoute } from './kickoff.ts'
 import { oauthBearer } from './oauth-bearer.ts'
 import { createRunWatch } from './run-watch.ts'
@@ -23,10 +26,14 @@ const ROUTES: readonly ApiRoute[] = [
   resumeRoute,
   stopRoute,
   inputsRoute,
+  openApiRoute,
+  filesRoute,
   retryRoute,
   forkRoute,
   rerunRoute,
   stepsRoute,
+  artifactsRoute,
+  artifactRoute,
 ]
 
 /**
@@ -36,6 +43,7 @@ const ROUTES: readonly ApiRoute[] = [
 export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
   const { config, sql, log, stopping } = deps
   const watch = createRunWatch({ sql, log, stopping })
+  const takeTurn = createTurns()
   const routes = new Hono<AuthorizedCall>()
   const base = automationPath(config, ':automationId')
   const authenticate = requireBearer(deps, [
@@ -44,7 +52,7 @@ export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedC
   ])
   for (const { method, path, answer } of ROUTES) {
     routes.use(`${base}${path}`, authenticate)
-    routes.on(method, `${base}${path}`, (c) => answer(c, { sql, config, log, watch }))
+    routes.on(method, `${base}${path}`, (c) => answer(c, { sql, config, log, watch, takeTurn }))
     routes.all(`${base}${path}`, refuseMethod(method === 'GET' ? 'GET, HEAD' : method))
   }
   return routes

@@ -1,4 +1,6 @@
 import type { Run, RunStatus } from '../../platform/runs.ts'
+import { BUDGET_EXCEEDED, describeStop, toWireStop } from '../../platform/budget-stops.ts'
+import type { StoppedRun } from '../../platform/budget-stops.ts'
 import type { Approval } from '../../platform/run-approvals.ts'
 import type { RunTask } from '../../platform/run-tasks.ts'
 
@@ -15,11 +17,17 @@ export const STATES = {
 /** Returns true if the run has ended and changes no more. */
 export const isOver = ({ finishedAt }: Run): boolean => finishedAt !== null
 
+/** What a run waits for: a person, or a budget. */
+export interface Waits {
+  readonly approval?: Approval | undefined
+  readonly stopped?: StoppedRun | undefined
+}
+
 /**
  * Returns the body of `GET status/<kickoff_id>`. `result` repeats `output` for clients that look
  * there.
  */
-export function statusDocument(run: Run, tasks: readonly RunTask[], approval?: Approval) {
+export function statusDocument(run: Run, tasks: readonly RunTask[], waits: Waits) {
   const { id, status, output, error, usage, queuedAt, startedAt, finishedAt } = run
   return {
     kickoff_id: id,
@@ -35,7 +43,8 @@ export function statusDocument(run: Run, tasks: readonly RunTask[], approval?: A
     },
     current_task: currentTask(tasks),
     tasks: tasks.map(toWire),
-    waiting_for: approval ? waitingFor(approval) : null,
+    waiting_for: waits.approval ? waitingFor(waits.approval) : null,
+    budget_stop: waits.stopped ? budgetStop(waits.stopped) : null,
     queued_at: queuedAt,
     started_at: startedAt,
     finished_at: finishedAt,
@@ -55,6 +64,13 @@ const waitingFor = ({ task, proposed, askedAt, decideBy }: Approval) => ({
   output: proposed,
   asked_at: askedAt,
   decide_by: decideBy,
+})
+
+const budgetStop = ({ stop, stoppedAt }: StoppedRun) => ({
+  code: BUDGET_EXCEEDED,
+  message: describeStop(stop),
+  ...toWireStop(stop),
+  stopped_at: stoppedAt,
 })
 
 const toWire = ({ task, agent, status, attempt, startedAt, finishedAt, output }: RunTask) => ({

@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { findBudgetStop } from '../../platform/budget-stops.ts'
 import { findApproval } from '../../platform/run-approvals.ts'
 import { listRunTasks } from '../../platform/run-tasks.ts'
 import type { Run } from '../../platform/runs.ts'
@@ -9,12 +10,13 @@ import { callerOf } from './events.ts'
 import { getRun } from './get-run.ts'
 import { readWhole } from './read-whole.ts'
 import { isOver, statusDocument } from './run-status.ts'
+import type { Waits } from './run-status.ts'
 
 const WAIT_SECONDS_MAX = 60
 
 /**
- * Returns the status of a run: at once, or when it has ended or waits for a person within the time
- * of `wait`.
+ * Returns the status of a run: at once, or when it has ended or waits for a person or a budget
+ * within the time of `wait`.
  */
 export const statusRoute: ApiRoute = {
   method: 'GET',
@@ -27,12 +29,18 @@ export const statusRoute: ApiRoute = {
       waitMs > 0 && !isOver(first) && first.status !== 'waiting'
         ? await awaitEnd(c, deps, waitMs)
         : first
-    const approval = run.status === 'waiting' ? await findApproval(deps.sql, run.id) : undefined
-    const answer = c.json(statusDocument(run, await listRunTasks(deps.sql, run), approval))
+    const tasks = await listRunTasks(deps.sql, run)
+    const answer = c.json(statusDocument(run, tasks, await waitsOf(deps, run)))
     // On the answer itself: a header of the context makes a second set of headers.
     if (!isOver(run)) answer.headers.set('retry-after', RETRY_AFTER_SECONDS)
     return answer
   },
+}
+
+async function waitsOf({ sql }: ApiRouteDeps, { id, status }: Run): Promise<Waits> {
+  if (status !== 'waiting') return {}
+  const [approval, stopped] = await Promise.all([findApproval(sql, id), findBudgetStop(sql, id)])
+  return { approval, stopped }
 }
 
 /** Too many calls wait already: then the run is told as it is. */

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
+import type { Session } from '../../platform/sessions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { SignedIn } from '../context.ts'
 import { CSRF_FIELD } from './csrf-field.ts'
@@ -8,25 +9,36 @@ import { mediaType, readBody } from '../../shared/http/request-body.ts'
 const FORM_BYTES_MAX = 256 * 1024
 
 /**
- * Reads a posted form of this session into `form`. Raises `csrf_failed` unless a page of ours sent
- * it.
+ * Reads a posted form of this session into `form`, of at most 256 KiB unless told otherwise. Raises
+ * `csrf_failed` unless a page of ours sent it.
  */
-export function requireForm(baseUrl: string): MiddlewareHandler<SignedIn> {
+export function requireForm(
+  baseUrl: string,
+  bytesMax: number = FORM_BYTES_MAX,
+): MiddlewareHandler<SignedIn> {
   return async function checkForm(c, next) {
     requireSameOrigin(c, baseUrl)
-    const form = await readForm(c.req.raw)
-    if (!isSame(form.get(CSRF_FIELD) ?? '', c.var.session.csrfToken)) throw formExpired()
+    const form = await readForm(c.req.raw, bytesMax)
+    requireCsrfToken(form, c.var.session)
     c.set('form', form)
     await next()
   }
 }
 
+/** Refuses a form that was not shown to this session (`csrf_failed`). */
+export function requireCsrfToken(form: URLSearchParams, { csrfToken }: Session): void {
+  if (!isSame(form.get(CSRF_FIELD) ?? '', csrfToken)) throw formExpired()
+}
+
 /** The fields of a form. Raises `unsupported_media_type` and `payload_too_large`. */
-export async function readForm(request: Request): Promise<URLSearchParams> {
+export async function readForm(
+  request: Request,
+  bytesMax: number = FORM_BYTES_MAX,
+): Promise<URLSearchParams> {
   if (mediaType(request) !== 'application/x-www-form-urlencoded') {
     throw new AppError('unsupported_media_type', 'This page takes the form that it shows.')
   }
-  return new URLSearchParams((await readBody(request, FORM_BYTES_MAX)).toString('utf8'))
+  return new URLSearchParams((await readBody(request, bytesMax)).toString('utf8'))
 }
 
 /**

@@ -2,20 +2,25 @@ import type { Context } from 'hono'
 import * as v from 'valibot'
 import { parseCrewDefinition } from '../../platform/crew-definition.ts'
 import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import { budgetLimits } from '../../platform/budgets.ts'
+import type { BudgetLimits } from '../../platform/budgets.ts'
 import { isUuid } from '../../platform/automations.ts'
+import { projectNameProblem } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
+/** A version has up to 1 MiB of knowledge, which JSON makes longer. */
+const VERSION_BYTES_MAX = 4 * 1024 * 1024
 const ID_MAX = 2 ** 31 - 1
 const PAGE = { standard: 20, max: 100 }
 
 const projectBody = v.strictObject({
   name: v.pipe(
     v.string('must be a text'),
-    v.regex(
-      /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u,
-      'must have 1 to 200 characters, no control characters, and no space at its ends',
+    v.check(
+      (name) => projectNameProblem(name) === undefined,
+      ({ input }) => projectNameProblem(input) ?? '',
     ),
   ),
 })
@@ -31,8 +36,13 @@ export async function readProject(c: Context): Promise<{ name: string }> {
 
 /** Reads the definition of a version. */
 export async function readDefinition(c: Context): Promise<CrewDefinition> {
-  const body = await readJson(c.req.raw, BODY_BYTES_MAX)
+  const body = await readJson(c.req.raw, VERSION_BYTES_MAX)
   return parseCrewDefinition(parse(versionBody, body).definition)
+}
+
+/** Reads the limits of a budget. */
+export async function readLimits(c: Context): Promise<BudgetLimits> {
+  return parse(budgetLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
 }
 
 /** Reads the body of a call that starts a run. Raises what `readJson` raises. */

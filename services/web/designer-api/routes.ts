@@ -3,9 +3,11 @@ import { createProject, findProject, listProjects } from '../../platform/project
 import { AppError } from '../../shared/errors.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
+import { budgetRoutes } from './budget-routes.ts'
 import { projectDocument } from './documents.ts'
 import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
+import { designerImportRoutes } from './import-routes.ts'
 import { designerRunRoutes } from './run-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 
@@ -50,6 +52,8 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.all('/projects/:projectId', authenticate, refuseMethod('GET, HEAD'))
 
   routes.route('/', designerVersionRoutes(deps))
+  routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
+  routes.route('/', budgetRoutes(deps))
   return routes
 }

@@ -1,6 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { resolveInputs } from '../../platform/crew-inputs.ts'
+import { prepareInputs } from '../../platform/prepare-inputs.ts'
 import { getDefinition } from '../../platform/automations.ts'
 import { findRunRecord, listRunRecords } from '../../platform/run-history.ts'
 import type { RunRecord } from '../../platform/run-history.ts'
@@ -42,8 +42,9 @@ export function designerRunRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
     const given = readKickoff(await readRunBody(c))
     const automation = await getAutomation(c, sql, project)
-    const inputs = resolveInputs(await getDefinition(sql, automation), given)
-    const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
+    const definition = await getDefinition(sql, automation)
+    const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
+    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey })
     c.var.wide['kickoff_id'] = id
     const location = `/designer/v2/executions/${id}`
     return c.json(runDocument(await getRun(c, sql, id)), 202, { location })

@@ -1,6 +1,5 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import type { CrewDefinition } from '../../platform/crew-definition.ts'
 import {
   createVersion,
   findVersion,
@@ -12,13 +11,12 @@ import type { VersionKey } from '../../platform/project-versions.ts'
 import type { ProjectKey } from '../../platform/projects.ts'
 import { findProject } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
-import { createToolGuard } from '../../shared/outgoing/tool-guard.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { versionDocument, versionSummary } from './documents.ts'
 import { readDefinition, readNumber, readNumberPage, toPage } from './requests.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
-import { pinTools } from '../tool-pins/pin-tools.ts'
+import { createPins } from '../tool-pins/create-pins.ts'
 
 const NUMBER_MAX = 2 ** 31 - 1
 
@@ -27,7 +25,7 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
-  const guard = createToolGuard(deps.config.TOOL_PRIVATE_ORIGINS)
+  const pinOf = createPins(deps)
   const list = '/projects/:projectId/versions'
   const one = `${list}/:number`
 
@@ -72,9 +70,7 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.post(`${one}/publish`, authenticate, async (c) => {
     const key = versionKey(c)
-    const pin = (definition: CrewDefinition): Promise<CrewDefinition> =>
-      pinTools({ guard, subject: `organization ${key.organizationId}` }, definition)
-    const version = await publishDraft(sql, key, pin)
+    const version = await publishDraft(sql, key, pinOf(key.organizationId))
     audit(c, 'version_published', key)
     return c.json(versionDocument(version))
   })

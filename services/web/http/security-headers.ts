@@ -1,7 +1,9 @@
 import type { MiddlewareHandler } from 'hono'
 
+const POLICY = 'content-security-policy'
+
 const HEADERS = {
-  'content-security-policy': [
+  [POLICY]: [
     "default-src 'none'",
     "style-src 'self'",
     "script-src 'self'",
@@ -39,7 +41,7 @@ const YEAR_SECONDS = 31_536_000
 /**
  * The same headers on every answer of the service, whatever the path: a header that only some paths
  * have would tell which hidden paths exist (SPEC 5.1). Nothing is cached unless its handler says
- * so.
+ * so. A policy that a handler has set holds beside that of the service.
  */
 export function securityHeaders(baseUrl: string): MiddlewareHandler {
   const secure = baseUrl.startsWith('https:')
@@ -52,7 +54,9 @@ export function securityHeaders(baseUrl: string): MiddlewareHandler {
   return async function addSecurityHeaders(c, next) {
     await next()
     const given = c.res.headers
+    const narrower = given.get(POLICY)
     for (const [name, value] of headers) given.set(name, value)
+    if (narrower !== null) given.append(POLICY, narrower)
     if (!given.has('cache-control')) given.set('cache-control', 'no-store')
   }
 }

@@ -1,5 +1,7 @@
+import type { Inputs } from '../../platform/runs.ts'
 import { automationPath } from '../automation-api/automation-urls.ts'
 import type { WebConfig } from '../env.ts'
+import { fileOperations } from './files.ts'
 import {
   body,
   challenge,
@@ -40,7 +42,7 @@ const kickoff = {
     '413': problem('The body is larger than 256 KiB.'),
     '415': problem('Not application/json.'),
     '422': problem(
-      'An input is missing, unknown or of another type (details.missing_inputs, ' +
+      'An input is missing, unknown, of another type or not allowed (details.missing_inputs, ' +
         'unknown_inputs, invalid_inputs), a key is unknown, or the Idempotency-Key was used ' +
         'with other inputs.',
     ),
@@ -138,8 +140,9 @@ const resume = {
   description:
     'A run waits when one of its tasks has `human_input`; its status names the task. `approve` ' +
     'takes the output as it is, `edit` takes `text` instead, `reject` ends the run with the ' +
-    'error `approval_rejected`.',
-  summary: 'Decide about the output of a task, for a run that waits',
+    'error `approval_rejected`. A run that waits for a budget (`budget_stop` in its status) goes ' +
+    'on with the body `{}` once there is room.',
+  summary: 'Let a run go on that waits for a decision or a budget',
   parameters: [kickoffId],
   requestBody: body('ResumeRequest', { task: 'write', decision: 'approve' }),
   responses: {
@@ -147,7 +150,7 @@ const resume = {
     '400': problem('The body is not JSON.'),
     ...COMMON,
     '404': problem('This automation has no such kickoff, or it asks nothing about this task.'),
-    '409': problem('It was decided already, or the run has ended.'),
+    '409': problem('It was decided already, the run has ended, or its budget has no room yet.'),
     '413': problem('The body is larger than 256 KiB.'),
     '415': problem('Not application/json.'),
     '422': problem('A field is missing, unknown or of another type.'),
@@ -228,23 +231,46 @@ const steps = {
   responses: { '200': json('The steps.', 'Steps'), ...COMMON, ...NO_KICKOFF },
 }
 
-/** The paths of the automation API (SPEC 4.4). */
-export function automationPaths(config: Pick<WebConfig, 'PLATFORM_API_PREFIX'>) {
-  const path = automationPath(config, '{automation_id}')
+const openapi = {
+  operationId: 'describeAutomation',
+  tags: ['Automations'],
+  summary: 'Describe the API of this automation, with the types of its inputs',
+  description: 'An OpenAPI 3.1 document, for generators of clients and for forms.',
+  responses: {
+    '200': {
+      description: 'The document.',
+      content: { 'application/json': { schema: { type: 'object' } } },
+    },
+    ...COMMON,
+  },
+}
+
+/** The paths of the automation API (SPEC 4.4): of every automation, or of one with these inputs. */
+export function automationPaths(
+  config: Pick<WebConfig, 'PLATFORM_API_PREFIX'>,
+  one?: { readonly id: string; readonly inputs: Inputs },
+) {
+  const path = automationPath(config, one?.id ?? '{automation_id}')
   const at = (method: string, operation: Record<string, unknown>) => ({
-    parameters: [automationId],
+    ...(one ? {} : { parameters: [automationId] }),
     [method]: operation,
   })
+  const files = fileOperations(COMMON)
+  const requestBody = one ? body('KickoffRequest', { inputs: one.inputs }) : kickoff.requestBody
   return {
-    [`${path}/kickoff`]: at('post', kickoff),
+    [`${path}/kickoff`]: at('post', { ...kickoff, requestBody }),
     [`${path}/status/{kickoff_id}`]: at('get', status),
     [`${path}/events/{kickoff_id}`]: at('get', events),
     [`${path}/inputs`]: at('get', inputs),
+    [`${path}/openapi.json`]: at('get', openapi),
+    [`${path}/files`]: at('post', files.files),
     [`${path}/resume/{kickoff_id}`]: at('post', resume),
     [`${path}/stop/{kickoff_id}`]: at('post', stop),
     [`${path}/runs/{kickoff_id}/retry`]: at('post', retry),
     [`${path}/runs/{kickoff_id}/fork`]: at('post', fork),
     [`${path}/runs/{kickoff_id}/rerun`]: at('post', rerun),
     [`${path}/runs/{kickoff_id}/steps`]: at('get', steps),
+    [`${path}/runs/{kickoff_id}/artifacts`]: at('get', files.artifacts),
+    [`${path}/runs/{kickoff_id}/artifacts/{name}`]: at('get', files.artifact),
   }
 }

@@ -1,27 +1,15 @@
 import type { WebConfig } from '../env.ts'
 import { automationPaths } from './automation.ts'
+import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
 import { DESIGNER_PATHS } from './designer.ts'
-import { json } from './parts.ts'
-import { DESIGNER_SCHEMAS } from './designer-schemas.ts'
-import { AUTOMATION_SCHEMAS, TOOL_SCHEMAS } from './schemas.ts'
+import { designerSchemas } from './designer-schemas.ts'
+import { AUTOMATION_SCHEMAS } from './schemas.ts'
+import { PLATFORM_PATHS, PLATFORM_SCHEMAS } from './platform.ts'
+import { TOOL_SCHEMAS } from './tool-schemas.ts'
 import { TOOL_PATHS } from './tools.ts'
+import { WEBHOOKS, WEBHOOK_SCHEMAS } from './webhooks.ts'
 
 type Config = Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX' | 'PLATFORM_VERSION'>
-
-const HEALTH_PATHS = {
-  '/health': {
-    get: {
-      operationId: 'health',
-      tags: ['Health'],
-      summary: 'Whether the service and its database answer, for load balancers',
-      security: [],
-      responses: {
-        '200': json('They do.', 'Health'),
-        '503': json('The database does not answer, or the service stops.', 'Health'),
-      },
-    },
-  },
-}
 
 /** Every API that callers may use, as OpenAPI 3.1. */
 export function describeApi(config: Config) {
@@ -37,11 +25,20 @@ export function describeApi(config: Config) {
     tags: [
       { name: 'Automations', description: 'Start a run, follow it, stop it.' },
       { name: 'Designer', description: 'Projects, their versions and their runs.' },
+      { name: 'Budgets', description: 'Limits on what models cost, and what is used of them.' },
       { name: 'Tools', description: 'A Python package index for the tools of crews.' },
-      { name: 'Health', description: 'For probes.' },
+      { name: 'Platform', description: 'For probes, and for clients that set themselves up.' },
+      { name: 'Webhooks', description: 'What the platform sends to receivers.' },
     ],
     security: [{ bearer: [] }],
-    paths: { ...automationPaths(config), ...DESIGNER_PATHS, ...TOOL_PATHS, ...HEALTH_PATHS },
+    paths: {
+      ...automationPaths(config),
+      ...DESIGNER_PATHS,
+      ...BUDGET_PATHS,
+      ...TOOL_PATHS,
+      ...PLATFORM_PATHS,
+    },
+    webhooks: WEBHOOKS,
     components: {
       securitySchemes: {
         bearer: {
@@ -51,8 +48,20 @@ export function describeApi(config: Config) {
             'A static token; for automations also an access token of the OAuth 2.0 client ' +
             'credentials grant. Designer and tools take a token of the whole organization.',
         },
+        basic: {
+          type: 'http',
+          scheme: 'basic',
+          description: 'The same token, as pip and twine send it: with the user `__token__`.',
+        },
       },
-      schemas: { ...AUTOMATION_SCHEMAS, ...DESIGNER_SCHEMAS, ...TOOL_SCHEMAS },
+      schemas: {
+        ...AUTOMATION_SCHEMAS,
+        ...designerSchemas(),
+        ...BUDGET_SCHEMAS,
+        ...TOOL_SCHEMAS,
+        ...PLATFORM_SCHEMAS,
+        ...WEBHOOK_SCHEMAS,
+      },
     },
   }
 }

@@ -1,4 +1,5 @@
-import { TOOL_TYPES } from '../../platform/tool-definitions.ts'
+import { crewDefinitionSchema } from '../../platform/crew-definition-schema.ts'
+import { PROBLEM_LEVELS } from '../../platform/crewai/report.ts'
 import {
   closed,
   integer,
@@ -25,7 +26,11 @@ const runSummary = {
 const versionSummary = {
   project_id: integer,
   number: integer,
-  status: { enum: ['draft', 'published'], description: 'A published version never changes.' },
+  status: {
+    ...text,
+    enum: ['draft', 'published'],
+    description: 'A published version never changes.',
+  },
   inputs: list(text),
   created_at: moment,
   published_at: perhapsMoment,
@@ -35,29 +40,25 @@ const page = (name: string, items: string) =>
     [name]: list(schema(items)),
     next_cursor: nullable('string', { description: 'Null on the last page.' }),
   })
-const definition = {
-  type: 'object',
-  required: ['name', 'llm', 'agents', 'tasks'],
-  properties: {
-    name: text,
-    llm: { type: 'object' },
-    inputs: list({}),
-    tools: {
-      type: 'object',
-      description: 'By the names that agents use in their `tools`; docs/tools.md has the fields.',
-      additionalProperties: {
-        type: 'object',
-        required: ['type'],
-        properties: { type: { enum: TOOL_TYPES } },
-      },
-    },
-    agents: list({ type: 'object' }),
-    tasks: list({ type: 'object' }),
-  },
-}
+const definition = schema('CrewDefinition')
 
-/** The schemas of the designer API. */
-export const DESIGNER_SCHEMAS = {
+const importProblem = {
+  file: text,
+  key: text,
+  level: { type: 'string', enum: [...PROBLEM_LEVELS] },
+  message: text,
+}
+const problems = list(schema('ImportProblem'))
+
+/** Returns the schemas of the designer API. */
+export const designerSchemas = () => ({
+  CrewDefinition: {
+    ...crewDefinitionSchema(),
+    description:
+      'Agents, and the tasks that they do. Texts may have places for inputs, such as {topic}. ' +
+      'Tasks name agents, and agents name tools, by their keys; `pinned` is what publishing ' +
+      'reads from a tool.',
+  },
   ProjectRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
   Project: closed({
     id: integer,
@@ -72,7 +73,15 @@ export const DESIGNER_SCHEMAS = {
   VersionSummary: closed(versionSummary),
   Version: closed({ ...versionSummary, definition }),
   VersionList: page('versions', 'VersionSummary'),
+  ImportRequest: closed({ files: { type: 'object', additionalProperties: text } }),
+  ImportProblem: closed(importProblem),
+  ImportPreview: closed({
+    definition: { anyOf: [definition, { type: 'null' }] },
+    problems,
+    refusal: nullable('string'),
+  }),
+  ImportedVersion: closed({ ...versionSummary, definition, problems }),
   RunSummary: closed(runSummary),
   Run: closed({ ...runSummary, inputs, output, usage, error: failure }),
   RunList: page('executions', 'RunSummary'),
-}
+})

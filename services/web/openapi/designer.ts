@@ -16,12 +16,17 @@ const COMMON = {
 const NONE = { '404': problem('The organization has no such project, version or run.') }
 const BAD_BODY = {
   '400': problem('The body is not JSON.'),
-  '413': problem('The body is larger than 256 KiB.'),
+  '413': problem('The body is larger than 256 KiB, a version than 4 MiB.'),
   '415': problem('Not application/json.'),
   '422': problem('The body is not valid; details.problems has each place.'),
 }
 const BAD_PAGE = { '400': problem('limit or cursor is not valid.') }
 const created = location('Where it is.')
+/** Everything but reading. */
+const WRITES = {
+  ...COMMON,
+  '403': problem('A session of the console without its `X-CSRF-Token`.'),
+}
 
 const number = (name: string) =>
   parameter(name, 'path', { schema: { type: 'integer', minimum: 1, maximum: 2_147_483_647 } })
@@ -64,6 +69,21 @@ const DEFINITION = {
   ],
 }
 
+const flag = (name: string, description: string) =>
+  parameter(name, 'query', { description, schema: { type: 'boolean', default: false } })
+const binary = { schema: { type: 'string', format: 'binary' } }
+const PROJECT_BODY = {
+  required: true,
+  content: {
+    ...body('ImportRequest', { files: { 'crew.jsonc': '{…}' } }).content,
+    'application/zip': binary,
+    'multipart/form-data': {
+      // Under any name; this one is for generators of clients.
+      schema: { type: 'object', properties: { files: { type: 'array', items: binary.schema } } },
+    },
+  },
+}
+
 /** The paths of the designer (SPEC 9). */
 export const DESIGNER_PATHS = {
   '/designer/v2/projects': {
@@ -72,7 +92,7 @@ export const DESIGNER_PATHS = {
       requestBody: body('ProjectRequest', { name: 'Newsletter' }),
       responses: {
         '201': json('It is created.', 'Project', created),
-        ...COMMON,
+        ...WRITES,
         ...BAD_BODY,
         '409': problem('There is a project of that name.'),
       },
@@ -89,9 +109,29 @@ export const DESIGNER_PATHS = {
       requestBody: body('VersionRequest', { definition: DEFINITION }),
       responses: {
         '201': json('It is added.', 'Version', created),
-        ...COMMON,
+        ...WRITES,
         ...NONE,
         ...BAD_BODY,
+      },
+    }),
+  },
+  '/designer/v2/projects/{project_id}/imports': {
+    parameters: [project],
+    post: operation('importProject', 'Add a draft that is made of a CrewAI project', {
+      parameters: [
+        flag('dry_run', 'Only say what would become of it.'),
+        flag('leave_out', 'Import it without what has no equivalent.'),
+      ],
+      requestBody: PROJECT_BODY,
+      responses: {
+        '200': json('What would become of it, with dry_run.', 'ImportPreview'),
+        '201': json('It is added.', 'ImportedVersion', created),
+        ...WRITES,
+        ...NONE,
+        '400': problem('The files cannot be read.'),
+        '413': problem('The project has more than 2 MiB or 1000 files.'),
+        '415': problem('Not one of these media types.'),
+        '422': problem('The project cannot be imported; details.problems has each place.'),
       },
     }),
   },
@@ -102,7 +142,7 @@ export const DESIGNER_PATHS = {
       requestBody: body('VersionRequest', { definition: DEFINITION }),
       responses: {
         '200': json('It is changed.', 'Version'),
-        ...COMMON,
+        ...WRITES,
         ...NONE,
         ...BAD_BODY,
         '409': problem('It is published and cannot change.'),
@@ -114,7 +154,7 @@ export const DESIGNER_PATHS = {
     post: operation('publishVersion', 'Publish a draft: its automations run it from then on', {
       responses: {
         '200': json('It is published.', 'Version'),
-        ...COMMON,
+        ...WRITES,
         ...NONE,
         '409': problem('It is published already, or was changed meanwhile.'),
         '422': problem('Its tools cannot be used; details.problems has each one.'),
@@ -129,9 +169,10 @@ export const DESIGNER_PATHS = {
       requestBody: body('KickoffRequest', { inputs: { topic: 'tides' } }),
       responses: {
         '202': json('The run is queued, durably.', 'Run', created),
-        ...COMMON,
+        ...WRITES,
         ...NONE,
         ...BAD_BODY,
+        '400': problem('The body is not JSON, or the Idempotency-Key is malformed.'),
         '409': problem('Nothing is published, or there is no Runner.'),
       },
     }),

@@ -4,6 +4,7 @@ import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
 import { STATES } from '../automation-api/run-status.ts'
+import { FILE_SCHEMAS } from './file-schemas.ts'
 import {
   closed,
   integer,
@@ -52,17 +53,20 @@ export const usage = nullable('object', {
 export const output = nullable('string', {
   description: 'What the last task put out; null until completed.',
 })
-const from_step = {
+/** The field of a request that names the step to go on from. */
+export const from_step = {
   ...text,
   minLength: 1,
   maxLength: 64,
   description: 'The key of a step or of a task: what finished before it began is kept.',
   examples: ['write'],
 }
-const perhaps = (properties: Record<string, unknown>, required: readonly string[] = []) =>
+/** An object of these properties, of which few are required. */
+export const perhaps = (properties: Record<string, unknown>, required: readonly string[] = []) =>
   closed(properties, { required })
 /** The word for how far a run is. */
 export const status = {
+  ...text,
   enum: RUN_STATUSES,
   description:
     'queued: waits for a worker. running: a crew works on it. waiting: a person is asked. ' +
@@ -75,7 +79,7 @@ export const AUTOMATION_SCHEMAS = {
   KickoffRequest: closed({ inputs }),
   Kickoff: closed({
     kickoff_id: uuid,
-    status: { const: 'queued' },
+    status: { ...text, const: 'queued' },
     status_url: { ...text, format: 'uri' },
   }),
   InputField: {
@@ -84,10 +88,11 @@ export const AUTOMATION_SCHEMAS = {
     required: ['name', 'required'],
     properties: {
       name: text,
-      type: { enum: INPUT_TYPES, description: 'Absent: any but null.' },
+      type: { ...text, enum: INPUT_TYPES, description: 'Absent: any but null.' },
       label: text,
       description: text,
       default: { description: 'What a run gets that is started without it.' },
+      enum: { ...list({}), description: 'The values that it may have. Absent: all of its type.' },
       required: { type: 'boolean' },
     },
   },
@@ -97,13 +102,14 @@ export const AUTOMATION_SCHEMAS = {
   }),
   Stopped: closed({
     kickoff_id: uuid,
-    status: { const: 'stopped' },
-    state: { const: STATES.stopped },
+    status: { ...text, const: 'stopped' },
+    state: { ...text, const: STATES.stopped },
   }),
   RunTask: closed({
     task: { ...text, description: 'The key of the task.' },
     agent: nullable('string', { description: 'The key of its agent.' }),
     status: {
+      ...text,
       enum: ['pending', 'running', 'completed', 'error', 'stopped'],
       description: 'A task that the run ended in the middle of has the status of the run.',
     },
@@ -126,14 +132,14 @@ export const AUTOMATION_SCHEMAS = {
     required: ['task', 'decision'],
     properties: {
       task: { ...text, description: 'The key of the task that waits.' },
-      decision: { enum: DECISIONS },
+      decision: { ...text, enum: DECISIONS },
       text: { ...text, description: 'What the task puts out instead, or why it is rejected.' },
     },
   },
   Resumed: closed({
     kickoff_id: uuid,
-    status: { const: 'queued' },
-    state: { const: STATES.queued },
+    status: { ...text, const: 'queued' },
+    state: { ...text, const: STATES.queued },
   }),
   RunEvent: {
     type: 'object',
@@ -158,7 +164,8 @@ export const AUTOMATION_SCHEMAS = {
     kickoff_id: uuid,
     status,
     state: {
-      enum: Object.values(STATES),
+      ...text,
+      enum: [...new Set(Object.values(STATES))],
       description: `The same as status, in capitals: ${Object.entries(STATES)
         .map(([from, to]) => `${from} is ${to}`)
         .join(', ')}.`,
@@ -177,13 +184,17 @@ export const AUTOMATION_SCHEMAS = {
       description: 'What a person is to decide; null unless status is waiting.',
       oneOf: [schema('WaitingFor'), { type: 'null' }],
     },
+    budget_stop: {
+      description: 'The budget that a run waits for; null unless status is waiting.',
+      oneOf: [schema('BudgetStop'), { type: 'null' }],
+    },
     queued_at: moment,
     started_at: perhapsMoment,
     finished_at: perhapsMoment,
     origin: nullable('object', {
       description: 'The run that this one follows; null for a plain kickoff.',
       required: ['kickoff_id', 'action'],
-      properties: { kickoff_id: uuid, action: { enum: ORIGIN_ACTIONS } },
+      properties: { kickoff_id: uuid, action: { ...text, enum: ORIGIN_ACTIONS } },
     }),
   }),
   RetryRequest: perhaps({ from_step }),
@@ -191,11 +202,12 @@ export const AUTOMATION_SCHEMAS = {
   RerunRequest: perhaps({}),
   Step: closed({
     step: { ...text, description: 'Its key: the same in each attempt.' },
-    kind: { enum: STEP_KINDS },
+    kind: { ...text, enum: STEP_KINDS },
     name: { ...text, description: 'The key of the task, the name of the model or of the tool.' },
     path: { ...list(text), examples: [['research', 'researcher', 'llm', '0']] },
     parent: nullable('string', { description: 'The step that it is a part of.' }),
     state: {
+      ...text,
       enum: ['started', 'finished', 'failed'],
       description: 'A new attempt repeats what only started or failed.',
     },
@@ -219,26 +231,19 @@ export const AUTOMATION_SCHEMAS = {
       status: integer,
       detail: text,
       error: {
+        ...text,
         enum: ERROR_CODES,
         description: 'A word for programs.',
         examples: ['invalid_token'],
       },
       message: text,
-      details: { type: 'object', description: 'Facts for programs, such as missing_inputs.' },
+      details: {
+        type: 'object',
+        additionalProperties: true,
+        description: 'Facts for programs, such as missing_inputs.',
+      },
       request_id: { ...text, description: 'Finds the request in the log.' },
     },
   },
-  Health: closed({ status: { enum: ['ok', 'fail'] } }),
-}
-
-/** The schemas of the tools index. */
-export const TOOL_SCHEMAS = {
-  Upload: closed({
-    status: { ...text, description: 'Whether the file is new or was there already.' },
-  }),
-  YankRequest: {
-    type: 'object',
-    additionalProperties: false,
-    properties: { reason: { ...text, maxLength: 200 } },
-  },
+  ...FILE_SCHEMAS,
 }

@@ -1,19 +1,38 @@
-import { body, json, parameter, problem, refusedTokens } from './parts.ts'
+import {
+  body,
+  header,
+  json,
+  parameter,
+  problem,
+  refusedTokens,
+  retryAfter,
+  schema,
+} from './parts.ts'
 
 const name = parameter('name', 'path', { schema: { type: 'string' } })
 const filename = parameter('filename', 'path', { schema: { type: 'string' } })
+const UNAVAILABLE = { '503': problem('The database is unavailable. Try again.', retryAfter) }
 const COMMON = {
   ...refusedTokens('No token of the whole organization.'),
+  ...UNAVAILABLE,
 }
 const NONE = { '404': problem('There is no such tool or file.') }
-const INDEX = {
-  description: 'PEP 503 or, if it is asked for, PEP 691.',
+const TOKEN = [{ bearer: [] }, { basic: [] }]
+const indexOf = (name: string) => ({
+  description: 'HTML (PEP 503) or, if it is asked for, JSON (PEP 691).',
+  headers: { Vary: header('Accept') },
   content: {
     'text/html': { schema: { type: 'string' } },
-    'application/vnd.pypi.simple.v1+json': { schema: { type: 'object' } },
+    'application/vnd.pypi.simple.v1+html': { schema: { type: 'string' } },
+    'application/vnd.pypi.simple.v1+json': { schema: schema(name) },
+  },
+})
+const MOVED = {
+  '301': {
+    description: 'At the address with a slash at its end, and the name as PEP 503 has it.',
+    headers: { Location: header('That address.') },
   },
 }
-const MOVED = { '301': { description: 'At the address with a slash at its end.' } }
 
 const FILE = {
   description: 'Its bytes.',
@@ -22,16 +41,26 @@ const FILE = {
 const UPLOAD = {
   requestBody: {
     required: true,
-    content: { 'multipart/form-data': { schema: { type: 'object' } } },
+    content: { 'multipart/form-data': { schema: schema('UploadRequest') } },
   },
   responses: {
     '200': json('It is there.', 'Upload'),
+    '400': problem('The form cannot be read.'),
     ...COMMON,
     '403': problem('The public tools are uploaded by the internal organization.'),
+    '404': problem('The public repository is not provisioned.'),
     '409': problem('There is another file of that name.'),
     '413': problem('The file is larger than 64 MiB.'),
-    '422': problem('The package is not valid.'),
+    '415': problem('Not multipart/form-data.'),
+    '422': problem('The package is not valid; details.problems has each problem.'),
+    '503': problem('Too many uploads go on, or the database is unavailable.', retryAfter),
   },
+}
+const BAD_BODY = {
+  '400': problem('The body is not JSON.'),
+  '413': problem('The body is larger than 4 KiB.'),
+  '415': problem('Not application/json.'),
+  '422': problem('The body is not valid.'),
 }
 
 type ScopeName = 'public' | 'organization'
@@ -49,19 +78,28 @@ function readPaths(scope: ScopeName) {
     operationId: idOf(verb, scope),
     tags: ['Tools'],
     summary,
-    ...(isPublic ? { security: [] } : {}),
-    responses: isPublic ? responses : { ...responses, ...COMMON },
+    security: isPublic ? [] : TOKEN,
+    responses: { ...responses, ...(isPublic ? UNAVAILABLE : COMMON) },
   })
   return {
     [`${path}/simple`]: { get: get('findTools', 'The names of all tools', MOVED) },
-    [`${path}/simple/`]: { get: get('listTools', 'The names of all tools', { '200': INDEX }) },
+    [`${path}/simple/`]: {
+      get: get('listTools', 'The names of all tools', {
+        '200': indexOf('SimpleNames'),
+        ...(isPublic ? NONE : {}),
+      }),
+    },
     [`${path}/simple/{name}`]: {
       parameters: [name],
       get: get('findTool', 'The files of a tool', MOVED),
     },
     [`${path}/simple/{name}/`]: {
       parameters: [name],
-      get: get('listFiles', 'The files of a tool', { '200': INDEX, ...NONE }),
+      get: get('listFiles', 'The files of a tool', {
+        '200': indexOf('SimpleFiles'),
+        ...MOVED,
+        ...NONE,
+      }),
     },
     [`${path}/files/{filename}`]: {
       parameters: [filename],
@@ -77,9 +115,15 @@ function writePaths(scope: ScopeName) {
     operationId: idOf(verb, scope),
     tags: ['Tools'],
     summary,
+    security: TOKEN,
     ...rest,
   })
-  const done = { '204': { description: 'It is done.' }, ...COMMON, ...NONE }
+  const done = {
+    '204': { description: 'It is done.' },
+    ...COMMON,
+    ...NONE,
+    '403': UPLOAD.responses['403'],
+  }
   return {
     [path]: { post: write('upload', 'Upload a package, as twine does', UPLOAD) },
     [`${path}/`]: { post: write('uploadTo', 'Upload a package, as twine does', UPLOAD) },
@@ -87,7 +131,7 @@ function writePaths(scope: ScopeName) {
       parameters: [filename],
       put: write('yank', 'Yank a file (PEP 592)', {
         requestBody: body('YankRequest', { reason: 'broken on Python 3.13' }),
-        responses: done,
+        responses: { ...done, ...BAD_BODY },
       }),
       delete: write('unyank', 'Take a yank back', { responses: done }),
     },

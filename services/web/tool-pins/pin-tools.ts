@@ -9,6 +9,8 @@ import { openMcpSession } from '../../shared/mcp/client.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { sendRequest } from '../../shared/outgoing/send-request.ts'
 import { baseUrlOf, readOperations } from './read-openapi.ts'
+import { NO_CONNECTIONS } from './pin-connections.ts'
+import type { PinConnections } from './pin-connections.ts'
 import { standAlone } from './local-refs.ts'
 import type { Json } from './local-refs.ts'
 
@@ -26,8 +28,8 @@ export interface PinDeps {
   readonly guard: OutgoingGuard
   /** The one whose tools they are: nobody else waits for its look-ups. */
   readonly subject: string
-  /** Returns the access token of a connection, if it has one. */
-  readonly accessTokenOf?: (connection: string) => Promise<string | undefined>
+  /** The connections that tools may name. @default none */
+  readonly connections?: PinConnections
   /** For each tool. @default 15_000 */
   readonly timeoutMs?: number
 }
@@ -41,7 +43,7 @@ export async function pinTools(deps: PinDeps, definition: CrewDefinition): Promi
   const { tools } = definition
   if (!tools) return definition
   const read = await Promise.all(
-    Object.entries(tools).map(async ([key, tool]) => [key, await pinOne(deps, tool)] as const),
+    Object.entries(tools).map(async ([key, tool]) => [key, await pinOne(deps, key, tool)] as const),
   )
   const problems = read.flatMap(([key, pinned]) =>
     typeof pinned === 'string' ? [`tools.${key}: ${pinned}`] : [],
@@ -61,15 +63,20 @@ export async function pinTools(deps: PinDeps, definition: CrewDefinition): Promi
 }
 
 /** Returns the tool with its schemas, or why they cannot be had. */
-async function pinOne(deps: PinDeps, tool: Tool): Promise<Tool | string> {
+async function pinOne(deps: PinDeps, key: string, tool: Tool): Promise<Tool | string> {
   if (tool.type !== 'mcp' && tool.type !== 'http') return tool
   const where = tool.type === 'mcp' ? tool.url : (tool.openapi_url ?? tool.base_url)
   const name = where === undefined ? 'The document' : new URL(where).host
-  const { timeoutMs = TIMEOUT_MS } = deps
+  const { timeoutMs = TIMEOUT_MS, connections = NO_CONNECTIONS } = deps
   try {
-    return await deadline<Tool>({ name, timeoutMs }, (signal) =>
-      tool.type === 'mcp' ? pinMcp(deps, tool, signal) : pinHttp(deps, tool, signal),
-    )
+    return await deadline<Tool>({ name, timeoutMs }, async (signal) => {
+      // Before a token goes anywhere; an HTTP tool has its addresses only afterwards.
+      await connections.check(key, tool)
+      if (tool.type === 'mcp') return pinMcp(deps, tool, signal)
+      const pinned = await pinHttp(deps, tool, signal)
+      await connections.check(key, pinned)
+      return pinned
+    })
   } catch (thrown) {
     const error = toError(thrown)
     const isSystems = 'code' in error && !(error instanceof AppError)
@@ -83,9 +90,11 @@ async function pinMcp(
   signal: AbortSignal,
 ): Promise<ToolOf<'mcp'>> {
   const { connection, url } = tool
+  const token =
+    connection === undefined ? undefined : await deps.connections?.tokenOf(connection, signal)
   const session = openMcpSession({
     url: new URL(url),
-    accessToken: connection === undefined ? undefined : await deps.accessTokenOf?.(connection),
+    token: () => token,
     guard: subjectGuard(deps),
     responseBytesMax: LIST_BYTES_MAX,
   })

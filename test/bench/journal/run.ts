@@ -34,7 +34,7 @@ async function hideAbilities(url: string): Promise<{ url: string; server: Server
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
 }
 
-/** The ms from the answer of one step to the question of the next, by the length of the former. */
+/** The ms between the answer of one step and the question of the next, by the former's length. */
 interface Gaps {
   readonly short: number[]
   readonly long: number[]

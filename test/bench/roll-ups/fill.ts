@@ -13,6 +13,8 @@ export interface Installation {
   readonly crews: number
   /** Spans whose prompts and answers can be searched, of as many traces. */
   readonly texts: number
+  /** Whose they are. @default 'acme' */
+  readonly organization?: string
 }
 
 /** Fills the roll-ups as that many calls and traces would. */
@@ -29,7 +31,8 @@ export async function fillRollUps(sql: Database, size: Installation): Promise<vo
   await sql`vacuum analyze span_texts`
 }
 
-async function fillTraces(sql: Database, { days, traces, crews }: Installation): Promise<void> {
+async function fillTraces(sql: Database, size: Installation): Promise<void> {
+  const { days, traces, crews, organization = 'acme' } = size
   await sql`
     insert into traces (trace_id, start_time, first_start, last_start, end_time, duration_ns,
       root_span_id, start_ns, status, name, service, organization, crew_id, kickoff_id, session_id,
@@ -38,7 +41,7 @@ async function fillTraces(sql: Database, { days, traces, crews }: Installation):
       audio_output_tokens, computed_cost_usd, cost_usd, usage, terms)
     select id, at, at, at, at + interval '9 s', (random() * 9e9)::int8, nr, 0,
       (array['ok', 'ok', 'ok', 'ok', 'error', 'running', 'incomplete'])[1 + nr % 7],
-      'crew.kickoff', 'crew', 'acme', 'crew-' || nr % ${crews}::int, id::text,
+      'crew.kickoff', 'crew', ${organization}::text, 'crew-' || nr % ${crews}::int, id::text,
       'session-' || nr / 5, 'user-' || nr % 300, '{Researcher,Writer}',
       case when nr % 500 = 0 then '{rare-model}'::text[] else '{gpt-4o}'::text[] end,
       12, 0, 2, 2000, 400, 0, 0, 0, 0, 0, 0.009, random() * 0.01, '{}',
@@ -51,14 +54,15 @@ async function fillTraces(sql: Database, { days, traces, crews }: Installation):
     ) as made`
 }
 
-async function fillUsage(sql: Database, { days, callsADay, crews }: Installation): Promise<void> {
+async function fillUsage(sql: Database, size: Installation): Promise<void> {
+  const { days, callsADay, crews, organization = 'acme' } = size
   const columns = MEASURES.map(({ column }) => column)
   const calls = callsADay / 24 / crews / MODELS.length
   const values = columns.map((column) => (column === 'calls' ? calls : calls * 20))
   await sql.unsafe(`
     insert into usage_hourly (hour, organization, crew_id, model, ${columns.join(', ')})
-    select date_trunc('hour', now()) - hour * interval '1 hour', 'acme', 'crew-' || crew, model,
-      ${values.join(', ')}
+    select date_trunc('hour', now()) - hour * interval '1 hour', '${organization}',
+      'crew-' || crew, model, ${values.join(', ')}
     from generate_series(0, ${days * 24 - 1}) as hour, generate_series(1, ${crews}) as crew,
       unnest(array[${MODELS.map((model) => `'${model}'`).join(', ')}]) as model`)
 }

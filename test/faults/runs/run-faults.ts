@@ -13,12 +13,13 @@ import {
   killWorker,
   openStage,
   PATIENCE,
+  readBudget,
   rollCrew,
   rollWorker,
   takeLease,
   TASKS,
 } from './stage.ts'
-import type { CallsInFlight, Stage } from './stage.ts'
+import type { BudgetLedger, CallsInFlight, Stage } from './stage.ts'
 
 export interface RunFaultOptions {
   /** Kills and rollouts of worker, crew and PostgreSQL. */
@@ -46,6 +47,8 @@ export interface RunFaultReport {
   readonly paidTwice: readonly string[]
   /** Runs without the output of the undisturbed one. */
   readonly wrong: readonly string[]
+  /** The ledger of the automation's budget has to say what was used, exactly. */
+  readonly budget: BudgetLedger
   readonly exitCodes: readonly (number | null)[]
   readonly isRight: boolean
 }
@@ -85,10 +88,12 @@ export async function faultRuns(options: RunFaultOptions): Promise<RunFaultRepor
     const faults = await causeFaults(stage, ledger, { ...options, random })
     await untilLive(stage, 0)
     const counts = { ...count(stage.model, ledger), wrong: await findWrong(stage, ledger) }
+    const budget = await readBudget(stage)
     const exitCodes = await closeStage(stage)
     const { paidTwice, wrong } = counts
-    const isRight = paidTwice.length === 0 && wrong.length === 0
-    return { seed: options.seed, faults, ...counts, exitCodes, isRight }
+    const isExact = budget.spent === budget.used && budget.reserved === 0
+    const isRight = paidTwice.length === 0 && wrong.length === 0 && isExact
+    return { seed: options.seed, faults, ...counts, budget, exitCodes, isRight }
   } catch (error) {
     abandonStage(stage)
     throw error

@@ -8,6 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { EmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
 import type { CrewDefinition } from '../../../services/platform/crew-definition.ts'
 import type { Automation } from '../../../services/platform/automations.ts'
+import { closeAbandonedCalls } from '../../../services/platform/budget-ledger.ts'
+import { setBudget } from '../../../services/platform/budgets.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
@@ -43,6 +45,8 @@ const definition: CrewDefinition = {
     description: `[run {number} task ${key}] Answer about {topic}.`,
     expected_output: 'An answer',
     agent: 'agent',
+    // These two run beside each other.
+    ...(key === 'second' || key === 'long' ? { async: true, context: ['first'] } : {}),
   })),
 }
 
@@ -79,6 +83,9 @@ export async function openStage(latencyMs: () => number, bundles?: string): Prom
     crew: definition,
     url: address.url,
   })
+  const { organizationId, id: deploymentId } = automation
+  const limits = { tokensMax: 1_000_000_000, usdMax: null, unpriced: 'refuse' } as const
+  await setBudget(sql, { organizationId, deploymentId, period: 'day' }, limits)
   const stage = { directory, programs, port, sql, model, automation, address, server }
   const crew = await startCrew(stage)
   return { ...stage, crew, worker: startWorker(stage) }
@@ -234,3 +241,25 @@ export const takeLease = ({ sql }: Stage): Promise<CallsInFlight> =>
       }),
     PATIENCE,
   )
+
+/** The ledger of a budget that no run can use up, and what it should say. */
+export interface BudgetLedger {
+  readonly spent: number
+  readonly reserved: number
+  /** What all calls that finished have used. */
+  readonly used: number
+}
+
+/** Reads the ledger, once nothing goes on any more. */
+export function readBudget({ sql }: Stage): Promise<BudgetLedger> {
+  return retryStatement(async () => {
+    await closeAbandonedCalls(sql)
+    const [ledger] = await sql<[BudgetLedger]>`
+      select coalesce(sum(spent_tokens), 0)::int as spent,
+        coalesce(sum(reserved_tokens), 0)::int as reserved, (
+          select sum((usage ->> 'input_tokens')::int + (usage ->> 'output_tokens')::int)::int
+          from run_steps where kind = 'llm' and state = 'finished') as used
+      from budget_ledgers`
+    return ledger
+  }, PATIENCE)
+}

@@ -241,6 +241,21 @@ describe('what is stored of a span (SPEC 1.5)', () => {
     expect(await find(lone)).toMatchObject({ attributes: { 'a\ufffd': '\ufffd\ufffd' } })
   })
 
+  it('says so where the ids of a link are longer than any id', async () => {
+    const given = { traceId: 'ab'.repeat(40), spanId: 'cd'.repeat(33) }
+    const whole = { traceId: 'ab'.repeat(32), spanId: 'cd'.repeat(32) }
+    const row = await stored(spanOf({ links: [given, whole] }))
+    const kept = { trace_id: whole.traceId, span_id: whole.spanId }
+    expect(row['linkList']).toEqual([
+      {
+        ...kept,
+        trace_id_cut: '[cut: 32 of 40 bytes]',
+        span_id_cut: '[cut: 32 of 33 bytes]',
+      },
+      kept,
+    ])
+  })
+
   it('keeps large values apart, and cuts those over 256 KiB at a character', async () => {
     const prompt = 'Tell me "everything"\n'.repeat(100)
     const enormous = 'é'.repeat(200_000)

@@ -3,8 +3,8 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { loadPrices } from '../../../services/collector/prices/load-prices.ts'
-import { readPrices } from '../../../services/collector/prices/price-table.ts'
+import { loadPrices } from '../../../services/shared/prices/load-prices.ts'
+import { readPrices } from '../../../services/shared/prices/price-table.ts'
 
 const price = (given: object) => ({ models: ['m'], per_million: { input: 1, output: 2 }, ...given })
 const read = (...prices: object[]) => readPrices({ prices }, 'prices.json')

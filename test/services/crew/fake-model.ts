@@ -36,6 +36,27 @@ export const says =
     response.end(JSON.stringify(completion))
   }
 
+/** Asks for calls of tools. */
+export const asks =
+  (...calls: (readonly [name: string, given: unknown])[]): Answer =>
+  (response, { body }) => {
+    const tool_calls = calls.map(([name, given], index) => ({
+      id: `call-${index}`,
+      type: 'function',
+      function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given) },
+    }))
+    send(response, { role: 'assistant', content: null, tool_calls }, body.model)
+  }
+
+export const saysNothing: Answer = (response, { body }) =>
+  send(response, { role: 'assistant', content: null }, body.model)
+
+function send(response: ServerResponse, message: object, model: string): void {
+  const usage = { prompt_tokens: 10, completion_tokens: 5 }
+  response.setHeader('content-type', 'application/json')
+  response.end(JSON.stringify({ id: 'x', model, choices: [{ message }], usage }))
+}
+
 export const refuses =
   (status: number, message: string, headers: Record<string, string> = {}): Answer =>
   (response) => {

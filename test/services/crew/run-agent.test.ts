@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createLlm } from '../../../services/crew/llm.ts'
 import type {
@@ -9,7 +8,7 @@ import type {
 import type { Tools } from '../../../services/platform/tool-definitions.ts'
 import { startMcpServer, textResult } from '../../support/mcp-server.ts'
 import type { McpOptions, TestTool } from '../../support/mcp-server.ts'
-import { says, startFakeModel } from './fake-model.ts'
+import { asks, says, saysNothing, startFakeModel } from './fake-model.ts'
 import type { Answer, FakeModel } from './fake-model.ts'
 import { journalOf, runHere } from './run-here.ts'
 
@@ -29,26 +28,6 @@ afterEach(async () => {
 })
 
 afterAll(() => model.stop())
-
-const asks =
-  (...calls: (readonly [name: string, given: unknown])[]): Answer =>
-  (response, { body }) => {
-    const tool_calls = calls.map(([name, given], index) => ({
-      id: `call-${index}`,
-      type: 'function',
-      function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given) },
-    }))
-    send(response, { role: 'assistant', content: null, tool_calls }, body.model)
-  }
-
-const saysNothing: Answer = (response, { body }) =>
-  send(response, { role: 'assistant', content: null }, body.model)
-
-function send(response: ServerResponse, message: object, model_: string): void {
-  const usage = { prompt_tokens: 10, completion_tokens: 5 }
-  response.setHeader('content-type', 'application/json')
-  response.end(JSON.stringify({ id: 'x', model: model_, choices: [{ message }], usage }))
-}
 
 interface RunOptions {
   readonly tools?: Tools

@@ -1,3 +1,4 @@
+import { messageText } from '../../../services/crew/llm.ts'
 import type { Llm, LlmCall } from '../../../services/crew/llm.ts'
 import type { Completion } from '../../../services/crew/llm-answer.ts'
 import { runCrew } from '../../../services/crew/run-crew.ts'
@@ -95,4 +96,4 @@ export function modelHere(reply: (call: LlmCall) => Reply | Promise<Reply>): Mod
 
 /** The text of all messages that a model got. */
 export const promptOf = ({ messages }: LlmCall): string =>
-  messages.map(({ content }) => content ?? '').join('\n')
+  messages.map(({ content }) => messageText(content)).join('\n')

@@ -78,6 +78,7 @@ describe('connecting to a provider', () => {
       expect((await platform.call('GET', `${path}&${wrong}`)).status).toBe(400)
     }
     expect((await platform.call('GET', '/providers')).body).toEqual({
+      callback_url: `${PUBLIC_URL}/callback`,
       providers: [
         { name: 'acme-id', scopes: ['openid', 'files'] },
         { name: 'plain', scopes: ['openid', 'files'] },

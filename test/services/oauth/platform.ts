@@ -64,6 +64,13 @@ export async function openPlatform(extraProviders: readonly Record<string, unkno
         grant_types: ['authorization_code'],
         token_endpoint_auth_method: 'client_secret_post',
       },
+      {
+        client_id: 'robot',
+        client_secret: CLIENT_SECRET,
+        redirect_uris: [],
+        response_types: [],
+        grant_types: ['client_credentials'],
+      },
     ],
     scopes: ['files'],
   })
@@ -81,6 +88,7 @@ export async function openPlatform(extraProviders: readonly Record<string, unkno
     PLATFORM_OAUTH_API_KEY: API_KEY,
     OAUTH_ENCRYPTION_KEY: ENCRYPTION_KEY,
     OAUTH_PUBLIC_URL: PUBLIC_URL,
+    CONNECTION_PRIVATE_ORIGINS: idp.issuer,
     OAUTH_PROVIDERS: JSON.stringify([...providersOf(idp), ...extraProviders]),
     ACME_ID_SECRET: CLIENT_SECRET,
   }

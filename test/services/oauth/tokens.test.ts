@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  storeRefreshedTokens,
-  takeRefreshLease,
-} from '../../../services/platform/oauth-connections.ts'
+import { storeRefreshedTokens, takeRefreshLease } from '../../../services/platform/oauth-tokens.ts'
 import { openPlatform, ENCRYPTION_KEY } from './platform.ts'
 import type { Platform } from './platform.ts'
 

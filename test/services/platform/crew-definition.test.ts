@@ -12,6 +12,10 @@ import { definition } from '../../support/crew.ts'
 const [agent] = definition.agents
 const [task] = definition.tasks
 const polite = { type: 'llm', instruction: 'Be polite.' }
+const SAME_OBJECTS = [
+  { a: 1, b: { c: 2, d: 3 } },
+  { b: { d: 3, c: 2 }, a: 1 },
+]
 
 describe('a crew definition', () => {
   it('asks for the inputs that its texts name, once each, in order of first use', () => {
@@ -34,7 +38,7 @@ describe('a crew definition', () => {
     [
       'a stray key',
       { ...definition, extra: 1 },
-      'definition: extra is not known; allowed: name, llm, inputs, tools, agents, tasks',
+      'definition: extra is not known; allowed: name, llm, inputs, process, manager_llm,',
     ],
     [
       'a misspelt key',
@@ -103,6 +107,16 @@ describe('a crew definition', () => {
       { ...definition, tasks: [{ ...task, guardrail_max_retries: 11 }] },
       'tasks[0].guardrail_max_retries: must be at most 10',
     ],
+    [
+      'an enum of another type',
+      { ...definition, inputs: [{ name: 'n', type: 'string', enum: ['a', 2] }] },
+      'inputs[0]: enum must have values of the type of its input only, and no null',
+    ],
+    [
+      'a default that is not in its enum',
+      { ...definition, inputs: [{ name: 'n', enum: ['a'], default: 'b' }] },
+      'inputs[0]: default must be one of enum',
+    ],
     ['one input twice', { ...definition, inputs: ['n', { name: 'n' }] }, 'must have unique names'],
   ])('is refused with %s', (_, given, message) => {
     expect(() => parseCrewDefinition(given)).toThrow(message)
@@ -113,6 +127,23 @@ describe('a crew definition', () => {
     const tasks = [{ ...task, guardrail: { ...polite, model: 'critic' } }, definition.tasks[1]]
     const crew = parseCrewDefinition({ ...definition, agents, tasks })
     expect(modelsOf(crew)).toEqual(['test-model', 'own', 'critic'])
+    const manager_llm = { model: 'boss' }
+    const managed = parseCrewDefinition({ ...definition, process: 'hierarchical', manager_llm })
+    expect(modelsOf(managed)).toEqual(['test-model', 'boss'])
+  })
+
+  it.each<[string, unknown, string]>([
+    ['no list', 'a', 'inputs[0].enum: must be a list'],
+    ['an empty list', [], 'inputs[0].enum: must not be empty'],
+    ['101 values', Array.from({ length: 101 }, (_, at) => at), 'must have at most 100 values'],
+    ['a value twice', ['a', 'b', 'a'], 'must not have two values that read the same'],
+    ['a number and its text', [1, '1'], 'must not have two values that read the same'],
+    ['an object in two orders', SAME_OBJECTS, 'must not have two values that read the same'],
+    ['an empty text', ['a', ' '], 'inputs[0].enum: must not have an empty text'],
+    ['null', ['a', null], 'inputs[0]: enum must have values of the type of its input only'],
+  ])('is refused with an enum of %s', (_, values, message) => {
+    const inputs = [{ name: 'n', enum: values }]
+    expect(() => parseCrewDefinition({ ...definition, inputs })).toThrow(message)
   })
 
   it('is never refused in the words of a library', () => {

@@ -2,10 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseCrewDefinition } from '../../../services/platform/crew-definition.ts'
 import {
+  givenAgain,
   inputFields,
   readInputTexts,
   resolveInputs,
 } from '../../../services/platform/crew-inputs.ts'
+import { inputText } from '../../../services/platform/input-text.ts'
 import { toAppError } from '../../../services/shared/errors.ts'
 import { definition } from '../../support/crew.ts'
 
@@ -56,6 +58,19 @@ describe('the inputs of a crew', () => {
     expect(resolveInputs(crew, { topic: 'tides', words: 50 })).toMatchObject({ words: 50 })
   })
 
+  it('are taken again as an earlier run had them', () => {
+    const crew = crewWith(
+      { name: 'words', type: 'integer', required: false },
+      { name: 'tone', default: 'plain' },
+    )
+    const inputs = resolveInputs(crew, { topic: 'tides', tone: '' })
+    expect(inputs).toEqual({ words: '', tone: '', topic: 'tides' })
+    expect(refusalOf(() => resolveInputs(crew, inputs)).message).toBe(
+      'words must be a whole number.',
+    )
+    expect(resolveInputs(crew, givenAgain(crew, inputs))).toEqual(inputs)
+  })
+
   it('are refused with all that is wrong at once', () => {
     const crew = crewWith({ name: 'words', type: 'integer' })
     expect(refusalOf(() => resolveInputs(crew, { topik: 'x', words: 'many' }))).toEqual({
@@ -100,6 +115,32 @@ describe('the inputs of a crew', () => {
     expect(refusalOf(() => resolveInputs(crew, { topic: bad })).details).toHaveProperty(
       'invalid_inputs',
     )
+  })
+
+  it('with an enum take what is in it, and say what that is', () => {
+    const crew = crewWith(
+      { name: 'topic', enum: ['tides', 'waves', 3, { b: 1, a: [2] }] },
+      { name: 'one', type: 'boolean', enum: [true], default: true },
+    )
+    for (const topic of ['tides', 3, { a: [2], b: 1 }]) {
+      expect(resolveInputs(crew, { topic })).toEqual({ topic, one: true })
+    }
+    expect(refusalOf(() => resolveInputs(crew, { topic: '3', one: false })).message).toBe(
+      'topic must be one of "tides", "waves", 3, {"b":1,"a":[2]}. one must be true.',
+    )
+    const many = crewWith({ name: 'topic', enum: Array.from({ length: 30 }, (_, at) => at) })
+    expect(refusalOf(() => resolveInputs(many, { topic: 30 })).message).toMatch(
+      /^topic must be one of 0, 1, .*, 19 and 10 more\.$/,
+    )
+  })
+
+  it('with an enum come from a form by the text of each value', () => {
+    const values = ['3', 4, true, { b: 1, a: [2] }, [1]]
+    const crew = crewWith({ name: 'topic', enum: values })
+    for (const value of values) {
+      expect(readInputTexts(inputFields(crew), () => inputText(value))).toEqual({ topic: value })
+    }
+    expect(readInputTexts(inputFields(crew), () => '5')).toEqual({ topic: '5' })
   })
 
   it('come from a form as they would come from a caller', () => {

@@ -456,7 +456,9 @@ describe('the objects of a crew', () => {
     ]) as Record<string, string>
     expect(env['PORT']).toBe('8000')
     const crew = await startCrew({ ...env, PORT: '0', HOST: '127.0.0.1' }, { log })
-    expect(await (await fetch(`${crew.url}/inputs`)).json()).toEqual({ inputs: ['request'] })
+    expect(await (await fetch(`${crew.url}/inputs`)).json()).toEqual({
+      inputs: ['request', 'models', 'current', 'correction'],
+    })
     const { automationId } = await ensureInternalCrew(sql, 'assistant')
     const kickoff = (token: string) =>
       fetch(`${crew.url}/kickoff`, {

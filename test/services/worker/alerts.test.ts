@@ -2,10 +2,13 @@ import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { createMetrics } from '../../../services/shared/http/metrics.ts'
+import { registerBudgetGauges } from '../../../services/worker/budget-metrics.ts'
 import { createWorkerMetrics } from '../../../services/worker/metrics.ts'
 
 const ALERTS = new URL('../../../services/worker/observability/alerts.yaml', import.meta.url)
-const WEBHOOKS = new URL('../../../docs/webhooks.md', import.meta.url)
+const PAGES = ['webhooks', 'budgets'].map(
+  (name) => new URL(`../../../docs/${name}.md`, import.meta.url),
+)
 
 interface Rule {
   readonly alert: string
@@ -29,6 +32,7 @@ describe('the alerts of the workers', () => {
       queue: async () => ({ due: 0, oldestSeconds: 0, heldBack: 0 }),
       outbox: async () => ({ waiting: 0, oldestSeconds: 0, paused: 0 }),
     })
+    registerBudgetGauges(registry, async () => ({ warned: 2, exhausted: 1, waitingRuns: 3 }))
     exposition = await registry.metrics()
   })
 
@@ -36,7 +40,7 @@ describe('the alerts of the workers', () => {
     const names = metricsIn(text)
     expect(names).toContain('worker_webhook_oldest_seconds')
     for (const name of names) expect(exposition).toContain(`# TYPE ${name} `)
-    const page = readFileSync(WEBHOOKS, 'utf8')
+    const page = PAGES.map((each) => readFileSync(each, 'utf8')).join('\n')
     for (const { alert, expr } of rules) {
       expect(page).toContain(`\`${alert}\``)
       for (const name of metricsIn(expr)) expect(page).toContain(`\`${name}\``)
@@ -45,7 +49,7 @@ describe('the alerts of the workers', () => {
 
   it('say each what is wrong and what to do', () => {
     for (const { alert, labels, annotations, for: duration } of rules) {
-      expect(labels.severity, alert).toMatch(/^(critical|warning)$/)
+      expect(labels.severity, alert).toMatch(/^(critical|warning|info)$/)
       expect(duration, alert).toMatch(/^\d+[smh]$/)
       expect(Object.keys(annotations), alert).toEqual(['summary', 'description', 'runbook'])
     }

@@ -9,6 +9,7 @@ import { createLlmKeys } from '../../../services/platform/llm-keys.ts'
 import { publishVersion } from '../../../services/platform/project-versions.ts'
 import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
 import { crewToken } from '../../../services/shared/crew-token.ts'
+import { createFileHandover } from '../../../services/worker/hand-files.ts'
 import { performRun } from '../../../services/worker/perform-run.ts'
 import { createProgressWriter } from '../../../services/worker/progress-writer.ts'
 import type { RunDeps } from '../../../services/worker/perform-run.ts'
@@ -66,8 +67,10 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
     progress: createProgressWriter({ together: platform.sql, alone: platform.sql }),
     secretKeyBase: SECRET_KEY_BASE,
     readVariable: () => undefined,
+    prices: [],
     crewPatienceMs: 1000,
     runTimeoutMs: 10_000,
+    handFiles: createFileHandover(platform.sql),
     ...more,
   }
   const stopped = new AbortController().signal

@@ -129,6 +129,41 @@ describe('the trace of a run (SPEC 9)', () => {
     expect(named(spans, 'invoke_agent B').attributes).toMatchObject({ 'output.value': 'B.' })
   })
 
+  it('has what a coworker does below the call that gave it the work', async () => {
+    const at = new Date().toISOString()
+    const times = { started_at: at, ended_at: at }
+    const place = { task: 'lead', agent: 'crew_manager' }
+    const tool = { kind: 'tool', name: 'delegate', path: ['lead'] }
+    const call = { type: 'tool_call', ...times, arguments: '{}' }
+    const answered = { ...call, ...place, name: 'delegate', call_id: '2', result: 'y' }
+    const crew = await startBrokenCrew((response) => {
+      begin(response)
+      const role = { agent_role: 'Boss', description: 'D' }
+      response.write(line({ type: 'task_started', ...place, ...role, step: 'k0' }))
+      response.write(line({ type: 'step_started', ...tool, step: 'k1', parent: 'k0' }))
+      const inner = { task: 'lead', agent: 'writer', name: 'look', call_id: '1', result: 'x' }
+      response.write(line({ ...call, ...inner, step: 'k2', parent: 'k1' }))
+      response.write(line({ ...answered, step: 'k1', parent: 'k0' }))
+      response.write(line({ type: 'task_completed', ...place, output: 'B.', step: 'k0' }))
+      const usage = { input_tokens: 0, output_tokens: 0 }
+      response.end(line({ type: 'crew_completed', output: 'B.', usage }))
+    })
+    await platform.deployAt(crew.url)
+    await startWorker()
+    await platform.kickoff({ topic: 'whales' })
+    const spans = await spansOf(6)
+    await crew.stop()
+    const given = named(spans, 'execute_tool delegate')
+    expect(given).toMatchObject({
+      parentSpanId: named(spans, 'invoke_agent Boss').spanId,
+      attributes: { 'gen_ai.agent.name': 'Boss', 'gen_ai.tool.call.result': 'y' },
+    })
+    expect(named(spans, 'execute_tool look')).toMatchObject({
+      parentSpanId: given.spanId,
+      attributes: { 'gen_ai.agent.name': 'Writer', 'gen_ai.agent.id': 'writer' },
+    })
+  })
+
   it('has a span for each call of a tool, of which the page shows the beginnings', async () => {
     const names = { task: 'research', agent: 'researcher' }
     const at = new Date().toISOString()

@@ -5,7 +5,7 @@ import { MAX_ITEMS } from './constants'
 import { beginField, endField, writeNull } from './fields'
 import { offsetOf, placeOf, room, writeAscii, writeByte, writeUnsigned } from './output'
 import { after, checkEnd, fixedAt, readEnd, readTag, readVarint, skipField } from './protobuf'
-import { hexDigit, writeString } from './text'
+import { hexDigit, writeCutMark, writeString } from './text'
 import { COMMA, writeMembers } from './value'
 
 /** The events and the links of the span at hand. */
@@ -119,12 +119,16 @@ function writeLink(to: usize, from: usize, end: usize): usize {
 
 function writeLinkText(to: usize, from: usize, end: usize, tag: u32): usize {
   if (tag == LINK_TRACE_STATE) return writeString(writeAscii(to, '"trace_state":'), from, end)
-  to = writeAscii(to, tag == LINK_TRACE_ID ? '"trace_id":"' : '"span_id":"')
-  return writeByte(writeHex(to, from, end), QUOTE)
+  const isTrace = tag == LINK_TRACE_ID
+  to = writeAscii(to, isTrace ? '"trace_id":"' : '"span_id":"')
+  to = writeByte(writeHex(to, from, end), QUOTE)
+  if (end - from <= MAX_HEX_BYTES) return to
+  to = writeAscii(to, isTrace ? ',"trace_id_cut":"' : ',"span_id_cut":"')
+  return writeByte(writeCutMark(to, MAX_HEX_BYTES, end - from), QUOTE)
 }
 
 const QUOTE: u8 = 0x22
-/** Of an id of the wrong length no more is shown. */
+/** Of an id of the wrong length no more is kept, and the link says so. */
 const MAX_HEX_BYTES: usize = 32
 
 function writeHex(to: usize, from: usize, end: usize): usize {

@@ -2,8 +2,9 @@ import { html } from 'hono/html'
 import type { AutomationOauth } from '../../../platform/automation-oauth.ts'
 import type { InputField } from '../../../platform/crew-inputs.ts'
 import type { Automation } from '../../../platform/automations.ts'
+import { exampleInputs } from '../../../platform/input-schema.ts'
 import type { Snippet, SnippetsFor } from './client-snippets.ts'
-import { kickoffCommand, placeholders, statusCommand } from '../frame/commands.ts'
+import { kickoffCommand, statusCommand } from '../frame/commands.ts'
 import { OAUTH_PATH } from '../frame/addresses.ts'
 import { copyable } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -20,7 +21,7 @@ export interface ApiSection {
 /** Ways to call an automation: curl first, then programs for each mode (SPEC 4.4, 4.5, 5.2). */
 export function apiSection(section: ApiSection): Html {
   const { automation, fields, oauth, apiUrl, snippetsFor } = section
-  const inputs = fields.map(({ name }) => name)
+  const inputs = exampleInputs(fields)
   const { oauthClientId } = automation
   const isOn = oauth?.enabled === true
   const target = {
@@ -35,7 +36,7 @@ export function apiSection(section: ApiSection): Html {
       Set the variable <code>TOKEN</code> to a token of this automation. Click a command to select
       all of it.
     </p>
-    ${copyable('Command that starts a run', kickoffCommand(apiUrl, placeholders(inputs)))}
+    ${copyable('Command that starts a run', kickoffCommand(apiUrl, inputs))}
     <p class="hint">The response contains a <code>kickoff_id</code>. Ask for the status with:</p>
     ${copyable('Command that asks for the status', statusCommand(apiUrl))}
     ${isOn ? oauthHint(oauthClientId, target.tokenUrl) : ''}

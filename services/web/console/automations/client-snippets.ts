@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import type { Inputs } from '../../../platform/runs.ts'
 import { shellWord } from '../../../shared/shell-word.ts'
-import { placeholders } from '../frame/commands.ts'
 
 /** The automation that the programs call, and the client that calls it. */
 export interface SnippetTarget {
   readonly apiUrl: string
-  readonly inputs: readonly string[]
+  /** Values for a reader to replace. */
+  readonly inputs: Inputs
   /** Undefined: OAuth is off for this organization. */
   readonly oauth:
     | {
@@ -84,7 +84,7 @@ export function createSnippets(): SnippetsFor {
 }
 
 function valuesOf({ apiUrl, inputs, oauth }: SnippetTarget): Values {
-  const call = { KICKOFF_URL: `${apiUrl}/kickoff`, BODY: { inputs: placeholders(inputs) } }
+  const call = { KICKOFF_URL: `${apiUrl}/kickoff`, BODY: { inputs } }
   if (!oauth) return call
   const { clientId, scope, tokenUrl } = oauth
   return {

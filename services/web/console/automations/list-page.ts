@@ -25,7 +25,10 @@ export function automationsPage({ session, page, request, baseUrl }: Automations
     html`<div class="page-head">
         <div>
           <h1>Automations</h1>
-          <p class="hint">${countLine(list, ` of ${session.organization}`)}</p>
+          <p class="hint">
+            ${countLine(list, ` of ${session.organization}`)} ·
+            <a href="/import-project">Import a CrewAI project</a>
+          </p>
         </div>
         ${searchBox(list)}
       </div>

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import type { AutomationOauth } from '../../../platform/automation-oauth.ts'
+import type { Budget } from '../../../platform/budgets.ts'
 import type { CrewDefinition } from '../../../platform/crew-definition.ts'
 import type { InputField } from '../../../platform/crew-inputs.ts'
 import type { Automation } from '../../../platform/automations.ts'
@@ -8,6 +9,7 @@ import type { Page } from '../../../platform/paging.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import type { StaticToken } from '../../../platform/static-tokens.ts'
 import type { Webhook } from '../../../platform/webhooks.ts'
+import { budgetsSection } from './budgets-section.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
 import { plural } from '../frame/format.ts'
 import { apiSection } from './api-section.ts'
@@ -40,6 +42,7 @@ export interface AutomationPage {
   /** The newest ones. */
   readonly tokens: Page<StaticToken>
   readonly webhooks: readonly Webhook[]
+  readonly budgets: readonly Budget[]
   /** The OAuth settings of its organization, if there are any. */
   readonly oauth: AutomationOauth | undefined
   /** The address of its API. */
@@ -71,7 +74,7 @@ export function automationPage(view: AutomationPage): Html {
         </div>
         <div>
           ${startSection({ ...view, form: view.startForm })} ${detailsSection(view)}
-          ${webhooksSection(view)}
+          ${budgetsSection(view)} ${webhooksSection(view)}
         </div>
       </div>`,
   )
@@ -166,6 +169,7 @@ function limitForm({ session, automation, limitProblem }: AutomationPage): Html 
   </form>`
 }
 
-function roleOf({ agents }: CrewDefinition, key: string): string {
+function roleOf({ agents }: CrewDefinition, key: string | undefined): string {
+  if (key === undefined) return 'The manager gives it to agents'
   return agents.find((agent) => agent.key === key)?.role ?? key
 }

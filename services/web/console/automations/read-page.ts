@@ -2,6 +2,7 @@ import type { Context } from 'hono'
 import { findAutomationOauth } from '../../../platform/automation-oauth.ts'
 import { getDefinition } from '../../../platform/automations.ts'
 import type { Automation } from '../../../platform/automations.ts'
+import { listBudgets } from '../../../platform/budgets.ts'
 import { inputFields } from '../../../platform/crew-inputs.ts'
 import { countRuns, listNewestRuns, sumOf } from '../../../platform/run-list.ts'
 import { listStaticTokens } from '../../../platform/static-tokens.ts'
@@ -26,12 +27,13 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
   return async (c, automation) => {
     const { organizationId, id: deploymentId } = automation
     const filter = { organizationId, deploymentId }
-    const [definition, runs, counts, tokens, webhooks, oauth] = await Promise.all([
+    const [definition, runs, counts, tokens, webhooks, budgets, oauth] = await Promise.all([
       getDefinition(sql, automation),
       listNewestRuns(sql, filter, RUNS_SHOWN),
       countRuns(sql, filter),
       listStaticTokens(sql, automation, { limit: TOKENS_SHOWN }),
       listWebhooks(sql, deploymentId),
+      listBudgets(sql, filter),
       findAutomationOauth(sql, organizationId),
     ])
     return {
@@ -43,6 +45,7 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
       runsTotal: sumOf(counts),
       tokens,
       webhooks,
+      budgets,
       oauth,
       apiUrl: automationUrl(config, automation.automationId),
       snippetsFor,

@@ -1,7 +1,6 @@
 import { Hono } from 'hono'
 import { getDefinition } from '../../../platform/automations.ts'
 import { kickoff } from '../../../platform/runs.ts'
-import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
@@ -9,26 +8,26 @@ import { getOwnAutomation } from '../frame/own-automation.ts'
 import { startOnceKey } from '../frame/start-once.ts'
 import { automationPage } from './page.ts'
 import type { ReadAutomationPage } from './read-page.ts'
-import { readStartForm } from '../frame/start-form.ts'
+import { createRunFormReader } from '../frame/run-form.ts'
 
 /** Starts a run with the form of an automation's page. */
 export function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const routes = new Hono<SignedIn>()
-  const form = requireForm(config.PLATFORM_BASE_URL)
+  const readRunForm = createRunFormReader(deps)
   const path = '/automations/:automationId/executions'
 
-  routes.post(path, requireSession(deps), form, async (c) => {
+  routes.post(path, requireSession(deps), async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const definition = await getDefinition(sql, automation)
-    const { texts, inputs, problem } = readStartForm(c.var.form, definition)
+    const { form, texts, prepared, problem } = await readRunForm(c, { automation, definition })
     if (problem !== undefined) {
       const page = await readPage(c, automation)
       const startForm = { inputs: texts, problem }
       return c.html(automationPage({ ...page, startForm }), 422)
     }
-    const idempotencyKey = startOnceKey(c.var.form.get('start_once'), texts)
-    const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
+    const idempotencyKey = startOnceKey(form.get('start_once'), texts)
+    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey })
     c.var.wide['kickoff_id'] = id
     return c.redirect(runPath(automation, { id }), 303)
   })

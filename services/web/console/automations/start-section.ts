@@ -4,7 +4,7 @@ import type { Automation } from '../../../platform/automations.ts'
 import type { InputField } from '../../../platform/crew-inputs.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { icon } from '../frame/icons.ts'
-import { inputField } from '../frame/input-field.ts'
+import { formType, inputField } from '../frame/input-field.ts'
 import { csrfField, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
@@ -27,7 +27,12 @@ export function startSection({ session, automation, fields, form }: StartSection
   return html`<section class="card" aria-labelledby="run">
     <div class="card-head"><h2 id="run">Start a run</h2></div>
     ${problemBox(form?.problem)}
-    <form method="post" action="/automations/${automation.automationId}/executions" class="stack">
+    <form
+      method="post"
+      action="/automations/${automation.automationId}/executions"
+      enctype="${formType(fields)}"
+      class="stack"
+    >
       ${csrfField(session.csrfToken)}
       <input type="hidden" name="start_once" value="${randomUUID()}" />
       ${fields.map((field) => inputField(field, form?.inputs[field.name]))}

@@ -30,6 +30,7 @@ const STYLES = [
   'lists.css',
   'pages.css',
   'run.css',
+  'diff.css',
   'trace.css',
   'traces.css',
   'platform-health.css',

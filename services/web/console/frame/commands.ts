@@ -1,10 +1,6 @@
 import type { Inputs } from '../../../platform/runs.ts'
 import { shellWord } from '../../../shared/shell-word.ts'
 
-/** Returns inputs for a reader to fill in. */
-export const placeholders = (names: readonly string[]): Inputs =>
-  Object.fromEntries(names.map((name) => [name, '…']))
-
 /** A curl command that starts a run, with the token in the variable TOKEN. */
 export function kickoffCommand(apiUrl: string, inputs: Inputs): string {
   const body = { inputs }

@@ -33,6 +33,13 @@ export function duration(ms: number): string {
 /** Returns a number with its thousands apart: `12,345`. */
 export const count = (number: number): string => grouped.format(number)
 
+/** Returns a size in the unit that fits: `840 bytes`, `1.2 KiB`, `3.4 MiB`. */
+export function byteSize(size: number): string {
+  if (size < 1024) return plural(size, 'byte')
+  const [amount, unit] = size < 1_048_576 ? [size / 1024, 'KiB'] : [size / 1_048_576, 'MiB']
+  return `${amount.toFixed(1)} ${unit}`
+}
+
 /** Returns a number of things: `1 run`, `2 runs`. */
 export const plural = (number: number, noun: string): string =>
   `${count(number)} ${noun}${number === 1 ? '' : 's'}`

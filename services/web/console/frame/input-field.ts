@@ -1,5 +1,9 @@
 import { html } from 'hono/html'
 import type { InputField } from '../../../platform/crew-inputs.ts'
+import { fileIdOf } from '../../../platform/input-declarations.ts'
+import { inputText } from '../../../platform/input-text.ts'
+import { isObject } from '../../../shared/is-object.ts'
+import { byteSize } from './format.ts'
 import type { Html } from './parts.ts'
 
 /** The field of a form for one input of a crew, with what was typed before. */
@@ -12,8 +16,12 @@ export function inputField(field: InputField, typed: string | undefined): Html {
   </label>`
 }
 
-function control({ name, type, required }: InputField, value: string): Html {
+function control(field: InputField, value: string): Html {
+  const { name, type, required, enum: values } = field
   const isRequired = required ? 'required' : ''
+  if (type === 'file') return fileField(field, value)
+  const choices = values ?? (type === 'boolean' ? [true, false] : undefined)
+  if (choices) return choiceField(field, choices, value)
   if (type === 'number' || type === 'integer') {
     const step = type === 'integer' ? '1' : 'any'
     return html`<input
@@ -24,19 +32,68 @@ function control({ name, type, required }: InputField, value: string): Html {
       ${isRequired}
     />`
   }
-  if (type === 'boolean') {
-    const choices = required ? ['true', 'false'] : ['', 'true', 'false']
-    return html`<select name="input.${name}">
-      ${choices.map(
-        (choice) =>
-          html`<option value="${choice}" ${choice === value ? 'selected' : ''}>
-            ${choice === 'true' ? 'Yes' : choice === 'false' ? 'No' : '–'}
-          </option>`,
-      )}
-    </select>`
-  }
   return html`<textarea name="input.${name}" rows="2" ${isRequired}>${value}</textarea>`
 }
 
-const textOf = (value: unknown): string =>
-  value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+/** A file that was sent before, or with an earlier run, is kept unless another one is chosen. */
+function fileField({ name, required }: InputField, value: string): Html {
+  const kept = value === '' ? undefined : describeFile(value)
+  return html`<input
+      type="file"
+      name="input.${name}"
+      ${required && kept === undefined ? 'required' : ''}
+    />
+    ${
+      kept === undefined
+        ? ''
+        : html`<input type="hidden" name="input.${name}" value="${value}" />
+            <span class="hint">${kept} is kept unless you choose another file.</span>`
+    }`
+}
+
+function describeFile(text: string): string {
+  try {
+    return fileText(JSON.parse(text)) ?? text
+  } catch {
+    return text
+  }
+}
+
+/** Returns the name of a file that an input holds, with its size; undefined for anything else. */
+export function fileText(value: unknown): string | undefined {
+  if (!isObject(value) || fileIdOf(value) === undefined) return undefined
+  const { name, size } = value
+  if (typeof name !== 'string') return undefined
+  return typeof size === 'number' ? `${name}, ${byteSize(size)}` : name
+}
+
+/** Returns how a form with these fields is sent: files need another way than texts. */
+export const formType = (fields: readonly InputField[]): string =>
+  fields.some(({ type }) => type === 'file')
+    ? 'multipart/form-data'
+    : 'application/x-www-form-urlencoded'
+
+/** What was typed before may be none of the choices any more: then nothing is chosen. */
+function choiceField(
+  { name, required }: InputField,
+  choices: readonly unknown[],
+  value: string,
+): Html {
+  const texts = choices.map(inputText)
+  const isChosen = texts.includes(value)
+  const empty = html`<option value="" ${isChosen ? '' : 'selected'}>–</option>`
+  return html`<select name="input.${name}" ${required ? 'required' : ''}>
+    ${required && isChosen ? '' : empty}
+    ${texts.map(
+      (text, index) =>
+        html`<option value="${text}" ${text === value ? 'selected' : ''}>
+          ${labelOf(choices[index])}
+        </option>`,
+    )}
+  </select>`
+}
+
+const labelOf = (choice: unknown): string =>
+  choice === true ? 'Yes' : choice === false ? 'No' : inputText(choice)
+
+const textOf = (value: unknown): string => (value === undefined ? '' : inputText(value))

@@ -33,10 +33,13 @@ interface Entry {
 const NAVIGATION: readonly Entry[] = [
   { path: '/', name: 'Dashboard', icon: 'dashboard' },
   { path: '/automations', name: 'Automations', icon: 'automations' },
+  { path: '/projects', name: 'Projects', icon: 'pen' },
   { path: '/executions', name: 'Runs', icon: 'runs' },
   { path: '/approvals', name: 'Approvals', icon: 'check' },
   { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },
+  { path: '/budgets', name: 'Budgets', icon: 'gauge' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
+  { path: '/connections', name: 'Connections', icon: 'key' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   {
     path: '/admin/platform_health',

@@ -19,6 +19,20 @@ const NOTICES = {
     'The connection is saved. Its key was removed, because it would have been sent to another ' +
     'address: enter it again.',
   'llm-connection-deleted': 'The connection is deleted.',
+  'connection-created': 'The connection is created. You can test it here.',
+  'connection-connected': 'The connection is connected. Tools can use it from now on.',
+  'connection-saved': 'The connection is saved.',
+  'connection-ended':
+    'The connection is saved, and its token ended, because it would have gone elsewhere: ' +
+    'connect it again.',
+  'connection-revoked': 'The tokens are revoked at the provider and deleted here.',
+  'connection-forgotten':
+    'The tokens are deleted here. The provider has no way to revoke them: end the access in your ' +
+    'account there.',
+  'connection-not-revoked':
+    'The tokens are deleted here, but the provider could not be told: end the access in your ' +
+    'account there.',
+  'connection-deleted': 'The connection is deleted.',
   'webhook-saved': 'The webhook is saved. Messages that wait go to this address as well.',
   'webhook-test-sent': 'The test message waits for a worker. Reload the page to see the answer.',
   'webhook-resumed': 'The webhook goes on. What was kept meanwhile is being sent.',
@@ -27,7 +41,17 @@ const NOTICES = {
   'webhook-deleted': 'The webhook is deleted.',
   'filter-saved': 'The filter is saved. Only you see it.',
   'filter-deleted': 'The filter is deleted.',
+  'project-imported': 'The draft is stored. Publish it to run it.',
   'approval-decided': 'The decision is saved. The run goes on.',
+  'draft-added': 'The draft is added. Nothing runs it until you publish it.',
+  'draft-saved': 'The draft is saved.',
+  'version-published':
+    'The version is published. The automations of the project run it from the next run on.',
+  'proposal-discarded': 'The proposal is discarded.',
+  'budget-saved': 'The budget is saved. It holds from the next call of a model on.',
+  'budget-deleted': 'The budget is deleted, with what it had counted.',
+  'budget-resumed': 'The runs go on. Those for which there is no room yet will wait again.',
+  'budget-run-resumed': 'The run goes on.',
   'over-already': 'The run had already ended.',
 } as const
 

@@ -1,44 +1,58 @@
+import type { Automation } from '../../../platform/automations.ts'
 import type { CrewDefinition } from '../../../platform/crew-definition.ts'
-import { inputFields, readInputTexts, resolveInputs } from '../../../platform/crew-inputs.ts'
+import { inputFields, readInputTexts } from '../../../platform/crew-inputs.ts'
+import { inputText } from '../../../platform/input-text.ts'
+import { prepareInputs } from '../../../platform/prepare-inputs.ts'
+import type { PreparedInputs } from '../../../platform/prepare-inputs.ts'
 import type { Inputs } from '../../../platform/runs.ts'
 import { AppError } from '../../../shared/errors.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
 
-const INPUT_PREFIX = 'input.'
+/** Stands before the names of inputs in the fields of a form. */
+export const INPUT_PREFIX = 'input.'
 
 /** A run that a form asks for. */
 export interface SentForm {
   /** The texts that were typed, by the name of the input. */
   readonly texts: Readonly<Record<string, string>>
-  readonly inputs: Inputs
+  readonly prepared: PreparedInputs
   /** The first problem with it, as the page says it. */
   readonly problem?: string
 }
 
+interface GivenForm {
+  readonly form: URLSearchParams
+  readonly automation: Automation
+  readonly definition: CrewDefinition
+  /** The problem with a file that it brought. */
+  readonly fileProblem?: string | undefined
+}
+
+const NOTHING: PreparedInputs = { inputs: {}, files: [] }
+
 /** Reads the form that starts a run, with the first problem in it. */
-export function readStartForm(form: URLSearchParams, definition: CrewDefinition): SentForm {
+export async function readStartForm(
+  sql: Database,
+  { form, automation, definition, fileProblem }: GivenForm,
+): Promise<SentForm> {
   const fields = inputFields(definition)
   const texts = Object.fromEntries(
     fields.map(({ name }) => [name, form.get(INPUT_PREFIX + name) ?? '']),
   )
-  const problem = unknownProblem(form, texts)
-  if (problem !== undefined) return { texts, inputs: {}, problem }
+  const problem = unknownProblem(form, texts) ?? fileProblem
+  if (problem !== undefined) return { texts, prepared: NOTHING, problem }
   try {
-    const given = readInputTexts(fields, (name) => texts[name] ?? '')
-    return { texts, inputs: resolveInputs(definition, given) }
+    const inputs = readInputTexts(fields, (name) => texts[name] ?? '')
+    return { texts, prepared: await prepareInputs(sql, { automation, definition, inputs }) }
   } catch (thrown) {
-    if (thrown instanceof AppError) return { texts, inputs: {}, problem: thrown.message }
+    if (thrown instanceof AppError) return { texts, prepared: NOTHING, problem: thrown.message }
     throw thrown
   }
 }
 
 /** Returns the inputs of a run as the texts of its form; a model reads the same either way. */
 export const toTexts = (inputs: Inputs): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(inputs).map(([name, value]) => [
-      name,
-      typeof value === 'string' ? value : JSON.stringify(value),
-    ]),
-  )
+  Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, inputText(value)]))
 
 function unknownProblem(
   form: URLSearchParams,

@@ -7,7 +7,7 @@ import type { Run } from '../../../platform/runs.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { runPath } from '../frame/addresses.ts'
 import { icon } from '../frame/icons.ts'
-import { inputField } from '../frame/input-field.ts'
+import { formType, inputField } from '../frame/input-field.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -46,7 +46,7 @@ export function continuePage(view: ContinuePage): Html {
           kept cost nothing again, also when you change the inputs that led to them.
         </p>
         ${problemBox(view.problem)}
-        <form method="post" action="${path}/continue" class="stack">
+        <form method="post" action="${path}/continue" enctype="${formType(fields)}" class="stack">
           ${csrfField(session.csrfToken)}
           <input type="hidden" name="start_once" value="${randomUUID()}" />
           ${stepField(view)} ${fields.map((field) => inputField(field, texts[field.name]))}

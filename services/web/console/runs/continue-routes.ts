@@ -6,18 +6,19 @@ import type { Fork } from '../../../platform/run-again.ts'
 import { listSteps } from '../../../platform/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import { getOwnRun } from '../frame/own-automation.ts'
-import { readStartForm, toTexts } from '../frame/start-form.ts'
+import { createRunFormReader } from '../frame/run-form.ts'
+import { toTexts } from '../frame/start-form.ts'
 import { startOnceKey } from '../frame/start-once.ts'
 import { continuePage } from './continue-page.ts'
 
 /** Goes on from a step of a run, from the browser. */
 export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
+  const readRunForm = createRunFormReader(deps)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const path = '/automations/:automationId/executions/:kickoffId/continue'
@@ -32,12 +33,13 @@ export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.html(continuePage({ ...view, steps, texts, fromStep, problem: undefined }))
   })
 
-  routes.post(path, session, requireForm(config.PLATFORM_BASE_URL), async (c) => {
+  routes.post(path, session, async (c) => {
     const { automation, run } = await getOwnRun(c, sql)
     const { definition } = await getVersionOf(sql, run.id)
-    const { texts, inputs, problem } = readStartForm(c.var.form, definition)
-    const fromStep = c.var.form.get('from_step') ?? ''
-    const idempotencyKey = startOnceKey(c.var.form.get('start_once'), { ...texts, fromStep })
+    const { form, texts, prepared, problem } = await readRunForm(c, { automation, definition })
+    const { inputs } = prepared
+    const fromStep = form.get('from_step') ?? ''
+    const idempotencyKey = startOnceKey(form.get('start_once'), { ...texts, fromStep })
     const request = { automation, run, inputs, idempotencyKey, fromStep: fromStep || undefined }
     const started = problem === undefined ? await goOn(sql, request) : { problem }
     if ('id' in started) {

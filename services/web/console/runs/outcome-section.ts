@@ -1,6 +1,9 @@
 import { html } from 'hono/html'
+import { BUDGET_EXCEEDED, describeStop } from '../../../platform/budget-stops.ts'
+import type { StoppedRun } from '../../../platform/budget-stops.ts'
 import type { Run } from '../../../platform/runs.ts'
 import { icon } from '../frame/icons.ts'
+import { csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { formatOf } from '../frame/text/text-format.ts'
 import { plainText, renderText } from '../frame/text/text-view.ts'
@@ -14,11 +17,15 @@ export interface OutcomeSection {
   readonly textView: TextView
   /** The address of the run. */
   readonly path: string
+  /** The budget that it waits for. */
+  readonly stopped: StoppedRun | undefined
+  readonly csrfToken: string
 }
 
 /** The result of a run: its output, its error, or what it waits for. */
 export function outcomeSection(section: OutcomeSection): Html | string {
   const { output, error, status } = section.run
+  if (section.stopped) return stopSection(section, section.stopped)
   if (status === 'waiting') {
     return html`<section class="card" aria-labelledby="waiting">
       <div class="card-head"><h2 id="waiting">Waiting for a person</h2></div>
@@ -67,3 +74,18 @@ function outputActions({ textView, path }: OutcomeSection, output: string): Html
     <a class="button small" href="${path}/output">${icon('download')}<span>Download</span></a>
   </div>`
 }
+
+const stopSection = ({ path, csrfToken }: OutcomeSection, { stop }: StoppedRun): Html =>
+  html`<section class="card failed" aria-labelledby="stop">
+    <div class="card-head">
+      <h2 id="stop">Waiting for a budget</h2>
+      <code>${BUDGET_EXCEEDED}</code>
+    </div>
+    <p class="prose">${describeStop(stop)}</p>
+    <p class="hint">Nothing that is done is done again: the run goes on before the next call.</p>
+    <form method="post" action="${path}/resume" class="buttons">
+      ${csrfField(csrfToken)}
+      <button class="button primary">Resume</button>
+      <a class="button" href="/budgets">Budgets</a>
+    </form>
+  </section>`

@@ -1,8 +1,10 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
+import { findBudgetStop } from '../../../platform/budget-stops.ts'
 import type { Run } from '../../../platform/runs.ts'
 import { listProgress, readProgressPage } from '../../../platform/progress.ts'
 import type { Progress } from '../../../platform/progress.ts'
+import { listArtifacts } from '../../../platform/run-artifacts.ts'
 import { countSteps } from '../../../platform/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
@@ -53,7 +55,9 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     textView: c.req.query('view') === 'raw' ? 'raw' : 'rendered',
     apiUrl: automationUrl(config, automation.automationId),
     notice: noticeOf(c.req.query('notice')),
+    artifacts: await listArtifacts(sql, run.id),
     keptSteps: await countSteps(sql, run.id),
+    stopped: run.status === 'waiting' ? await findBudgetStop(sql, run.id) : undefined,
     hasTrace: traces !== undefined && run.startedAt !== null,
   }
 }

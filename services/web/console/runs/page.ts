@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
+import type { StoppedRun } from '../../../platform/budget-stops.ts'
 import type { Run } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
+import type { Artifact } from '../../../platform/run-artifacts.ts'
 import type { StepCounts } from '../../../platform/run-steps.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { runPath, tracePath } from '../frame/addresses.ts'
 import { kickoffCommand } from '../frame/commands.ts'
 import { absoluteTime, count, duration, plural, pretty } from '../frame/format.ts'
+import { fileText } from '../frame/input-field.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
+import { artifactsSection } from './artifacts-section.ts'
 import { outcomeSection } from './outcome-section.ts'
 import type { TextView } from './outcome-section.ts'
 import {
@@ -35,9 +39,13 @@ export interface RunPage {
   readonly run: Run
   readonly progress: ProgressPage
   readonly textView: TextView
+  /** The files that its tasks wrote. */
+  readonly artifacts: readonly Artifact[]
   /** The address of the automation's API. */
   readonly apiUrl: string
   readonly notice: string | undefined
+  /** The budget that it waits for. */
+  readonly stopped: StoppedRun | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
   /** The steps of its journal, and those of them that are from the run that it follows. */
@@ -67,7 +75,8 @@ export function runPage(view: RunPage): Html {
  * parts that differ.
  */
 export function runParts(view: RunPage): Html {
-  const { automation, run, textView, progress } = view
+  const { automation, run, textView, progress, session } = view
+  const { csrfToken } = session
   const path = runPath(automation, run)
   const isLive = run.finishedAt === null && progress.isNewest
   return html`<div
@@ -78,7 +87,8 @@ export function runParts(view: RunPage): Html {
     <div data-part="summary">${summary(run)}</div>
     <div class="columns">
       <div>
-        <div data-part="outcome">${outcomeSection({ run, textView, path })}</div>
+        <div data-part="outcome">${outcomeSection({ ...view, path, csrfToken })}</div>
+        <div data-part="artifacts">${artifactsSection(view.artifacts, path)}</div>
         ${progressSection(view, path)}
       </div>
       <div>
@@ -186,7 +196,7 @@ function inputsSection({ run, apiUrl }: RunPage): Html {
             ${entries.map(
               ([name, value]) =>
                 html`<dt class="mono">${name}</dt>
-                  <dd class="prose">${pretty(value)}</dd>`,
+                  <dd class="prose">${fileText(value) ?? pretty(value)}</dd>`,
             )}
           </dl>`
         : html`<p class="hint">None</p>`

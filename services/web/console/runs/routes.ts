@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { getDefinition } from '../../../platform/automations.ts'
-import { resolveInputs } from '../../../platform/crew-inputs.ts'
+import { givenAgain } from '../../../platform/crew-inputs.ts'
+import { prepareInputs } from '../../../platform/prepare-inputs.ts'
 import { kickoff, stopRun } from '../../../platform/runs.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
@@ -20,9 +21,14 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.post(`${path}/again`, session, form, async (c) => {
     const { automation, run } = await getOwnRun(c, sql)
-    const inputs = resolveInputs(await getDefinition(sql, automation), run.inputs)
-    const idempotencyKey = startOnceKey(c.var.form.get('start_once'), inputs)
-    const id = await kickoff(sql, { deploymentId: automation.id, inputs, idempotencyKey })
+    const definition = await getDefinition(sql, automation)
+    const prepared = await prepareInputs(sql, {
+      automation,
+      definition,
+      inputs: givenAgain(definition, run.inputs),
+    })
+    const idempotencyKey = startOnceKey(c.var.form.get('start_once'), prepared.inputs)
+    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey })
     Object.assign(c.var.wide, { kickoff_id: id, again: run.id })
     return c.redirect(runPath(automation, { id }), 303)
   })

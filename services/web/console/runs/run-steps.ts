@@ -58,6 +58,8 @@ interface AttemptState {
 const PHASES = /^(.+)_(started|completed|finished|failed)$/
 /** Steps of this kind have the others of their attempt below them. */
 const CREW = 'crew'
+const STEP = 'step'
+const TASK = 'task'
 
 /** Orders the events of a run as steps: a start and its end are one, calls are below their task. */
 export function toRunTimeline(progress: readonly Progress[], run: Run, nowMs: number): RunTimeline {
@@ -96,25 +98,36 @@ function startAttempt(first: Progress, hasAttempts: boolean): AttemptState {
 }
 
 function addEvent(progress: Progress, state: AttemptState, roots: Draft[]): void {
-  const { event } = progress
   state.lastMs = Math.max(state.lastMs, endOf(progress) ?? beginOf(progress))
+  if (endsStep(progress, state)) return
+  const { event } = progress
   const [, what, phase] = PHASES.exec(event.type) ?? []
-  const key = `${what}/${subjectOf(event)}`
-  const started = state.open.get(key)
-  if (phase !== undefined && phase !== 'started' && started) {
-    started.endMs = beginOf(progress)
-    started.facts = { ...started.facts, ...event }
-    state.open.delete(key)
-    return
+  const draft = newDraft(progress, parentOf(event, state))
+  if (phase === 'started') state.open.set(`${what}/${subjectOf(event)}`, draft)
+  place(draft, roots)
+}
+
+/** Puts a draft under its parent, and adds its tokens to all above it. */
+function place(draft: Draft, roots: Draft[]): void {
+  const { parent, tokens } = draft
+  const siblings = parent ? parent.children : roots
+  siblings.push(draft)
+  for (let above = parent; above && tokens !== null; above = above.parent) {
+    above.tokens = (above.tokens ?? 0) + tokens
   }
-  const parent = parentOf(event, state)
-  const draft = newDraft(progress, parent)
-  if (phase === 'started') state.open.set(key, draft)
-  if (parent) parent.children.push(draft)
-  else roots.push(draft)
-  for (let above = parent; above && draft.tokens !== null; above = above.parent) {
-    above.tokens = (above.tokens ?? 0) + draft.tokens
-  }
+}
+
+/** Ends the step that an event is the end of; a call that was announced is told with its end. */
+function endsStep(progress: Progress, { open }: AttemptState): boolean {
+  const { event } = progress
+  const [, what, phase] = PHASES.exec(event.type) ?? []
+  const endMs = endOf(progress) ?? (phase === undefined ? undefined : beginOf(progress))
+  const key = `${phase === undefined ? 'step' : what}/${subjectOf(event)}`
+  const started = open.get(key)
+  if (!started || phase === 'started' || endMs === undefined) return false
+  started.endMs = endMs
+  started.facts = { ...started.facts, ...event }
+  return open.delete(key)
 }
 
 function newDraft(progress: Progress, parent: Draft | undefined): Draft {
@@ -134,17 +147,19 @@ function newDraft(progress: Progress, parent: Draft | undefined): Draft {
   }
 }
 
-/** The step of the same key or task that goes on, else the crew, else the attempt. */
+/** The step that it is a part of, else the task that it names, else the crew, else the attempt. */
 function parentOf(event: ProgressEvent, { open, root }: AttemptState): Draft | undefined {
   const crew = [...open].find(([key]) => key.startsWith(`${CREW}/`))?.[1] ?? root
   if (event.type.startsWith(CREW)) return root
   if (event.type.startsWith('task_')) return crew
-  return (
-    open.get(`step/${textOf(event['parent']) ?? ''}`) ??
-    open.get(`task/${textOf(event['task']) ?? ''}`) ??
-    crew
-  )
+  const whole = textOf(event['parent']) ?? ''
+  return open.get(`${STEP}/${whole}`) ?? open.get(`${TASK}/${whole}`) ?? taskOf(event, open) ?? crew
 }
+
+const taskOf = (event: ProgressEvent, open: AttemptState['open']): Draft | undefined =>
+  [...open].find(
+    ([key, { facts }]) => key.startsWith(`${TASK}/`) && facts['task'] === event['task'],
+  )?.[1]
 
 const subjectOf = (event: ProgressEvent): string =>
   textOf(event['step']) ?? textOf(event['task']) ?? ''
@@ -197,7 +212,8 @@ function nameOf({ type, facts }: Draft): string {
 
 function labelOf({ kind, facts }: Draft): string | undefined {
   const keys = kind === 'llm' ? ['request_model'] : ['tool', 'task', 'crew', 'agent']
-  return keys.map((key) => textOf(facts[key])).find((text) => text !== undefined)
+  const label = keys.map((key) => textOf(facts[key])).find((text) => text !== undefined)
+  return label === textOf(facts['name']) ? undefined : label
 }
 
 const textOf = (value: unknown): string | undefined =>

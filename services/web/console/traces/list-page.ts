@@ -77,7 +77,7 @@ function results(query: ListQuery, { traces, histogram, totals }: FoundTraces): 
     ${actions(query, rows.length)}
     <div data-part="rows">
       <section class="card flush" aria-label="Traces">
-        ${rows.length > 0 ? tracesTable(rows, query.columns) : noRows(query)}
+        ${rows.length > 0 ? tracesTable(rows, query) : noRows(query)}
       </section>
       ${next(query, traces)}
     </div>

@@ -134,3 +134,18 @@ export function listAddress(
   }
   return `/traces?${parameters.toString()}`
 }
+
+/**
+ * What the address of a trace carries of the list that leads to it, so that the way back has the
+ * same filter; undefined for the usual list.
+ */
+export function carriedList(query: ListQuery): string | undefined {
+  const address = listAddress(query)
+  return address === USUAL_ADDRESS ? undefined : address.slice(address.indexOf('?') + 1)
+}
+
+/** The address of the list that `carriedList` has told; the usual one for undefined. */
+export const carriedAddress = (carried: string | undefined): string =>
+  carried === undefined ? '/traces' : listAddress(readListQuery(new URLSearchParams(carried)))
+
+const USUAL_ADDRESS = listAddress(readListQuery(new URLSearchParams()))

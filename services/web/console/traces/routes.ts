@@ -5,7 +5,6 @@ import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
-import { listAddress, readListQuery } from './list-query.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { readerOf } from './reader-of.ts'
 import { spanPanel } from './span-panel.ts'
@@ -76,7 +75,6 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     rows,
     span: spanId === undefined ? undefined : await reader.span({ traceId, spanId }),
     runPath: await findRunPath(deps, organizationId, traceId),
-    listPath: listPathOf(c),
   }
 }
 
@@ -116,13 +114,6 @@ function withoutBelow(rows: readonly SpanRow[], fold: KindName | undefined): rea
 
 const isNamed = ({ name, label }: SpanRow, text: string): boolean =>
   `${name} ${label ?? ''}`.toLowerCase().includes(text)
-
-/** The list whose link led here, as browsers tell it for addresses of their own site. */
-function listPathOf(c: Context): string {
-  const from = c.req.header('referer') ?? ''
-  const url = URL.canParse(from) ? new URL(from) : undefined
-  return url?.pathname === '/traces' ? listAddress(readListQuery(url.searchParams)) : '/traces'
-}
 
 /** The trace id of a run is its kickoff id. */
 async function findRunPath(

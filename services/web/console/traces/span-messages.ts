@@ -12,25 +12,34 @@ const SHOWN_MAX = 200
 /** Characters of the name of a tool, or of the id of a call. */
 const NAME_MAX = 300
 
-/** The conversation of a call: what was given and what came back, whichever library wrote it. */
-export function conversation({ messages }: SpanView): Html | string {
+/**
+ * The conversation of a call: what was given and what came back, whichever library wrote it. The
+ * script copies messages from the download of the span, where they are whole.
+ */
+export function conversation({ messages }: SpanView, downloadPath: string): Html | string {
   const { input, output } = messages
   if (input.length === 0 && output.length === 0) return ''
-  return html`<section class="span-part" aria-labelledby="conversation">
+  return html`<section
+    class="span-part"
+    aria-labelledby="conversation"
+    data-messages-from="${downloadPath}"
+  >
     <h3 id="conversation">Conversation</h3>
-    ${input.length > 0 ? list('Input', input) : ''}
-    ${output.length > 0 ? list('Output', output) : ''}
+    ${input.length > 0 ? list('input', input) : ''}
+    ${output.length > 0 ? list('output', output) : ''}
   </section>`
 }
 
 /** The messages that came back. */
-export const outputMessages = ({ messages }: SpanView): Html => list('Output', messages.output)
+export const outputMessages = ({ messages }: SpanView): Html => list('output', messages.output)
 
-function list(title: string, messages: readonly Message[]): Html {
-  const shown = messages.slice(-SHOWN_MAX)
+function list(side: keyof SpanView['messages'], messages: readonly Message[]): Html {
+  const before = Math.max(0, messages.length - SHOWN_MAX)
+  const message = (given: Message, place: number): Html => oneMessage(given, `${side} ${place}`)
+  const shown = messages.slice(before)
   const folded = shown.slice(0, Math.max(0, shown.length - OPEN_MAX))
   return html`<div class="messages">
-    <h4>${title}</h4>
+    <h4>${sentence(side)}</h4>
     ${
       messages.length > shown.length
         ? html`<p class="hint">The last ${count(SHOWN_MAX)} of ${count(messages.length)}.</p>`
@@ -40,18 +49,20 @@ function list(title: string, messages: readonly Message[]): Html {
       folded.length > 0
         ? html`<details class="more">
             <summary>${plural(folded.length, 'earlier message')}</summary>
-            ${folded.map(message)}
+            ${folded.map((each, index) => message(each, before + index))}
           </details>`
         : ''
     }
-    ${shown.slice(folded.length).map(message)}
+    ${shown
+      .slice(folded.length)
+      .map((each, index) => message(each, before + folded.length + index))}
   </div>`
 }
 
 const ROLES = new Set(['system', 'user', 'assistant', 'tool'])
 
-const message = ({ role, content }: Message): Html =>
-  html`<article class="message ${ROLES.has(role) ? role : 'other'}">
+const oneMessage = ({ role, content }: Message, place: string): Html =>
+  html`<article class="message ${ROLES.has(role) ? role : 'other'}" data-message="${place}">
     <h5>${visibleText(sentence(role.slice(0, 60))) || 'Message'}</h5>
     ${content.map((each) => part(each, role))}
   </article>`

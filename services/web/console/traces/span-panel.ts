@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import type { KeyValue, SpanView } from '../../traces/span-view.ts'
 import { absoluteTime, count, sentence } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
+import { queryOf } from '../frame/lists/pager.ts'
 import type { Html } from '../frame/parts.ts'
 import { pill, factList } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
@@ -40,16 +41,20 @@ export function spanPanel(panel: SpanPanel): Html {
           </p>`
         : ''
     }
-    ${problem(view)} ${facts(view)} ${conversation(view)}
+    ${problem(view)} ${facts(view)} ${conversation(view, rawPathOf(panel))}
     ${attributeTable('Attributes', span.attributes, span.droppedAttributesCount)} ${events(view)}
     ${links(view)} ${attributeTable('Resource', view.resource.attributes)} ${scope(view)}
   </div>`
 }
 
-function head({ view, tracePath }: SpanPanel): Html {
-  const { span, columns } = view
+/** The span and its messages as JSON. */
+const rawPathOf = ({ view, tracePath }: SpanPanel): string =>
+  `${tracePath}/spans/${view.span.spanId}/raw`
+
+function head(panel: SpanPanel): Html {
+  const { span, columns } = panel.view
   const kind = kindOf(textOf(columns['operation_kind']))
-  const raw = `${tracePath}/spans/${span.spanId}/raw`
+  const raw = rawPathOf(panel)
   return html`<div class="card-head span-head">
     <div>
       <h2 id="span-title">${kindIcon(kind)} ${visibleText(span.name) || '(no name)'}</h2>
@@ -84,6 +89,17 @@ const FACTS: readonly (readonly [name: string, column: string])[] = [
   ['User', 'user_id'],
 ]
 
+/** The fields of the list of traces by which a value is found again. */
+const LISTED: Readonly<Record<string, string>> = { session_id: 'session', user_id: 'user' }
+
+/** A link to all traces with the value of a column, for values that tell traces apart. */
+function listLink(column: string, columns: SpanView['columns']): Html | undefined {
+  const [field, value] = [LISTED[column], columns[column]]
+  if (field === undefined || typeof value !== 'string') return undefined
+  const path = `/traces${queryOf({ [field]: value, window: 'all' })}`
+  return html`<a href="${path}">${visibleText(value)}</a>`
+}
+
 const TOKENS: readonly (readonly [name: string, column: string])[] = [
   ['Input tokens', 'input_tokens'],
   ['of these cached', 'cache_read_tokens'],
@@ -112,12 +128,12 @@ function facts({ span, columns }: SpanView): Html {
     span.endTimeUnixNano === undefined
       ? 'It goes on'
       : nsText(Math.max(0, Number(BigInt(span.endTimeUnixNano) - startNs)))
-  const rows: (readonly [string, string])[] = [
+  const rows: (readonly [string, Html | string])[] = [
     ['Start', absoluteTime(start)],
     ['Duration', took],
     ...FACTS.flatMap(([name, column]) => {
       const text = textOf(columns[column])
-      return text === null ? [] : [[name, text] as const]
+      return text === null ? [] : [[name, listLink(column, columns) ?? text] as const]
     }),
     ...TOKENS.flatMap(([name, column]) => {
       const number = columns[column]

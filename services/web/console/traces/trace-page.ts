@@ -11,6 +11,7 @@ import type { Html } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { KINDS, kindName, kindSprite } from '../frame/kinds.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
+import { carriedAddress } from './list-query.ts'
 import { summarizeOddities } from './oddities.ts'
 import { sumUp } from './sums.ts'
 import type { Sums } from './sums.ts'
@@ -31,8 +32,6 @@ export interface TracePage {
   readonly span: SpanView | undefined
   /** The page of the run that made the trace, where there is one. */
   readonly runPath: string | undefined
-  /** The list that led here, with its filter. */
-  readonly listPath: string
 }
 
 /** Rows of a page for those who have no script. */
@@ -40,12 +39,14 @@ export const PAGE_ROWS = 200
 
 /** The page of a trace: its sums, its tree on a time axis, and one of its spans. */
 export function tracePage(view: TracePage): Html {
-  const { session, tree, skeleton, listPath } = view
+  const { session, tree, skeleton, query } = view
   const [first] = tree.rows
   const name = visibleText(first?.span.name ?? '') || 'Trace'
   return page(
     { title: name, session, current: '/traces', script: 'traceScript' },
-    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="${listPath}">Traces</a></nav>
+    html`<nav class="crumbs" aria-label="Breadcrumb">
+        <a href="${carriedAddress(query.list)}">Traces</a>
+      </nav>
       ${kindSprite()} ${head(view, name)} ${sums(view)}
       ${skeleton.isTruncated ? warningBox(TRUNCATED) : ''} ${notes(view)}
       <div class="trace" data-trace="${pathOf(view)}" data-open="${isOpen(view) ? 'true' : ''}">
@@ -126,8 +127,9 @@ function notes({ tree }: TracePage): Html | string {
 
 /** Works as a form; with the script it changes the tree at once. */
 function toolbar(view: TracePage): Html {
-  const { kind, depth, errors, critical, fold, text } = view.query
+  const { kind, depth, errors, critical, fold, text, list } = view.query
   return html`<form class="trace-tools" action="${pathOf(view)}" role="search">
+    ${list === undefined ? '' : html`<input type="hidden" name="list" value="${list}" />`}
     <input
       type="search"
       name="q"
@@ -205,7 +207,7 @@ function pages(view: TracePage): Html | string {
 }
 
 function addressOf(view: TracePage, changes: Readonly<Record<string, string>>): string {
-  const { kind, depth, errors, critical, fold, text, from, span } = view.query
+  const { kind, depth, errors, critical, fold, text, from, span, list } = view.query
   return `${pathOf(view)}${queryOf({
     q: text,
     kind,
@@ -215,6 +217,7 @@ function addressOf(view: TracePage, changes: Readonly<Record<string, string>>): 
     fold,
     from: from > 0 ? String(from) : undefined,
     span,
+    list,
     ...changes,
   })}`
 }

@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import type { KindName } from '../frame/kinds.ts'
 import { KINDS } from '../frame/kinds.ts'
+import { carriedList, readListQuery } from './list-query.ts'
 
 /** What the address of a trace asks for. */
 export interface TraceQuery {
@@ -17,9 +18,12 @@ export interface TraceQuery {
   readonly from: number
   /** The id of the span beside the tree. */
   readonly span: string | undefined
+  /** The filter of the list that led here, as `carriedList` tells it. */
+  readonly list: string | undefined
 }
 
 const TEXT_MAX = 200
+const LIST_MAX = 4000
 const ROWS_MAX = 1_000_000
 
 const TRACE_ID = /^[0-9a-f]{32}$/
@@ -50,5 +54,13 @@ export function readTraceQuery(c: Context): TraceQuery {
     text: (c.req.query('q') ?? '').trim().slice(0, TEXT_MAX) || undefined,
     from: number('from', ROWS_MAX) ?? 0,
     span: spanIdOf(c.req.query('span') ?? ''),
+    list: c.req.query('list')?.slice(0, LIST_MAX) || listBefore(c),
   }
+}
+
+/** The list whose link led here, as browsers tell it for addresses of their own site. */
+function listBefore(c: Context): string | undefined {
+  const from = c.req.header('referer') ?? ''
+  const url = URL.canParse(from) ? new URL(from) : undefined
+  return url?.pathname === '/traces' ? carriedList(readListQuery(url.searchParams)) : undefined
 }

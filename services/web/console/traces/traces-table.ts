@@ -1,13 +1,14 @@
 import { html } from 'hono/html'
 import type { ListedTrace } from '../../traces/trace-lists.ts'
 import { count, duration } from '../frame/format.ts'
+import { queryOf } from '../frame/lists/pager.ts'
 import { pill, time } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { traceStatusName } from './filter-form.ts'
-import { COLUMNS } from './list-query.ts'
-import type { Column, Status } from './list-query.ts'
+import { carriedList, COLUMNS } from './list-query.ts'
+import type { Column, ListQuery, Status } from './list-query.ts'
 
 const TONES: Readonly<Record<Status, Tone>> = {
   ok: 'good',
@@ -26,8 +27,10 @@ export const COMPARE_FORM = 'compare'
 const NAMES_MAX = 2
 
 /** Traces in the order given, with the columns that were chosen. */
-export const tracesTable = (traces: readonly ListedTrace[], columns: readonly Column[]): Html =>
-  html`<table class="list">
+export function tracesTable(traces: readonly ListedTrace[], query: ListQuery): Html {
+  const { columns } = query
+  const back = queryOf({ list: carriedList(query) })
+  return html`<table class="list">
     <caption class="unseen">
       Traces
     </caption>
@@ -45,11 +48,12 @@ export const tracesTable = (traces: readonly ListedTrace[], columns: readonly Co
       </tr>
     </thead>
     <tbody>
-      ${traces.map((trace) => row(trace, columns))}
+      ${traces.map((trace) => row(trace, columns, back))}
     </tbody>
   </table>`
+}
 
-const row = (trace: ListedTrace, columns: readonly Column[]): Html =>
+const row = (trace: ListedTrace, columns: readonly Column[], back: string): Html =>
   html`<tr data-trace-id="${trace.trace_id}">
     <td class="lead">
       <span class="pick"
@@ -61,7 +65,7 @@ const row = (trace: ListedTrace, columns: readonly Column[]): Html =>
           value="${trace.trace_id}"
           aria-label="Compare ${nameOf(trace)} ${trace.trace_id.slice(0, 8)}"
         />
-        <a href="/traces/${trace.trace_id}">${nameOf(trace)}</a></span
+        <a href="/traces/${trace.trace_id}${back}">${nameOf(trace)}</a></span
       >
       <span class="sub mono">${trace.trace_id.slice(0, 8)}</span>
     </td>

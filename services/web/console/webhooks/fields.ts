@@ -19,6 +19,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   run_stopped: 'Run stopped',
   task_started: 'Task started',
   task_completed: 'Task completed',
+  budget_warning: '80 % of a budget spent',
+  budget_exceeded: 'Run waits for a budget',
   [EVERY_EVENT]: 'Every event',
 }
 

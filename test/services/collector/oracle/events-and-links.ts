@@ -113,8 +113,11 @@ function writeLinkText(tape: Tape, tag: number, end: number): void {
     writeAscii(tape, '"trace_state":')
     writeJsonString(tape, tape.at, end)
   } else {
+    const name = tag === TAGS.link.traceId ? 'trace_id' : 'span_id'
+    const size = end - tape.at
     const id = tape.src.toString('hex', tape.at, Math.min(end, tape.at + 32))
-    writeAscii(tape, `"${tag === TAGS.link.traceId ? 'trace_id' : 'span_id'}":"${id}"`)
+    writeAscii(tape, `"${name}":"${id}"`)
+    if (size > 32) writeAscii(tape, `,"${name}_cut":"[cut: 32 of ${size} bytes]"`)
   }
   tape.at = end
 }

@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isAllowed } from '../../../../services/crew/tools/allowed-places.ts'
+import { isAllowed } from '../../../../services/shared/outgoing/allowed-places.ts'
 import { calculate } from '../../../../services/crew/tools/calculator.ts'
 import { htmlToText } from '../../../../services/crew/tools/html-text.ts'
 import { queryJson } from '../../../../services/crew/tools/json-query.ts'

@@ -48,7 +48,7 @@ function open(tool: Tools[string], { origins = [], connections = {} }: Opened = 
 
 function call(tool: CrewTool, given: object, timeoutMs = 10_000): Promise<ToolAnswer> {
   const signal = AbortSignal.timeout(timeoutMs)
-  return tool.call({ arguments: { ...given }, idempotencyKey: 'key-1', signal })
+  return tool.call({ arguments: { ...given }, idempotencyKey: 'key-1', path: [], signal })
 }
 
 async function failureOf(tool: CrewTool, given: object, timeoutMs?: number): Promise<string> {

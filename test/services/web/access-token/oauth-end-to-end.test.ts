@@ -347,7 +347,11 @@ describe('the programs on the page of an automation (SPEC 4.4, 4.5)', () => {
     for (const clientId of [CLIENT, KEY_CLIENT]) {
       await use({}, clientId)
       const oauth = { clientId, scope: 'platform_automations', tokenUrl: `${idp.issuer}/token` }
-      const snippets = createSnippets()({ apiUrl: api('x').slice(0, -2), inputs: ['topic'], oauth })
+      const snippets = createSnippets()({
+        apiUrl: api('x').slice(0, -2),
+        inputs: { topic: '…' },
+        oauth,
+      })
       const mode = clientId === CLIENT ? /^Static|secret/ : /private key/
       for (const snippet of snippets.filter(({ title }) => mode.test(title))) {
         const language = /\w+$/.exec(snippet.title)?.[0] ?? ''

@@ -1,7 +1,9 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { inspectRoutes } from 'hono/dev'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { isObject } from '../../../../services/shared/is-object.ts'
 import { definition } from '../../../support/crew.ts'
 import { completeRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import {
@@ -230,8 +232,9 @@ describe('GET /.well-known/oauth-protected-resource (RFC 9728)', () => {
   })
 })
 
-/** What callers may use; the diagnostic report hides, and is described nowhere. */
-const APIS = /^\/(platform|designer|tools)\/|^\/health$/
+/** What programs may use; the diagnostic report hides, and is described nowhere. */
+const APIS =
+  /^\/(platform|designer|tools|\.well-known)\/|^\/health(\/(live|ready))?$|^\/openapi\.json$/
 const toSnake = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 const toTemplate = (path: string): string =>
@@ -265,6 +268,22 @@ describe('GET /openapi.json', () => {
     )
     expect(described.sort()).toEqual(mounted.sort())
     expect(described.length).toBeGreaterThan(30)
+  })
+
+  it('is valid by the schema of OpenAPI 3.1', async () => {
+    const validator = new Validator()
+    const { valid, errors } = await validator.validate({ ...(await read()) })
+    expect(errors ?? []).toEqual([])
+    expect([valid, validator.version]).toEqual([true, '3.1'])
+  })
+
+  it('describes each address that asks for a token', async () => {
+    const guarded = inspectRoutes(oauth.app)
+      .filter(({ name }) => name === 'authenticate')
+      .map(({ path }) => toTemplate(path))
+    const described = Object.keys((await read()).paths)
+    expect(guarded.length).toBeGreaterThan(30)
+    expect(guarded.filter((path) => !described.includes(path))).toEqual([])
   })
 
   it('says of each call that takes a token that too many bad ones are answered 429', async () => {
@@ -322,6 +341,20 @@ describe('GET /openapi.json', () => {
     await check('Health', await fetch(`${oauth.service.url}/health`))
   })
 
+  it('has words of a type, each once, as generators of clients need them', async () => {
+    const enums: Record<string, unknown>[] = []
+    JSON.stringify(await read(), (_, value: unknown) => {
+      if (isObject(value) && ('const' in value || Array.isArray(value['enum']))) enums.push(value)
+      return value
+    })
+    expect(enums.length).toBeGreaterThan(15)
+    const bad = enums.filter(({ type, enum: words }) => {
+      const all = Array.isArray(words) ? words : []
+      return new Set(all).size < all.length || (all.length > 0 && type === undefined)
+    })
+    expect(bad).toEqual([])
+  })
+
   it('names, groups and describes each operation, once', async () => {
     const operations = Object.values((await read()).paths).flatMap((methods) =>
       Object.entries(methods)
@@ -344,6 +377,9 @@ describe('GET /openapi.json', () => {
     await check('Status', await call(`status/${id}`))
     await check('Stopped', await call(`stop/${id}`, { method: 'POST' }))
     await check('Status', await call(`status/${id}`))
+    const sent = { method: 'POST', body: 'text' }
+    await check('File', await call('files?name=a.txt', sent))
+    await check('Artifacts', await call(`runs/${id}/artifacts`))
     await check('EventPage', await call(`events/${id}`, { accept: 'application/json' }))
     await check('Problem', await call('inputs', { token: 'x.y.z' }))
     await check('Problem', await call('kickoff', { method: 'POST', body: '{' }))

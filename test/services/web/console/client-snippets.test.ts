@@ -7,7 +7,7 @@ const oauth = { clientId: 'it\'s "$&"', scope: 'a__BODY__b', tokenUrl: undefined
 
 describe('the programs that start a run', () => {
   it('are those with a static token, and those with OAuth where it is on', () => {
-    const inputs = ['topic']
+    const inputs = { topic: '…' }
     expect(snippetsFor({ apiUrl, inputs, oauth: undefined }).map(({ needs }) => needs)).toEqual([
       'TOKEN',
       'TOKEN',
@@ -16,7 +16,7 @@ describe('the programs that start a run', () => {
   })
 
   it('have every placeholder filled in, each value as a literal of the language', () => {
-    for (const { title, text } of snippetsFor({ apiUrl, inputs: ["o'clock"], oauth })) {
+    for (const { title, text } of snippetsFor({ apiUrl, inputs: { "o'clock": '…' }, oauth })) {
       const isShell = title.includes('curl')
       expect(text, title).not.toContain('undefined')
       expect(text.replaceAll('a__BODY__b', ''), title).not.toMatch(/__[A-Z_]+__/)

@@ -52,6 +52,23 @@ const drawn = (steps: readonly RunStep[]): string[] =>
     return `${' '.repeat(depth)}${name} ${label ?? ''} ${times}`
   })
 
+it('shows a call of a tool once, from its start to its end', () => {
+  const { steps } = toRunTimeline(
+    told([
+      { type: 'task_started', at: at(1), task: 'find', agent: 'a' },
+      { type: 'step_started', at: at(2), step: 'k1', kind: 'tool', name: 'search' },
+      { type: 'tool_call', task: 'find', step: 'k1', name: 'search', tool: 'web', ...times(3, 40) },
+      { type: 'task_completed', at: at(50), task: 'find' },
+    ]),
+    run,
+    START,
+  )
+  expect(drawn(steps)).toEqual(['Task find 1-50', 'search web 2-40'])
+  expect(steps.map(({ isCutOff }) => isCutOff)).toEqual([false, false])
+})
+
+const times = (from: number, to: number) => ({ started_at: at(from), ended_at: at(to) })
+
 const EVENTS: readonly ProgressEvent[] = [
   { type: 'crew_started', at: at(1), crew: 'Research' },
   { type: 'task_started', at: at(2), task: 'find', agent: 'a' },
@@ -76,6 +93,72 @@ it('puts calls below their task, and makes one step of a start and its end', () 
   expect(steps.map(({ isError }) => isError)).toEqual([false, false, false, false, true])
   expect(steps.map(({ isCutOff }) => isCutOff)).toEqual([false, false, false, true, false])
   expect(steps[1]?.facts['output']).toBe('# Found')
+})
+
+it('puts calls below a task that is known by the key of its step', () => {
+  const journaled: readonly ProgressEvent[] = [
+    { type: 'crew_started', at: at(1), crew: 'Research' },
+    { type: 'task_started', at: at(2), task: 'find', agent: 'a', step: 'k1' },
+    call('find', [3, 10], { agent: 'a', step: 'k2' }),
+    { type: 'step_started', at: at(11), step: 'k3', kind: 'tool', name: 'search', parent: 'k1' },
+    { type: 'step_started', at: at(12), step: 'k4', kind: 'tool', name: 'search', parent: 'k1' },
+    {
+      type: 'tool_call',
+      task: 'find',
+      step: 'k3',
+      name: 'search',
+      tool: 'search',
+      started_at: at(11),
+      ended_at: at(20),
+    },
+    call('find', [21, 30], { agent: 'a', step: 'k5' }),
+    { type: 'task_completed', at: at(31), task: 'find', step: 'k1', output: 'x' },
+    { type: 'task_started', at: at(32), task: 'find', agent: 'a', step: 'k6' },
+    call('find', [33, 40], { agent: 'a', step: 'k7' }),
+  ]
+  const { steps } = toRunTimeline(told(journaled), run, START)
+  expect(drawn(steps)).toEqual([
+    'Crew Research 1-1000',
+    ' Task find 2-31',
+    '  LLM call m 3-10',
+    '  search  11-20',
+    '  search  12-1000',
+    '  LLM call m 21-30',
+    ' Task find 32-1000',
+    '  LLM call m 33-40',
+  ])
+})
+
+it('puts what belongs to a call of a tool below it, which ends with what it answered', () => {
+  const began = { type: 'step_started', kind: 'tool', parent: 'k0' }
+  const error = { code: 'llm_rejected', message: 'No.' }
+  const failed = { type: 'step_failed', kind: 'tool', error }
+  const made = { type: 'tool_call', task: 'lead', parent: 'k0' }
+  const events: readonly ProgressEvent[] = [
+    { type: 'crew_started', at: at(1), crew: 'Research' },
+    { type: 'task_started', at: at(2), task: 'lead', agent: 'boss', step: 'k0' },
+    call('lead', [3, 10], { step: 'k1', parent: 'k0' }),
+    { ...began, step: 'k2', name: 'delegate', at: at(11) },
+    { ...began, step: 'k3', name: 'ask', at: at(12) },
+    call('lead', [13, 30], { step: 'k4', parent: 'k2' }),
+    { ...made, step: 'k2', name: 'delegate', result: 'x', started_at: at(11), ended_at: at(40) },
+    { ...failed, step: 'k3', name: 'ask', started_at: at(12), ended_at: at(50) },
+    call('lead', [60, 70]),
+    { type: 'task_completed', at: at(80), task: 'lead', agent: 'boss', step: 'k0', output: 'x' },
+    { type: 'crew_completed', at: at(900), output: 'done' },
+  ]
+  const { steps } = toRunTimeline(told(events), run, START + 5000)
+  expect(drawn(steps)).toEqual([
+    'Crew Research 1-900',
+    ' Task lead 2-80',
+    '  LLM call m 3-10',
+    '  delegate lead 11-40',
+    '   LLM call m 13-30',
+    '  ask  12-50',
+    '  LLM call m 60-70',
+  ])
+  expect(steps.map(({ tokens }) => tokens)).toEqual([45, 45, 15, 15, 15, null, 15])
+  expect(steps.filter(({ isError }) => isError).map(({ name }) => name)).toEqual(['ask'])
 })
 
 it('leaves open what goes on, and gives each attempt a step of its own', () => {

@@ -151,6 +151,21 @@ describe('the designer (SPEC 9): projects and versions', () => {
     expect((await send(JSON.stringify({ name: 'x'.repeat(300_000) }))).status).toBe(413)
   })
 
+  it('takes a version with 1 MiB of knowledge, and gives it back', async () => {
+    const [first, ...others] = definition.agents
+    const crew = {
+      ...definition,
+      knowledge: { handbook: { text: '\n'.repeat(1_048_575) + 'x' } },
+      agents: [{ ...first, knowledge: ['handbook'] }, ...others],
+    }
+    const project = await newProject()
+    const draft = await answer('POST', `${project}/versions`, { body: { definition: crew } })
+    expect(draft).toMatchObject({ status: 'draft', number: 1, definition: crew })
+    const tooLong = { ...crew, name: 'x'.repeat(4 * 1024 * 1024) }
+    const refused = await call('POST', `${project}/versions`, { body: { definition: tooLong } })
+    expect(refused.status).toBe(413)
+  })
+
   it('publishes a version once when many ask at the same time', async () => {
     const draft = await newDraft(await newProject())
     const statuses = await Promise.all(

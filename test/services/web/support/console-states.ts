@@ -1,5 +1,13 @@
+import { markOnline } from '../../../../services/platform/automations.ts'
+import { ensureInternalCrew } from '../../../../services/platform/internal-crews.ts'
+import { createVersion } from '../../../../services/platform/project-versions.ts'
+import { startProposal } from '../../../../services/platform/proposals.ts'
+import { setBudget } from '../../../../services/platform/budgets.ts'
+import { storeArtifacts } from '../../../../services/platform/run-artifacts.ts'
 import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import type { LeasedRun } from '../../../../services/platform/run-queue.ts'
+import { definition } from '../../../support/crew.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs.ts'
 import { sendTestMessage } from '../../../../services/platform/webhook-deliveries.ts'
@@ -81,6 +89,8 @@ export async function startRuns(platform: Platform): Promise<Record<Ending, stri
   }
   const usage = { inputTokens: 1812, outputTokens: 940 }
   const completed = await begin(4)
+  const report = { name: 'report.md', task: 'research', content: MARKDOWN }
+  await storeArtifacts(sql, completed.lease, [report])
   await completeRun(sql, completed.lease, { output: MARKDOWN, usage })
   const json = await begin(3)
   await completeRun(sql, json.lease, { output: JSON_OUTPUT, usage })
@@ -128,6 +138,7 @@ export function pathsOf(
       `run ${state}`,
       `${automation}/executions/${id}`,
     ]),
+    ['file of a run', `${automation}/executions/${runs.completed}/artifacts/report.md`],
     ['run raw', `${automation}/executions/${runs.completed}?view=raw`],
     ['run to stop', `${automation}/executions/${runs.running}/stop`],
     ['tokens', `${automation}/tokens`],
@@ -136,6 +147,11 @@ export function pathsOf(
     ['webhook', `${automation}/webhooks/${ids.webhook}`],
     ['message of a webhook', `${automation}/webhooks/${ids.webhook}/deliveries/${ids.message}`],
     ['approvals', '/approvals'],
+    ['projects', '/projects'],
+    ...ids.designer,
+    ['import of a project', '/import-project'],
+    ['budgets', '/budgets'],
+    ['budgets of an automation', `${automation}/budgets`],
     ['LLM connections', '/llm-connections'],
     ['new LLM connection', '/new-llm-connection'],
     ['LLM connection', `/llm-connections/${ids.connection}`],
@@ -152,6 +168,8 @@ export interface Ids {
   readonly connection: number
   readonly webhook: string
   readonly message: string
+  /** What each page of a project shows, and its path. */
+  readonly designer: readonly [string, string][]
 }
 
 /** A token, a connection and a webhook of the organization. */
@@ -163,7 +181,17 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     insert into llm_connections (organization_id, name, provider, model, base_url)
     values (${acme.organizationId}, 'Own models', 'openai_compatible', 'llama-3.3-70b',
       'https://llm.example.com/v1') returning id`
-  return { token, connection, ...(await seedWebhook(platform)) }
+  const { organizationId } = acme
+  const limits = { tokensMax: 1000, usdMax: 5, unpriced: 'refuse' } as const
+  for (const deploymentId of [null, acme.research.id]) {
+    await setBudget(sql, { organizationId, deploymentId, period: 'day' }, limits)
+  }
+  return {
+    token,
+    connection,
+    ...(await seedWebhook(platform)),
+    designer: await seedDesigner(platform),
+  }
 }
 
 /** A webhook that is paused, with a message that failed. */
@@ -182,4 +210,39 @@ async function seedWebhook({ sql, acme }: Platform): Promise<Pick<Ids, 'webhook'
     insert into webhook_attempts (message_id, number, status, problem, duration_ms)
     values (${message}, 1, 410, 'It answered HTTP 410.', 25)`
   return { webhook, message }
+}
+
+/** A project with a version of each kind, and a proposal in each state. */
+async function seedDesigner({ sql, acme }: Platform): Promise<[string, string][]> {
+  const { organizationId, userId } = acme
+  const [{ projectId }] = await sql<[{ projectId: number }]>`
+    select project_id from project_versions where id = ${acme.research.projectVersionId}`
+  const key = { organizationId, projectId }
+  const path = `/projects/${projectId}`
+  const { number } = await createVersion(sql, key, definition)
+  const assistant = await ensureInternalCrew(sql, 'assistant')
+  await markOnline(sql, assistant.id, 'http://127.0.0.1:9')
+  const ask = async (settle?: (run: LeasedRun) => Promise<unknown>): Promise<string> => {
+    const asked = { ...key, request: 'Add sources', model: 'x', models: ['x'], createdBy: userId }
+    const proposal = await startProposal(sql, { ...asked, base: { number, definition } })
+    // Others wait longer.
+    await sql`update executions set available_at = now() - interval '1 day'
+      where id = ${proposal.runId}`
+    const [lease] = settle ? await takeRuns(sql, 1) : []
+    if (lease) await settle?.(lease)
+    return `${path}/proposals/${proposal.id}`
+  }
+  const answer = (output: string) => async (run: LeasedRun) =>
+    completeRun(sql, run, { output, usage: { inputTokens: 1, outputTokens: 1 } })
+  const failure = { code: 'llm_rejected', message: 'llm.example.com answered HTTP 401.' }
+  return [
+    ['a project', path],
+    ['a published version', `${path}/versions/1`],
+    ['a draft', `${path}/versions/${number}`],
+    ['a new version', `${path}/new-version`],
+    ['a proposal', await ask(answer(JSON.stringify({ ...definition, name: 'Better' })))],
+    ['a proposal that failed', await ask((run) => failRun(sql, run, failure))],
+    ['a proposal that is asked for again', await ask(answer('I would rather not.'))],
+    ['a proposal that is asked for', await ask()],
+  ]
 }

@@ -15,6 +15,7 @@ import { readEnv } from '../../../../services/shared/env.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { deployAutomation } from '../../../support/platform.ts'
 import { createDatabase } from '../../../support/postgres.ts'
+import { checkAnswers } from './described-answers.ts'
 
 export const BASE_URL = 'http://platform.test'
 export const SECRET = 'a-secret-key-base-of-at-least-32-characters'
@@ -58,15 +59,11 @@ export async function openPlatform(passwordHash: string | null = null) {
     baseUrl: string,
     extra: Record<string, string> = {},
     others: Pick<WebOptions, 'spans' | 'traces' | 'traceTokens'> = {},
-  ) =>
-    createApp({
-      ...others,
-      config: readEnv(webEnv, { ...environment(database.url, baseUrl), ...extra }),
-      sql,
-      log,
-      ping: async () => {},
-      isDraining: () => false,
-    })
+  ) => {
+    const config = readEnv(webEnv, { ...environment(database.url, baseUrl), ...extra })
+    const web = { ...others, config, sql, log, ping: async () => {}, isDraining: () => false }
+    return checkAnswers(createApp(web), config)
+  }
   return {
     url: database.url,
     sql,

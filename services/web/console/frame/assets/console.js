@@ -47,6 +47,24 @@ function addCopyButtons(root) {
   for (const box of root.querySelectorAll('[data-copy-from]:not(:has(> .copy))')) {
     box.append(copyButton(() => download(box.dataset.copyFrom)))
   }
+  for (const box of root.querySelectorAll('[data-messages-from] .message:not(:has(> .copy))')) {
+    const path = box.closest('[data-messages-from]').dataset.messagesFrom
+    box.append(copyButton(async () => messageText(await download(path), box.dataset.message)))
+  }
+}
+
+/** What a message says, as it was sent: pages cut long texts and show what is invisible. */
+function messageText(json, place) {
+  const [side, index] = place.split(' ')
+  const parts = JSON.parse(json).messages[side][index].content
+  return parts.map(partText).join('\n\n')
+}
+
+function partText({ type, text, name, arguments: given, content, url }) {
+  if (type === 'tool_call') {
+    return `${name} ${typeof given === 'string' ? given : JSON.stringify(given)}`
+  }
+  return text ?? content ?? url ?? ''
 }
 
 // The progress of a run ----------------------------------------------------

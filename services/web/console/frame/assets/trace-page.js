@@ -195,7 +195,11 @@ async function openTrace() {
     view.scroller.scrollTop = 0
     redraw(view, list)
   }
-  fill(list, JSON.parse(first))
+  // Between the steps of this the page can answer: a large trace has 50,000 rows.
+  const trace = JSON.parse(first)
+  await pause(0)
+  fill(list, trace)
+  await pause(0)
   list.selected = beside.querySelector('[data-span]')?.dataset.span
   closeAll(list, closedBy(form))
   showFiltered(readFilter(form))

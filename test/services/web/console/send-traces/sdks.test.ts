@@ -8,9 +8,10 @@ import { openTraces } from '../../../../../services/web/traces/trace-reader.ts'
 import { SECRET } from '../../../collector/support/harness.ts'
 import { requestOf, spanOf, toJson } from '../../../collector/support/otlp.ts'
 import type { SignedInUser } from '../../support/platform.ts'
+import { runCommands } from '../../../../support/run-commands.ts'
 import { copyTexts, openSendTraces } from '../../support/send-traces.ts'
 import type { SendTraces } from '../../support/send-traces.ts'
-import { CACHE, folderOf, missingOf, runCommands, TOOLCHAINS, writeFiles } from './programs.ts'
+import { CACHE, folderOf, missingOf, TOOLCHAINS, writeFiles } from './programs.ts'
 import { ANSWER, startStubModel, TOKENS } from './stub-model.ts'
 
 /**

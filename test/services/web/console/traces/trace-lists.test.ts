@@ -67,9 +67,18 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await page.getByRole('checkbox', { name: 'Session' }).check()
     await page.getByRole('button', { name: 'Show' }).click()
     expect(await names(page)).toEqual(['bad'])
-    expect(await page.getByRole('table', { name: 'Traces' }).innerText()).toContain(
-      'session of bad',
-    )
+    const table = page.getByRole('table', { name: 'Traces' })
+    expect(await table.innerText()).toContain('session of bad')
+
+    // The way back from a trace has them too, after a few steps there.
+    await table.getByRole('link', { name: 'bad' }).click()
+    await page.getByRole('table', { name: 'Spans' }).getByRole('link').first().click()
+    await page.getByLabel('Find in this trace').fill('bad')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByRole('navigation', { name: 'Breadcrumb' }).getByText('Traces').click()
+    expect(await names(page)).toEqual(['bad'])
+    expect(await table.innerText()).toContain('session of bad')
+
     await page.getByLabel('Time', { exact: true }).selectOption('1h')
     await page.getByLabel('Status').selectOption('')
     await page.getByRole('button', { name: 'Show' }).click()
@@ -94,6 +103,15 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     expect(await names(page)).toEqual(['session of good', 'session of bad', 'session of old'])
     await page.getByRole('link', { name: 'session of old' }).click()
     expect(await names(page)).toEqual(['old'])
+    const path = new URL(page.url()).search
+    await page.getByRole('table', { name: 'Traces' }).getByRole('link').first().click()
+    await page
+      .locator('.span-panel')
+      .getByRole('link', { name: /^session of/ })
+      .click()
+    expect(new URL(page.url()).searchParams.get('session')).toBe(
+      new URLSearchParams(path).get('session'),
+    )
     await page.context().close()
   })
 

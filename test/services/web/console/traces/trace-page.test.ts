@@ -131,6 +131,38 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     await page.context().close()
   })
 
+  it('copies a message as it was sent', async () => {
+    const permissions = ['clipboard-read', 'clipboard-write']
+    const page = await ready(`?span=${idOf(4)}`, { permissions })
+    const copied = async (message: string): Promise<unknown> => {
+      const article = page.locator('.message', { hasText: message })
+      await article.getByRole('button', { name: 'Copy' }).click()
+      await article.getByRole('button', { name: 'Copied' }).waitFor()
+      return page.evaluate('navigator.clipboard.readText()')
+    }
+    // The page shows these characters as symbols.
+    expect(await copied('turned')).toContain('\u001b[31mred\u001b[0m and \u202eturned')
+    await page.goto(`${site.service.url}/traces/${traceId}?span=${idOf(3)}`)
+    expect(await copied('Calls search')).toBe('search {"q":"tides"}')
+    await page.context().close()
+  })
+
+  it('has times along the axis that do not touch, however narrow it is', async () => {
+    const page = await ready()
+    for (const width of [1440, 1200, 700, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      const boxes = await page
+        .locator('.tree-head .axis-times > span:visible')
+        .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().toJSON()))
+      expect(boxes.length).toBeGreaterThan(1)
+      for (const [index, { left }] of boxes.entries()) {
+        const before = boxes[index - 1]
+        if (before) expect(left - before.right).toBeGreaterThan(6)
+      }
+    }
+    await page.context().close()
+  })
+
   it('shows what strangers wrote as text, with nothing hidden', async () => {
     const page = await ready(`?span=${idOf(3)}`)
     const dialogs: string[] = []
@@ -152,6 +184,7 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
   it('is complete without a script', async () => {
     const page = await open('', { javaScriptEnabled: false })
     expect(await page.locator('.waterfall tbody tr').count()).toBe(10)
+    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
     await page.getByRole('link', { name: 'execute_tool search' }).click()
     expect(await title(page)).toContain('execute_tool search')
     await page.getByLabel('Find in this trace').fill('twice a day')

@@ -1,0 +1,110 @@
+import { fillIn } from '../../platform/crew-definition.ts'
+import type { CrewDefinition } from '../../platform/crew-definition.ts'
+import { isImageType, isTextType, WORKING_FILES } from '../../platform/file-types.ts'
+import { fileIdOf } from '../../platform/input-declarations.ts'
+import type { KickoffFile, KickoffFiles } from '../../platform/kickoff-files.ts'
+import { numberedName } from '../../platform/output-file.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { ContentPart } from '../llm.ts'
+import { wholeEnd } from './read-file.ts'
+
+/** The part of a text that a prompt shows; `read_file` reads the rest. */
+const SHOWN_CHARACTERS_MAX = 16_384
+
+type Inputs = Readonly<Record<string, unknown>>
+
+/** The files of one run. */
+export interface RunFiles {
+  /** The inputs with the names of files. */
+  readonly inputs: Inputs
+  /** By the names of inputs: what the texts of a task show of a file. */
+  readonly shown: Inputs
+  /** The texts, by the names of their files, which are unique. */
+  readonly texts: ReadonlyMap<string, string>
+  /** Returns the images for which these texts of a task have a place. */
+  imagesFor(templates: readonly string[]): ContentPart[]
+}
+
+interface NamedFile {
+  readonly input: string
+  readonly name: string
+  readonly file: KickoffFile
+}
+
+/**
+ * Opens the files that the inputs of a run name. Raises `unprocessable` for one that the kickoff
+ * does not bring, and for one that no agent can work with.
+ */
+export function openFiles(
+  definition: Pick<CrewDefinition, 'inputs'>,
+  inputs: Inputs,
+  files: KickoffFiles,
+): RunFiles {
+  const named = nameFiles(definition, inputs, files)
+  const texts = new Map<string, string>()
+  const shown: Record<string, unknown> = {}
+  const images = new Map<string, ContentPart>()
+  for (const { input, name, file } of named) {
+    if (isImageType(file.media_type)) {
+      shown[input] = `${name} (an image, attached)`
+      const url = `data:${file.media_type};base64,${file.content_base64}`
+      images.set(input, { type: 'image_url', image_url: { url } })
+    } else if (isTextType(file.media_type)) {
+      const text = Buffer.from(file.content_base64, 'base64').toString('utf8')
+      texts.set(name, text)
+      shown[input] = showText(name, text)
+    } else throw unusable(name, file.media_type)
+  }
+  const names = Object.fromEntries(named.map(({ input, name }) => [input, name]))
+  return {
+    inputs: { ...inputs, ...names },
+    shown,
+    texts,
+    imagesFor: (templates) =>
+      [...images].flatMap(([input, image]) =>
+        templates.some((template) => hasPlace(template, input)) ? [image] : [],
+      ),
+  }
+}
+
+const hasPlace = (template: string, input: string): boolean =>
+  fillIn(template, { [input]: '' }) !== template
+
+function nameFiles(
+  { inputs: declared = [] }: Pick<CrewDefinition, 'inputs'>,
+  inputs: Inputs,
+  files: KickoffFiles,
+): NamedFile[] {
+  const taken = new Map<string, string>()
+  return declared.flatMap((each) => {
+    if (typeof each === 'string' || each.type !== 'file') return []
+    const id = fileIdOf(inputs[each.name])
+    // An input that is not required and was not given.
+    if (id === undefined) return []
+    const file = Object.hasOwn(files, id) ? files[id] : undefined
+    if (!file) throw missing(each.name)
+    let { name } = file
+    for (let number = 2; (taken.get(name) ?? id) !== id; number += 1) {
+      name = numberedName(file.name, number)
+    }
+    taken.set(name, id)
+    return [{ input: each.name, name, file }]
+  })
+}
+
+function showText(name: string, text: string): string {
+  const end = wholeEnd(text, SHOWN_CHARACTERS_MAX)
+  const beginning = text.slice(0, end)
+  const left = text.length - end
+  const rest = left > 0 ? `\n(${left} more characters: read on with offset ${end} of ${name}.)` : ''
+  return `\n<file name="${name}">\n${beginning}\n</file>${rest}\n`
+}
+
+const missing = (input: string): AppError =>
+  new AppError('unprocessable', `The kickoff has no content for the file of the input ${input}.`)
+
+const unusable = (name: string, mediaType: string): AppError =>
+  new AppError(
+    'unprocessable',
+    `The file ${name} is ${mediaType}. Agents work with ${WORKING_FILES}.`,
+  )

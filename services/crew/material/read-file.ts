@@ -1,0 +1,61 @@
+import { didYouMean } from '../../shared/closest.ts'
+import { answer, RESULT_CHARACTERS_MAX, toolError } from '../tools/tool.ts'
+import type { CrewTool } from '../tools/tool.ts'
+
+const READ_CHARACTERS = 16_384
+/** Room for the line that says what was read. */
+const READ_CHARACTERS_MAX = RESULT_CHARACTERS_MAX - 500
+
+/** Creates the tool that reads the text files of a run, a part at a time. */
+export const createReadFile = (name: string, texts: ReadonlyMap<string, string>): CrewTool => ({
+  name,
+  key: name,
+  type: 'read_file',
+  description:
+    'Reads a part of a text file of this run. Files, with their lengths in characters: ' +
+    `${[...texts].map(([file, text]) => `${file} (${text.length})`).join(', ')}.`,
+  parameters: {
+    type: 'object',
+    properties: {
+      name: { type: 'string', description: 'The name of the file' },
+      offset: { type: 'integer', minimum: 0, description: 'The first character; 0 by default' },
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: READ_CHARACTERS_MAX,
+        description: `How many characters; ${READ_CHARACTERS} by default`,
+      },
+    },
+    required: ['name'],
+    additionalProperties: false,
+  },
+  timeoutMs: 1000,
+  async call({ arguments: { name: file, offset = 0, limit = READ_CHARACTERS } }) {
+    return answer(readPart(texts, String(file), { offset: Number(offset), limit: Number(limit) }))
+  },
+})
+
+/** Moves the end of a part so that it does not fall between the halves of a character. */
+export const wholeEnd = (text: string, end: number): number =>
+  /[\uD800-\uDBFF][\uDC00-\uDFFF]/.test(text.slice(end - 1, end + 1))
+    ? end + 1
+    : Math.min(end, text.length)
+
+function readPart(
+  texts: ReadonlyMap<string, string>,
+  file: string,
+  { offset, limit }: { readonly offset: number; readonly limit: number },
+): string {
+  const text = texts.get(file)
+  if (text === undefined) {
+    const names = [...texts.keys()]
+    const near = didYouMean(file, names)
+    throw toolError(`There is no file ${file.slice(0, 255)}.${near} Known: ${names.join(', ')}.`)
+  }
+  if (offset >= text.length) {
+    throw toolError(`The file has ${text.length} characters; the offset is ${offset}.`)
+  }
+  const end = wholeEnd(text, offset + limit)
+  const more = end < text.length ? ` Read on with offset ${end}.` : ' This is the end.'
+  return `${text.slice(offset, end)}\n\n(Characters ${offset} to ${end} of ${text.length}.${more})`
+}

@@ -1,0 +1,280 @@
+import * as v from 'valibot'
+import { AUTH_METHODS, CONNECTION_KINDS } from '../../platform/oauth-connections.ts'
+import type { ConnectionKind, ConnectionSettings } from '../../platform/oauth-connections.ts'
+import { toolKey } from '../../platform/tool-definitions.ts'
+import { AppError } from '../../shared/errors.ts'
+import { isAllowed, isPlace } from '../../shared/outgoing/allowed-places.ts'
+import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
+import { extraParameters, oauthScope, providerName } from '../provider-settings.ts'
+
+const HOSTS_MAX = 50
+const SCOPES_MAX = 100
+const PARAMETERS_MAX = 20
+
+/** Headers that the calls of tools set themselves, or that belong to a connection. */
+const TAKEN_HEADERS: ReadonlySet<string> = new Set(
+  (
+    'accept accept-encoding connection content-encoding content-length content-type expect host ' +
+    'idempotency-key keep-alive te trailer transfer-encoding upgrade mcp-session-id ' +
+    'mcp-protocol-version last-event-id'
+  ).split(' '),
+)
+
+const text = (max: number) =>
+  v.pipe(
+    v.string('must be a text'),
+    v.nonEmpty('must not be empty'),
+    v.maxLength(max, `must have at most ${max} characters`),
+  )
+const visible = (max: number) =>
+  v.pipe(text(max), v.regex(/^[\x20-\x7e]+$/, 'must have visible ASCII characters only'))
+const url = text(2000)
+
+const ENTRIES = {
+  /** Absent: the provider is one of the operator's. */
+  kind: v.optional(v.picklist(CONNECTION_KINDS, `must be one of ${CONNECTION_KINDS.join(', ')}`)),
+  provider: providerName,
+  hosts: v.optional(
+    v.pipe(
+      v.array(
+        v.pipe(
+          text(2000),
+          v.check(
+            isPlace,
+            'must be hosts such as api.example.com or *.example.com, or beginnings of URLs such ' +
+              'as https://example.com/api/',
+          ),
+        ),
+        'must be a list',
+      ),
+      v.maxLength(HOSTS_MAX, `must have at most ${HOSTS_MAX} entries`),
+    ),
+    [],
+  ),
+  issuer: v.optional(url),
+  authorization_endpoint: v.optional(url),
+  token_endpoint: v.optional(url),
+  revocation_endpoint: v.optional(url),
+  client_id: v.optional(visible(500)),
+  client_secret: v.optional(visible(4000)),
+  token_endpoint_auth_method: v.optional(
+    v.picklist(AUTH_METHODS, `must be one of ${AUTH_METHODS.join(', ')}`),
+  ),
+  scopes: v.optional(
+    v.pipe(v.array(oauthScope, 'must be a list'), v.maxLength(SCOPES_MAX, 'has too many scopes')),
+  ),
+  parameters: v.optional(
+    v.pipe(
+      extraParameters,
+      v.check(
+        (given) => Object.keys(given).length <= PARAMETERS_MAX,
+        `must have at most ${PARAMETERS_MAX} parameters`,
+      ),
+    ),
+  ),
+  test_url: v.optional(url),
+  header: v.optional(
+    v.pipe(
+      v.string('must be a text'),
+      v.regex(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, 'must be the name of a header'),
+      v.toLowerCase(),
+      v.check((name) => !TAKEN_HEADERS.has(name), 'must not be a header that calls set themselves'),
+    ),
+  ),
+  prefix: v.optional(
+    v.pipe(
+      v.string('must be a text'),
+      v.regex(/^[\x21-\x7e]{0,50}$/, 'must be one word, or empty'),
+    ),
+  ),
+  token: v.optional(
+    v.pipe(
+      text(8192),
+      v.regex(/^[\x21-\x7e]+$/, 'must have visible ASCII characters only, without spaces'),
+    ),
+  ),
+}
+
+const NAMED = { ...ENTRIES, name: toolKey }
+
+/** A connection as its form has it; secrets that were left out stay as they are. */
+export interface GivenConnection {
+  readonly provider: string
+  readonly kind: ConnectionKind
+  readonly hosts: readonly string[]
+  /** null: the provider is one of the operator's. */
+  readonly settings: ConnectionSettings | null
+  readonly clientSecret: string | undefined
+  readonly token: string | undefined
+}
+
+/** A mistake in one field. */
+export interface FieldProblem {
+  readonly field: string
+  readonly message: string
+}
+
+/** The surroundings that decide what may be entered. */
+export interface SettingsRules {
+  readonly providers: readonly string[]
+  readonly guard: OutgoingGuard
+}
+
+/** Reads a new connection. Raises `unprocessable` with the problem of each field. */
+export function readNewConnection(
+  body: unknown,
+  rules: SettingsRules,
+): GivenConnection & { readonly name: string } {
+  const { name, ...given } = parse(NAMED, body)
+  return { ...check(given, rules), name }
+}
+
+/** Reads the changed settings of a connection. Raises `unprocessable` likewise. */
+export const readChangedConnection = (body: unknown, rules: SettingsRules): GivenConnection =>
+  check(parse(ENTRIES, body), rules)
+
+/** Creates the error for fields that are not right. */
+export function unusableFields(problems: readonly FieldProblem[]): AppError {
+  const lines = problems.map(({ field, message }) => `${field} ${message}`)
+  return new AppError('unprocessable', `The connection is not valid: ${lines.join('; ')}.`, {
+    details: { code: 'invalid_fields', problems },
+  })
+}
+
+function parse<Entries extends v.ObjectEntries>(entries: Entries, body: unknown) {
+  const schema = v.strictObject(entries, (issue) =>
+    issue.expected === 'never' ? 'is not known' : 'is required',
+  )
+  const result = v.safeParse(schema, body)
+  if (result.success) return result.output
+  throw unusableFields(
+    result.issues.map((issue) => ({
+      field: (v.getDotPath(issue) ?? 'body').replace(/\..*/, ''),
+      message: issue.message,
+    })),
+  )
+}
+
+type Given = v.InferOutput<ReturnType<typeof entriesSchema>>
+const entriesSchema = () => v.strictObject(ENTRIES)
+
+function check(given: Given, rules: SettingsRules): GivenConnection {
+  const { provider, kind, hosts, client_secret: clientSecret, token, ...settings } = given
+  const problems = kind === undefined ? operatorProblems(given, rules) : ownProblems(given, rules)
+  if (problems.length > 0) throw unusableFields(problems)
+  return {
+    provider,
+    kind: kind ?? 'authorization_code',
+    hosts,
+    settings: kind === undefined ? null : settings,
+    clientSecret,
+    token,
+  }
+}
+
+const OF_PROVIDERS = [
+  'issuer',
+  'authorization_endpoint',
+  'token_endpoint',
+  'revocation_endpoint',
+  'client_id',
+  'client_secret',
+  'token_endpoint_auth_method',
+  'scopes',
+  'parameters',
+] as const satisfies readonly (keyof Given)[]
+const OF_TOKENS = ['token', 'header', 'prefix'] as const satisfies readonly (keyof Given)[]
+
+/** The connection uses a provider of the operator's, who alone knows its settings. */
+function operatorProblems(given: Given, { providers }: SettingsRules): FieldProblem[] {
+  const problems = superfluous(given, [...OF_PROVIDERS, ...OF_TOKENS, 'test_url'])
+  if (providers.includes(given.provider)) return problems
+  const known = providers.length > 0 ? providers.join(', ') : 'none is configured'
+  return [...problems, { field: 'provider', message: `is none of the operator's: ${known}` }]
+}
+
+const superfluous = (given: Given, fields: readonly (keyof Given)[]): FieldProblem[] =>
+  fields
+    .filter((field) => given[field] !== undefined)
+    .map((field) => ({ field, message: 'does not belong to this kind of connection' }))
+
+function ownProblems(given: Given, rules: SettingsRules): FieldProblem[] {
+  const addresses = ['issuer', 'authorization_endpoint', 'token_endpoint'] as const
+  const urls = [...addresses, 'revocation_endpoint', 'test_url'] as const
+  const byKind =
+    given.kind === 'static_token' ? superfluous(given, OF_PROVIDERS) : clientProblems(given)
+  return [
+    ...byKind,
+    ...urls.flatMap((field) => addressProblem(field, given[field], rules)),
+    ...testProblem(given),
+  ]
+}
+
+function clientProblems(given: Given): FieldProblem[] {
+  const { kind, issuer, authorization_endpoint: page, token_endpoint: token } = given
+  const isForItself = kind === 'client_credentials'
+  const isPublic = given.token_endpoint_auth_method === 'none'
+  const isAuthenticated = given.client_secret !== undefined
+  const isWithoutToken = token === undefined
+  const rules: readonly (readonly [isBroken: boolean, field: string, message: string])[] = [
+    [isForItself && page !== undefined, 'authorization_endpoint', 'is not used: nobody signs in'],
+    [
+      issuer === undefined && isWithoutToken,
+      'issuer',
+      'is needed, or the endpoints of the provider instead',
+    ],
+    [
+      !isForItself && !isWithoutToken && page === undefined,
+      'authorization_endpoint',
+      'is needed beside the token endpoint',
+    ],
+    [
+      isWithoutToken && page !== undefined,
+      'token_endpoint',
+      'is needed beside the authorization endpoint',
+    ],
+    [
+      isWithoutToken && given.revocation_endpoint !== undefined,
+      'revocation_endpoint',
+      'goes with a token endpoint only: else it is discovered',
+    ],
+    [given.client_id === undefined, 'client_id', 'is required'],
+    [isPublic && isAuthenticated, 'client_secret', 'is not sent without authentication'],
+    [isForItself && isPublic, 'token_endpoint_auth_method', 'must use a secret: nobody signs in'],
+  ]
+  const broken = rules.filter(([isBroken]) => isBroken)
+  return [
+    ...superfluous(given, OF_TOKENS),
+    ...broken.map(([, field, message]) => ({ field, message })),
+  ]
+}
+
+function addressProblem(
+  field: string,
+  address: string | undefined,
+  { guard }: SettingsRules,
+): FieldProblem[] {
+  if (address === undefined) return []
+  const message = problemOf(address, guard)
+  return message === undefined ? [] : [{ field, message }]
+}
+
+function problemOf(address: string, guard: OutgoingGuard): string | undefined {
+  const url =
+    /^https?:\/\/[\x21-\x7e]+$/i.test(address) && URL.canParse(address) && new URL(address)
+  if (!url || url.username !== '' || url.password !== '' || url.hash !== '') {
+    return 'must be an https:// address without a user name, password or fragment'
+  }
+  const problem = guard.problemOf(url)
+  if (problem !== undefined) return `cannot be called: ${problem.replace(/\.$/, '')}`
+  return url.protocol === 'https:' || guard.isListed(url)
+    ? undefined
+    : 'must begin with https://: secrets would be readable on their way'
+}
+
+/** The test sends the token, too. */
+function testProblem({ test_url: address, hosts }: Given): FieldProblem[] {
+  if (address === undefined || hosts.length === 0 || !URL.canParse(address)) return []
+  if (isAllowed(new URL(address), hosts)) return []
+  return [{ field: 'test_url', message: 'must be at one of the places that may get the token' }]
+}

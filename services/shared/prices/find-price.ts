@@ -1,0 +1,41 @@
+import type { Price, TokenPrices } from './price-table.ts'
+
+/** A call of a model, for which a price is looked for. */
+export interface PricedCall {
+  /** As it was asked for; what comes before its last slash does not count. */
+  readonly model: string
+  /** The id of the organization, as traces name it. */
+  readonly organization: string
+  readonly at: Date
+}
+
+/**
+ * Returns what the tokens of a call cost, by the rules of the collector: an organization's own
+ * price comes before the common one. Undefined where there is no price at that time.
+ */
+export function findPrice(
+  prices: readonly Price[],
+  { model, organization, at }: PricedCall,
+): TokenPrices | undefined {
+  const plain = model.slice(model.lastIndexOf('/') + 1).toLowerCase()
+  const day = at.toISOString().slice(0, 10)
+  const found = prices.filter(
+    ({ models, from = '', until = '9999-12-31' }) =>
+      models.includes(plain) && from <= day && day < until,
+  )
+  const own = found.find((price) => price.organization === organization)
+  return (own ?? found.find((price) => price.organization === undefined))?.perMillion
+}
+
+/** Micro-dollars for a million tokens are picodollars for a token. */
+const PICODOLLARS_DIGITS = 12
+
+/**
+ * Returns dollars for one token as a decimal, exact for prices of six decimals or fewer for a
+ * million.
+ */
+export function perToken(perMillion: number): string {
+  const picodollars = Math.round(Number((perMillion * 1e6).toPrecision(15)))
+  const digits = String(picodollars).padStart(PICODOLLARS_DIGITS + 1, '0')
+  return `${digits.slice(0, -PICODOLLARS_DIGITS)}.${digits.slice(-PICODOLLARS_DIGITS)}`
+}

@@ -1,0 +1,88 @@
+import * as v from 'valibot'
+import type { OauthConnection } from '../../../platform/oauth-connections.ts'
+import { callOauthService, oauthServiceOf, readAnswer } from '../../../shared/oauth-service.ts'
+import type { OauthServiceAccess } from '../../../shared/oauth-service.ts'
+import { AppError } from '../../../shared/errors.ts'
+import type { Session } from '../../../platform/sessions.ts'
+import type { WebDeps } from '../../context.ts'
+import { bindingOf } from './session-binding.ts'
+
+/** Which connection of which organization. */
+export type ConnectionKey = Pick<OauthConnection, 'id' | 'organizationId'>
+
+const providers = v.object({
+  providers: v.array(v.object({ name: v.string(), scopes: v.array(v.string()) })),
+  callback_url: v.string(),
+})
+/** The operator's providers, and the address that providers send browsers back to. */
+export type OfferedProviders = v.InferOutput<typeof providers>
+
+const created = v.object({ connection_id: v.string() })
+const changed = v.object({ keeps_tokens: v.boolean() })
+const link = v.object({ authorization_url: v.nullable(v.string()) })
+const test = v.object({ ok: v.boolean(), message: v.string() })
+/** The findings of a test. */
+export type TestResult = v.InferOutput<typeof test>
+const revocation = v.object({
+  revocation: v.picklist(['revoked', 'unsupported', 'failed', 'not_authorized']),
+})
+/** What became of the tokens at the provider. */
+export type Revocation = v.InferOutput<typeof revocation>['revocation']
+
+/** The verbs of the OAuth service that the pages use; each raises what the service raises. */
+export type ConnectionService = ReturnType<typeof createConnectionService>
+
+/** Creates the verbs of the OAuth service, which alone can seal and open secrets. */
+export function createConnectionService({ config }: Pick<WebDeps, 'config'>) {
+  const access = oauthServiceOf(config)
+  const pathOf = ({ organizationId, id }: ConnectionKey, rest = ''): string =>
+    `/organizations/${organizationId}/connections/${id}${rest}`
+
+  async function call<Schema extends v.GenericSchema>(
+    schema: Schema,
+    request: Parameters<typeof callOauthService>[1],
+  ): Promise<v.InferOutput<Schema>> {
+    return readAnswer(schema, await callOauthService(requireService(access), request))
+  }
+
+  return {
+    isThere: access !== undefined,
+    providers: () => call(providers, { path: '/providers' }),
+    async create(organizationId: number, body: object): Promise<string> {
+      const path = `/organizations/${organizationId}/connections`
+      return (await call(created, { path, method: 'POST', body })).connection_id
+    },
+    async change(key: ConnectionKey, body: object): Promise<boolean> {
+      return (await call(changed, { path: pathOf(key), method: 'PUT', body })).keeps_tokens
+    },
+    /** Returns the page of the provider; null: the connection is connected already. */
+    async connect(key: ConnectionKey, session: Session): Promise<string | null> {
+      const returnTo = `${config.PLATFORM_BASE_URL}/connect/callback`
+      const body = { session: bindingOf(session), return_to: returnTo }
+      const request = { path: pathOf(key, '/authorization'), method: 'POST', body } as const
+      return (await call(link, request)).authorization_url
+    },
+    async complete(query: string, session: Session): Promise<string> {
+      const body = { query, session: bindingOf(session) }
+      return (await call(created, { path: '/authorizations', method: 'POST', body })).connection_id
+    },
+    test: (key: ConnectionKey) => call(test, { path: pathOf(key, '/test'), method: 'POST' }),
+    async revoke(key: ConnectionKey): Promise<Revocation> {
+      const request = { path: pathOf(key, '/revocation'), method: 'POST' } as const
+      return (await call(revocation, request)).revocation
+    },
+    async remove({ id }: ConnectionKey): Promise<Revocation> {
+      const request = { path: `/connections/${id}`, method: 'DELETE' } as const
+      return (await call(revocation, request)).revocation
+    },
+  }
+}
+
+function requireService(access: OauthServiceAccess | undefined): OauthServiceAccess {
+  if (access) return access
+  throw new AppError(
+    'unavailable',
+    'This platform has no OAuth service, which keeps connections. The operator can deploy it ' +
+      'with oauth.enabled, or set PLATFORM_OAUTH_API_BASE_URL and PLATFORM_OAUTH_API_KEY.',
+  )
+}

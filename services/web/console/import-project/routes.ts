@@ -1,0 +1,84 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { parseCrewDefinition } from '../../../platform/crew-definition.ts'
+import type { CrewDefinition } from '../../../platform/crew-definition.ts'
+import { createVersion } from '../../../platform/project-versions.ts'
+import { ensureProject } from '../../../platform/projects.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { mediaType } from '../../../shared/http/request-body.ts'
+import { parseStrictJson } from '../../../shared/http/strict-json.ts'
+import { CSRF_FIELD } from '../../callers/csrf-field.ts'
+import { formExpired, isSame, requireForm, requireSameOrigin } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { createImports } from '../../project-import/create-imports.ts'
+import { readUpload } from '../../project-import/read-upload.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { previewPage, uploadPage } from './page.ts'
+
+const NAME = /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u
+const WRONG_NAME =
+  'Name the project in 1 to 200 characters, without control characters and spaces at its ends.'
+
+/** Serves the import of CrewAI projects: an upload, what would become of it, and the draft. */
+export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const importFiles = createImports()
+
+  routes.get('/import-project', session, (c) => {
+    const notice = noticeOf(c.req.query('notice'))
+    return c.html(uploadPage({ session: c.var.session, notice }))
+  })
+
+  routes.post('/import-project', session, async (c) => {
+    requireSameOrigin(c, config.PLATFORM_BASE_URL)
+    try {
+      const imported = await importFiles(() => readProject(c))
+      const status = imported.definition ? 200 : 422
+      return c.html(previewPage({ session: c.var.session, imported }), status)
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) || !isOfFiles(thrown)) throw thrown
+      return c.html(uploadPage({ session: c.var.session, problem: thrown.message }), thrown.status)
+    }
+  })
+
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  routes.post('/import-project/drafts', session, form, async (c) => {
+    const definition = readDefinition(c.var.form)
+    const name = c.var.form.get('project') ?? ''
+    if (!NAME.test(name)) {
+      const page = { session: c.var.session, imported: { definition, problems: [] }, name }
+      return c.html(previewPage({ ...page, problem: WRONG_NAME }), 422)
+    }
+    const { organizationId } = c.var.session.user
+    const version = await sql.begin(async (tx) => {
+      const projectId = await ensureProject(tx, { organizationId, name })
+      return createVersion(tx, { organizationId, projectId }, definition)
+    })
+    const { projectId, number } = version
+    Object.assign(c.var.wide, { audit: 'version_imported', project_id: projectId, version: number })
+    return c.redirect('/import-project?notice=project-imported', 303)
+  })
+
+  return routes
+}
+
+async function readProject(c: Context<SignedIn>) {
+  if (mediaType(c.req.raw) !== 'multipart/form-data') {
+    throw new AppError('unsupported_media_type', 'This page takes the form that it shows.')
+  }
+  const { files, fields } = await readUpload(c.req.raw)
+  if (!isSame(fields.get(CSRF_FIELD) ?? '', c.var.session.csrfToken)) throw formExpired()
+  return files
+}
+
+const isOfFiles = (error: AppError): error is AppError & { readonly status: 400 | 413 } =>
+  error.status === 400 || error.status === 413
+
+/** The definition that the page showed, or another one: whoever sends it could add that as well. */
+function readDefinition(form: URLSearchParams): CrewDefinition {
+  const text = form.get('definition') ?? ''
+  return parseCrewDefinition(parseStrictJson(Buffer.from(text), 'The definition'))
+}

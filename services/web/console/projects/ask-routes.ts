@@ -1,0 +1,58 @@
+import { Hono } from 'hono'
+import { listConnectedModels } from '../../../platform/llm-connections.ts'
+import { REQUEST_CHARACTERS_MAX, startProposal } from '../../../platform/proposals.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { startOnceKey } from '../frame/start-once.ts'
+import { askPage } from './ask-page.ts'
+import { offeredModels } from './assistant-section.ts'
+import { findNamedVersion, getOwnProject, projectPath } from './own-project.ts'
+
+const REQUEST_PROBLEM =
+  `Say in 1 to ${REQUEST_CHARACTERS_MAX} characters what the crew should do, ` +
+  'or what to change.'
+
+/** Takes what people ask the Assistant for. */
+export function askRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+
+  routes.post('/projects/:projectId/proposals', session, form, async (c) => {
+    const project = await getOwnProject(c, sql)
+    const { organizationId, id: createdBy } = c.var.session.user
+    const models = await listConnectedModels(sql, organizationId)
+    const base = await findNamedVersion(sql, { organizationId, project }, c.var.form.get('base'))
+    const { request, model } = readRequest(c.var.form, offeredModels(models))
+    const refuse = (problem: string, status: 409 | 422) => {
+      const asked = { project, base: base?.number, models, typed: request, problem }
+      return c.html(askPage({ session: c.var.session, ...asked }), status)
+    }
+    if (request === '' || request.length > REQUEST_CHARACTERS_MAX) {
+      return refuse(REQUEST_PROBLEM, 422)
+    }
+    const idempotencyKey = startOnceKey(c.var.form.get('start_once'), { request, model })
+    const asked = { organizationId, projectId: project.id, request, base, model, createdBy }
+    try {
+      const all = { ...asked, models: offeredModels(models), idempotencyKey }
+      const proposal = await startProposal(sql, all)
+      Object.assign(c.var.wide, { audit: 'proposal_asked', kickoff_id: proposal.runId })
+      return c.redirect(`${projectPath(project)}/proposals/${proposal.id}`, 303)
+    } catch (thrown) {
+      if (!(thrown instanceof AppError)) throw thrown
+      return refuse(thrown.message, thrown.code === 'conflict' ? 409 : 422)
+    }
+  })
+
+  return routes
+}
+
+/** A model that is not offered is not called: the first one is. */
+function readRequest(form: URLSearchParams, offered: readonly string[]) {
+  const request = (form.get('request') ?? '').replaceAll('\r\n', '\n').trim()
+  const model = offered.find((each) => each === form.get('model')) ?? offered[0] ?? ''
+  return { request, model }
+}

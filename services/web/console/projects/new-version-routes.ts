@@ -1,0 +1,42 @@
+import { Hono } from 'hono'
+import { createVersion } from '../../../platform/project-versions.ts'
+import { definitionText } from '../../../platform/proposal-answer.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { FORM_BYTES_MAX, readDefinitionForm } from './definition-form.ts'
+import { findNamedVersion, getOwnProject, versionPath } from './own-project.ts'
+import { STARTER } from './starter.ts'
+import { newVersionPage } from './version-page.ts'
+
+/** Serves the page on which a version is written, and adds it as a draft. */
+export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL, FORM_BYTES_MAX)
+
+  routes.get('/projects/:projectId/new-version', session, async (c) => {
+    const project = await getOwnProject(c, sql)
+    const { organizationId } = c.var.session.user
+    const from = await findNamedVersion(sql, { organizationId, project }, c.req.query('from'))
+    const text = definitionText(from?.definition ?? STARTER)
+    return c.html(newVersionPage({ session: c.var.session, project, text }))
+  })
+
+  routes.post('/projects/:projectId/versions', session, form, async (c) => {
+    const project = await getOwnProject(c, sql)
+    const { organizationId } = c.var.session.user
+    const { text, read } = readDefinitionForm(c)
+    if ('problems' in read) {
+      const page = { session: c.var.session, project, text, problems: read.problems }
+      return c.html(newVersionPage(page), 422)
+    }
+    const key = { organizationId, projectId: project.id }
+    const { number } = await createVersion(sql, key, read.definition)
+    Object.assign(c.var.wide, { audit: 'version_created', version: number })
+    return c.redirect(`${versionPath(project, number)}?notice=draft-added`, 303)
+  })
+
+  return routes
+}

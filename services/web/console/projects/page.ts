@@ -1,0 +1,138 @@
+import { html } from 'hono/html'
+import type { Version } from '../../../platform/project-versions.ts'
+import type { Proposal } from '../../../platform/proposals.ts'
+import { page as frame } from '../frame/layout.ts'
+import { emptyState, noticeBox, pill, time } from '../frame/parts.ts'
+import type { Html, Tone } from '../frame/parts.ts'
+import { assistantSection } from './assistant-section.ts'
+import type { AssistantForm } from './assistant-section.ts'
+import { projectPath, versionPath } from './own-project.ts'
+
+/** A project with its newest versions. */
+export interface ProjectPage extends AssistantForm {
+  readonly versions: readonly Version[]
+  readonly proposals: readonly Proposal[]
+  readonly notice?: string | undefined
+}
+
+/** The page of a project: its versions, and the form that asks the Assistant. */
+export function projectPage(view: ProjectPage): Html {
+  const { session, project, notice } = view
+  return frame(
+    { title: project.name, session, current: '/projects' },
+    html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/projects">Projects</a></nav>
+      <div class="page-head">
+        <h1 class="break">${project.name}</h1>
+        <div class="buttons push">
+          ${
+            project.automationId === null
+              ? ''
+              : html`<a class="button" href="/automations/${project.automationId}">Automation</a>`
+          }
+          <a class="button" href="${projectPath(project)}/new-version${fromNewest(view)}"
+            >Write a version</a
+          >
+        </div>
+      </div>
+      ${noticeBox(notice)}
+      <div class="columns side-first">
+        <div>${versionsSection(view)} ${proposalsSection(view)}</div>
+        <div>${assistantSection(view)}</div>
+      </div>`,
+  )
+}
+
+const fromNewest = ({ base }: ProjectPage): string => (base === undefined ? '' : `?from=${base}`)
+
+function versionsSection({ project, versions }: ProjectPage): Html {
+  return html`<section class="card flush" aria-labelledby="versions">
+    <div class="card-head"><h2 id="versions">Versions</h2></div>
+    ${
+      versions.length > 0
+        ? html`<table class="list">
+            <caption class="unseen">
+              Versions
+            </caption>
+            <thead>
+              <tr>
+                <th scope="col">Version</th>
+                <th scope="col">State</th>
+                <th scope="col">Created</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${versions.map(
+                ({ number, publishedAt, createdAt }) =>
+                  html`<tr>
+                    <td class="lead">
+                      <a href="${versionPath(project, number)}">Version ${number}</a>
+                    </td>
+                    <td class="state">${versionPill({ publishedAt })}</td>
+                    <td data-label="Created" class="quiet">${time(createdAt)}</td>
+                  </tr>`,
+              )}
+            </tbody>
+          </table>`
+        : emptyState(
+            'pen',
+            'No versions yet',
+            'Describe what the crew should do, and the Assistant drafts one; or write it yourself.',
+          )
+    }
+  </section>`
+}
+
+/** Whether a version is published. */
+export const versionPill = ({ publishedAt }: Pick<Version, 'publishedAt'>): Html =>
+  publishedAt === null ? pill('idle', 'draft') : pill('good', 'published')
+
+const TONES = {
+  asked: 'busy',
+  proposed: 'waiting',
+  failed: 'bad',
+  accepted: 'good',
+  discarded: 'idle',
+} as const satisfies Record<Proposal['state'], Tone>
+const NAMES = { asked: 'drafting', proposed: 'to decide', failed: 'failed' } as const
+
+/** How far a proposal is. */
+export const proposalPill = ({ state }: Pick<Proposal, 'state'>): Html =>
+  pill(TONES[state], state === 'accepted' || state === 'discarded' ? state : NAMES[state])
+
+function proposalsSection({ project, proposals }: ProjectPage): Html | string {
+  if (proposals.length === 0) return ''
+  return html`<section class="card flush" aria-labelledby="proposals">
+    <div class="card-head"><h2 id="proposals">Asked of the Assistant</h2></div>
+    <table class="list">
+      <caption class="unseen">
+        Proposals
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Request</th>
+          <th scope="col">State</th>
+          <th scope="col">Asked</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${proposals.map(
+          (proposal) =>
+            html`<tr>
+              <td class="lead">
+                <a class="break" href="${projectPath(project)}/proposals/${proposal.id}"
+                  >${shorten(proposal.request)}</a
+                >
+              </td>
+              <td class="state">${proposalPill(proposal)}</td>
+              <td data-label="Asked" class="quiet">${time(proposal.createdAt)}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </section>`
+}
+
+const SHOWN_MAX = 120
+
+const shorten = (text: string): string =>
+  text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}…`

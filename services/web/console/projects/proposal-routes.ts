@@ -1,0 +1,98 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { listConnectedModels } from '../../../platform/llm-connections.ts'
+import { definitionText } from '../../../platform/proposal-answer.ts'
+import {
+  acceptProposal,
+  discardProposal,
+  findProposal,
+  settleProposal,
+} from '../../../platform/proposals.ts'
+import type { Proposal, ProposalKey } from '../../../platform/proposals.ts'
+import type { Project } from '../../../platform/projects.ts'
+import { AppError } from '../../../shared/errors.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { findNamedVersion, getOwnProject, projectPath, versionPath } from './own-project.ts'
+import { proposalPage, proposalParts } from './proposal-page.ts'
+import type { ProposalPage } from './proposal-page.ts'
+
+interface OwnProposal {
+  readonly project: Project
+  readonly proposal: Proposal
+  readonly key: ProposalKey
+}
+
+/** Serves what the Assistant proposes, and takes what people decide about it. */
+export function proposalRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const one = '/projects/:projectId/proposals/:proposalId'
+
+  routes.get(one, session, async (c) => c.html(proposalPage(await readPage(c, sql))))
+
+  routes.get(`${one}/live`, session, async (c) => {
+    const page = await readPage(c, sql)
+    const { proposal, run } = page
+    const etag = `W/"${[proposal.state, run?.id, run?.status].join('.')}"`
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
+    return c.html(proposalParts(page), 200, { etag })
+  })
+
+  routes.get(`${one}/definition`, session, async (c) => {
+    const { proposal } = await getOwn(c, sql)
+    if (!proposal.definition) throw new AppError('not_found', 'There is no definition yet.')
+    return c.body(definitionText(proposal.definition), 200, {
+      'content-type': 'application/json',
+      'content-disposition': `attachment; filename="proposal-${proposal.id}.json"`,
+    })
+  })
+
+  routes.post(`${one}/accept`, session, form, async (c) => {
+    const { project, key } = await getOwn(c, sql)
+    const number = await acceptProposal(sql, key)
+    Object.assign(c.var.wide, { audit: 'proposal_accepted', version: number })
+    return c.redirect(`${versionPath(project, number)}?notice=draft-added`, 303)
+  })
+
+  routes.post(`${one}/discard`, session, form, async (c) => {
+    const { project, key } = await getOwn(c, sql)
+    await discardProposal(sql, key)
+    Object.assign(c.var.wide, { audit: 'proposal_discarded' })
+    return c.redirect(`${projectPath(project)}?notice=proposal-discarded`, 303)
+  })
+
+  return routes
+}
+
+async function getOwn(c: Context<SignedIn>, sql: Database): Promise<OwnProposal> {
+  const project = await getOwnProject(c, sql)
+  const { organizationId } = c.var.session.user
+  const key = { organizationId, projectId: project.id, id: c.req.param('proposalId') ?? '' }
+  const proposal = await findProposal(sql, key)
+  if (proposal) return { project, proposal, key }
+  throw new AppError('not_found', 'This project has no such proposal, or no longer.')
+}
+
+/** Whoever looks at a proposal reads the answer of a run that is over. */
+async function readPage(c: Context<SignedIn>, sql: Database): Promise<ProposalPage> {
+  const { project, proposal: found } = await getOwn(c, sql)
+  const { organizationId } = c.var.session.user
+  const { proposal, run } = await settleProposal(sql, found)
+  const number = String(proposal.baseNumber ?? '')
+  return {
+    session: c.var.session,
+    project,
+    proposal,
+    run,
+    base: project.lastVersion || undefined,
+    baseVersion: await findNamedVersion(sql, { organizationId, project }, number),
+    models: await listConnectedModels(sql, organizationId),
+    notice: noticeOf(c.req.query('notice')),
+  }
+}

@@ -1,0 +1,77 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { createProject, listProjectPage, projectNameProblem } from '../../../platform/projects.ts'
+import { listVersions } from '../../../platform/project-versions.ts'
+import { listProposals } from '../../../platform/proposals.ts'
+import { listConnectedModels } from '../../../platform/llm-connections.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { askRoutes } from './ask-routes.ts'
+import { projectsPage } from './list-page.ts'
+import { newVersionRoutes } from './new-version-routes.ts'
+import { getOwnProject, projectPath } from './own-project.ts'
+import { projectPage } from './page.ts'
+import { proposalRoutes } from './proposal-routes.ts'
+import { projectVersionRoutes } from './version-routes.ts'
+
+const VERSIONS_SHOWN = 50
+const NUMBER_MAX = 2 ** 31 - 1
+
+/** Serves the designer's pages: projects, their versions, and what the Assistant proposes. */
+export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+
+  const readList = async (c: Context<SignedIn>) => {
+    const request = readPageRequest(c, isNameCursor)
+    const page = await listProjectPage(sql, c.var.session.user.organizationId, request)
+    return { session: c.var.session, page, request }
+  }
+
+  routes.get('/projects', session, async (c) => c.html(projectsPage(await readList(c))))
+
+  routes.post('/projects', session, form, async (c) => {
+    const { organizationId } = c.var.session.user
+    const name = (c.var.form.get('name') ?? '').trim()
+    const refuse = async (problem: string) =>
+      c.html(projectsPage({ ...(await readList(c)), typed: name, problem }), 422)
+    const problem = projectNameProblem(name)
+    if (problem !== undefined) return refuse(`The name ${problem}.`)
+    try {
+      const project = await createProject(sql, { organizationId, name })
+      Object.assign(c.var.wide, { audit: 'project_created', project_id: project.id })
+      return c.redirect(projectPath(project), 303)
+    } catch (thrown) {
+      if (thrown instanceof AppError && thrown.code === 'conflict') return refuse(thrown.message)
+      throw thrown
+    }
+  })
+
+  routes.get('/projects/:projectId', session, async (c) => {
+    const project = await getOwnProject(c, sql)
+    const { organizationId } = c.var.session.user
+    const key = { organizationId, projectId: project.id }
+    const page = {
+      session: c.var.session,
+      project,
+      versions: await listVersions(sql, key, { before: NUMBER_MAX, limit: VERSIONS_SHOWN }),
+      proposals: await listProposals(sql, key),
+      models: await listConnectedModels(sql, organizationId),
+      base: project.lastVersion || undefined,
+      notice: noticeOf(c.req.query('notice')),
+    }
+    return c.html(projectPage(page))
+  })
+
+  routes.route('/', newVersionRoutes(deps))
+  routes.route('/', projectVersionRoutes(deps))
+  routes.route('/', askRoutes(deps))
+  routes.route('/', proposalRoutes(deps))
+  return routes
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import { openMaterial } from '../../../services/crew/material/material.ts'
+import { callTool } from '../../../services/crew/tools/call-tool.ts'
+import { openToolbox } from '../../../services/crew/tools/toolbox.ts'
+import type { Agent } from '../../../services/platform/crew-definition.ts'
+import { parseCrewDefinition } from '../../../services/platform/crew-definition.ts'
+import type { KickoffFile } from '../../../services/platform/kickoff-files.ts'
+import { definition } from '../../support/crew.ts'
+import { guardFor } from '../../support/outgoing.ts'
+
+const [ONE, TWO] = [
+  '00000000-0000-4000-8000-000000000001',
+  '00000000-0000-4000-8000-000000000002',
+] as const
+
+const file = (name: string, content: string, media_type = 'text/plain'): KickoffFile => ({
+  name,
+  media_type,
+  size: content.length,
+  content_base64: Buffer.from(content).toString('base64'),
+})
+
+const open = (files: Record<string, KickoffFile>, more: object = {}) =>
+  openMaterial({
+    definition: parseCrewDefinition({
+      ...definition,
+      inputs: [
+        { name: 'a', type: 'file', required: false },
+        { name: 'b', type: 'file', required: false },
+      ],
+      ...more,
+    }),
+    inputs: { topic: 'x', a: { file_id: ONE }, b: files[TWO] ? { file_id: TWO } : '' },
+    files,
+  })
+
+/** The functions that an agent may call, by their names. */
+function toolsOf(material: ReturnType<typeof open>, agent: Partial<Agent> = {}, tools = {}) {
+  const toolbox = openToolbox({ guard: guardFor(), connections: {} }, tools)
+  const [first] = definition.agents
+  return material.withTools(toolbox).toolsFor({ key: 'a', role: '', goal: '', ...first, ...agent })
+}
+
+const callOf = (given: object) => ({
+  arguments: { ...given },
+  path: [],
+  idempotencyKey: 'k',
+  signal: new AbortController().signal,
+})
+
+describe('files for agents', () => {
+  it('have names of their own, in the prompt and for the tool', async () => {
+    const material = open({ [ONE]: file('x.txt', 'one'), [TWO]: file('x.txt', 'two\u{1F600}.') })
+    expect(material.inputs).toMatchObject({ a: 'x.txt', b: 'x-2.txt' })
+    const [tool] = toolsOf(material)
+    if (!tool) throw new Error('no tool')
+    expect(tool.description).toContain('x.txt (3), x-2.txt (6)')
+    const read = async (given: object) => (await callTool(tool, callOf(given), () => [])).text
+    expect(await read({ name: 'x-2.txt' })).toContain('two')
+    expect(await read({ name: 'x.txt', offset: 1, limit: 1 })).toBe(
+      'n\n\n(Characters 1 to 2 of 3. Read on with offset 2.)',
+    )
+    expect(await read({ name: 'x-2.txt', offset: 0, limit: 4 })).toContain('\u{1F600}\n')
+    expect(await read({ name: 'y.txt' })).toContain('Did you mean x.txt? Known: x.txt, x-2.txt.')
+    expect(await read({ name: 'x.txt', offset: 3 })).toContain('The file has 3 characters')
+  })
+
+  it('never hide a tool of the version', () => {
+    const names = (agent: Partial<Agent>) =>
+      toolsOf(open({ [ONE]: file('x.txt', 'one') }), agent, {
+        read_file: { type: 'time' },
+      }).map(({ name, type }) => [name, type])
+    expect(names({ tools: ['read_file'] })).toEqual([
+      ['read_file', 'time'],
+      ['read_file_2', 'read_file'],
+    ])
+    expect(names({})).toEqual([['read_file', 'read_file']])
+  })
+
+  it('go into a prompt as they are, and not as templates', () => {
+    const { shown } = open({ [ONE]: file('x.txt', '{topic} {b}') })
+    expect(shown).toEqual({ a: '\n<file name="x.txt">\n{topic} {b}\n</file>\n' })
+  })
+
+  it.each<[string, Record<string, KickoffFile>, string]>([
+    ['that the kickoff does not bring', {}, 'no content for the file of the input a.'],
+    [
+      'of another type',
+      { [ONE]: file('x.pdf', 'x', 'application/pdf') },
+      'The file x.pdf is application/pdf. Agents work with text in UTF-8',
+    ],
+  ])('are refused %s', (_, files, message) => {
+    expect(() => open(files)).toThrow(message)
+  })
+})

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startModel } from '../../../../../services/local/model.ts'
+import { createLog } from '../../../../../services/shared/log.ts'
+import { definition } from '../../../../support/crew.ts'
+import { startMcpServer, textResult } from '../../../../support/mcp-server.ts'
+import { asks, says } from '../../../crew/fake-model.ts'
+import { askAs } from '../../support/forms.ts'
+import { BASE_URL, readObject } from '../../support/platform.ts'
+import { openRunningPlatform } from '../../support/running-platform.ts'
+
+const log = createLog({ name: 'test', level: 'silent' })
+const WEATHER = {
+  name: 'weather',
+  description: 'The weather of a place.',
+  inputSchema: { type: 'object' as const, properties: { place: { type: 'string' } } },
+}
+
+let platform: Awaited<ReturnType<typeof openRunningPlatform>>
+let ada: ReturnType<typeof askAs>
+let mcp: Awaited<ReturnType<typeof startMcpServer>>
+
+beforeAll(async () => {
+  mcp = await startMcpServer([WEATHER], { answer: () => textResult('11 °C, and rain') })
+  const origins = { TOOL_PRIVATE_ORIGINS: mcp.origin }
+  platform = await openRunningPlatform(origins)
+  const app = platform.appAt(BASE_URL, origins)
+  ada = askAs(app, await platform.signIn(platform.acme))
+  const demo = await startModel({ port: 0, log, latencyMs: 1 })
+  platform.own(mcp)
+  platform.own(demo)
+  await platform.bringOnline('assistant', { OPENAI_BASE_URL: `${demo.url}/v1` })
+})
+
+afterAll(() => platform.close())
+
+const createProject = async (name: string): Promise<string> =>
+  (await ada.post('/projects', { name })).headers.get('location') ?? ''
+const page = async (path: string): Promise<string> => (await ada.get(path)).text()
+
+describe('from the designer to the run', () => {
+  it('a version with a tool of an MCP server is published, run and seen by its steps', async () => {
+    const project = await createProject('Weather')
+    const crew = {
+      ...definition,
+      tools: { sky: { type: 'mcp', url: mcp.url, tools: ['weather'] } },
+      agents: [{ key: 'reporter', role: 'Reporter', goal: 'Tell of {topic}', tools: ['sky'] }],
+      tasks: [{ key: 'report', agent: 'reporter', description: 'Tell.', expected_output: 'Text' }],
+    }
+    await ada.post(`${project}/versions`, { definition: JSON.stringify(crew) })
+    const published = await ada.post(`${project}/versions/1/publish`)
+    expect(published.headers.get('location')).toContain('version-published')
+
+    const [, automation = ''] = /href="(\/automations\/[\w-]{36})"/.exec(await page(project)) ?? []
+    platform.model.play(asks(['weather', { place: 'Oslo' }]), says('Rain, at **11 °C**.'))
+    const started = await ada.post(`${automation}/executions`, { 'input.topic': 'Oslo' })
+    const run = started.headers.get('location') ?? ''
+    await expect.poll(() => page(run), { timeout: 15_000 }).toContain('data-say="Run completed"')
+
+    expect(mcp.calls).toMatchObject([{ name: 'weather', arguments: { place: 'Oslo' } }])
+    const shown = await page(run)
+    expect(shown).toContain('Rain, at <strong>11 °C</strong>.')
+    expect(namesOf(shown)).toEqual(['Crew', 'Task', 'LLM call', 'weather', 'LLM call'])
+    expect(shown).toContain('11 °C, and rain')
+    expect(shown).not.toContain('Not finished')
+    const token = await platform.issueToken(platform.acme)
+    const id = run.split('/').at(-1)
+    const steps = await platform.app.request(
+      `${BASE_URL}/platform/api/v1/crew/${automation.split('/').at(-1)}/runs/${id}/steps`,
+      { headers: { authorization: `Bearer ${token}` } },
+    )
+    expect(await readObject(steps)).toMatchObject({
+      steps: [
+        { kind: 'task', name: 'report', state: 'finished' },
+        { kind: 'llm', state: 'finished' },
+        { kind: 'tool', name: 'weather', state: 'finished' },
+        { kind: 'llm', state: 'finished' },
+      ],
+    })
+  })
+
+  it('a version is drafted by the Assistant, accepted, published and run', async () => {
+    const project = await createProject('Drafted')
+    const asked = await ada.post(`${project}/proposals`, { request: 'A note about {topic}' })
+    const proposal = asked.headers.get('location') ?? ''
+    const proposed = 'data-say="The Assistant proposes a version"'
+    await expect.poll(() => page(proposal), { timeout: 15_000 }).toContain(proposed)
+    expect(await page(proposal)).toContain('Drafted crew')
+    await ada.post(`${proposal}/accept`)
+    expect(await page(project)).not.toContain('/automations/')
+    await ada.post(`${project}/versions/1/publish`)
+    const [, automation = ''] = /href="(\/automations\/[\w-]{36})"/.exec(await page(project)) ?? []
+    platform.model.play(says('A note.'))
+    const started = await ada.post(`${automation}/executions`, { 'input.topic': 'tides' })
+    const run = started.headers.get('location') ?? ''
+    await expect.poll(() => page(run), { timeout: 15_000 }).toContain('data-say="Run completed"')
+    expect(await page(run)).toContain('A note.')
+  })
+})
+
+/** The names of the steps on the page of a run, in the order of the tree. */
+const namesOf = (shown: string): string[] =>
+  [...shown.matchAll(/<span class="span-name[^>]*>[\s\S]*?<strong>([^<]*)<\/strong>/g)].map(
+    ([, name = '']) => name,
+  )
