@@ -27,14 +27,20 @@ class Run:
         if isinstance(self.journal.get(key), str):  # a former attempt did it and paid for it
             return self.journal[key]
         self.report("step_started", step=key, kind=kind, name=name, path=[name])
-        while self.acked < self.seq:  # nothing is done before the worker has noted that it begins
-            line = next(self.lines)  # ends with StopIteration when the worker is gone
-            self.acked = max(self.acked, line.get("ack", 0))
-            if line.get("stop"):
-                raise InterruptedError
+        if self.wait_for_ack():  # nothing is done before the worker has noted that it begins
+            raise InterruptedError
         result = act()
         self.report("step_finished", step=key, result=result)
         return result
+
+    def wait_for_ack(self):
+        """Returns true when the worker asks for an end; StopIteration tells that it is gone."""
+        stops = False
+        while self.acked < self.seq:
+            line = next(self.lines)
+            self.acked = max(self.acked, line.get("ack", 0))
+            stops = stops or line.get("stop", False)
+        return stops
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
@@ -53,17 +59,24 @@ class Handler(BaseHTTPRequestHandler):
         done = threading.Event()
         threading.Thread(target=self.beat, args=(done,), daemon=True).start()
         try:
+            self.report_all(run)
+            run.wait_for_ack()  # who hangs up with acks unread cuts off what is on its way
+        except (OSError, StopIteration):
+            pass  # nobody listens any more
+        finally:
+            done.set()
+
+    def report_all(self, run):
+        try:
             run.report("crew_started", crew=ABOUT["name"])
             usage = {"input_tokens": 0, "output_tokens": 0}
             run.report("crew_completed", output=perform(run), usage=usage)
         except InterruptedError:
             run.report("handed_over")
         except (OSError, StopIteration):
-            pass  # nobody listens any more
+            raise
         except Exception as error:
             run.report("failed", error={"code": "crew_failed", "message": str(error)})
-        finally:
-            done.set()
 
     def body(self):
         """The lines of a body that stays open: it comes in pieces, each behind its length."""

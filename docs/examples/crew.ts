@@ -38,19 +38,25 @@ function openRun(kickoff: Kickoff, lines: AsyncIterator<string>, response: Serve
     const recorded = journal.get(key)
     if (typeof recorded === 'string') return recorded // a former attempt did it and paid for it
     report('step_started', { step: key, kind, name, path: [name] })
-    while (acked < seq) {
-      // Nothing is done before the worker has noted that it begins.
-      const { done, value } = await lines.next()
-      if (done) throw new Error('The worker is gone.')
-      const said = value.trim() === '' ? {} : JSON.parse(value)
-      acked = Math.max(acked, said.ack ?? 0)
-      if (said.stop) throw new HandedOver()
-    }
+    // Nothing is done before the worker has noted that it begins.
+    if (await waitForAck()) throw new HandedOver()
     const result = await act()
     report('step_finished', { step: key, result })
     return result
   }
-  return { inputs: kickoff.inputs, report, step }
+  /** Returns true when the worker asks for an end. */
+  async function waitForAck(): Promise<boolean> {
+    let stops = false
+    while (acked < seq) {
+      const { done, value } = await lines.next()
+      if (done) throw new Error('The worker is gone.')
+      const said = value.trim() === '' ? {} : JSON.parse(value)
+      acked = Math.max(acked, said.ack ?? 0)
+      stops ||= said.stop === true
+    }
+    return stops
+  }
+  return { inputs: kickoff.inputs, report, step, waitForAck }
 }
 
 async function kickoff(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -78,6 +84,8 @@ async function kickoff(request: IncomingMessage, response: ServerResponse): Prom
     if (thrown instanceof HandedOver) run.report('handed_over')
     else run.report('failed', { error })
   } finally {
+    // Who hangs up with acks unread cuts off what is on its way.
+    await run.waitForAck().catch(() => {})
     clearInterval(timer)
     response.end()
   }

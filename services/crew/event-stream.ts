@@ -1,8 +1,12 @@
 import type { CrewEvent } from '../platform/crew-protocol.ts'
+import { deadline } from '../shared/deadline.ts'
 import { toError } from '../shared/errors.ts'
 import { createCommits } from './commits.ts'
 import type { Commits } from './commits.ts'
 import type { Channel } from './steps.ts'
+
+/** The time that a worker has to commit the last event. */
+const LAST_ACK_MS = 10_000
 
 interface EventStreamOptions {
   /** Performs the run; the signal aborts when the reader closes the stream. */
@@ -41,7 +45,7 @@ export function streamEvents(options: EventStreamOptions): ReadableStream<Uint8A
         write: (event) => lines.write(event),
         committed: async (seq) => (follow ? commits.until(seq) : undefined),
       }
-      follow?.(commits, gone.signal).catch((thrown: unknown) => {
+      const followed = follow?.(commits, gone.signal).catch((thrown: unknown) => {
         if (!lines.isOver()) leave(`The worker cannot be heard: ${toError(thrown).message}`)
       })
       const timer = setInterval(() => beat(controller), heartbeatMs)
@@ -55,11 +59,22 @@ export function streamEvents(options: EventStreamOptions): ReadableStream<Uint8A
       clearInterval(timer)
       draining?.removeEventListener('abort', tellStop)
       const last = lines.end()
-      if (gone.signal.aborted) end('abandoned')
-      else end(last?.type ?? 'failed', unforeseen ?? (last && codeOf(last)))
+      if (gone.signal.aborted) return end('abandoned')
+      end(last?.event.type ?? 'failed', unforeseen ?? (last && codeOf(last.event)))
+      if (last && followed) await Promise.race([followed, hearOf(commits, last.seq)])
+      if (!gone.signal.aborted) controller.close()
     },
     cancel: () => leave('The reader of this run closed the stream.'),
   })
+}
+
+/**
+ * Waits for the last ack. A connection that is closed while the worker still writes acks is reset,
+ * and what has not arrived there by then is lost.
+ */
+function hearOf(commits: Commits, seq: number): Promise<void> {
+  const limit = { name: 'The worker', timeoutMs: LAST_ACK_MS }
+  return deadline(limit, () => commits.until(seq)).catch(() => {})
 }
 
 const UNFORESEEN = {
@@ -79,7 +94,7 @@ type Controller = ReadableStreamDefaultController<Uint8Array>
 function writeLines(controller: Controller, gone: AbortSignal) {
   let seq = 0
   let waiting = ''
-  let last: CrewEvent | undefined
+  let last: { readonly seq: number; readonly event: CrewEvent } | undefined
   let isOver = false
   function flush(): void {
     if (waiting !== '' && !gone.aborted) controller.enqueue(encoder.encode(waiting))
@@ -92,14 +107,13 @@ function writeLines(controller: Controller, gone: AbortSignal) {
       if (isOver) return seq
       if (waiting === '') setImmediate(flush)
       waiting += `${JSON.stringify({ ...event, seq })}\n`
-      last = event
+      last = { seq, event }
       return seq
     },
-    /** Closes the stream; returns the last event. */
-    end(): CrewEvent | undefined {
+    /** Writes no more; returns the last event. */
+    end(): typeof last {
       isOver = true
       flush()
-      if (!gone.aborted) controller.close()
       return last
     },
   }

@@ -20,8 +20,9 @@ export async function openCrewAddress(): Promise<CrewAddress> {
       [onward, socket],
     ] as const) {
       one.pipe(other)
-      one.on('error', () => other.destroy())
-      one.on('close', () => other.destroy())
+      // An error is followed by the close; what was sent before still arrives.
+      one.on('error', () => {})
+      one.on('close', () => other.destroySoon())
     }
   })
   server.listen(0, '127.0.0.1')

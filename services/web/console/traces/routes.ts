@@ -6,6 +6,7 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import type { KindName } from '../frame/kinds.ts'
+import { createKeptRows } from './kept-rows.ts'
 import { readerOf } from './reader-of.ts'
 import { spanPanel } from './span-panel.ts'
 import { toRowsDocument, toSpanRow } from './span-row.ts'
@@ -22,11 +23,22 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
   const session = requireSession(deps)
   const path = '/traces/:traceId'
 
-  routes.get(path, session, async (c) => c.html(tracePage(await readPage(c, deps))))
+  const kept = createKeptRows()
+  /** Organizations have traces of the same id. */
+  const traceOf = (c: Context<SignedIn>): string =>
+    `${c.var.session.user.organizationId}/${getTraceId(c)}`
+
+  routes.get(path, session, async (c) => {
+    const view = await readPage(c, deps)
+    kept.keep(traceOf(c), view.tree)
+    return c.html(tracePage(view))
+  })
 
   routes.get(`${path}/rows`, session, async (c) => {
-    const tree = toTree((await readerOf(c, deps).skeleton(getTraceId(c))).spans)
-    return c.json(toRowsDocument(tree))
+    const reader = readerOf(c, deps)
+    const rows = kept.take(traceOf(c))
+    if (rows !== undefined) return c.body(rows, 200, { 'content-type': 'application/json' })
+    return c.json(toRowsDocument(toTree((await reader.skeleton(getTraceId(c))).spans)))
   })
 
   routes.get(`${path}/search`, session, async (c) => {

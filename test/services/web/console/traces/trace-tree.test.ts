@@ -1,5 +1,7 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createKeptRows } from '../../../../../services/web/console/traces/kept-rows.ts'
+import { toRowsDocument } from '../../../../../services/web/console/traces/span-row.ts'
 import { sumUp } from '../../../../../services/web/console/traces/sums.ts'
 import { toTree } from '../../../../../services/web/console/traces/trace-tree.ts'
 import type { TreeRow } from '../../../../../services/web/console/traces/trace-tree.ts'
@@ -137,5 +139,35 @@ describe('the tree of a trace', () => {
       }),
       { numRuns: 300 },
     )
+  })
+})
+
+describe('the rows of a page that was just shown', () => {
+  const treeOf = (spans: number) =>
+    toTree(Array.from({ length: spans }, (_, index) => spanOf(`s${index}`, { startNs: index })))
+  const large = treeOf(2000)
+  afterEach(() => vi.useRealTimers())
+
+  it('are handed to its script once', () => {
+    vi.useFakeTimers()
+    const kept = createKeptRows()
+    kept.keep('1/a', large)
+    vi.advanceTimersByTime(1000)
+    expect(kept.take('2/a')).toBeUndefined()
+    expect(kept.take('1/a')).toBe(JSON.stringify(toRowsDocument(large)))
+    expect(kept.take('1/a')).toBeUndefined()
+  })
+
+  it('are not kept of small traces, nor for long, nor of many pages', () => {
+    vi.useFakeTimers()
+    const kept = createKeptRows()
+    kept.keep('1/small', treeOf(1999))
+    for (const name of 'abcde') kept.keep(`1/${name}`, large)
+    vi.advanceTimersByTime(9000)
+    expect(kept.take('1/small')).toBeUndefined()
+    expect(kept.take('1/a')).toBeUndefined()
+    expect(kept.take('1/b')).toBeDefined()
+    vi.advanceTimersByTime(1001)
+    expect(kept.take('1/e')).toBeUndefined()
   })
 })
