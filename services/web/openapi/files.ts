@@ -17,6 +17,8 @@ const artifacts = (common: Responses) => ({
   },
 })
 
+const text = { schema: { type: 'string' } }
+
 const artifact = (common: Responses) => ({
   operationId: 'artifact',
   tags: ['Automations'],
@@ -27,7 +29,12 @@ const artifact = (common: Responses) => ({
     '200': {
       description: 'Its content; the type is that of its extension, for a few.',
       headers: { 'Content-Disposition': header('attachment, with the name.') },
-      content: { 'text/plain': { schema: { type: 'string' } } },
+      content: {
+        'text/plain': text,
+        'text/csv': text,
+        'text/markdown': text,
+        'application/json': { schema: {} },
+      },
     },
     ...common,
     '404': problem('This automation has no such kickoff, or the run wrote no such file.'),

@@ -310,7 +310,8 @@ describe('organizations', () => {
       const tables = await harness.sql<{ name: string; isProtected: boolean }[]>`
         select relname as name, relrowsecurity as is_protected from pg_class
         where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
-          and has_table_privilege('collector_reader', oid, 'select')`
+          and has_table_privilege('collector_reader', oid, 'select')
+        order by 1`
       const open = tables.filter(({ isProtected }) => !isProtected).map(({ name }) => name)
       expect(tables.length).toBeGreaterThan(4)
       expect(open, 'its migration grants it by protect_by_organization').toEqual([

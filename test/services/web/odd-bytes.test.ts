@@ -60,7 +60,7 @@ it('no odd byte in the path of any route makes a 5xx, whoever sends it', async (
     }
   }
   expect(failures.filter(Boolean)).toEqual([])
-})
+}, 60_000)
 
 it('no odd byte in the query of any route makes a 5xx, whoever sends it', async () => {
   const { automationId } = platform.acme.research
@@ -75,7 +75,7 @@ it('no odd byte in the query of any route makes a 5xx, whoever sends it', async 
     }
   }
   expect(failures.filter(Boolean)).toEqual([])
-})
+}, 60_000)
 
 it('a NUL in the path is a missing page, in the query a mistake that is named', async () => {
   const answer = async (path: string) => {

@@ -356,7 +356,7 @@ describe('a message that is not accepted', () => {
     receiver.answerWith(accept)
     await tell(run, 'second', 1)
     await settled(2)
-    expect(await reload(webhook)).toMatchObject({ failingSince: null })
+    await expect.poll(() => reload(webhook)).toMatchObject({ failingSince: null })
     expect(await redeliver(platform.sql, webhook.id, 'failed')).toBe(1)
     await settled(2)
     expect(receiver.types().slice(4)).toEqual(['second', 'first'])
