@@ -34,11 +34,15 @@ async function callers(): Promise<Record<string, string>[]> {
   ]
 }
 
+/** Pages that say that they are unavailable where no OAuth service runs, as here. */
+const OAUTH_SERVICE = /^\/(new-connection|connect\/callback)\?/
+
 async function ask(
   { method, path }: { method: string; path: string },
   headers: Record<string, string>,
 ): Promise<string | undefined> {
   const { status } = await platform.app.request(path, { method, headers })
+  if (status === 503 && OAUTH_SERVICE.test(path)) return undefined
   return status >= 500 ? `${status} ${method} ${path}` : undefined
 }
 
