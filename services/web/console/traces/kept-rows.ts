@@ -32,9 +32,8 @@ export function createKeptRows(): KeptRows {
       if (tree.rows.length < ROWS_MIN) return
       setImmediate(() => {
         take(trace)
-        for (const oldest of [...documents.keys()].slice(0, documents.size - DOCUMENTS_MAX + 1)) {
-          take(oldest)
-        }
+        const tooMany = Math.max(0, documents.size - DOCUMENTS_MAX + 1)
+        for (const oldest of [...documents.keys()].slice(0, tooMany)) take(oldest)
         const timer = setTimeout(() => documents.delete(trace), KEPT_MS).unref()
         documents.set(trace, { text: JSON.stringify(toRowsDocument(tree)), timer })
       })
