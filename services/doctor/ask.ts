@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
+import { readBounded } from '../shared/http/read-bounded.ts'
 import type { DoctorOptions } from './options.ts'
 
 const REPORT_BYTES_MAX = 4 << 20
@@ -59,14 +60,9 @@ async function get(
   const headers = { 'x-platform-debug-token': token, accept: 'application/json' }
   // The token goes nowhere but where it was sent.
   const response = await fetch(url, { headers, signal, redirect: 'manual' })
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    if (size > REPORT_BYTES_MAX) throw new Error('The answer is too large for a report.')
-    chunks.push(chunk)
-  }
-  return { status: response.status, text: Buffer.concat(chunks).toString('utf8') }
+  const text = await readBounded(response, REPORT_BYTES_MAX)
+  if (text === undefined) throw new Error('The answer is too large for a report.')
+  return { status: response.status, text }
 }
 
 function problemOf(status: number): string | undefined {

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { crewDescription, CONTRACT, JOURNAL_CAPABILITY } from '../platform/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
+import { readBounded } from '../shared/http/read-bounded.ts'
 import { attemptRun } from './attempt.ts'
 import type { Behaviour } from './attempt.ts'
 import type { VerifyOptions } from './options.ts'
@@ -18,14 +19,9 @@ interface Said {
 async function ask(url: string): Promise<Said> {
   return deadline({ name: new URL(url).pathname, timeoutMs: ANSWER_MS }, async (signal) => {
     const response = await fetch(url, { signal, redirect: 'manual' })
-    const chunks: Uint8Array[] = []
-    let size = 0
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length
-      if (size > BYTES_MAX) throw new Error(`the answer has more than ${BYTES_MAX} bytes`)
-      chunks.push(chunk)
-    }
-    return { status: response.status, text: Buffer.concat(chunks).toString('utf8') }
+    const text = await readBounded(response, BYTES_MAX)
+    if (text === undefined) throw new Error(`the answer has more than ${BYTES_MAX} bytes`)
+    return { status: response.status, text }
   })
 }
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { crewDescription } from '../platform/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
+import { readBounded } from '../shared/http/read-bounded.ts'
 
 const ANSWER_MS = 5000
 const BYTES_MAX = 65_536
@@ -25,14 +26,15 @@ export async function listCapabilities({ url, signal }: Asked): Promise<readonly
       signal: stop,
     })
     const { status } = response
-    const text = status === 200 ? await readBounded(response) : await drop(response)
+    const text = status === 200 ? await readBounded(response, BYTES_MAX) : await drop(response)
     // Nothing is known of it yet: taken for an old one, it would begin a run anew.
     if (UNAVAILABLE.has(status)) throw new Error(`it answers HTTP ${status}`)
     return parse(text)
   })
 }
 
-function parse(text: string): readonly string[] {
+/** Nothing is known of a crew whose answer is too long. */
+function parse(text = ''): readonly string[] {
   try {
     const { contract, capabilities } = v.parse(crewDescription, JSON.parse(text))
     return contract >= 2 ? capabilities : []
@@ -44,16 +46,4 @@ function parse(text: string): readonly string[] {
 async function drop({ body }: Response): Promise<string> {
   await body?.cancel()
   return ''
-}
-
-/** Returns the text of an answer; nothing of one that is too long. */
-async function readBounded({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body ?? []) {
-    size += chunk.length
-    if (size > BYTES_MAX) return ''
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
