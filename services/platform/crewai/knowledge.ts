@@ -1,7 +1,5 @@
-import * as v from 'valibot'
 import { isObject } from '../../shared/is-object.ts'
-import { crewDefinition } from '../crew-definition.ts'
-import { isOff, isPython, readList } from './fields.ts'
+import { isPython, readList } from './fields.ts'
 import type { Field } from './fields.ts'
 import { readProjectText } from './project-files.ts'
 import type { ProjectFiles } from './project-files.ts'
@@ -26,22 +24,8 @@ const NOT_TEXT =
   'Only texts are knowledge: source_type string with content, or text_file with file_paths. ' +
   'Convert it to text.'
 
-/** Returns true when definitions of this version have knowledge. */
-const isSupported = (): boolean =>
-  v.safeParse(crewDefinition, {
-    name: 'c',
-    llm: { model: 'm' },
-    knowledge: { name: { text: 'text' } },
-    agents: [{ key: 'a', role: 'r', goal: 'g' }],
-    tasks: [{ key: 't', description: 'd', expected_output: 'e', agent: 'a' }],
-  }).success
-
 /** Reads the knowledge that an agent or a crew names, and returns the names that it got. */
 export function readKnowledge(field: Field | undefined, reader: KnowledgeReader): string[] {
-  if (field && !isOff(field.value) && !isSupported()) {
-    reader.report.leaveOut(field, 'Agents have no knowledge. Put the text into the backstory.')
-    return []
-  }
   const names = (readList(field, reader.report) ?? []).flatMap((each) => readSource(each, reader))
   return [...new Set(names)]
 }
