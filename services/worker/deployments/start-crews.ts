@@ -48,7 +48,7 @@ function createHost({
   if (toolsUrl === undefined) {
     throw new AppError(
       'invalid_configuration',
-      'CREW_PROCESSES_DIRECTORY is set and CREW_TOOLS_URL is not: crews would have no tools index. ' +
+      'CREW_PROCESSES_DIRECTORY is set and CREW_TOOLS_URL is not: crews would have no tools. ' +
         'Set both, or neither.',
     )
   }
