@@ -27,6 +27,7 @@ import { continueRoutes } from './console/runs/continue-routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
+import { runTextRoutes } from './console/runs/text-routes.ts'
 import { healthDebugRoutes } from './diagnostics/endpoint.ts'
 import { llmConnectionRoutes } from './console/llm-connections/routes.ts'
 import { oauthSettingsRoutes } from './console/oauth-settings/routes.ts'
@@ -45,6 +46,7 @@ import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
+import { createTextWatch } from './run-texts/text-watch.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
@@ -61,6 +63,7 @@ const PAGES = [
   runListRoutes,
   runRoutes,
   runPageRoutes,
+  runTextRoutes,
   continueRoutes,
   artifactRoutes,
   traceListRoutes,
@@ -81,6 +84,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     ...options,
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(options.config.TRUSTED_PROXIES),
+    texts: createTextWatch(options),
   }
   // Refuses paths that are not told apart at once: each request is matched by one expression for
   // all routes.
