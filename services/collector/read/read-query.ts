@@ -116,10 +116,13 @@ export function readTraceId(given: string): string {
   )
 }
 
+/** Returns whether `readTraceId` takes it. */
+export const isTraceId = (given: string): boolean => TRACE_ID.test(given)
+
 /** A parameter that is a trace id, as a UUID. */
 export const traceId = v.pipe(
   v.string(),
-  v.regex(TRACE_ID, 'must be a trace id of 32 hexadecimal digits'),
+  v.check(isTraceId, 'must be a trace id of 32 hexadecimal digits'),
   v.transform(readTraceId),
 )
 

@@ -5,7 +5,7 @@ import type { CopyConnection, Session } from '../../shared/postgres/copy/copy-co
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { messagesOf } from '../conventions/messages.ts'
 import { DISTRIBUTED_SESSION } from '../storage/distribution.ts'
-import { startOfDay } from '../storage/partitions.ts'
+import { partitionName, startOfDay } from '../storage/partitions.ts'
 import { excerptOf } from './excerpt.ts'
 
 /** Any number: who holds this lock reads texts, for one transaction. */
@@ -103,10 +103,11 @@ const noteOf = ([organization, day, traceIds]: Row): Note => ({
 async function extract(session: ExtractionSession, note: Note): Promise<number> {
   const { spans: table } = session
   if (table === COPY) await session.query(copySpans(note))
+  // No table can be attached to one that an open cursor reads.
+  await session.query(ensureDay(note.dayMs))
   await session.query(deleteStale(note, table))
   await session.query(`declare found no scroll cursor for ${findSpans(note, table)}`)
   let spans = 0
-  let hasTable = false
   for (;;) {
     const rows = await session.rows(`fetch ${BATCH} from found`)
     if (rows.length === 0) break
@@ -116,8 +117,6 @@ async function extract(session: ExtractionSession, note: Note): Promise<number> 
       // Messages may be long: requests are answered in between.
       await nextTurn()
     }
-    if (!hasTable) await session.query(ensureDay(note.dayMs))
-    hasTable = true
     await session.query(`insert into span_texts values ${values.join(', ')}`)
     spans += rows.length
   }
@@ -189,14 +188,16 @@ function valuesOf(row: Row, { organization }: Note): string {
   return `(${[...values, durationNs ?? 'null', quote(text), ...places].join(', ')})`
 }
 
-/** `span_texts_20261121` */
+/** `span_texts_20261121`; none for a day that has been dropped. */
 const ensureDay = (dayMs: number): string => {
   const [begins, ends] = [dayMs, dayMs + DAY_MS].map((ms) => startOfDay(ms / DAY_MS))
   const name = `span_texts_${begins?.slice(0, 10).replaceAll('-', '')}`
   return `
     do $$
     begin
-      if to_regclass('${name}') is null then
+      if to_regclass('${name}') is null
+        and to_regclass('${partitionName(dayMs / DAY_MS)}') is not null
+      then
         create table ${name} (like span_texts including storage including compression);
         alter table ${name} alter column text set statistics 1;
         alter table span_texts attach partition ${name}

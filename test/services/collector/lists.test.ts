@@ -148,7 +148,12 @@ describe('the lists of the read API', () => {
     // Of a trace that the filter leaves out, too.
     expect(await next(other.traceId, 'sort=newest')).toEqual([b?.traceId])
     expect(await next(other.traceId, 'sort=oldest')).toEqual([c?.traceId])
+    const named = await get(`/traces?trace=${a?.traceId},${other.traceId}`)
+    expect(named).toMatchObject({
+      traces: [{ trace_id: other.traceId }, { trace_id: a?.traceId }],
+    })
     for (const [given, message] of [
+      [`${a?.traceId}&trace=x`, 'trace must be a list of at most 200 trace ids'],
       [spanOf().traceId, 'must be the id of a trace that can stand in this list'],
       ['xy', 'must be a trace id of 32 hexadecimal digits'],
     ]) {

@@ -131,6 +131,18 @@ describe('the search in prompts and answers', () => {
     expect(await harness.sql`select from span_texts where trace_id = ${traceId}::uuid`).toEqual([])
   })
 
+  it('reads texts of new days, however many there are already', async () => {
+    const now = Date.now()
+    const days = [4, 5, 6].map((ago) =>
+      spanOf({
+        startTimeUnixNano: nanos(now - ago * DAY_MS),
+        attributes: call(`a daily eland ${ago}`, 'yes'),
+      }),
+    )
+    for (const span of days) await send(span)
+    expect(idsOf(await list('text=daily%20eland'))).toEqual(days.map(({ traceId }) => traceId))
+  })
+
   it('forgets a day with its spans', async () => {
     const day = dayOf(Date.now()) - 3
     const old = spanOf({
