@@ -42,6 +42,8 @@ import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
+import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
@@ -70,6 +72,8 @@ const PAGES = [
   traceStreamRoutes,
   traceFilterRoutes,
   traceComparisonRoutes,
+  traceNeighbourRoutes,
+  sessionRoutes,
   sendTracesRoutes,
   traceRoutes,
   budgetPageRoutes,
