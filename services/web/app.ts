@@ -6,6 +6,7 @@ import { createIdentityProvider } from './sign-in/oidc/provider.ts'
 import { createBadTokens } from './callers/bad-tokens.ts'
 import { createPasswordChecks } from './sign-in/password-checks.ts'
 import { openGate } from './access-token/open-gate.ts'
+import { checkRights } from './callers/check-rights.ts'
 import { createSeenAdministrators } from './callers/seen-administrators.ts'
 import type { WebApp, WebDeps, WebOptions } from './context.ts'
 import { identify } from './diagnostics/access.ts'
@@ -107,6 +108,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     return answerNotFound(c)
   })
   app.onError(answerError(deps))
+  app.use(checkRights(deps))
   const diagnostics = createDiagnostics(deps, app)
   app.route('/', healthRoutes(deps))
   app.route('/', healthDebugRoutes(deps, diagnostics))
