@@ -92,6 +92,13 @@ export async function hasUser(sql: Queryable, id: number): Promise<boolean> {
   return (await sql`select from users where id = ${id}`).length > 0
 }
 
+/** Returns the organization of a user; null when there is no such user. */
+export async function findOrganizationOf(sql: Queryable, id: number): Promise<number | null> {
+  const [found] = await sql<{ organizationId: number }[]>`
+    select organization_id from users where id = ${id}`
+  return found?.organizationId ?? null
+}
+
 /** Moves a user to another organization. Returns false when the user is there already. */
 export async function moveUser(
   sql: Queryable,

@@ -1,3 +1,4 @@
+import { OPERATOR, writeAudit } from '../platform/audit.ts'
 import { createOrganization, getOrganizationByName } from '../platform/organizations.ts'
 import { deleteSessionsOf } from '../platform/sessions.ts'
 import { moveUser } from '../platform/users.ts'
@@ -8,7 +9,13 @@ import { findUser } from './find-user.ts'
 
 /** Creates an organization. Raises `invalid_request` and, for a name that is taken, `conflict`. */
 export async function addOrganization(sql: Database, log: Log, name = ''): Promise<void> {
-  const { id } = await createOrganization(sql, name)
+  const id = await sql.begin(async (tx) => {
+    const created = await createOrganization(tx, name)
+    const target = { kind: 'organization', id: created.id, name }
+    const entry = { action: 'organization_created', organizationId: created.id, target }
+    await writeAudit(tx, OPERATOR, entry)
+    return created.id
+  })
   log.info({ audit: 'organization_created', organization_id: id, name }, 'audit')
 }
 
@@ -33,11 +40,12 @@ export async function moveToOrganization(
   const userId = await findUser(sql, who, usage)
   const { id: organizationId } = await getOrganizationByName(sql, organization)
   const facts = { user_id: userId, organization_id: organizationId }
-  const sessions = await sql.begin(async (transaction) =>
-    (await moveUser(transaction, userId, organizationId))
-      ? deleteSessionsOf(transaction, userId)
-      : undefined,
-  )
+  const sessions = await sql.begin(async (tx) => {
+    if (!(await moveUser(tx, userId, organizationId))) return undefined
+    const target = { kind: 'user', id: userId, name: who }
+    await writeAudit(tx, OPERATOR, { action: 'user_moved', organizationId, target })
+    return deleteSessionsOf(tx, userId)
+  })
   if (sessions === undefined) return log.info(facts, 'nothing to move: the user is there already')
   log.info({ audit: 'user_moved', ...facts, sessions_ended: sessions }, 'audit')
 }
