@@ -1,4 +1,5 @@
-import type { Database, Queryable } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable } from '../shared/postgres/database.ts'
 import { deleteOtherSessions, deleteSessionsOf } from './sessions.ts'
 import { clearFailures } from './sign-in-failures.ts'
 import type { Role } from './users.ts'
@@ -43,9 +44,12 @@ interface NewPassword {
  * Sets the password of a local account. Returns how many sessions ended; undefined when there is no
  * such local account.
  */
-export async function setPassword(sql: Database, change: NewPassword): Promise<number | undefined> {
+export async function setPassword(
+  sql: Queryable,
+  change: NewPassword,
+): Promise<number | undefined> {
   const { userId, passwordHash, keptToken = '' } = change
-  return sql.begin(async (transaction) => {
+  return inTransaction(sql, async (transaction) => {
     const [user] = await transaction<{ email: string }[]>`
       update users set password_hash = ${passwordHash}
       where id = ${userId} and issuer is null returning email`
@@ -67,8 +71,8 @@ interface Disabled {
 }
 
 /** Keeps a user out from now on: the sessions end, and no sign-in opens another. */
-export async function disableUser(sql: Database, userId: number): Promise<Disabled> {
-  return sql.begin(async (transaction) => {
+export async function disableUser(sql: Queryable, userId: number): Promise<Disabled> {
+  return inTransaction(sql, async (transaction) => {
     const disabled = await transaction`
       update users set disabled_at = now()
       where id = ${userId} and disabled_at is null returning id`

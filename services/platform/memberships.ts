@@ -1,4 +1,5 @@
-import type { Database, Queryable } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 
 /** What people may do in an organization, from the least to the most. */
@@ -34,7 +35,7 @@ export async function setMembership(
  * Ends a membership that was given here. Returns false when there was none. Raises `conflict` when
  * the organization would be left without an admin.
  */
-export async function removeMember(sql: Database, key: MemberKey): Promise<boolean> {
+export async function removeMember(sql: Queryable, key: MemberKey): Promise<boolean> {
   const { userId, organizationId } = key
   return changeMembers(sql, organizationId, async (transaction) => {
     const removed = await transaction`
@@ -46,19 +47,18 @@ export async function removeMember(sql: Database, key: MemberKey): Promise<boole
 }
 
 /** Two admins who remove each other at once do so one after the other. */
-async function changeMembers<Result>(
-  sql: Database,
+function changeMembers<Result>(
+  sql: Queryable,
   organizationId: number,
   change: (transaction: Queryable) => Promise<Result>,
 ): Promise<Result> {
-  const done = await sql.begin(async (transaction) => {
+  return inTransaction(sql, async (transaction) => {
     await transaction`select from organizations where id = ${organizationId} for update`
     const before = await countAdmins(transaction, organizationId)
     const result = await change(transaction)
     if (before > 0 && (await countAdmins(transaction, organizationId)) === 0) throw lastAdmin()
-    return { result }
+    return result
   })
-  return done.result
 }
 
 async function countAdmins(sql: Queryable, organizationId: number): Promise<number> {

@@ -1,3 +1,4 @@
+import { OPERATOR, writeAudit } from '../platform/audit.ts'
 import {
   ORGANIZATION_ROLES,
   readOrganizationRole,
@@ -12,7 +13,13 @@ import { findUser } from './find-user.ts'
 
 /** Creates an organization. Raises `invalid_request` and, for a name that is taken, `conflict`. */
 export async function addOrganization(sql: Database, log: Log, name = ''): Promise<void> {
-  const { id } = await createOrganization(sql, name)
+  const id = await sql.begin(async (tx) => {
+    const created = await createOrganization(tx, name)
+    const target = { kind: 'organization', id: created.id, name }
+    const entry = { action: 'organization_created', organizationId: created.id, target }
+    await writeAudit(tx, OPERATOR, entry)
+    return created.id
+  })
   log.info({ audit: 'organization_created', organization_id: id, name }, 'audit')
 }
 
@@ -39,7 +46,16 @@ export async function setMember(
   if (organization === undefined || role === undefined) throw new AppError('invalid_request', usage)
   const userId = await findUser(sql, who, usage)
   const { id: organizationId } = await getOrganizationByName(sql, organization)
-  await setMembership(sql, { userId, organizationId, role })
+  await sql.begin(async (tx) => {
+    await setMembership(tx, { userId, organizationId, role })
+    const target = { kind: 'user', id: userId, name: who }
+    await writeAudit(tx, OPERATOR, {
+      action: 'member_set',
+      organizationId,
+      target,
+      after: { role },
+    })
+  })
   const facts = { user_id: userId, organization_id: organizationId, role }
   log.info({ audit: 'member_set', ...facts }, 'audit')
 }
@@ -58,7 +74,13 @@ export async function dropMember(
   const userId = await findUser(sql, who, usage)
   const { id: organizationId } = await getOrganizationByName(sql, organization)
   const facts = { user_id: userId, organization_id: organizationId }
-  if (!(await removeMember(sql, { userId, organizationId }))) {
+  const isRemoved = await sql.begin(async (tx) => {
+    if (!(await removeMember(tx, { userId, organizationId }))) return false
+    const target = { kind: 'user', id: userId, name: who }
+    await writeAudit(tx, OPERATOR, { action: 'member_removed', organizationId, target })
+    return true
+  })
+  if (!isRemoved) {
     return log.info(facts, 'nothing to remove: the user has no role there that was given here')
   }
   log.info({ audit: 'member_removed', ...facts }, 'audit')

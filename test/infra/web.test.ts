@@ -122,7 +122,7 @@ describe('the sign-in', () => {
       adminValue: 'platform admins',
       groupsClaim: 'groups',
       groups: 'crews -> Acme: editor',
-      defaultRole: 'none',
+      defaultRole: 'none' as const,
     }
     expect(variables({ auth, secrets: { existingSecret: 'own' } }).slice(-5)).toEqual([
       { name: 'OIDC_ADMIN_CLAIM', value: 'realm_access.roles' },

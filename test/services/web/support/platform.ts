@@ -73,6 +73,8 @@ export async function openPlatform(passwordHash: string | null = null) {
     appAt,
     /** The log, line by line. */
     lines,
+    /** The entries of the audit, the oldest first. */
+    audit: () => sql`select * from audit_entries order by id`,
     signIn: (tenant: Tenant) => openSession(sql, tenant.userId),
     issueToken: (tenant: Tenant, deploymentId: number | null = null) =>
       issueStaticToken(sql, {
