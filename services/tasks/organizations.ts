@@ -6,6 +6,7 @@ import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import { findUser } from './find-user.ts'
+import { recordUserChange } from './record.ts'
 
 /** Creates an organization. Raises `invalid_request` and, for a name that is taken, `conflict`. */
 export async function addOrganization(sql: Database, log: Log, name = ''): Promise<void> {
@@ -42,8 +43,8 @@ export async function moveToOrganization(
   const facts = { user_id: userId, organization_id: organizationId }
   const sessions = await sql.begin(async (tx) => {
     if (!(await moveUser(tx, userId, organizationId))) return undefined
-    const target = { kind: 'user', id: userId, name: who }
-    await writeAudit(tx, OPERATOR, { action: 'user_moved', organizationId, target })
+    const after = { organization }
+    await recordUserChange(tx, 'user_moved', { id: userId, name: who, after })
     return deleteSessionsOf(tx, userId)
   })
   if (sessions === undefined) return log.info(facts, 'nothing to move: the user is there already')

@@ -7,6 +7,8 @@ import { ensureProject } from '../../../platform/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
 import { parseStrictJson } from '../../../shared/http/strict-json.ts'
+import { versionEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { CSRF_FIELD } from '../../callers/csrf-field.ts'
 import { formExpired, isSame, requireForm, requireSameOrigin } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
@@ -23,6 +25,7 @@ const WRONG_NAME =
 /** Serves the import of CrewAI projects: an upload, what would become of it, and the draft. */
 export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const importFiles = createImports()
@@ -53,12 +56,14 @@ export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
       return c.html(previewPage({ ...page, problem: WRONG_NAME }), 422)
     }
     const { organizationId } = c.var.session.user
-    const version = await sql.begin(async (tx) => {
-      const projectId = await ensureProject(tx, { organizationId, name })
-      return createVersion(tx, { organizationId, projectId }, definition)
-    })
-    const { projectId, number } = version
-    Object.assign(c.var.wide, { audit: 'version_imported', project_id: projectId, version: number })
+    await audited(
+      c.var,
+      async (tx) => {
+        const projectId = await ensureProject(tx, { organizationId, name })
+        return createVersion(tx, { organizationId, projectId }, definition)
+      },
+      (created) => versionEntry('version_imported', created),
+    )
     return c.redirect('/import-project?notice=project-imported', 303)
   })
 
