@@ -32,7 +32,7 @@ const attempt = (url: string, more: Partial<Behaviour> & { kickoff?: object } = 
   })
 
 const eventsOf = ({ lines }: Attempt) =>
-  lines.map(({ event }) => (event?.type === 'other' ? event.event : { ...event }))
+  lines.flatMap(({ event }) => (event?.type === 'other' ? [event.event] : event ? [event] : []))
 const typesOf = (made: Attempt) =>
   eventsOf(made).flatMap(({ type }) => (type === 'heartbeat' ? [] : [type]))
 const endOf = (made: Attempt) => eventsOf(made).at(-1)
