@@ -5,7 +5,8 @@ import { all, any, isSet, not, text } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, crews, httpRoute, ingress, internalRegistry, oauth, postgres } = values
+const { buildkit, collector, crews, httpRoute, ingress, internalRegistry, oauth, postgres, web } =
+  values
 const { tracesNamespace } = values.networkPolicy
 
 interface Program {
@@ -38,6 +39,7 @@ export const outsiders = {
   visitors: 'everywhere, or `networkPolicy.ingressNamespace`, the crews and `helm test`',
   browsers: 'also from where web is reached, when oauth has a host in `ingress` or `httpRoute`',
   senders: 'traces from `networkPolicy.tracesNamespace`',
+  'own-crews': 'the crews from source, wherever they run',
   monitoring: 'its metrics from `networkPolicy.monitoringNamespace`',
 } as const
 
@@ -89,6 +91,13 @@ export const calls = [
   { from: 'worker', to: 'collector', port: 'http', why: 'the spans of runs' },
   { from: 'senders', to: 'collector', port: 'http', why: 'their spans', isMade: areSendersNamed },
   { from: 'senders', to: 'collector', port: 'grpc', why: 'their spans', isMade: isGrpcNamed },
+  {
+    from: 'own-crews',
+    to: 'collector',
+    port: 'http',
+    why: 'spans of their programs',
+    isMade: crews.fromSource,
+  },
   { from: 'monitoring', to: 'collector', port: 'metrics', why: 'metrics' },
 
   { from: 'monitoring', to: 'worker', port: 'http', why: 'metrics' },
@@ -146,6 +155,9 @@ export type CallerOf<To extends ProgramName> = Extract<Declared, { to: To }>['fr
 
 /** The address of a program inside the cluster, for a caller whose call is declared. */
 export const addressOf = ({ to }: Edge<Declared>): Val<string> => addresses[to]
+
+/** The address of web for programs of any namespace. */
+export const webInCluster = text`http://${nameOf('web')}.${releaseNamespace}:${web.servicePort}`
 
 const collectorHost = text`${nameOf('collector')}.${releaseNamespace}`
 /** The address of the collector for programs of any namespace. */

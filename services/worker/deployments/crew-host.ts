@@ -48,6 +48,8 @@ export interface WantedCrew {
   readonly settings: CrewSettings
   /** At least 1: a crew that is to be stopped is not brought up. */
   readonly replicas: number
+  /** Processes that started before have to be replaced; null: none. */
+  readonly restartedAt: Date | null
   /** What the crew's programs find in their environment, with secrets that were opened. */
   readonly variables: Readonly<Record<string, string>>
   /** The image that an earlier call made of this source; null: there is none yet. */
@@ -97,7 +99,12 @@ export type SeenCrew =
   /** It is there, and not healthy; the host tries to make it so. */
   | { readonly condition: 'down'; readonly reason: string }
   /** Nothing is there, or it is not as it is wanted: `bringUp` repairs it. */
-  | { readonly condition: 'drifted'; readonly reason: string }
+  | {
+      readonly condition: 'drifted'
+      readonly reason: string
+      /** What is there takes runs meanwhile, such as processes that are to be replaced. */
+      readonly isServing: boolean
+    }
 
 /**
  * Runs crews on one kind of machinery. Each call may be made again, by another worker as well, and
