@@ -40,6 +40,7 @@ export const outsiders = {
   browsers: 'also from where web is reached, when oauth has a host in `ingress` or `httpRoute`',
   senders: 'traces from `networkPolicy.tracesNamespace`',
   'own-crews': 'the crews from source, wherever they run',
+  builds: 'the Jobs that build images, beside the crews',
   monitoring: 'its metrics from `networkPolicy.monitoringNamespace`',
 } as const
 
@@ -81,6 +82,7 @@ const isTraceDatabaseShared = all(collector.enabled, not(isSet(collector.databas
  */
 export const calls = [
   { from: 'visitors', to: 'web', port: 'http', why: 'pages, the automation API, tools of crews' },
+  { from: 'buildkit', to: 'web', port: 'http', why: 'tools of crews' },
   { from: 'monitoring', to: 'web', port: 'metrics', why: 'metrics' },
 
   { from: 'web', to: 'oauth', port: 'http', why: 'connections to third-party providers' },
@@ -115,7 +117,13 @@ export const calls = [
     isMade: isTraceDatabaseShared,
   },
 
-  { from: 'worker', to: 'buildkit', port: 'grpc', why: 'builds of crew images' },
+  {
+    from: 'builds',
+    to: 'buildkit',
+    port: 'grpc',
+    why: 'images of crews from source',
+    isMade: crews.fromSource,
+  },
 
   { from: 'worker', to: 'internal-registry', port: 'http', why: 'images of crews' },
   { from: 'buildkit', to: 'internal-registry', port: 'http', why: 'pushes of built images' },

@@ -2,7 +2,7 @@ import { Construct } from 'constructs'
 import type { WorkerEnv } from '../services/worker/env.ts'
 import type { clusterCrewsEnv } from '../services/worker/deployments/kubernetes/env.ts'
 import { AccessEverywhere, AccessToCrews, crewNamespace } from './access.ts'
-import { webInCluster } from './calls.ts'
+import { collectorInCluster, webInCluster } from './calls.ts'
 import { also } from './kit/also.ts'
 import { podField, setWhen } from './kit/env.ts'
 import type { VariablesOf } from './kit/env.ts'
@@ -12,7 +12,7 @@ import { all, amountText, any, isSet, pick, text } from './template/operators.ts
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { crews, global, networkPolicy } = values
+const { collector, crews, global, networkPolicy } = values
 
 // An organization names as many crews as it likes, so that no right can end at their names.
 const toDeploy = [
@@ -68,12 +68,14 @@ export const crewsFromSourceEnv: VariablesOf<Pick<WorkerEnv, keyof typeof cluste
   POD_NAMESPACE: setWhen(on, podField('metadata.namespace')),
   RELEASE_NAME: setWhen(on, release),
   CREW_PYTHON_IMAGE: setWhen(on, pythonImage.reference),
+  CREW_PULL_POLICY: setWhen(on, pythonImage.pullPolicy),
   // The Job that installs the platform's crews makes the first one.
-  CREW_PULL_SECRETS: setWhen(
+  CREW_PULL_CREDENTIALS: setWhen(
     all(on, isSet(pythonImage.pullSecret)),
     text`crew-image-pull,${pythonImage.pullSecret}`,
   ),
   CREW_WEB_URL: setWhen(on, webInCluster),
+  CREW_COLLECTOR_URL: setWhen(all(on, collector.enabled), collectorInCluster),
   CREW_CPU_MAX: setWhen(on, amountText(crews.limits.cpu)),
   CREW_MEMORY_MAX: setWhen(on, amountText(crews.limits.memory)),
   CREW_NETWORK_POLICY: setWhen(on, pick(networkPolicy.enabled, 'true', 'false')),

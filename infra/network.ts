@@ -132,6 +132,7 @@ const PEERS: Readonly<Record<Outsider, Peers>> = {
   senders: [namespace(networkPolicy.tracesNamespace)],
   browsers: [ingressController],
   'own-crews': besideCrews('crew-from-source'),
+  builds: besideCrews('crew-build'),
   visitors: [
     ingressController,
     when<k8s.NetworkPolicyPeer>(

@@ -45,6 +45,7 @@ import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
+import { sourceDownloadRoutes } from './source-downloads/routes.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
@@ -107,6 +108,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', assetRoutes())
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
+  app.route('/', sourceDownloadRoutes(deps))
   const passwords = createPasswordChecks()
   app.route('/', signInRoutes(deps, { provider: createIdentityProvider(deps.config), passwords }))
   app.route('/', passwordRoutes(deps, passwords))

@@ -37,7 +37,7 @@ export async function bringUp(
 ): Promise<CrewOutcome> {
   const place = await deps.placeOf(wanted.owner.organizationId)
   const attempt = { deps, wanted, place, ...following }
-  const crew = describeOrRefuse(attempt)
+  const crew = await describeOrRefuse(attempt)
   if ('outcome' in crew) return crew
   if (wanted.way !== 'image' || crew.image !== undefined) return start(attempt, crew)
   const built = await build(attempt, crew)
@@ -45,9 +45,13 @@ export async function bringUp(
 }
 
 /** Settings that cannot be are the crew's own fault. */
-function describeOrRefuse({ deps, wanted, place }: Attempt): DescribedCrew | CrewOutcome {
+async function describeOrRefuse({
+  deps,
+  wanted,
+  place,
+}: Attempt): Promise<DescribedCrew | CrewOutcome> {
   try {
-    return describeIn(deps, wanted, place)
+    return await describeIn(deps, wanted, place)
   } catch (thrown) {
     if (thrown instanceof AppError && thrown.code === 'unprocessable') {
       return { outcome: 'failed', reason: thrown.message }

@@ -80,7 +80,7 @@ export const buildSecret = (
 /** Returns the Job that makes the image of a crew and pushes it. Passes Pod Security "restricted". */
 export function buildJob(crew: DescribedCrew, build: Build): KubernetesObject {
   const { names, cluster } = crew
-  const { imagePullSecret } = build.builder
+  const { pullSecrets } = cluster
   const labels = { ...names.labels, ...names.buildSelector }
   return {
     apiVersion: 'batch/v1',
@@ -97,7 +97,9 @@ export function buildJob(crew: DescribedCrew, build: Build): KubernetesObject {
           restartPolicy: 'Never',
           automountServiceAccountToken: false,
           enableServiceLinks: false,
-          ...(imagePullSecret ? { imagePullSecrets: [{ name: imagePullSecret }] } : {}),
+          ...(pullSecrets.length > 0
+            ? { imagePullSecrets: pullSecrets.map((name) => ({ name })) }
+            : {}),
           securityContext: restrictedPod(cluster),
           containers: [client(crew, build)],
           volumes: [
@@ -124,7 +126,7 @@ const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
   env: [
     ...plainVariables({
       HOME: '/work',
-      SOURCE_DIGEST: wanted.source.digest,
+      SOURCE_DIGEST: wanted.source.archiveSha256,
       PYTHON_VERSION: wanted.settings.pythonVersion ?? '',
       DOCKERFILE: generateDockerfile(cluster.pythonImage),
       REPOSITORY: build.repository,

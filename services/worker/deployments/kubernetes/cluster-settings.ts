@@ -6,8 +6,10 @@ export interface CrewCluster {
   readonly home: PlatformRelease
   /** An image with uv and Python. */
   readonly pythonImage: string
-  /** A Secret where the crews are, with which nodes pull that image. */
-  readonly imagePullSecret?: string | undefined
+  /** @default IfNotPresent */
+  readonly pullPolicy: string
+  /** Secrets where the crews are, with which nodes pull images. */
+  readonly pullSecrets: readonly string[]
   /** The cluster assigns user and group, and refuses others. */
   readonly hasArbitraryUser: boolean
   /** Crews get a NetworkPolicy. */
@@ -28,7 +30,6 @@ export interface CrewCluster {
 export interface ImageBuilder {
   /** An image with BuildKit's client. */
   readonly image: string
-  readonly imagePullSecret?: string | undefined
   /** `tcp://` with host and port. */
   readonly address: string
   /** The registry as BuildKit reaches it: host and port. */

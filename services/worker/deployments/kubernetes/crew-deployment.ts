@@ -16,11 +16,18 @@ import type { CrewResources } from './crew-resources.ts'
 import { CREW_ROOT, FETCH_AND_INSTALL, PROJECT, SERVE, UV_VARIABLES } from './install-script.ts'
 
 /** The time for the runs in flight in a pod that is replaced; then another one goes on. */
-const DRAIN_SECONDS = 300
+export const DRAIN_SECONDS = 300
 /** The time for a pod to install a crew and to become ready. */
 export const ROLLOUT_SECONDS = 900
 /** On a pod template it replaces the pods: what they run with has changed. */
 const CONTENT = 'platform/content'
+
+/** A token of some weeks, which is signed anew each time: no reason to replace pods. */
+const SIGNED = 'OTEL_EXPORTER_OTLP_HEADERS'
+
+/** The environment without what changes with each look at it. */
+export const lasting = ({ environment, wanted }: DescribedCrew) =>
+  SIGNED in wanted.variables ? environment : { ...environment, [SIGNED]: undefined }
 
 /** What no variable of a project can change: the probes ask this port. */
 const OWN_VARIABLES = {
@@ -45,7 +52,6 @@ export interface DescribedCrew {
   readonly indexes: string
   /** By its digest, as nodes pull it; undefined: the crew is installed when its pods start. */
   readonly image?: string | undefined
-  readonly imagePullSecret?: string | undefined
 }
 
 /** The variables that the crew's program runs with. */
@@ -85,7 +91,7 @@ export function crewDeployment(crew: DescribedCrew): KubernetesObject {
   const { wanted, names } = crew
   const { name, namespace, labels, selector } = names
   const { restartedAt } = wanted
-  const content = fingerprint([crew.environment, restartedAt])
+  const content = fingerprint([lasting(crew), restartedAt])
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -109,7 +115,7 @@ const podSpec = (crew: DescribedCrew) => ({
   automountServiceAccountToken: false,
   enableServiceLinks: false,
   terminationGracePeriodSeconds: DRAIN_SECONDS + 30,
-  ...(crew.imagePullSecret ? { imagePullSecrets: [{ name: crew.imagePullSecret }] } : {}),
+  ...pullSecretsOf(crew),
   securityContext: restrictedPod(crew.cluster),
   ...(crew.image === undefined ? { initContainers: [installer(crew)] } : {}),
   containers: [server(crew)],
@@ -119,17 +125,23 @@ const podSpec = (crew: DescribedCrew) => ({
   ],
 })
 
+function pullSecretsOf({ image, cluster, names }: DescribedCrew) {
+  const isGated = image !== undefined && cluster.builder?.registryKey !== undefined
+  const secrets = image === undefined ? cluster.pullSecrets : isGated ? [names.pull] : []
+  return secrets.length === 0 ? {} : { imagePullSecrets: secrets.map((name) => ({ name })) }
+}
+
 const installer = ({ wanted, names, cluster, resources }: DescribedCrew) => ({
   name: 'install',
   image: cluster.pythonImage,
-  imagePullPolicy: 'IfNotPresent',
+  imagePullPolicy: cluster.pullPolicy,
   command: ['sh', '-c', FETCH_AND_INSTALL],
   env: [
     ...plainVariables({
       ...UV_VARIABLES,
       UV_CACHE_DIR: `${CREW_ROOT}/cache`,
       HOME: '/tmp',
-      SOURCE_DIGEST: wanted.source.digest,
+      SOURCE_DIGEST: wanted.source.archiveSha256,
       ...(wanted.settings.pythonVersion ? { PYTHON_VERSION: wanted.settings.pythonVersion } : {}),
     }),
     ...secretVariables(names.install, ['SOURCE_URL', 'UV_INDEX']),
@@ -145,7 +157,8 @@ const installer = ({ wanted, names, cluster, resources }: DescribedCrew) => ({
 const server = (crew: DescribedCrew) => ({
   name: 'crew',
   image: crew.image ?? crew.cluster.pythonImage,
-  imagePullPolicy: 'IfNotPresent',
+  // An image by its digest never changes.
+  imagePullPolicy: crew.image === undefined ? crew.cluster.pullPolicy : 'IfNotPresent',
   ...(crew.image === undefined ? { command: SERVE, workingDir: PROJECT } : {}),
   ports: [{ name: 'http', containerPort: CREW_PORT, protocol: 'TCP' }],
   env: [

@@ -2,7 +2,13 @@ import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
 import { fingerprint } from '../../../shared/kubernetes/objects.ts'
 import type { WantedCrew } from '../crew-host.ts'
 import type { CrewCluster } from './cluster-settings.ts'
-import { crewDeployment, crewService, installSecret, variablesSecret } from './crew-deployment.ts'
+import {
+  crewDeployment,
+  crewService,
+  installSecret,
+  lasting,
+  variablesSecret,
+} from './crew-deployment.ts'
 import type { DescribedCrew } from './crew-deployment.ts'
 import { crewNames } from './crew-names.ts'
 import { pullSecret } from './crew-images.ts'
@@ -16,7 +22,7 @@ export const APPLIED = 'platform/applied'
 /** What the platform gives to a crew from source. */
 export interface CrewGifts {
   /** The variables of the crew's program, with its token. */
-  readonly environmentOf: (wanted: WantedCrew) => Readonly<Record<string, string>>
+  readonly environmentOf: (wanted: WantedCrew) => Promise<Readonly<Record<string, string>>>
   /** Where pods fetch a source, for some hours. */
   readonly sourceUrlOf: (wanted: WantedCrew) => string
   /** The tools indexes as uv takes them, with a token for some hours. */
@@ -41,7 +47,7 @@ export interface CrewObjects {
 }
 
 /** Returns what is known of a crew before its image. Raises `unprocessable` for its settings. */
-export function describeCrew(
+export async function describeCrew(
   wanted: WantedCrew,
   {
     cluster,
@@ -52,13 +58,13 @@ export function describeCrew(
     readonly gifts: CrewGifts
     readonly namespace: string
   },
-): DescribedCrew {
+): Promise<DescribedCrew> {
   return {
     wanted,
     cluster,
     names: crewNames(wanted, { namespace, home: cluster.home.namespace }),
     resources: crewResources(wanted.settings, cluster),
-    environment: gifts.environmentOf(wanted),
+    environment: await gifts.environmentOf(wanted),
     sourceUrl: gifts.sourceUrlOf(wanted),
     indexes: gifts.indexesOf(wanted),
   }
@@ -81,7 +87,8 @@ export async function crewObjects(
     ...(pull ? [pull] : []),
   ]
   const deployment = crewDeployment(crew)
-  const applied = fingerprint([secrets, deployment])
+  const { sourceUrl, indexes } = crew
+  const applied = fingerprint([lasting(crew), sourceUrl, indexes, pull, deployment])
   const service = crewService(crew)
   const metadata = { ...service.metadata, annotations: { [APPLIED]: applied } }
   return {

@@ -16,12 +16,12 @@ const service = v.object({
 })
 
 /** Returns a crew with the image that an earlier call made of it. */
-export function describeIn(
+export async function describeIn(
   { cluster, gifts }: ClusterDeps,
   wanted: WantedCrew,
   { namespace }: CrewPlace,
-): DescribedCrew {
-  const crew = describeCrew(wanted, { cluster, gifts, namespace })
+): Promise<DescribedCrew> {
+  const crew = await describeCrew(wanted, { cluster, gifts, namespace })
   const [, digest] = wanted.image?.split('@') ?? []
   return wanted.way === 'image' && cluster.builder && digest !== undefined
     ? { ...crew, image: imageOf(cluster.builder, wanted.owner, digest) }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { flag, httpUrl, optional, text } from '../../../shared/env.ts'
+import { flag, httpUrl, optional, text, word } from '../../../shared/env.ts'
 
 /** A list of names with commas between. */
 const names = () =>
@@ -17,10 +17,13 @@ export const clusterCrewsEnv = {
   RELEASE_NAME: optional(text()),
   /** An image with uv and Python, in which crews are installed and run. */
   CREW_PYTHON_IMAGE: optional(text()),
+  CREW_PULL_POLICY: v.optional(word(['IfNotPresent', 'Always', 'Never']), 'IfNotPresent'),
   /** Secrets where the crews are, with which nodes pull that image. */
-  CREW_PULL_SECRETS: v.optional(names(), ''),
+  CREW_PULL_CREDENTIALS: v.optional(names(), ''),
   /** The address of web for pods of the cluster: the source, and the tools index. */
   CREW_WEB_URL: optional(httpUrl()),
+  /** The address of the collector for pods of the cluster. */
+  CREW_COLLECTOR_URL: optional(httpUrl()),
   /** The most that one pod of a crew may be given, as quantities of Kubernetes. */
   CREW_CPU_MAX: v.optional(text(), '2'),
   CREW_MEMORY_MAX: v.optional(text(), '4Gi'),

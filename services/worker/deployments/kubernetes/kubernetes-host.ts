@@ -52,7 +52,7 @@ async function look(
 ): Promise<SeenCrew> {
   const { kubernetes, placeOf } = deps
   const place = await placeOf(wanted.owner.organizationId)
-  const crew = describeIn(deps, wanted, place)
+  const crew = await describeIn(deps, wanted, place)
   const { names } = crew
   const { namespace, selector } = names
   const found = await findDeployment(deps, names)
