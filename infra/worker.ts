@@ -80,6 +80,9 @@ const runner = () => ({
     LOG_LEVEL: envVars.LOG_LEVEL,
     PLATFORM_VERSION: platformVersion,
     ...secretKeyBase,
+    // Crews run in pods of their own.
+    CREW_PROCESSES_DIRECTORY: unset,
+    CREW_TOOLS_URL: unset,
     WORKER_CONCURRENCY: digits(worker.concurrency),
     CREW_PATIENCE_SECONDS: digits(worker.crewPatienceSeconds),
     EXECUTION_TIMEOUT_SECONDS: digits(worker.executionTimeoutSeconds),

@@ -17,7 +17,7 @@ export interface GitOrigin {
   readonly commit: string
 }
 
-/** What is known of a source when all of it has been read. */
+/** What is known of the files of a source. */
 export interface SourceDescription {
   /** The SHA-256 of its list of files. */
   readonly digest: Buffer
@@ -55,10 +55,9 @@ export interface NewSource {
   readonly uploadedBy: number | null
   readonly name: string
   readonly git?: GitOrigin | undefined
-  /** The bytes of the normalized .tar.gz. */
+  readonly description: SourceDescription
+  /** The bytes of the .tar.gz; not read when the source is there already. */
   readonly content: AsyncIterable<Uint8Array>
-  /** Called at the end of the content. */
-  readonly describe: () => SourceDescription
 }
 
 const columns = (sql: Queryable) => sql`
@@ -72,24 +71,31 @@ const columns = (sql: Queryable) => sql`
  */
 export async function storeSource(sql: Database, source: NewSource): Promise<Source> {
   return sql.begin(async (tx) => {
+    const { organizationId, content } = source
+    const same = await findSame(tx, source)
+    if (same?.filesDeletedAt === null) return same
     const [{ id }] = await tx<[{ id: number }]>`
       select nextval(pg_get_serial_sequence('sources', 'id'))::int as id`
-    const stored = await storeParts(tx, id, source.content)
-    const description = source.describe()
-    const { organizationId, git } = source
+    const stored = await storeParts(tx, id, content)
     await tx`select from organizations where id = ${organizationId} for no key update`
-    const [same] = await tx<Source[]>`
-      select ${columns(tx)} from sources
-      where organization_id = ${organizationId} and digest = ${description.digest}
-        and coalesce(git_commit, '') = ${git?.commit ?? ''}`
-    if (same && same.filesDeletedAt === null) {
-      await tx`delete from source_parts where source_id = ${id}`
-      await tx`update sources set sent_at = now() where id = ${same.id}`
-      return same
-    }
     await checkQuota(tx, organizationId, stored.size)
-    return same ? restore(tx, same, { id, ...stored }) : insert(tx, id, { source, stored })
+    // Somebody may have sent the same files meanwhile.
+    const other = await findSame(tx, source)
+    return other ? restore(tx, other, { id, ...stored }) : insert(tx, id, { source, stored })
   })
+}
+
+/** Returns the source with the same files, which counts as sent now. */
+async function findSame(
+  tx: Transaction,
+  { organizationId, description, git }: NewSource,
+): Promise<Source | undefined> {
+  const [same] = await tx<Source[]>`
+    update sources set sent_at = now()
+    where organization_id = ${organizationId} and digest = ${description.digest}
+      and coalesce(git_commit, '') = ${git?.commit ?? ''}
+    returning ${columns(tx)}`
+  return same
 }
 
 interface Stored {
@@ -153,7 +159,7 @@ async function insert(
   id: number,
   { source, stored }: { source: NewSource; stored: Stored },
 ): Promise<Source> {
-  const { digest, unpackedSize, fileCount, facts } = source.describe()
+  const { digest, unpackedSize, fileCount, facts } = source.description
   const { organizationId, uploadedBy, name, git } = source
   const [made] = await tx<[Source]>`
     insert into sources (id, organization_id, digest, kind, name, uploaded_by, archive_sha256, size,
@@ -172,9 +178,10 @@ async function restore(
   same: Source,
   { id, size, archiveSha256 }: Stored & { readonly id: number },
 ): Promise<Source> {
+  await tx`delete from source_parts where source_id = ${same.id}`
   await tx`update source_parts set source_id = ${same.id} where source_id = ${id}`
   const [restored] = await tx<[Source]>`
-    update sources set files_deleted_at = null, sent_at = now(), size = ${size}, archive_sha256 = ${archiveSha256}
+    update sources set files_deleted_at = null, size = ${size}, archive_sha256 = ${archiveSha256}
     where id = ${same.id} returning ${columns(tx)}`
   return restored
 }

@@ -36,6 +36,10 @@ export const workerEnv = v.object({
   PLATFORM_OAUTH_API_KEY: optional(text(32)),
   /** A JSON file of prices of models, which come before the shipped ones: as the collector's. */
   COLLECTOR_PRICES_FILE: optional(text()),
+  /** A folder for crews that run as processes of this machine: only outside of a cluster. */
+  CREW_PROCESSES_DIRECTORY: optional(text()),
+  /** The address of web, where crews get the tools of their organization; required with the folder. */
+  CREW_TOOLS_URL: optional(httpUrl()),
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),

@@ -30,10 +30,10 @@ export const seedSource = (
     content: (async function* () {
       yield Buffer.from(text)
     })(),
-    describe: () => ({
+    description: {
       digest: createHash('sha256').update(text).digest(),
       unpackedSize: text.length,
       fileCount: 1,
       facts: { kind: 'crew' },
-    }),
+    },
   })

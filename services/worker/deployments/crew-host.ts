@@ -1,7 +1,5 @@
-/** The ways in which a source becomes a running crew. */
-export const CREW_WAYS = ['process', 'slim', 'image'] as const
-/** A way in which a source becomes a running crew. */
-export type CrewWay = (typeof CREW_WAYS)[number]
+import type { LogStream } from '../../platform/crew-logs.ts'
+import type { BuildSettings, CrewWay } from '../../platform/crew-settings.ts'
 
 /** The automation that a crew belongs to. */
 export interface CrewOwner {
@@ -11,20 +9,6 @@ export interface CrewOwner {
   readonly organizationId: number
   /** Lower-case letters, digits and hyphens; unique on the platform. */
   readonly slug: string
-}
-
-/** What somebody set for a crew; quantities are written as Kubernetes has them. */
-export interface CrewSettings {
-  /** null: the platform's. */
-  readonly pythonVersion: string | null
-  /** `module:function`; null: what the project says. */
-  readonly entrypoint: string | null
-  readonly cpuRequest: string | null
-  readonly cpuLimit: string | null
-  readonly memoryRequest: string | null
-  readonly memoryLimit: string | null
-  /** Hosts and CIDRs that the crew may reach. */
-  readonly egress: readonly string[]
 }
 
 /** The source that a crew is made of: a .tar.gz without links and without paths out of it. */
@@ -47,7 +31,8 @@ export interface WantedCrew {
   readonly owner: CrewOwner
   readonly way: CrewWay
   readonly source: CrewSource
-  readonly settings: CrewSettings
+  /** What people set; quantities are written as Kubernetes has them. */
+  readonly settings: Omit<BuildSettings, 'way'>
   /** At least 1: a crew that is to be stopped is not brought up. */
   readonly replicas: number
   /** Processes that started before have to be replaced; null: none. */
@@ -58,12 +43,9 @@ export interface WantedCrew {
   readonly image: string | null
   /** Where it was reached before; a host keeps to it if it can. */
   readonly url: string | null
-  /** The time of the last line of the crew's own output that is kept. */
-  readonly loggedUntil: Date | null
+  /** The time of the last line of the crew's own output that is kept; undefined: none is. */
+  readonly loggedUntil: Date | undefined
 }
-
-/** The output of what a crew was made by, and of the crew itself. */
-export type CrewLogStream = 'build' | 'crew'
 
 /** How a host tells what it does. Neither raises. */
 export interface CrewProgress {
@@ -73,7 +55,7 @@ export interface CrewProgress {
    * Keeps some lines; the oldest go when there are too many. May be called for as long as the crew
    * runs.
    */
-  readonly log: (stream: CrewLogStream, text: string) => void
+  readonly log: (stream: LogStream, text: string) => void
 }
 
 /** How an attempt to bring up a crew ended. */
