@@ -178,8 +178,9 @@ describe('the Roles', () => {
   })
 
   it('let nobody make or change anything but to install and deploy crews', () => {
-    const writers = grants({ crews: { install: false, fromSource: false } }).filter(({ account, rights }) =>
-      rights.some((right) => account !== 'bootstrap' && !/^(get|list) /.test(right)),
+    const writers = grants({ crews: { install: false, fromSource: false } }).filter(
+      ({ account, rights }) =>
+        rights.some((right) => account !== 'bootstrap' && !/^(get|list) /.test(right)),
     )
     expect(writers).toEqual([])
   })

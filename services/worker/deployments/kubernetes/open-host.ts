@@ -9,6 +9,7 @@ import type { Kubernetes } from '../../../shared/kubernetes/client.ts'
 import { createResolveName } from '../../../shared/outgoing/resolve-name.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { linkEndMs, sourceLink } from '../../../shared/source-link.ts'
+import type { workerEnv } from '../../env.ts'
 import type { CrewHost, WantedCrew } from '../crew-host.ts'
 import type { CrewCluster } from './cluster-settings.ts'
 import { DRAIN_SECONDS } from './crew-deployment.ts'
@@ -21,9 +22,7 @@ import { createKubernetesHost } from './kubernetes-host.ts'
 const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
 const LOOK_UP_MS = 5000
 
-type ClusterConfig = {
-  readonly [Name in keyof typeof clusterCrewsEnv]: v.InferOutput<(typeof clusterCrewsEnv)[Name]>
-}
+type ClusterConfig = Pick<v.InferOutput<typeof workerEnv>, keyof typeof clusterCrewsEnv>
 
 /** What crews in a cluster are given, and what they are described with. */
 export interface HostOptions {
@@ -34,7 +33,7 @@ export interface HostOptions {
   /** Returns the environment of a crew. */
   readonly environmentOf: (
     wanted: WantedCrew,
-    given: { readonly collectorUrl: string | undefined; readonly drainSeconds: number },
+    drainSeconds: number,
   ) => Promise<Readonly<Record<string, string>>>
   /** Returns a token that reads an organization's tools until then. */
   readonly toolsTokenOf: (organizationId: number, expiresAtMs: number) => string
@@ -74,19 +73,18 @@ export function openKubernetesHost(
   return createKubernetesHost({
     kubernetes,
     cluster,
-    gifts: createGifts(config, cluster, options),
+    gifts: createGifts(cluster, options),
     placeOf: (organizationId) => findCrewNamespace(sql, K8S_NAMESPACE, organizationId),
     patience: PATIENCE,
   })
 }
 
 function createGifts(
-  { CREW_COLLECTOR_URL: collectorUrl }: ClusterConfig,
   { webUrl }: CrewCluster,
   { sql, read, secretKeyBase, environmentOf, toolsTokenOf }: HostOptions,
 ): CrewGifts {
   return {
-    environmentOf: (wanted) => environmentOf(wanted, { collectorUrl, drainSeconds: DRAIN_SECONDS }),
+    environmentOf: (wanted) => environmentOf(wanted, DRAIN_SECONDS),
     sourceUrlOf: ({ source }) => webUrl + sourceLink(secretKeyBase, source.id),
     indexesOf({ owner, source }) {
       const url = new URL(`${webUrl}/tools/organization/simple/`)
