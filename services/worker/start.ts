@@ -42,6 +42,8 @@ import { performRun } from './perform-run.ts'
 import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
+import { openTextRelay } from './text-relay.ts'
+import type { TextRelay } from './text-relay.ts'
 import { watchBudgets } from './watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
@@ -94,7 +96,8 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([tracing.stop(), database.close(), end(5)])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops })
+  const texts = openTextRelay({ sql, log })
+  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops, texts })
   const { wake } = loop
   const retention = startRetentions({ config, log, sql, metrics })
   const crews = startCrews({ config, source, log, sql, registry })
@@ -107,6 +110,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   async function stop(): Promise<void> {
     draining = true
     for (const stop of stopListening) stop()
+    texts.stop()
     await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
     // Runs in flight may be on crews of this process.
     await crews.stop()
@@ -163,10 +167,11 @@ interface Work {
   readonly metrics: WorkerMetrics
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
+  readonly texts: TextRelay
 }
 
 function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
-  const { prices, tracing, metrics, stops } = work
+  const { prices, tracing, metrics, stops, texts } = work
   const deps = {
     sql,
     log,
@@ -174,6 +179,7 @@ function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
     isBudgeted: watchBudgets(sql),
     tracing,
     handFiles: createFileHandover(sql),
+    texts,
     progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,

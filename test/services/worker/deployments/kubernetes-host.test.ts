@@ -41,7 +41,7 @@ const wanted: WantedCrew = {
   variables: { TOPIC: 'tides' },
   image: null,
   url: null,
-  loggedUntil: null,
+  loggedUntil: undefined,
 }
 
 const builder: ImageBuilder = {
