@@ -7,6 +7,8 @@ import { ensureProject, projectNameProblem } from '../../../platform/projects.ts
 import { AppError } from '../../../shared/errors.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
 import { parseStrictJson } from '../../../shared/http/strict-json.ts'
+import { versionEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { CSRF_FIELD } from '../../callers/csrf-field.ts'
 import { formExpired, isSame, requireForm, requireSameOrigin } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
@@ -18,6 +20,7 @@ import { previewPage, uploadPage } from './page.ts'
 /** Serves the import of CrewAI projects: an upload, what would become of it, and the draft. */
 export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const importFiles = createImports()
@@ -46,12 +49,14 @@ export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
       return c.html(previewPage({ ...page, problem: `The name ${wrong}.` }), 422)
     }
     const { organizationId } = c.var.session.user
-    const version = await sql.begin(async (tx) => {
-      const projectId = await ensureProject(tx, { organizationId, name })
-      return createVersion(tx, { organizationId, projectId }, definition)
-    })
-    const { projectId, number } = version
-    Object.assign(c.var.wide, { audit: 'version_imported', project_id: projectId, version: number })
+    const { projectId, number } = await audited(
+      c.var,
+      async (tx) => {
+        const projectId = await ensureProject(tx, { organizationId, name })
+        return createVersion(tx, { organizationId, projectId }, definition)
+      },
+      (created) => versionEntry('version_imported', created),
+    )
     return c.redirect(`/projects/${projectId}/versions/${number}?notice=project-imported`, 303)
   })
 
