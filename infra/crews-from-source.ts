@@ -1,6 +1,5 @@
 import { Construct } from 'constructs'
 import type { WorkerEnv } from '../services/worker/env.ts'
-import type { clusterCrewsEnv } from '../services/worker/deployments/kubernetes/env.ts'
 import { AccessEverywhere, AccessToCrews, crewNamespace } from './access.ts'
 import { collectorInCluster, webInCluster } from './calls.ts'
 import { also } from './kit/also.ts'
@@ -61,9 +60,10 @@ export class WorkerAccess extends Construct {
 
 const on = crews.fromSource
 const { modelNamespace, toolNamespace } = networkPolicy
+const toolNamespaceToo = also(isSet(toolNamespace), toolNamespace)
 
 /** The variables of the worker for crews from source. */
-export const crewsFromSourceEnv: VariablesOf<Pick<WorkerEnv, keyof typeof clusterCrewsEnv>> = {
+export const crewsFromSourceEnv = {
   K8S_NAMESPACE: setWhen(on, crewNamespace),
   POD_NAMESPACE: setWhen(on, podField('metadata.namespace')),
   RELEASE_NAME: setWhen(on, release),
@@ -82,7 +82,7 @@ export const crewsFromSourceEnv: VariablesOf<Pick<WorkerEnv, keyof typeof cluste
   CREW_PRIVATE_RANGES: setWhen(on, pick(networkPolicy.crewPrivateRanges, 'true', 'false')),
   CREW_OPEN_NAMESPACES: setWhen(
     all(on, any(isSet(modelNamespace), isSet(toolNamespace))),
-    text`${also(isSet(modelNamespace), modelNamespace)}${also(isSet(toolNamespace), toolNamespace)}`,
+    text`${also(isSet(modelNamespace), modelNamespace)}${toolNamespaceToo}`,
   ),
   CREW_ARBITRARY_USER: setWhen(on, pick(global.openshift, 'true', 'false')),
-}
+} satisfies Partial<VariablesOf<WorkerEnv>>

@@ -132,11 +132,16 @@ export async function startKubernetes(): Promise<KubernetesStub> {
     if (stub.intercept(call, response)) return
     if (call.contentType === 'application/apply-patch+yaml')
       return applied(path, call.body, response)
-    const isKnown = stub.objects.has(url) || stub.objects.has(path)
-    if (method === 'GET' && !isKnown && isCollection(path)) return listed(url, response)
+    respond(path, call, response)
+  }
+
+  function respond(path: string, call: RecordedCall, response: ServerResponse): void {
+    const known = [call.path, path].find((each) => stub.objects.has(each))
     const log = stub.logs.get(path)
-    if (log !== undefined) return void response.writeHead(200).end(log)
-    handleObject(stub.objects.has(url) ? url : path, call, response)
+    if (known !== undefined || call.method !== 'GET') handleObject(known ?? path, call, response)
+    else if (log !== undefined) response.writeHead(200).end(log)
+    else if (isCollection(path)) listed(call.path, response)
+    else handleObject(path, call, response)
   }
 
   function listed(url: string, response: ServerResponse): void {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../errors.ts'
 import type { Kubernetes, KubernetesFailure } from './client.ts'
-import type { KubernetesObject } from './objects.ts'
+import type { KubernetesObject, ObjectKind } from './objects.ts'
 
 const ATTEMPTS_MAX = 5
 const BACKOFF_MS = 200
@@ -14,9 +14,9 @@ const PLURALS = {
   Deployment: 'deployments',
   NetworkPolicy: 'networkpolicies',
   Job: 'jobs',
-} as const
+} as const satisfies Readonly<Record<ObjectKind, string>>
 
-const GROUPS: Partial<Record<keyof typeof PLURALS, string>> = {
+const GROUPS: Partial<Record<ObjectKind, string>> = {
   Deployment: '/apis/apps/v1',
   NetworkPolicy: '/apis/networking.k8s.io/v1',
   Job: '/apis/batch/v1',
@@ -24,7 +24,7 @@ const GROUPS: Partial<Record<keyof typeof PLURALS, string>> = {
 
 /** An object by its kind, name and namespace. */
 export interface Target {
-  readonly kind: keyof typeof PLURALS
+  readonly kind: ObjectKind
   readonly name: string
   /** None for a Namespace. */
   readonly namespace?: string
@@ -81,7 +81,7 @@ export const pathOf = ({ kind, name, namespace }: Target): string =>
   `${pathOfKind(kind, namespace)}/${encodeURIComponent(name)}`
 
 /** Returns the API server's path of the objects of a kind. */
-export function pathOfKind(kind: Target['kind'], namespace?: string): string {
+export function pathOfKind(kind: ObjectKind, namespace?: string): string {
   const group = GROUPS[kind] ?? '/api/v1'
   const place = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`
   return `${group}${place}/${PLURALS[kind]}`

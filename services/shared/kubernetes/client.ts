@@ -42,7 +42,7 @@ export interface KubernetesCall {
   readonly body?: unknown
   /** Of a patch. @default 'application/merge-patch+json' */
   readonly contentType?: string
-  /** `text` for an answer that is no JSON, such as a log: its object is the text. @default 'json' */
+  /** `text` for an answer that is no JSON: its object is the text. @default 'json' */
   readonly answer?: 'json' | 'text'
   readonly signal?: AbortSignal
 }

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
-import type { Target } from './apply.ts'
 
 /** The user of containers, unless the cluster assigns one. */
 const USER = 1000
 
+/** The kinds of objects that the platform makes. */
+export type ObjectKind = 'Namespace' | 'Secret' | 'Service' | 'Deployment' | 'NetworkPolicy' | 'Job'
+
 /** An object for the API server, as server-side apply takes it. */
 export interface KubernetesObject {
   readonly apiVersion: string
-  readonly kind: Target['kind']
+  readonly kind: ObjectKind
   readonly metadata: { readonly name: string; readonly [field: string]: unknown }
   readonly [field: string]: unknown
 }

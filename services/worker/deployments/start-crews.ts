@@ -52,8 +52,8 @@ function createHost({ config, source, log, sql }: Omit<Crews, 'registry'>): Crew
   if (toolsUrl === undefined) {
     throw new AppError(
       'invalid_configuration',
-      'CREW_PROCESSES_DIRECTORY is set and CREW_TOOLS_URL is not: crews would have no tools index. ' +
-        'Set both, or neither.',
+      'CREW_PROCESSES_DIRECTORY is set and CREW_TOOLS_URL is not: crews would have no tools ' +
+        'index. Set both, or neither.',
     )
   }
   return createProcessHost({

@@ -41,10 +41,11 @@ buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
   --opt build-arg:PYTHON_VERSION="\${PYTHON_VERSION:-}" \\
   --secret id=uv_index,env=UV_INDEX \\
   --import-cache "type=registry,ref=$REPOSITORY:cache" \\
-  --export-cache "type=registry,ref=$REPOSITORY:cache,mode=max,image-manifest=true,ignore-error=true" \\
+  --export-cache "type=registry,ref=$REPOSITORY:cache,$CACHE_OPTIONS" \\
   --output "type=image,name=$REPOSITORY,push=true,push-by-digest=true" \\
   --metadata-file metadata.json
-sed -n 's/.*"containerimage.digest": *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' metadata.json >/dev/termination-log
+sed -n 's/.*"containerimage.digest": *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' metadata.json \\
+  >/dev/termination-log
 `
 
 /** What a build needs beside the crew that it is of. */
@@ -77,7 +78,7 @@ export const buildSecret = (
   data: toSecretData({ SOURCE_URL: sourceUrl, UV_INDEX: indexes, ...filesOf(build) }),
 })
 
-/** Returns the Job that makes the image of a crew and pushes it. Passes Pod Security "restricted". */
+/** Returns the Job that makes the image of a crew, which passes Pod Security "restricted". */
 export function buildJob(crew: DescribedCrew, build: Build): KubernetesObject {
   const { names, cluster } = crew
   const { pullSecrets } = cluster
@@ -130,6 +131,7 @@ const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
       PYTHON_VERSION: wanted.settings.pythonVersion ?? '',
       DOCKERFILE: generateDockerfile(cluster.pythonImage),
       REPOSITORY: build.repository,
+      CACHE_OPTIONS: 'mode=max,image-manifest=true,ignore-error=true',
       BUILDKIT_FLAGS: flagsOf(build.builder),
       ...(build.dockerConfig === undefined ? {} : { DOCKER_CONFIG: CREDENTIALS }),
     }),

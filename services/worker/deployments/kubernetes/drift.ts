@@ -4,12 +4,12 @@ import type { KubernetesDeployment } from '../../../shared/kubernetes/deployment
 import type { WantedCrew } from '../crew-host.ts'
 import { findObject } from './cluster-calls.ts'
 import type { CrewPlace } from './cluster-calls.ts'
+import type { ClusterDeps } from './cluster-deps.ts'
 import type { DescribedCrew } from './crew-deployment.ts'
 import { imageOf } from './crew-images.ts'
 import type { CrewNames } from './crew-names.ts'
 import { rangesIn } from './crew-network.ts'
 import { APPLIED, crewObjects, describeCrew } from './describe-crew.ts'
-import type { ClusterDeps } from './kubernetes-host.ts'
 
 const service = v.object({
   metadata: v.object({ annotations: v.optional(v.record(v.string(), v.string()), {}) }),

@@ -30,7 +30,7 @@ elif [ -f requirements.txt ]; then
   echo 'Installing requirements.txt.'
   uv pip install --requirements requirements.txt
 else
-  echo 'There is no uv.lock, pyproject.toml or requirements.txt: nothing is installed but the adapter.'
+  echo 'There is no uv.lock, pyproject.toml or requirements.txt: it gets the adapter alone.'
 fi
 uv pip install crew-runtime
 `

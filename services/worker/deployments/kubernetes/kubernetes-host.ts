@@ -1,26 +1,13 @@
-import type { Kubernetes } from '../../../shared/kubernetes/client.ts'
 import { findTrouble } from '../../../shared/kubernetes/pod-trouble.ts'
 import { describeTrouble } from '../../../shared/kubernetes/pod.ts'
 import type { CrewHost, CrewOwner, CrewProgress, SeenCrew, WantedCrew } from '../crew-host.ts'
 import { bringUp } from './bring-up.ts'
 import { listPods } from './cluster-calls.ts'
-import type { CrewPlace } from './cluster-calls.ts'
-import type { CrewCluster } from './cluster-settings.ts'
+import type { ClusterDeps } from './cluster-deps.ts'
 import { crewUrl } from './crew-names.ts'
-import type { CrewGifts } from './describe-crew.ts'
 import { describeIn, findDeployment, findDifference } from './drift.ts'
 import { followOutput } from './pod-output.ts'
 import { keepOnly, removeAll } from './remove-crews.ts'
-
-/** The surroundings of crews in a cluster. */
-export interface ClusterDeps {
-  readonly kubernetes: Kubernetes
-  readonly cluster: CrewCluster
-  readonly gifts: CrewGifts
-  readonly placeOf: (organizationId: number) => Promise<CrewPlace>
-  /** The patience with which pods are waited for. */
-  readonly patience: { readonly stuckMs: number; readonly pollMs: number }
-}
 
 /** Creates the host that runs crews as Deployments of a cluster. */
 export function createKubernetesHost(deps: ClusterDeps): CrewHost {
