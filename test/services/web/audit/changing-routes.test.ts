@@ -91,8 +91,9 @@ const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /admin/platform_settings/flags/:name': form({ state: 'on' }),
   'POST /automations/:automationId/concurrency': form({ concurrency_max: '3' }),
-  'POST /automations/:automationId/tokens': form({ name: 'CI' }),
-  'POST /automations/:automationId/tokens/:tokenId/revoke': form(),
+  'POST /automations/:automationId/tokens': form({ name: 'CI', scopes: 'read' }),
+  'POST /tokens/:tokenId/replace': form({ scopes: 'read' }),
+  'POST /tokens/:tokenId/revoke': form(),
   'POST /automations/:automationId/webhooks': form(HOOK),
   'POST /automations/:automationId/webhooks/:webhookId': form({ ...HOOK, url: 'https://b.test/x' }),
   'POST /automations/:automationId/webhooks/:webhookId/test': form(),
@@ -247,7 +248,9 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   filename: async () => 'two-1.0-py3-none-any.whl',
   projectId: async () => projectId,
   automationId: async () => platform.acme.research.automationId,
-  tokenId: () => firstOf(platform.sql`select id from static_tokens where name = 'CI'`),
+  tokenId: () =>
+    firstOf(platform.sql`
+    select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: () =>
