@@ -1,6 +1,8 @@
 import { Hono } from 'hono'
 import { createProject, findProject, listProjects } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
+import { projectEntry } from '../callers/audit-entries.ts'
+import { createAudited } from '../callers/audited.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { crewRoutes } from '../crew-api/routes.ts'
@@ -19,6 +21,7 @@ import { designerVersionRoutes } from './version-routes.ts'
  */
 export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
 
@@ -36,8 +39,8 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.post('/projects', authenticate, async (c) => {
     const { organizationId } = c.var.caller
-    const project = await createProject(sql, { organizationId, ...(await readProject(c)) })
-    Object.assign(c.var.wide, { audit: 'project_created', project_id: project.id })
+    const wanted = { organizationId, ...(await readProject(c)) }
+    const project = await audited(c.var, (tx) => createProject(tx, wanted), projectEntry)
     return c.json(projectDocument(project), 201, {
       location: `/designer/v2/projects/${project.id}`,
     })
