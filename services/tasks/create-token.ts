@@ -8,7 +8,8 @@ import { AppError } from '../shared/errors.ts'
 
 const USE =
   'Use: tokens:create ORGANIZATION NAME [SCOPES [DAYS]]. SCOPES are some of ' +
-  `${TOKEN_SCOPES.join()}; DAYS is from 1 to 3650. Without them the token may do everything, for ever.`
+  `${TOKEN_SCOPES.join()}; DAYS is from 1 to 3650. Without them the token may do everything, for ` +
+  'ever.'
 const DAY_MS = 86_400_000
 
 interface TokenRequest {
