@@ -19,6 +19,7 @@ import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
+import { deploymentsRoutes } from './console/deployments/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
 import { connectionRoutes } from './console/connections/routes.ts'
@@ -58,6 +59,7 @@ import { traceCalls } from './tracing/trace-calls.ts'
 const PAGES = [
   dashboardRoutes,
   automationRoutes,
+  deploymentsRoutes,
   projectRoutes,
   importProjectRoutes,
   staticTokenRoutes,
