@@ -50,6 +50,7 @@ import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
+import { sourceDownloadRoutes } from './source-downloads/routes.ts'
 import { createTextWatch } from './run-texts/text-watch.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
@@ -119,6 +120,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', assetRoutes())
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
+  app.route('/', sourceDownloadRoutes(deps))
   const passwords = createPasswordChecks()
   app.route('/', signInRoutes(deps, { provider: createIdentityProvider(deps.config), passwords }))
   app.route('/', passwordRoutes(deps, passwords))

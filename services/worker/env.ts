@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
 /** The variables of a worker. */
 export const workerEnv = v.object({
@@ -42,6 +43,7 @@ export const workerEnv = v.object({
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),
+  ...clusterCrewsEnv,
 })
 
 /** The variables as a manifest sets them. */

@@ -208,6 +208,9 @@ const APIS = {
 } as const satisfies Readonly<Record<string, Right>>
 
 const TOOLS = {
+  // Pods and builds, with a link that a worker signed.
+  'GET /sources/:id/source.tar.gz': 'anybody',
+
   'GET /tools/public/simple': 'anybody',
   'GET /tools/public/simple/': 'anybody',
   'GET /tools/public/simple/:name': 'anybody',

@@ -71,6 +71,7 @@ export async function prepareCrew(
   const source = {
     id: sourceId,
     digest: found.digest.toString('hex'),
+    archiveSha256: found.archiveSha256.toString('hex'),
     read: () => loadSource(sql, sourceId),
   }
   const loggedUntil = await findLogEnd(sql, { crewDeploymentId: id, stream: 'crew' })

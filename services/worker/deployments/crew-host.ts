@@ -14,8 +14,10 @@ export interface CrewOwner {
 /** The source that a crew is made of: a .tar.gz without links and without paths out of it. */
 export interface CrewSource {
   readonly id: number
-  /** SHA-256 in hexadecimal digits. */
+  /** Of its files, in hexadecimal digits. */
   readonly digest: string
+  /** Of the archive, in hexadecimal digits. */
+  readonly archiveSha256: string
   /** Reads the archive from its beginning; may be called again. */
   read(): AsyncIterable<Uint8Array>
 }

@@ -66,6 +66,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     connections: connection,
     'trace-filters': filter,
     'send-traces': traceToken,
+    sources: 1,
   }
   const byName: Readonly<Record<string, string | number>> = {
     automationId: acme.research.automationId,
