@@ -189,7 +189,7 @@ describe('the tools index of an organization', () => {
     expect(Buffer.from(await file.arrayBuffer())).toEqual(ours.content)
   })
 
-  it('shows them to who builds a crew of the organization, and takes nothing from there', async () => {
+  it('shows them to whoever builds a crew of the organization, and takes nothing', async () => {
     const wheel = makeWheel('acme-tool', '1.0')
     expect((await upload(wheel)).status).toBe(200)
     const token = signToolsReadToken(SECRET, platform.acme.organizationId)
