@@ -45,25 +45,29 @@ export async function issueStaticToken(sql: Queryable, token: NewStaticToken): P
   return secret
 }
 
-/** Checks that a token may call the automation; marks it as used, at most once a minute. */
+/**
+ * Returns the token if it may call the automation; marks it as used, at most once a minute.
+ * Undefined for any other token.
+ */
 export async function acceptStaticToken(
   sql: Queryable,
   token: string,
   automation: { id: number; organizationId: number },
-): Promise<boolean> {
-  const [found] = await sql<{ id: number; stale: boolean }[]>`
-    select id, coalesce(last_used_at < now() - interval '1 minute', true) as stale
+): Promise<Pick<StaticToken, 'id' | 'name'> | undefined> {
+  const [found] = await sql<{ id: number; name: string; stale: boolean }[]>`
+    select id, name, coalesce(last_used_at < now() - interval '1 minute', true) as stale
     from static_tokens
     where token_hash = ${hashOf(token)} and revoked_at is null
       and organization_id = ${automation.organizationId}
       and (deployment_id is null or deployment_id = ${automation.id})`
   if (found?.stale) await sql`update static_tokens set last_used_at = now() where id = ${found.id}`
-  return found !== undefined
+  return found && { id: found.id, name: found.name }
 }
 
 /** The organization that a token opens as a whole. */
 interface OrganizationToken {
   readonly id: number
+  readonly name: string
   readonly organizationId: number
   /** The platform's own organization. */
   readonly internal: boolean
@@ -78,14 +82,14 @@ export async function findOrganizationToken(
   token: string,
 ): Promise<OrganizationToken | undefined> {
   const [found] = await sql<(OrganizationToken & { stale: boolean })[]>`
-    select t.id, t.organization_id, o.internal,
+    select t.id, t.name, t.organization_id, o.internal,
       coalesce(t.last_used_at < now() - interval '1 minute', true) as stale
     from static_tokens t join organizations o on o.id = t.organization_id
     where t.token_hash = ${hashOf(token)} and t.revoked_at is null and t.deployment_id is null`
   if (!found) return undefined
   if (found.stale) await sql`update static_tokens set last_used_at = now() where id = ${found.id}`
-  const { id, organizationId, internal } = found
-  return { id, organizationId, internal }
+  const { stale: _, ...opened } = found
+  return opened
 }
 
 /**

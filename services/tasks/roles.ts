@@ -1,3 +1,4 @@
+import { OPERATOR, writeAudit } from '../platform/audit.ts'
 import { deleteSessionsOf } from '../platform/sessions.ts'
 import { grantRole, revokeRole, ROLES } from '../platform/users.ts'
 import type { Role } from '../platform/users.ts'
@@ -22,17 +23,19 @@ interface RoleChange {
 export async function changeRole(sql: Database, change: RoleChange, log: Log): Promise<void> {
   const role = readRole(change)
   const userId = await findUser(sql, change.who, usage(change))
-  const { changed, sessions } = await sql.begin(async (transaction) => {
+  const audit = change.kind === 'grant' ? 'role_granted' : 'role_withdrawn'
+  const sessions = await sql.begin(async (tx) => {
     const verb = change.kind === 'grant' ? grantRole : revokeRole
-    const hasChanged = await verb(transaction, userId, role)
-    return {
-      changed: hasChanged,
-      sessions: hasChanged ? await deleteSessionsOf(transaction, userId) : 0,
-    }
+    if (!(await verb(tx, userId, role))) return undefined
+    await writeAudit(tx, OPERATOR, {
+      action: audit,
+      target: { kind: 'user', id: userId, name: change.who },
+      after: { role },
+    })
+    return deleteSessionsOf(tx, userId)
   })
   const facts = { user_id: userId, role, source: 'local' }
-  if (!changed) return log.info(facts, 'nothing to change')
-  const audit = change.kind === 'grant' ? 'role_granted' : 'role_withdrawn'
+  if (sessions === undefined) return log.info(facts, 'nothing to change')
   log.info({ audit, ...facts, sessions_ended: sessions }, 'audit')
 }
 

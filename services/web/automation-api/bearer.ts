@@ -5,13 +5,19 @@ import { isUuid } from '../../platform/automations.ts'
 import { bearerToken } from '../../shared/http/bearer-token.ts'
 import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/http/single-header.ts'
+import { actorOf } from '../callers/actor.ts'
+import type { CallerIdentity } from '../callers/actor.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { TOKEN_LENGTH_MAX } from '../access-token/parse-token.ts'
 import { createChallenges, isDisclosed } from './challenge.ts'
 
 /** The decision of a scheme about a token. */
 export type BearerResult = (
-  | { readonly ok: true }
+  | {
+      readonly ok: true
+      /** The token or the client that calls, as the audit names it. */
+      readonly by: Omit<CallerIdentity, 'organizationId'>
+    }
   | {
       readonly ok: false
       /** For the log; the caller learns it only if it is a `DisclosedReason`. */
@@ -56,9 +62,10 @@ const TOKEN = /^([\w.~+/-]+)=*$/
  * routes.post('/crew/:automationId/kickoff', (c) => c.json({ id: c.var.automation.id }))
  */
 export function requireBearer(
-  { sql, config, authMetrics, badTokens }: WebDeps,
+  deps: WebDeps,
   schemes: readonly BearerScheme[],
 ): MiddlewareHandler<AuthorizedCall> {
+  const { sql, config, authMetrics, badTokens } = deps
   const challenges = createChallenges(config.PLATFORM_BASE_URL)
 
   /** Never throttles a token that the identity provider signed: that is no guess. */
@@ -93,7 +100,10 @@ export function requireBearer(
     record(c, { scheme: scheme.name, callable, result })
     if (!result.ok) throw refuse(c, result.reason, callable?.oauth?.scope)
     if (!callable) throw new AppError('internal', 'A bearer scheme accepted a token for nothing.')
-    c.set('automation', callable.automation)
+    const { automation } = callable
+    const { organizationId } = automation
+    c.set('automation', automation)
+    c.set('actor', actorOf(c, deps, { ...result.by, organizationId }))
     await next()
   }
 }

@@ -15,7 +15,10 @@ export function staticBearer(sql: Database): BearerScheme {
       const isOff = oauth?.enabled === true && !oauth.staticTokensAllowed
       // The same statement with or without an automation: the time tells nothing either.
       const target = automation && !isOff ? automation : NOWHERE
-      if (await acceptStaticToken(sql, token, target)) return { ok: true }
+      const accepted = await acceptStaticToken(sql, token, target)
+      if (accepted) {
+        return { ok: true, by: { kind: 'token', id: String(accepted.id), name: accepted.name } }
+      }
       return { ok: false, reason: isOff ? 'static_tokens_off' : 'unknown_static_token' }
     },
   }

@@ -4,6 +4,7 @@ import { bearerToken } from '../../shared/http/bearer-token.ts'
 import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/http/single-header.ts'
 import type { Caller, OrganizationCall, WebDeps } from '../context.ts'
+import { actorOf, toIdentity } from './actor.ts'
 import { isSame, requireSameOrigin } from './forms.ts'
 import { readSession } from './session.ts'
 
@@ -46,15 +47,17 @@ export function requireOrganizationToken(deps: WebDeps): MiddlewareHandler<Organ
 
 async function readTokenCaller(
   c: Context<OrganizationCall>,
-  { sql }: WebDeps,
+  deps: WebDeps,
 ): Promise<Caller | undefined> {
+  const { sql } = deps
   const token = readToken(singleHeader(c, 'authorization') ?? '')
   const found = isStaticToken(token) ? await findOrganizationToken(sql, token) : undefined
   if (!found) {
     c.var.wide['auth_refused'] = 'no_organization_token'
     return undefined
   }
-  const { id, organizationId, internal } = found
+  const { id, name, organizationId, internal } = found
+  c.set('actor', actorOf(c, deps, { kind: 'token', id: String(id), name, organizationId }))
   Object.assign(c.var.wide, { auth: 'organization_token', organization_id: organizationId })
   return { organizationId, internal, tokenId: id }
 }
@@ -83,6 +86,7 @@ async function readSessionCaller(
     }
   }
   const { id, organizationId } = session.user
+  c.set('actor', actorOf(c, deps, toIdentity(session.user)))
   Object.assign(c.var.wide, { auth: 'session', user_id: id, organization_id: organizationId })
   return { organizationId, internal: false, tokenId: null }
 }

@@ -8,7 +8,10 @@ import {
 } from '../../../platform/feature-flags.ts'
 import { findOrganizationByName } from '../../../platform/organizations.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { actorOf, toIdentity } from '../../callers/actor.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
+import { createRefusals } from '../../callers/refusals.ts'
 import { readSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { identify } from '../../diagnostics/access.ts'
@@ -20,6 +23,7 @@ import { answerNotFound } from '../../http/errors.ts'
 export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
+  const audited = createAudited(sql)
   const administrator = requireAdministrator(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
 
@@ -41,9 +45,9 @@ export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
     const organization = wanted === '' ? null : await findOrganizationByName(sql, wanted)
     if (organization === undefined) return show(c, `There is no organization "${wanted}".`)
     const organizationId = organization?.id ?? null
-    await setFlag(sql, { name, organizationId, enabled })
-    const audit = { audit: 'feature_flag_set', flag: name, enabled }
-    Object.assign(c.var.wide, audit, { organization_id: organizationId })
+    const target = { kind: 'feature_flag', id: name }
+    const entry = { action: 'feature_flag_set', organizationId, target, after: { enabled } }
+    await audited(c.var, entry, (tx) => setFlag(tx, { name, organizationId, enabled }))
     return c.redirect(`${PLATFORM_SETTINGS_PATH}?notice=flag-saved`, 303)
   })
 
@@ -52,10 +56,15 @@ export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
 
 /** Lets those pass who are administrators now, by the database; answers 404 to all others. */
 function requireAdministrator(deps: WebDeps): MiddlewareHandler<SignedIn> {
+  const recordRefusal = createRefusals(deps)
   return async function checkRole(c, next) {
     const session = (await identify(c, deps)) ? await readSession(c, deps) : undefined
-    if (!session?.user.roles.includes('platform-admin')) return answerNotFound(c)
+    if (!session?.user.roles.includes('platform-admin')) {
+      recordRefusal(c)
+      return answerNotFound(c)
+    }
     c.set('session', session)
+    c.set('actor', actorOf(c, deps, toIdentity(session.user)))
     c.var.wide['user_id'] = session.user.id
     return next()
   }
