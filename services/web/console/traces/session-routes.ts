@@ -8,7 +8,7 @@ import { sessionPage } from './session-page.ts'
 import { sessionsPage } from './sessions-page.ts'
 
 const ROWS = '50'
-/** Traces of a conversation on a page, and the characters of each side of them: all that is kept. */
+/** Traces of a conversation on a page, and characters of each side of one: all that is kept. */
 const TURNS = '25'
 const EXCERPT = '1024'
 const CURSOR_MAX = 1000

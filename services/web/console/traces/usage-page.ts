@@ -146,10 +146,10 @@ function timesByDay(view: UsagePage): Html {
         { tone: 'high', name: '95 % are faster', values: slow },
       ],
       labels: days.map(({ day }) => day.slice(5)),
-      titles: days.map(
-        ({ day, row }) =>
-          `${day}: median ${milliseconds(row?.p50 ?? null)}, 95 % ${milliseconds(row?.p95 ?? null)}`,
-      ),
+      titles: days.map(({ day }, index) => {
+        const [half, most] = [medians[index] ?? null, slow[index] ?? null].map(milliseconds)
+        return `${day}: median ${half}, 95 % ${most}`
+      }),
       summary: 'Median and 95th percentile of the duration of calls by day',
       unit: DAYS,
       textOf: duration,
