@@ -8,7 +8,7 @@ const DASH = 4
 const LABELS = 4
 
 /** The colour of a line. */
-export type LineTone = 'low' | 'high'
+export type LineTone = 'low' | 'high' | 'cost'
 
 /** Values over time, of which some may be missing. */
 export interface Line {
@@ -73,7 +73,8 @@ export function lineChart({ lines, labels, titles, summary, unit, textOf }: Line
 
 /** A round number that is not below. */
 function topOf(highest: number): number {
-  const magnitude = 10 ** Math.floor(Math.log10(Math.max(highest, 1)))
+  if (highest <= 0) return 1
+  const magnitude = 10 ** Math.floor(Math.log10(highest))
   return (
     [1, 2, 4, 6, 8].map((step) => step * magnitude).find((top) => top >= highest) ?? 10 * magnitude
   )

@@ -107,7 +107,7 @@ export const nameOf = ({ name }: Pick<ListedTrace, 'name'>): string =>
   visibleText(name) || '(no name)'
 
 /** Some lines of a text, whatever breaks are in it. */
-const excerpt = (text: string | null): Html | string =>
+export const excerpt = (text: string | null): Html | string =>
   text === null ? '–' : html`<span>${visibleText(text.replace(/\s+/g, ' '))}</span>`
 
 const TEXTS: Readonly<Record<Column, (trace: ListedTrace) => Html | string>> = {
