@@ -44,6 +44,7 @@ import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceNoteRoutes } from './console/traces/note-routes.ts'
 import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
 import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
@@ -77,6 +78,7 @@ const PAGES = [
   traceFilterRoutes,
   traceComparisonRoutes,
   traceNeighbourRoutes,
+  traceNoteRoutes,
   sessionRoutes,
   sendTracesRoutes,
   traceRoutes,

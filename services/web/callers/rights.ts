@@ -119,6 +119,8 @@ const TRACES = {
   'GET /traces': 'viewer',
   'GET /traces/:traceId': 'viewer',
   'GET /traces/:traceId/rows': 'viewer',
+  'POST /traces/:traceId/notes': 'editor',
+  'POST /traces/:traceId/notes/:noteId/delete': 'editor',
   'GET /traces/:traceId/next': 'viewer',
   'GET /traces/:traceId/previous': 'viewer',
   'GET /traces/:traceId/search': 'viewer',
