@@ -63,6 +63,7 @@ async function seedAdministrator(
   const passwordHash = await hashPassword(password)
   const id = await ensureUser(sql, {
     organizationId,
+    role: 'admin',
     email: ADMIN_EMAIL,
     name: 'Admin',
     passwordHash,

@@ -7,7 +7,8 @@ import type { Role } from './users.ts'
 /** A user as operators see it. */
 export interface AccountRow {
   readonly id: number
-  readonly organization: string
+  /** Each organization with the role in it, such as `Acme: admin`. */
+  readonly memberships: readonly string[]
   readonly email: string | null
   /** null: a local account. */
   readonly issuer: string | null
@@ -22,11 +23,13 @@ export async function listUsers(
   { afterId, limit }: { afterId: number; limit: number },
 ): Promise<AccountRow[]> {
   return sql<AccountRow[]>`
-    select u.id, o.name as organization, u.email, u.issuer, u.disabled_at,
-      u.password_hash is not null as has_password,
+    select u.id, u.email, u.issuer, u.disabled_at, u.password_hash is not null as has_password,
+      array(
+        select o.name || ': ' || max(m.role)::text
+        from memberships m join organizations o on o.id = m.organization_id
+        where m.user_id = u.id group by o.name order by o.name) as memberships,
       array(select distinct role from user_roles r where r.user_id = u.id order by role) as roles
-    from users u join organizations o on o.id = u.organization_id
-    where u.id > ${afterId} order by u.id limit ${limit}`
+    from users u where u.id > ${afterId} order by u.id limit ${limit}`
 }
 
 interface NewPassword {

@@ -26,15 +26,25 @@ export interface VersionKey extends ProjectKey {
 const columns = (sql: Queryable) => sql`
   id, project_id, number, definition, created_at, published_at`
 
-/** Adds a draft to a project. Raises `not_found` when the organization has no such project. */
+/**
+ * Adds a draft to a project. Raises `not_found` when the organization has no such project, and
+ * `conflict` for one whose versions are sources.
+ */
 export async function createVersion(
   sql: Queryable,
   { organizationId, projectId }: ProjectKey,
   definition: CrewDefinition,
 ): Promise<Version> {
   const project = sql`id = ${projectId} and organization_id = ${organizationId}`
-  const version = await addVersion(sql, project, { definition, publishedAt: sql`null` })
-  return version ?? notFound('Your organization has no such project.')
+  const designed = sql`${project} and not from_source`
+  const version = await addVersion(sql, designed, { definition, publishedAt: sql`null` })
+  if (version) return version
+  const { count } = await sql`select from projects where ${project}`
+  if (count === 0) notFound('Your organization has no such project.')
+  throw new AppError(
+    'conflict',
+    'The versions of this project are sources: deploy a new one on the page of its automation.',
+  )
 }
 
 /**

@@ -71,7 +71,7 @@ export async function enable(sql: Database, who: string, log: Log): Promise<void
   log.info({ audit: 'user_enabled', ...facts }, 'audit')
 }
 
-/** Every user, a line each: id, state, roles, organization, address, how they sign in. */
+/** Every user, a line each: id, state, roles, memberships, address, way of signing in. */
 export async function printUsers(sql: Database, print: (line: string) => void): Promise<void> {
   let afterId = 0
   for (;;) {
@@ -84,10 +84,11 @@ export async function printUsers(sql: Database, print: (line: string) => void): 
 }
 
 function lineOf(user: AccountRow): string {
-  const { id, disabledAt, roles, organization, email, issuer, hasPassword } = user
+  const { id, disabledAt, roles, memberships, email, issuer, hasPassword } = user
   const way = issuer ?? (hasPassword ? 'password' : 'no password')
   const state = disabledAt ? 'disabled' : 'enabled'
-  const columns = [id, state, roles.join(',') || '-', organization, email ?? '-', way]
+  const where = memberships.join(', ') || '-'
+  const columns = [id, state, roles.join(',') || '-', where, email ?? '-', way]
   // Names and addresses are what people and providers wrote.
   return columns.map((each) => String(each).replaceAll(/\p{Cc}/gu, '?')).join('\t')
 }

@@ -11,7 +11,7 @@ import type { Log } from '../shared/log.ts'
 import { disable, enable, printUsers, resetPassword } from './accounts.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
 import { createOrganizationToken } from './create-token.ts'
-import { createAdministrator } from './create-user.ts'
+import { createUser, describeUser, readUserRequest } from './create-user.ts'
 import { installCrews } from './crews/install-crew.ts'
 import type { CrewHost, Part } from './crews/install-crew.ts'
 import {
@@ -27,7 +27,7 @@ import { printFlags, switchFlag } from './flags.ts'
 import { IMPORT_USAGE, importProject, readImportRequest } from './import-project.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
-import { addOrganization, moveToOrganization } from './organizations.ts'
+import { addOrganization, dropMember, setMember } from './organizations.ts'
 import { resealKeys } from './reseal-keys.ts'
 import { changeRole } from './roles.ts'
 import { acceptSealingKey, checkSealingKeys } from './sealing-keys.ts'
@@ -80,16 +80,20 @@ const TASKS: Readonly<Record<string, Task>> = {
     '[ORGANIZATION]: two sample projects to try, as automations on the Runner',
     (sql, log, [organization]) => seedSamples(sql, log, organization),
   ),
-  'users:create': forPeople(
-    'EMAIL [ORGANIZATION]: create an administrator and print the password, once',
-    async (sql, _log, [email, organization]) => {
-      const created = await createAdministrator(sql, { email, organization })
-      process.stderr.write(`${email} is an administrator in "${created.organization}".\n`)
-      process.stdout.write(`${created.password}\n`)
+  'users:create': {
+    summary: 'EMAIL [ORGANIZATION] [--role ROLE]: create a person and print the password, once',
+    async run(source, args) {
+      const request = readUserRequest(args)
+      const use: Use = async (sql) => {
+        const { password, organization } = await createUser(sql, request)
+        process.stderr.write(`${describeUser(request, organization)}\n`)
+        process.stdout.write(`${password}\n`)
+      }
+      await useDatabase({ source, args, waitSeconds: PERSON_WAIT_SECONDS, use })
     },
-  ),
+  },
   'users:list': forPeople(
-    'every user: id, state, roles, organization, address, way of signing in',
+    'every user: id, state, roles, memberships, address, way of signing in',
     (sql) => printUsers(sql, (line) => void process.stdout.write(`${line}\n`)),
   ),
   'users:password': forPeople(
@@ -105,9 +109,13 @@ const TASKS: Readonly<Record<string, Task>> = {
   'users:enable': forPeople('EMAIL|ID: let a disabled user in again', (sql, log, [who = '']) =>
     enable(sql, who, log),
   ),
-  'users:move': forPeople(
-    'EMAIL|ID ORGANIZATION: move a user to another organization',
-    (sql, log, [who, organization]) => moveToOrganization(sql, { who, organization }, log),
+  'members:set': forPeople(
+    'EMAIL|ID ORGANIZATION ROLE: make a user a viewer, editor or admin of an organization',
+    (sql, log, [who, organization, role]) => setMember(sql, { who, organization, role }, log),
+  ),
+  'members:remove': forPeople(
+    'EMAIL|ID ORGANIZATION: end a membership; what the user made stays',
+    (sql, log, [who, organization]) => dropMember(sql, { who, organization }, log),
   ),
   'organizations:create': forPeople('NAME: create an organization', (sql, log, [name]) =>
     addOrganization(sql, log, name),

@@ -6,6 +6,7 @@ import { createIdentityProvider } from './sign-in/oidc/provider.ts'
 import { createBadTokens } from './callers/bad-tokens.ts'
 import { createPasswordChecks } from './sign-in/password-checks.ts'
 import { openGate } from './access-token/open-gate.ts'
+import { checkRights } from './callers/check-rights.ts'
 import { createSeenAdministrators } from './callers/seen-administrators.ts'
 import type { WebApp, WebDeps, WebOptions } from './context.ts'
 import { identify } from './diagnostics/access.ts'
@@ -27,6 +28,7 @@ import { continueRoutes } from './console/runs/continue-routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
+import { runTextRoutes } from './console/runs/text-routes.ts'
 import { healthDebugRoutes } from './diagnostics/endpoint.ts'
 import { llmConnectionRoutes } from './console/llm-connections/routes.ts'
 import { oauthSettingsRoutes } from './console/oauth-settings/routes.ts'
@@ -41,10 +43,13 @@ import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
+import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
+import { createTextWatch } from './run-texts/text-watch.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
@@ -61,12 +66,15 @@ const PAGES = [
   runListRoutes,
   runRoutes,
   runPageRoutes,
+  runTextRoutes,
   continueRoutes,
   artifactRoutes,
   traceListRoutes,
   traceStreamRoutes,
   traceFilterRoutes,
   traceComparisonRoutes,
+  traceNeighbourRoutes,
+  sessionRoutes,
   sendTracesRoutes,
   traceRoutes,
   budgetPageRoutes,
@@ -81,6 +89,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     ...options,
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(options.config.TRUSTED_PROXIES),
+    texts: createTextWatch(options),
   }
   // Refuses paths that are not told apart at once: each request is matched by one expression for
   // all routes.
@@ -99,6 +108,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     return answerNotFound(c)
   })
   app.onError(answerError(deps))
+  app.use(checkRights(deps))
   const diagnostics = createDiagnostics(deps, app)
   app.route('/', healthRoutes(deps))
   app.route('/', healthDebugRoutes(deps, diagnostics))

@@ -12,12 +12,15 @@ import type { AuthMetrics } from './access-token/metrics.ts'
 import type { SeenAdministrators } from './callers/seen-administrators.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import type { WebConfig } from './env.ts'
+import type { TextWatch } from './run-texts/text-watch.ts'
 
 /** The dependencies of the routes. */
 export interface WebDeps extends WebOptions {
   readonly seenAdministrators: SeenAdministrators
   /** Counts tokens that are nobody's, over all APIs. */
   readonly badTokens: BadTokens
+  /** Brings what the models of runs write. */
+  readonly texts: TextWatch
 }
 
 /** The dependencies of the web service. */

@@ -41,6 +41,8 @@ import { performRun } from './perform-run.ts'
 import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
+import { openTextRelay } from './text-relay.ts'
+import type { TextRelay } from './text-relay.ts'
 import { watchBudgets } from './watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
@@ -93,7 +95,8 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([tracing.stop(), database.close(), end(5)])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops })
+  const texts = openTextRelay({ sql, log })
+  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops, texts })
   const { wake } = loop
   const retention = startRetentions({ config, log, sql, metrics })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
@@ -105,6 +108,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   async function stop(): Promise<void> {
     draining = true
     for (const stop of stopListening) stop()
+    texts.stop()
     await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
     await tracing.stop()
     await service.stop()
@@ -159,10 +163,11 @@ interface Work {
   readonly metrics: WorkerMetrics
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
+  readonly texts: TextRelay
 }
 
 function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
-  const { prices, tracing, metrics, stops } = work
+  const { prices, tracing, metrics, stops, texts } = work
   const deps = {
     sql,
     log,
@@ -170,6 +175,7 @@ function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
     isBudgeted: watchBudgets(sql),
     tracing,
     handFiles: createFileHandover(sql),
+    texts,
     progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,

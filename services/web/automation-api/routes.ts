@@ -41,7 +41,7 @@ const ROUTES: readonly ApiRoute[] = [
  * methods.
  */
 export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
-  const { config, sql, log, stopping } = deps
+  const { config, sql, log, stopping, texts } = deps
   const watch = createRunWatch({ sql, log, stopping })
   const takeTurn = createTurns()
   const routes = new Hono<AuthorizedCall>()
@@ -52,7 +52,8 @@ export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedC
   ])
   for (const { method, path, answer } of ROUTES) {
     routes.use(`${base}${path}`, authenticate)
-    routes.on(method, `${base}${path}`, (c) => answer(c, { sql, config, log, watch, takeTurn }))
+    const route = { sql, config, log, watch, texts, takeTurn }
+    routes.on(method, `${base}${path}`, (c) => answer(c, route))
     routes.all(`${base}${path}`, refuseMethod(method === 'GET' ? 'GET, HEAD' : method))
   }
   return routes

@@ -6,11 +6,13 @@ import type { SignedIn, WebDeps } from '../context.ts'
 import { actorOf, toIdentity } from './actor.ts'
 import { cookieNames } from './cookies.ts'
 
-/** Returns the live session of a request; undefined if it has none. */
+/** Returns the live session of a request, which is read once; undefined if it has none. */
 export async function readSession(
   c: Context,
   { sql, config, seenAdministrators, traces }: WebDeps,
 ): Promise<Session | undefined> {
+  const known: Session | undefined = c.get('session')
+  if (known) return known
   const token = sessionToken(c, config)
   if (!token) return undefined
   const session = await findSession(sql, token)

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { COST_COLUMNS } from '../../roll-ups/measures.ts'
 import { toHexId } from '../span-json.ts'
+import type { TraceExcerpt } from './excerpts.ts'
 import type { TextMatch } from './found-texts.ts'
 import type { TraceStatus, TraceSummary } from '../trace-summary.ts'
 
@@ -43,7 +44,8 @@ export interface TraceRow extends TokenCounts {
 }
 
 /** A trace in a list: its summary, and what only the roll-up has. */
-export interface ListedTrace extends Omit<TraceSummary, 'status' | 'tokens'> {
+export interface ListedTrace
+  extends Omit<TraceSummary, 'status' | 'tokens'>, Partial<TraceExcerpt> {
   /** `incomplete` without a root; `running` while the root has no end. */
   readonly status: TraceStatus | 'running'
   /** The latest end of any span. */
@@ -63,8 +65,14 @@ export interface ListedTrace extends Omit<TraceSummary, 'status' | 'tokens'> {
   readonly computed_cost_usd: number | null
 }
 
+/** What is known of a trace beside its row. */
+export interface TraceTexts {
+  readonly match?: TextMatch | undefined
+  readonly excerpt?: TraceExcerpt | undefined
+}
+
 /** The trace as the API shows it. */
-export function toListedTrace(row: TraceRow, match?: TextMatch): ListedTrace {
+export function toListedTrace(row: TraceRow, { match, excerpt }: TraceTexts = {}): ListedTrace {
   const start = BigInt(row.startUs) * 1000n + BigInt(row.startNs)
   return {
     trace_id: row.traceId.replaceAll('-', ''),
@@ -92,6 +100,7 @@ export function toListedTrace(row: TraceRow, match?: TextMatch): ListedTrace {
     computed_cost_usd: row.computedCostUsd,
     truncated: false,
     ...(match ? { match } : {}),
+    ...excerpt,
   }
 }
 

@@ -4,6 +4,7 @@ import { countOnline } from '../../../platform/automations.ts'
 import { countRuns, listNewestRuns } from '../../../platform/run-list.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { noOrganizationPage } from './no-organization-page.ts'
 import { dashboardPage } from './page.ts'
 import { noticeOf, warningOf } from '../frame/notices.ts'
 
@@ -17,6 +18,8 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.get('/', requireSession(deps), async (c) => {
     const { session } = c.var
     const { organizationId } = session.user
+    const key = c.req.query('notice')
+    if (session.role === null) return c.html(noOrganizationPage(session, warningOf(key)))
     const [automations, online, counts, hours, recent] = await Promise.all([
       listAutomationActivity(sql, organizationId, { limit: AUTOMATIONS }),
       countOnline(sql, organizationId),
@@ -24,7 +27,6 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
       countRunsByHour(sql, organizationId),
       listNewestRuns(sql, { organizationId }, RECENT),
     ])
-    const key = c.req.query('notice')
     const messages = { notice: noticeOf(key), warning: warningOf(key) }
     const baseUrl = config.PLATFORM_BASE_URL
     const figures = { automations, online, counts, hours, recent, baseUrl }

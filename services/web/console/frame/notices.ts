@@ -41,6 +41,8 @@ const NOTICES = {
   'webhook-deleted': 'The webhook is deleted.',
   'filter-saved': 'The filter is saved. Only you see it.',
   'filter-deleted': 'The filter is deleted.',
+  'first-trace': 'This is the first trace of the list: none comes before it.',
+  'last-trace': 'This is the last trace of the list: none comes after it.',
   'project-imported': 'The draft is stored. Publish it to run it.',
   'approval-decided': 'The decision is saved. The run goes on.',
   'draft-added': 'The draft is added. Nothing runs it until you publish it.',

@@ -164,6 +164,7 @@ function progressSection(view: RunPage, path: string): Html {
       ${hasTrace ? html`<a href="${tracePath(run)}">Prompts and answers</a>` : ''}
     </div>
     ${earlier ? earlierSteps(earlier, path) : ''} ${stepList(toRunTimeline(steps, run, Date.now()))}
+    ${run.finishedAt ? '' : html`<div class="writing" data-texts="${path}/texts" hidden></div>`}
     ${keptFrom(view)}
     <div data-part="nothing">
       ${

@@ -44,6 +44,8 @@ const isWindow = (word: string): word is Window => Object.hasOwn(WINDOWS, word)
 
 /** The columns that people can choose, beside name, status and time. */
 export const COLUMNS = {
+  input: 'Input',
+  output: 'Output',
   duration: 'Duration',
   tokens: 'Tokens',
   cost: 'Cost',
@@ -58,7 +60,7 @@ export const COLUMNS = {
 /** A column that people can choose. */
 export type Column = keyof typeof COLUMNS
 
-const USUAL_COLUMNS: readonly Column[] = ['duration', 'tokens', 'cost', 'models']
+const USUAL_COLUMNS: readonly Column[] = ['input', 'output', 'duration', 'tokens', 'cost']
 const isColumn = (word: string): word is Column => Object.hasOwn(COLUMNS, word)
 
 /** What the address of a list of traces asks for. */
@@ -100,6 +102,18 @@ export function readListQuery(parameters: URLSearchParams): ListQuery {
       ...(window === '' || isWindow(window) ? {} : { window }),
     },
   }
+}
+
+/** Characters of what traces were asked and answered that a list shows. */
+const EXCERPT = '160'
+
+/** The parameters of a page of the list for the collector, with what its columns need. */
+export function pageParameters(query: ListQuery, nowMs: number): URLSearchParams {
+  const parameters = filterParameters(query, nowMs)
+  if (query.cursor !== undefined) parameters.set('cursor', query.cursor)
+  const hasExcerpts = query.columns.includes('input') || query.columns.includes('output')
+  if (hasExcerpts) parameters.set('excerpts', EXCERPT)
+  return parameters
 }
 
 /** The parameters of the filter for the collector. */

@@ -10,19 +10,24 @@ import { noticeOf } from '../frame/notices.ts'
 import type { Problem } from './filter-form.ts'
 import { traceListPage } from './list-page.ts'
 import type { FoundTraces } from './list-page.ts'
-import { FIELD_NAMES, filterParameters, readListQuery, STATUSES, WINDOWS } from './list-query.ts'
+import {
+  FIELD_NAMES,
+  filterParameters,
+  pageParameters,
+  readListQuery,
+  STATUSES,
+  WINDOWS,
+} from './list-query.ts'
 import type { ListQuery } from './list-query.ts'
 import { readerOf } from './reader-of.ts'
-import { sessionsPage } from './sessions-page.ts'
 import { usageCsv } from './usage-csv.ts'
 import { GROUPINGS, USAGE_DAYS, usagePage } from './usage-page.ts'
 import type { Grouping } from './usage-page.ts'
 
 const ROWS = '50'
 const DAY_MS = 86_400_000
-const CURSOR_MAX = 1000
 
-/** Serves what is known of many traces: the list, sessions and usage. */
+/** Serves what is known of many traces: the list and usage. */
 export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
@@ -40,13 +45,6 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
     const facts = { session: c.var.session, query, automations, filters, notice }
     const page = traceListPage({ ...facts, ...outcome })
     return c.html(page, outcome.problem ? 422 : 200)
-  })
-
-  routes.get('/sessions', session, async (c) => {
-    const cursor = (c.req.query('cursor') ?? '').slice(0, CURSOR_MAX)
-    const parameters = new URLSearchParams({ limit: ROWS, ...(cursor ? { cursor } : {}) })
-    const found = await readerOf(c, deps).sessions(parameters)
-    return c.html(sessionsPage({ session: c.var.session, found, isFirst: cursor === '' }))
   })
 
   routes.get('/usage', session, async (c) => c.html(usagePage(await readUsage(c, deps))))
@@ -72,8 +70,8 @@ async function find(reader: TraceReader, query: ListQuery): Promise<Outcome> {
   const wrong = problemOf(query)
   if (wrong) return { found: undefined, problem: wrong }
   const parameters = filterParameters(query, Date.now())
-  const listed = new URLSearchParams([...parameters, ['limit', ROWS]])
-  if (query.cursor !== undefined) listed.set('cursor', query.cursor)
+  const listed = pageParameters(query, Date.now())
+  listed.set('limit', ROWS)
   try {
     const [traces, histogram, totals] = await Promise.all([
       reader.list(listed),

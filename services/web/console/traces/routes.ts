@@ -6,13 +6,14 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import type { KindName } from '../frame/kinds.ts'
+import { noticeOf } from '../frame/notices.ts'
 import { createKeptRows } from './kept-rows.ts'
 import { readerOf } from './reader-of.ts'
 import { spanPanel } from './span-panel.ts'
 import { toRowsDocument, toSpanRow } from './span-row.ts'
 import type { SpanRow } from './span-row.ts'
 import { PAGE_ROWS, tracePage } from './trace-page.ts'
-import { readTraceQuery, spanIdOf, traceIdOf } from './trace-query.ts'
+import { getTraceId, readTraceQuery, spanIdOf } from './trace-query.ts'
 import type { TraceQuery } from './trace-query.ts'
 import { toTree } from './trace-tree.ts'
 import type { TraceTree } from './trace-tree.ts'
@@ -70,7 +71,10 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
 async function readPage(c: Context<SignedIn>, deps: WebDeps) {
   const reader = readerOf(c, deps)
   const traceId = getTraceId(c)
-  const skeleton = await reader.skeleton(traceId)
+  const [skeleton, listed] = await Promise.all([
+    reader.skeleton(traceId),
+    reader.list(new URLSearchParams({ trace: traceId })),
+  ])
   const tree = toTree(skeleton.spans)
   const query = readTraceQuery(c)
   const found = query.text === undefined ? undefined : await reader.search(traceId, query.text)
@@ -86,6 +90,8 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     query: query.from === 0 && place > 0 ? { ...query, from: startOfPage(place) } : query,
     rows,
     span: spanId === undefined ? undefined : await reader.span({ traceId, spanId }),
+    listed: listed.traces[0],
+    notice: noticeOf(c.req.query('notice')),
     runPath: await findRunPath(deps, organizationId, traceId),
   }
 }
@@ -136,12 +142,6 @@ async function findRunPath(
   const kickoffId = traceId.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
   const run = await findRunRecord(sql, { organizationId, id: kickoffId })
   return run && runPath(run, run)
-}
-
-function getTraceId(c: Context): string {
-  const id = traceIdOf(c.req.param('traceId') ?? '')
-  if (id !== undefined) return id
-  throw new AppError('not_found', 'A trace id has 32 hexadecimal digits.')
 }
 
 function getSpanId(c: Context): string {

@@ -10,6 +10,7 @@ import type { Html } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { traceTabs } from '../frame/trace-tabs.ts'
+import { sessionPath } from './session-page.ts'
 import { tracePill } from './traces-table.ts'
 
 /** A page of the sessions of an organization. */
@@ -86,7 +87,7 @@ function row(session: TraceSession): Html {
   const errors = session.error_traces
   return html`<tr>
     <td class="lead">
-      <a href="/traces${queryOf({ session: id, window: 'all' })}">${visibleText(id)}</a>
+      <a href="${sessionPath(id)}">${visibleText(id)}</a>
     </td>
     <td class="state">${tracePill(session.last_status)}</td>
     <td data-label="Last active" class="quiet">${time(new Date(last))}</td>

@@ -6,15 +6,17 @@ import { absoluteTime, count, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { pill, warningBox, factList } from '../frame/parts.ts'
+import { noticeBox, pill, warningBox, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { KINDS, kindName, kindSprite } from '../frame/kinds.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
+import type { ListedTrace } from '../../traces/trace-lists.ts'
 import { carriedAddress } from './list-query.ts'
 import { summarizeOddities } from './oddities.ts'
 import { sumUp } from './sums.ts'
 import type { Sums } from './sums.ts'
+import { sessionPath } from './session-page.ts'
 import { spanPanel } from './span-panel.ts'
 import type { SpanRow } from './span-row.ts'
 import type { TraceTree } from './trace-tree.ts'
@@ -30,6 +32,9 @@ export interface TracePage {
   /** The rows that the filter leaves, of which a page is shown. */
   readonly rows: readonly SpanRow[]
   readonly span: SpanView | undefined
+  /** What lists know of it; undefined until they do. */
+  readonly listed: ListedTrace | undefined
+  readonly notice: string | undefined
   /** The page of the run that made the trace, where there is one. */
   readonly runPath: string | undefined
 }
@@ -44,10 +49,13 @@ export function tracePage(view: TracePage): Html {
   const name = visibleText(first?.span.name ?? '') || 'Trace'
   return page(
     { title: name, session, current: '/traces', script: 'traceScript' },
-    html`<nav class="crumbs" aria-label="Breadcrumb">
-        <a href="${carriedAddress(query.list)}">Traces</a>
-      </nav>
-      ${kindSprite()} ${head(view, name)} ${sums(view)}
+    html`<div class="trace-way">
+        <nav class="crumbs" aria-label="Breadcrumb">
+          <a href="${carriedAddress(query.list)}">Traces</a>
+        </nav>
+        ${neighbours(view)}
+      </div>
+      ${kindSprite()} ${noticeBox(view.notice)} ${head(view, name)} ${sums(view)}
       ${skeleton.isTruncated ? warningBox(TRUNCATED) : ''} ${notes(view)}
       <div class="trace" data-trace="${pathOf(view)}" data-open="${isOpen(view) ? 'true' : ''}">
         <section class="card flush trace-tree" aria-labelledby="spans">
@@ -73,7 +81,8 @@ const pathOf = ({ skeleton }: TracePage): string => `/traces/${skeleton.traceId}
 const isOpen = ({ tree }: TracePage): boolean => tree.rows[0]?.span.durationNs === null
 
 function head(view: TracePage, name: string): Html {
-  const { skeleton, tree, runPath } = view
+  const { skeleton, tree, runPath, listed } = view
+  const session = listed?.session_id ?? undefined
   const isBad = tree.rows.some(({ span, depth }) => depth === 0 && span.status === 2)
   return html`<div class="page-head">
     <div>
@@ -88,10 +97,24 @@ function head(view: TracePage, name: string): Html {
     ${isOpen(view) ? pill('busy', 'Running') : isBad ? pill('bad', 'Failed') : pill('good', 'Ok')}
     <span class="push pair">
       ${runPath === undefined ? '' : html`<a class="button" href="${runPath}">Run</a>`}
+      ${session === undefined ? '' : html`<a class="button" href="${sessionPath(session)}">Session</a>`}
       <a class="button" href="/trace-comparison?trace=${skeleton.traceId}">Compare</a>
       <a class="button" href="${pathOf(view)}/otlp">${icon('download')}<span>OTLP JSON</span></a>
     </span>
   </div>`
+}
+
+/** Where they lead is looked up when somebody goes there. */
+function neighbours(view: TracePage): Html {
+  const query = queryOf({ list: view.query.list })
+  return html`<nav class="pair" aria-label="Traces of the list">
+    <a class="button small" rel="prev" href="${pathOf(view)}/previous${query}"
+      >${icon('back')}<span>Previous</span></a
+    >
+    <a class="button small" rel="next" href="${pathOf(view)}/next${query}"
+      ><span>Next</span>${icon('chevron')}</a
+    >
+  </nav>`
 }
 
 function sums({ tree }: TracePage): Html {

@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { AppError } from '../../../shared/errors.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { KINDS } from '../frame/kinds.ts'
 import { carriedList, readListQuery } from './list-query.ts'
@@ -33,6 +34,13 @@ const SPAN_ID = /^[0-9a-f]{16}$/
 export function traceIdOf(text: string): string | undefined {
   const id = text.toLowerCase().replaceAll('-', '')
   return TRACE_ID.test(id) ? id : undefined
+}
+
+/** The id of the trace in an address. Raises `not_found` for what is none. */
+export function getTraceId(c: Context): string {
+  const id = traceIdOf(c.req.param('traceId') ?? '')
+  if (id !== undefined) return id
+  throw new AppError('not_found', 'A trace id has 32 hexadecimal digits.')
 }
 
 /** Returns a span id; undefined for what is none. */

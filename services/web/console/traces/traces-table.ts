@@ -20,7 +20,15 @@ const TONES: Readonly<Record<Status, Tone>> = {
 /** The state of a trace, in its colour. */
 export const tracePill = (status: Status): Html => pill(TONES[status], traceStatusName(status))
 
-const NUMBERS: ReadonlySet<Column> = new Set(['duration', 'tokens', 'cost', 'spans'])
+/** The classes of columns; the others have none. */
+const CLASSES: Readonly<Partial<Record<Column, string>>> = {
+  input: 'excerpt',
+  output: 'excerpt',
+  duration: 'number',
+  tokens: 'number',
+  cost: 'number',
+  spans: 'number',
+}
 /** The id of the form that compares the traces which are chosen in the table. */
 export const COMPARE_FORM = 'compare'
 /** Names that a row shows of several. */
@@ -41,9 +49,7 @@ export function tracesTable(traces: readonly ListedTrace[], query: ListQuery): H
         <th scope="col">Start</th>
         ${columns.map(
           (column) =>
-            html`<th scope="col" class="${NUMBERS.has(column) ? 'number' : ''}">
-              ${COLUMNS[column]}
-            </th>`,
+            html`<th scope="col" class="${CLASSES[column] ?? ''}">${COLUMNS[column]}</th>`,
         )}
       </tr>
     </thead>
@@ -73,8 +79,8 @@ const row = (trace: ListedTrace, columns: readonly Column[], back: string): Html
     <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>
     ${columns.map(
       (column) =>
-        html`<td data-label="${COLUMNS[column]}" class="${NUMBERS.has(column) ? 'number' : ''}">
-          ${TEXTS[column](trace)}
+        html`<td data-label="${COLUMNS[column]}" class="${CLASSES[column] ?? ''}">
+          ${column === 'input' || column === 'output' ? excerpt(trace[column]) : TEXTS[column](trace)}
         </td>`,
     )}
   </tr>`
@@ -83,7 +89,13 @@ const row = (trace: ListedTrace, columns: readonly Column[], back: string): Html
 export const nameOf = ({ name }: Pick<ListedTrace, 'name'>): string =>
   visibleText(name) || '(no name)'
 
-const TEXTS: Readonly<Record<Column, (trace: ListedTrace) => string>> = {
+/** Some lines of a text, whatever breaks are in it. */
+const excerpt = (text: string | null): Html | string =>
+  text === null ? '–' : html`<span>${visibleText(text.replace(/\s+/g, ' '))}</span>`
+
+type Brief = Exclude<Column, 'input' | 'output'>
+
+const TEXTS: Readonly<Record<Brief, (trace: ListedTrace) => string>> = {
   duration: ({ duration_ms: ms }) => (ms === null ? '–' : duration(ms)),
   tokens: ({ tokens: { input, output } }) => count(input + output),
   cost: ({ cost_usd: cost }) => (cost === null ? '–' : dollars(cost)),

@@ -109,7 +109,7 @@ function answerFailure(
 function writeAudit(
   c: Context<WebApp>,
   { deps }: SignInContext,
-  { userId, granted, withdrawn }: OidcSignIn,
+  { userId, granted, withdrawn, memberships }: OidcSignIn,
 ): void {
   const address = clientAddress(c, deps.config.TRUSTED_PROXIES)
   Object.assign(c.var.wide, { audit: 'signed_in', method: 'oidc', user_id: userId, address })
@@ -119,6 +119,11 @@ function writeAudit(
     )
   tell('role_granted', granted)
   tell('role_withdrawn', withdrawn)
+  for (const { organizationId, role } of memberships) {
+    const audit = role === null ? 'member_removed' : 'member_set'
+    const facts = { user_id: userId, organization_id: organizationId, role, source: 'claim' }
+    deps.log.info({ audit, ...facts }, 'audit')
+  }
 }
 
 /** Refuses a HEAD: a program that checks links begins no sign-in and uses up no answer. */

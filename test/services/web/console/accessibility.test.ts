@@ -76,6 +76,7 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
     const [{ id: userId }] = await site.platform.sql<[{ id: number }]>`
       insert into users (organization_id, email, name) values (${id}, 'e@empty.test', 'E')
       returning id`
+    await site.platform.sql`insert into memberships values (${userId}, ${id}, 'admin')`
     const page = await open({ userId })
     const paths = [
       '/',

@@ -95,6 +95,7 @@ describe('the dashboard and the list of automations', () => {
     const [{ id: userId }] = await platform.sql<[{ id: number }]>`
       insert into users (organization_id, email, name) values (${id}, 'e@empty.test', 'E')
       returning id`
+    await platform.sql`insert into memberships values (${userId}, ${id}, 'admin')`
     const { cookie } = await platform.signIn({ ...platform.acme, userId })
     for (const path of ['/', '/automations']) {
       const page = await (await platform.app.request(path, { headers: { cookie } })).text()

@@ -36,6 +36,7 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await traced.send(acme, traceOf('old', 26 * 60 * MINUTE))
     await traced.send(rival, traceOf('secret of the rival', 2 * MINUTE))
     await traced.collector.rolledUp()
+    await traced.collector.extracted()
   })
 
   afterAll(() => traced.close())
@@ -89,6 +90,27 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await page.context().close()
   })
 
+  it('show what was asked and answered, and lead from one trace to the next', async () => {
+    const page = await open('/traces', { ...WIDE, javaScriptEnabled: false })
+    const table = page.getByRole('table', { name: 'Traces', exact: true })
+    const row = table.getByRole('row').nth(1)
+    expect(await row.innerText()).toMatch(/What do tides do\?[^]*# Tides They \*rise\*/)
+    await page.getByRole('link', { name: 'good', exact: true }).click()
+    const heading = page.getByRole('heading', { level: 1 })
+    await page.getByRole('link', { name: 'Next' }).click()
+    expect(await heading.innerText()).toBe('bad')
+    for (const name of ['Previous', 'Previous']) await page.getByRole('link', { name }).click()
+    expect(await heading.innerText()).toBe('good')
+    await page.getByText('This is the first trace of the list').waitFor()
+    // In the order of the list that led there, and with its filter.
+    await page.goto(`${site.service.url}/traces?status=error`)
+    await page.getByRole('link', { name: 'bad', exact: true }).click()
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('This is the last trace of the list').waitFor()
+    expect(await heading.innerText()).toBe('bad')
+    await page.context().close()
+  })
+
   it('tell at its field what a filter cannot be', async () => {
     const page = await open('/traces?min_tokens=many')
     const field = page.getByLabel('Tokens from')
@@ -102,6 +124,13 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     const page = await open('/sessions')
     expect(await names(page)).toEqual(['session of good', 'session of bad', 'session of old'])
     await page.getByRole('link', { name: 'session of old' }).click()
+    await page.getByRole('heading', { name: 'session of old' }).waitFor()
+    const turn = page.getByRole('listitem').filter({ hasText: 'Asked' })
+    expect(await turn.innerText()).toMatch(/old[^]*What do tides do\?[^]*They rise and fall/)
+    await expectAccessible(page)
+    await turn.getByRole('link', { name: 'old' }).click()
+    await page.getByRole('link', { name: 'Session', exact: true }).click()
+    await page.getByRole('link', { name: 'List of traces' }).click()
     expect(await names(page)).toEqual(['old'])
     const path = new URL(page.url()).search
     await page.getByRole('table', { name: 'Traces' }).getByRole('link').first().click()
