@@ -122,6 +122,8 @@ const TRACES = {
 } as const satisfies Readonly<Record<string, Right>>
 
 const SETTINGS = {
+  'GET /audit': 'admin',
+  'GET /audit-export': 'admin',
   'GET /settings': 'viewer',
   'GET /settings/organization/oauth': 'viewer',
   'POST /settings/organization/oauth': 'admin',
