@@ -5,6 +5,7 @@ import { projectEntry } from '../callers/audit-entries.ts'
 import { createAudited } from '../callers/audited.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
+import { crewRoutes } from '../crew-api/routes.ts'
 import { budgetRoutes } from './budget-routes.ts'
 import { projectDocument } from './documents.ts'
 import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
@@ -14,9 +15,9 @@ import { designerRunRoutes } from './run-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 
 /**
- * The designer, below `/designer/v2` (SPEC 9): the projects of an organization, their versions, and
- * their runs. Each route authenticates by itself, so that addresses which are none are the one 404
- * of the whole service.
+ * The designer, below `/designer/v2` (SPEC 9): the projects of an organization, their versions,
+ * their runs, and the automations that are made from sources. Each route authenticates by itself,
+ * so that addresses which are none are the one 404 of the whole service.
  */
 export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
@@ -58,5 +59,6 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))
+  routes.route('/', crewRoutes(deps))
   return routes
 }

@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { parseCrewDefinition } from '../../../platform/crew-definition.ts'
 import type { CrewDefinition } from '../../../platform/crew-definition.ts'
 import { createVersion } from '../../../platform/project-versions.ts'
-import { ensureProject } from '../../../platform/projects.ts'
+import { ensureProject, projectNameProblem } from '../../../platform/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
 import { parseStrictJson } from '../../../shared/http/strict-json.ts'
@@ -15,12 +15,7 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createImports } from '../../project-import/create-imports.ts'
 import { readUpload } from '../../project-import/read-upload.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { previewPage, uploadPage } from './page.ts'
-
-const NAME = /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u
-const WRONG_NAME =
-  'Name the project in 1 to 200 characters, without control characters and spaces at its ends.'
 
 /** Serves the import of CrewAI projects: an upload, what would become of it, and the draft. */
 export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -30,10 +25,7 @@ export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
   const session = requireSession(deps)
   const importFiles = createImports()
 
-  routes.get('/import-project', session, (c) => {
-    const notice = noticeOf(c.req.query('notice'))
-    return c.html(uploadPage({ session: c.var.session, notice }))
-  })
+  routes.get('/import-project', session, (c) => c.html(uploadPage({ session: c.var.session })))
 
   routes.post('/import-project', session, async (c) => {
     requireSameOrigin(c, config.PLATFORM_BASE_URL)
@@ -51,12 +43,13 @@ export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.post('/import-project/drafts', session, form, async (c) => {
     const definition = readDefinition(c.var.form)
     const name = c.var.form.get('project') ?? ''
-    if (!NAME.test(name)) {
+    const wrong = projectNameProblem(name)
+    if (wrong !== undefined) {
       const page = { session: c.var.session, imported: { definition, problems: [] }, name }
-      return c.html(previewPage({ ...page, problem: WRONG_NAME }), 422)
+      return c.html(previewPage({ ...page, problem: `The name ${wrong}.` }), 422)
     }
     const { organizationId } = c.var.session.user
-    await audited(
+    const { projectId, number } = await audited(
       c.var,
       async (tx) => {
         const projectId = await ensureProject(tx, { organizationId, name })
@@ -64,7 +57,7 @@ export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
       },
       (created) => versionEntry('version_imported', created),
     )
-    return c.redirect('/import-project?notice=project-imported', 303)
+    return c.redirect(`/projects/${projectId}/versions/${number}?notice=project-imported`, 303)
   })
 
   return routes

@@ -1,0 +1,108 @@
+import { Hono } from 'hono'
+import * as v from 'valibot'
+import { createOwnAutomation } from '../../platform/own-crews.ts'
+import { findAutomation } from '../../platform/automations.ts'
+import { listCrewDeployments } from '../../platform/crew-deployments.ts'
+import { changeSettings, crewSettingsFields } from '../../platform/crew-settings-fields.ts'
+import {
+  findCrewSettings,
+  removeCrew,
+  restartCrew,
+  saveCrewSettings,
+  startCrew,
+  stopCrew,
+} from '../../platform/crew-settings.ts'
+import { projectNameProblem } from '../../platform/projects.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Database } from '../../shared/postgres/database.ts'
+import { requireOrganization } from '../callers/organization.ts'
+import type { OrganizationCall, WebDeps } from '../context.ts'
+import { refuseMethod } from '../http/refuse-method.ts'
+import { deploymentRoutes } from './deployment-routes.ts'
+import { crewDocument } from './documents.ts'
+import { audit, getOwnCrew, readBodyAs } from './own-crew.ts'
+import { variableRoutes } from './variable-routes.ts'
+
+const nameBody = v.strictObject({
+  name: v.pipe(
+    v.string('must be a text'),
+    v.check(
+      (name) => projectNameProblem(name) === undefined,
+      ({ input }) => projectNameProblem(input) ?? '',
+    ),
+  ),
+})
+const ACTIONS = { restart: restartCrew, stop: stopCrew, start: startCrew } as const
+
+/** Automations that are made from sources: their settings, deployments, logs and variables. */
+export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql } = deps
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+  const path = '/automations/:automationId'
+
+  routes.post('/automations', authenticate, async (c) => {
+    const { organizationId } = c.var.caller
+    const { name } = await readBodyAs(c, nameBody)
+    const automation = await createOwnAutomation(sql, { organizationId, name })
+    audit(c, 'automation_created', { automation })
+    return c.json(await readCrew(sql, automation.automationId), 201, {
+      location: `/designer/v2/automations/${automation.automationId}`,
+    })
+  })
+  routes.all('/automations', authenticate, refuseMethod('POST'))
+
+  routes.get(path, authenticate, async (c) => {
+    const { automation } = await getOwnCrew(c, sql)
+    return c.json(await readCrew(sql, automation.automationId))
+  })
+
+  routes.delete(path, authenticate, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    await removeCrew(sql, crew)
+    audit(c, 'automation_removed', crew)
+    return c.json(await readCrew(sql, crew.automation.automationId), 202)
+  })
+  routes.all(path, authenticate, refuseMethod('GET, HEAD, DELETE'))
+
+  routes.patch(`${path}/settings`, authenticate, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const given = await readBodyAs(c, crewSettingsFields)
+    await saveCrewSettings(sql, crew, changeSettings(crew.settings, given))
+    audit(c, 'crew_settings_changed', crew)
+    return c.json(await readCrew(sql, crew.automation.automationId))
+  })
+  routes.all(`${path}/settings`, authenticate, refuseMethod('PATCH'))
+
+  routes.route('/', actionRoutes(deps))
+  routes.route('/', deploymentRoutes(deps))
+  routes.route('/', variableRoutes(deps))
+  return routes
+}
+
+/** What is done to a crew as it is. */
+function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql } = deps
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+  for (const [action, act] of Object.entries(ACTIONS)) {
+    const path = `/automations/:automationId/${action}`
+    routes.post(path, authenticate, async (c) => {
+      const crew = await getOwnCrew(c, sql)
+      await act(sql, crew)
+      audit(c, `crew_${action}`, crew)
+      return c.json(await readCrew(sql, crew.automation.automationId), 202)
+    })
+    routes.all(path, authenticate, refuseMethod('POST'))
+  }
+  return routes
+}
+
+/** The automation as it is now. */
+async function readCrew(sql: Database, automationId: string) {
+  const automation = await findAutomation(sql, automationId)
+  const settings = automation && (await findCrewSettings(sql, automation.id))
+  if (!settings) throw new AppError('not_found', 'Your organization has no such automation.')
+  const [newest] = await listCrewDeployments(sql, { deploymentId: automation.id }, { limit: 1 })
+  return crewDocument({ automation, settings, newest })
+}
