@@ -8,8 +8,8 @@ import type { Transaction } from '../shared/postgres/database.ts'
 export async function recordUserChange(
   tx: Transaction,
   action: string,
-  user: { readonly id: number; readonly name: string },
+  user: { readonly id: number; readonly name: string; readonly after?: object },
 ): Promise<void> {
-  const { id, name } = user
-  await writeAudit(tx, OPERATOR, { action, target: { kind: 'user', id, name } })
+  const { id, name, after } = user
+  await writeAudit(tx, OPERATOR, { action, target: { kind: 'user', id, name }, after })
 }
