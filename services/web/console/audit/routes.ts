@@ -6,12 +6,11 @@ import type { Database } from '../../../shared/postgres/database.ts'
 import { toByteStream } from '../../../shared/http/byte-stream.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { readDay } from '../frame/lists/filter-bar.ts'
+import { readDay, readText } from '../frame/lists/filter-bar.ts'
 import { readPageRequest } from '../frame/lists/page-request.ts'
 import { auditPage } from './page.ts'
 import type { AuditQuery } from './page.ts'
 
-const TEXT_LENGTH_MAX = 100
 /** The time in which a reader has to take a piece of an export. */
 const READ_MS = 60_000
 const isEntryCursor = (text: string): boolean => /^[1-9]\d{0,17}$/.test(text)
@@ -51,11 +50,7 @@ export function auditRoutes(deps: WebDeps): Hono<SignedIn> {
 }
 
 function readQuery(c: Context<SignedIn>): AuditQuery {
-  const text = (name: string): string | undefined =>
-    (c.req.query(name) ?? '')
-      .replace(/\p{Cc}+/gu, ' ')
-      .trim()
-      .slice(0, TEXT_LENGTH_MAX) || undefined
+  const text = (name: string): string | undefined => readText(c.req.query(name))
   const outcome = c.req.query('outcome')
   const isOfPlatform = c.req.query('of') === 'platform'
   return {

@@ -12,8 +12,16 @@ export interface FilterField {
 }
 
 /** The filter of a list: a form that is sent by GET, so that each choice has an address. */
-export const filterBar = (path: string, fields: readonly FilterField[]): Html =>
-  html`<form class="card list-filter" role="search" action="${path}">
+export const filterBar = (
+  path: string,
+  fields: readonly FilterField[],
+  /** What the address says besides. */
+  kept: Readonly<Record<string, string>> = {},
+): Html =>
+  html`<form class="card list-filter" role="search" aria-label="Filter" action="${path}">
+    ${Object.entries(kept).map(
+      ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`,
+    )}
     <div class="row">
       ${fields.map((each) => (each.options ? choice(each) : typed(each)))}
       <button class="button primary">Show</button>
@@ -37,6 +45,15 @@ const typed = ({ name, label, value = '', type = 'search' }: FilterField): Html 
     >${label}
     <input type="${type}" name="${name}" value="${value}" maxlength="100" autocomplete="off" />
   </label>`
+
+const TEXT_LENGTH_MAX = 100
+
+/** Reads a text of an address; undefined for an empty one. */
+export const readText = (text: string | undefined): string | undefined =>
+  (text ?? '')
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, TEXT_LENGTH_MAX) || undefined
 
 /** Reads a day, `2026-11-22`, of an address; undefined for any other text. */
 export function readDay(text: string | undefined): string | undefined {
