@@ -15,6 +15,7 @@ import { kickoffRoute } from './kickoff.ts'
 import { oauthBearer } from './oauth-bearer.ts'
 import { createRunWatch } from './run-watch.ts'
 import { resumeRoute } from './resume.ts'
+import { runsRoute } from './runs.ts'
 import { staticBearer } from './static-bearer.ts'
 import { statusRoute } from './status.ts'
 import { stopRoute } from './stop.ts'
@@ -28,6 +29,7 @@ const ROUTES: readonly ApiRoute[] = [
   inputsRoute,
   openApiRoute,
   filesRoute,
+  runsRoute,
   retryRoute,
   forkRoute,
   rerunRoute,

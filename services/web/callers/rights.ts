@@ -149,6 +149,8 @@ const SETTINGS = {
   'POST /tokens/:tokenId/replace': 'admin',
   'GET /tokens/:tokenId/revoke': 'admin',
   'POST /tokens/:tokenId/revoke': 'admin',
+  'GET /audit': 'admin',
+  'GET /audit-export': 'admin',
   'GET /settings': 'viewer',
   'GET /settings/organization/oauth': 'viewer',
   'POST /settings/organization/oauth': 'admin',

@@ -157,6 +157,8 @@ export function pathsOf(
     ['approvals', '/approvals'],
     ['projects', '/projects'],
     ...ids.designer,
+    ['audit', '/audit'],
+    ['audit that finds nothing', '/audit?who=nobody&since=2026-01-01'],
     ['import of a project', '/import-project'],
     ['budgets', '/budgets'],
     ['budgets of an automation', `${automation}/budgets`],
