@@ -68,6 +68,7 @@ const RUN: Why = 'starts a run, which is its own record'
 const FILE: Why = 'stores a file that runs are given'
 const LOOK: Why = 'looks at something, and changes nothing'
 const MINE: Why = 'is about the view of one person'
+const SAID: Why = 'is what one person says of a trace, with their name and the time'
 const SESSION: Why = 'begins or ends a session'
 const own = () => token
 const internal = () => platformToken
@@ -174,6 +175,8 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id/test': LOOK,
   'POST /settings/organization/oauth/test': LOOK,
   'POST /settings/organization/oauth/explain': LOOK,
+  'POST /traces/:traceId/notes': SAID,
+  'POST /traces/:traceId/notes/:noteId/delete': SAID,
   'POST /trace-filters': MINE,
   'POST /trace-filters/:id/delete': MINE,
   'POST /sign-in': SESSION,
