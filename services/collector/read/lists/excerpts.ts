@@ -63,8 +63,8 @@ export async function findExcerpts(
 }
 
 /**
- * The texts of a trace. The time of all traces is written out: the planner then leaves the tables of
- * other days alone, which takes longer than the texts of some days do.
+ * The texts of a trace. The time of all traces is written out, so that the planner leaves out the
+ * tables of other days: to plan for all of them takes a hundred times as long.
  */
 const textsOf = (sql: Queryable, traces: readonly TimedTrace[]): Fragment => sql`
   select text, asked_at, answered_at from searched_texts as texts
