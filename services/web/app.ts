@@ -15,6 +15,7 @@ import { refuseNul } from './http/refuse-nul.ts'
 import { approvalRoutes } from './console/approvals/routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './automation-api/routes.ts'
+import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
@@ -67,6 +68,7 @@ const PAGES = [
   staticTokenRoutes,
   webhookRoutes,
   approvalRoutes,
+  auditRoutes,
   runListRoutes,
   runRoutes,
   runPageRoutes,
