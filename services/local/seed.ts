@@ -1,6 +1,8 @@
+import manifest from '../../package.json' with { type: 'json' }
 import { ensureAutomation, markOnline } from '../platform/automations.ts'
 import type { Automation } from '../platform/automations.ts'
 import { kickoff, listRuns } from '../platform/runs.ts'
+import { publishCrewRuntime } from '../platform/crew-runtime-package.ts'
 import type { CrewDefinition } from '../platform/crew-definition.ts'
 import { INTERNAL_DEFINITIONS } from '../platform/internal-crew-definitions.ts'
 import { INTERNAL_CREWS } from '../platform/internal-crew-definitions.ts'
@@ -37,7 +39,7 @@ export interface Seeded {
  * sample crews and the internal ones. What is there stays as it is.
  */
 export async function seed(sql: Database, secrets: LocalSecrets): Promise<Seeded> {
-  await ensurePublicToolRepository(sql, 'public')
+  await publishCrewRuntime(sql, await ensurePublicToolRepository(sql, 'public'), manifest)
   const { id: organizationId } = await ensureOrganization(sql, { name: 'Acme' })
   await seedAdministrator(sql, { organizationId, password: secrets.adminPassword })
   const crews = []
