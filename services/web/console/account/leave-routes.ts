@@ -48,8 +48,8 @@ export function leaveRoutes(deps: WebDeps, readPage: ReadAccountPage): Hono<Sign
     try {
       const hasLeft = await audited(
         c.var,
-        (done) => (done ? entry : undefined),
         (tx) => removeMember(tx, { userId, organizationId }),
+        (done) => (done ? entry : undefined),
       )
       if (!hasLeft) return c.html(accountPage(await readPage(c, BY_GROUPS)), 409)
     } catch (thrown) {

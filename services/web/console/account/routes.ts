@@ -52,8 +52,8 @@ export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
       isUuid(id) &&
       (await audited(
         c.var,
-        (done) => (done ? entry : undefined),
         (tx) => endSession(tx, { id, userId: c.var.session.user.id }),
+        (done) => (done ? entry : undefined),
       ))
     if (!isEnded) throw new AppError('not_found', 'You have no such session, or it has ended.')
     return c.redirect('/account?notice=session-ended', 303)
@@ -67,7 +67,7 @@ export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
       target,
       after: { sessions_ended: ended },
     })
-    await audited(c.var, entry, (tx) => deleteSessionsOf(tx, id))
+    await audited(c.var, (tx) => deleteSessionsOf(tx, id), entry)
     deps.seenAdministrators.forget(sessionToken(c, config) ?? '')
     const { PLATFORM_BASE_URL: baseUrl } = config
     deleteCookie(c, cookieNames(baseUrl).session, cookieOptions(baseUrl))

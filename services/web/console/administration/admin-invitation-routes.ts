@@ -37,7 +37,7 @@ export function adminInvitationRoutes(deps: WebDeps): Hono<SignedIn> {
         target: { kind: 'invitation', id },
         after: { role: 'admin' },
       })
-      const { token } = await audited(c.var, entry, (tx) => createInvitation(tx, invitation))
+      const { token } = await audited(c.var, (tx) => createInvitation(tx, invitation), entry)
       return c.html(
         newLinkPage({
           session,

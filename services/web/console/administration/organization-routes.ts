@@ -37,7 +37,7 @@ export function organizationRoutes(deps: WebDeps): Hono<SignedIn> {
       target: { kind: 'organization', id, name },
     })
     try {
-      await audited(c.var, entry, (tx) => createOrganization(tx, typed))
+      await audited(c.var, (tx) => createOrganization(tx, typed), entry)
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.status >= 500) throw thrown
       return c.html(await show(c, { problem: thrown.message, typed }), 422)

@@ -8,6 +8,7 @@ import {
   listPeople,
 } from '../../../platform/people.ts'
 import type { Person } from '../../../platform/people.ts'
+import type { Session } from '../../../platform/sessions.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { requireAdministrator } from '../../callers/administrator.ts'
@@ -18,6 +19,7 @@ import { confirmPage } from '../frame/confirm-page.ts'
 import { plural } from '../frame/format.ts'
 import { isIdCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
+import type { Html } from '../frame/parts.ts'
 import { personEntry } from './person-entry.ts'
 import { PEOPLE_PATH, peoplePage } from './people-page.ts'
 import { resetLinkRoutes } from './reset-link-routes.ts'
@@ -64,28 +66,18 @@ export function peopleRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.get(PEOPLE_PATH, administrator, async (c) => c.html(await show(c)))
 
-  routes.get(`${ONE}/delete`, administrator, async (c) => {
-    const person = await getOther(c)
-    return c.html(
-      confirmPage({
-        session: c.var.session,
-        current: PEOPLE_PATH,
-        crumbs: [{ path: PEOPLE_PATH, name: 'People' }],
-        question: `Delete the account of ${person.name}?`,
-        consequence: consequenceOf(person),
-        action: `${PEOPLE_PATH}/${person.id}/delete`,
-        verb: 'Delete',
-        back: PEOPLE_PATH,
-      }),
-    )
-  })
+  routes.get(`${ONE}/delete`, administrator, async (c) =>
+    c.html(deletePage(c.var.session, await getOther(c))),
+  )
 
   for (const { path, action, notice, change } of CHANGES) {
     routes.post(`${ONE}/${path}`, administrator, form, async (c) => {
       const person = await getOther(c)
       try {
-        await audited(c.var, personEntry(action, person), (tx) =>
-          keepAnAdministrator(tx, (inner) => change(inner, person.id)),
+        await audited(
+          c.var,
+          (tx) => keepAnAdministrator(tx, (inner) => change(inner, person.id)),
+          personEntry(action, person),
         )
       } catch (thrown) {
         if (!(thrown instanceof AppError) || thrown.code !== 'conflict') throw thrown
@@ -98,6 +90,19 @@ export function peopleRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.route('/', resetLinkRoutes(deps, { getOther, show }))
   return routes
 }
+
+/** The question before an account is deleted. */
+const deletePage = (session: Session, person: Person): Html =>
+  confirmPage({
+    session,
+    current: PEOPLE_PATH,
+    crumbs: [{ path: PEOPLE_PATH, name: 'People' }],
+    question: `Delete the account of ${person.name}?`,
+    consequence: consequenceOf(person),
+    action: `${PEOPLE_PATH}/${person.id}/delete`,
+    verb: 'Delete',
+    back: PEOPLE_PATH,
+  })
 
 function consequenceOf({ liveTokens, isLocal }: Person): string {
   const tokens =

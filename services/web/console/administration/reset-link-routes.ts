@@ -29,8 +29,8 @@ export function resetLinkRoutes(deps: WebDeps, { getOther, show }: PeopleDesk): 
     const request = { userId: person.id, purpose: 'password' } as const
     const token: string | undefined = await audited(
       c.var,
-      (made) => (made === undefined ? undefined : personEntry('password_link_created', person)),
       async (tx) => (passwords ? createAccountLink(tx, request) : undefined),
+      (made) => (made === undefined ? undefined : personEntry('password_link_created', person)),
     )
     if (token === undefined) {
       const problem = 'This account has no password here that could be changed.'

@@ -40,7 +40,7 @@ export function invitationRoutes(deps: WebDeps, readPage: ReadMembersPage): Hono
       target: { kind: 'invitation', id, name: note },
       after: { role },
     })
-    const created = await audited(c.var, entry, (tx) => createInvitation(tx, invitation))
+    const created = await audited(c.var, (tx) => createInvitation(tx, invitation), entry)
     return c.html(
       newLinkPage({
         session,
@@ -62,8 +62,8 @@ export function invitationRoutes(deps: WebDeps, readPage: ReadMembersPage): Hono
     const entry = { action: 'invitation_revoked', target: { kind: 'invitation', id } }
     const isRevoked = await audited(
       c.var,
-      (done) => (done ? entry : undefined),
       (tx) => revokeInvitation(tx, { id, organizationId }),
+      (done) => (done ? entry : undefined),
     )
     if (!isRevoked) {
       throw new AppError(

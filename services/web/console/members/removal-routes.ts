@@ -35,7 +35,7 @@ export function removalRoutes(deps: WebDeps, { readPage, getMember }: MembersDes
     try {
       const target = { kind: 'user', id: userId, name: email ?? name }
       const entry = { action: 'member_removed', target, before: { role } }
-      await audited(c.var, entry, (tx) => removeMember(tx, { userId, organizationId }))
+      await audited(c.var, (tx) => removeMember(tx, { userId, organizationId }), entry)
     } catch (thrown) {
       return c.html(membersPage(await readPage(c, { problem: conflictOf(thrown) })), 409)
     }

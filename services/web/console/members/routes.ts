@@ -59,7 +59,7 @@ export function memberRoutes(deps: WebDeps): Hono<SignedIn> {
       const target = { kind: 'user', id: userId, name: email ?? name }
       const entry = { action: 'member_set', target, before: { role: from }, after: { role: to } }
       const change = { userId, organizationId, from, to }
-      await audited(c.var, entry, (tx) => changeMemberRole(tx, change))
+      await audited(c.var, (tx) => changeMemberRole(tx, change), entry)
     } catch (thrown) {
       return c.html(membersPage(await readPage(c, { problem: conflictOf(thrown) })), 409)
     }

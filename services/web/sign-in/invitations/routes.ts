@@ -6,6 +6,7 @@ import { acceptInvitation, findInvitation, invitationOver } from '../../../platf
 import type { Accepted, Invitation } from '../../../platform/invitations.ts'
 import { enterOrganization } from '../../../platform/sessions.ts'
 import { AppError } from '../../../shared/errors.ts'
+import type { Transaction } from '../../../shared/postgres/database.ts'
 import { actorOf } from '../../callers/actor.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { formExpired, readForm, requireForm, requireSameOrigin } from '../../callers/forms.ts'
@@ -86,11 +87,12 @@ function joinRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.post(PATH, requireSession(deps), form, async (c) => {
     const { id: userId } = c.var.session.user
     const token = c.req.param('token')
-    await audited(c.var, acceptedEntry, async (tx) => {
+    const accept = async (tx: Transaction): Promise<Accepted> => {
       const accepted = await acceptInvitation(tx, { token, userId })
       await enterOrganization(tx, sessionToken(c, config) ?? '', accepted.organizationId)
       return accepted
-    })
+    }
+    await audited(c.var, accept, acceptedEntry)
     return c.redirect('/?notice=joined', 303)
   })
   return routes

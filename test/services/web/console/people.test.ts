@@ -116,6 +116,10 @@ describe('an account of one’s own', () => {
     const wrong = await ask(bob).post('/account/organization', { organization: '999999' })
     expect(wrong.status).toBe(404)
     expect((await ask(bob).post(`/account/organizations/${organizationId}/leave`)).status).toBe(303)
+    expect(await lastEntry()).toMatchObject({
+      action: 'member_removed',
+      actorName: 'bob@roles.test',
+    })
     bob = await signInAs(platform, 'bob')
   })
 
@@ -150,6 +154,10 @@ describe('the people of the platform', () => {
     expect((await submit(link, { ...typed, again: 'another one' })).status).toBe(422)
     const done = await submit(link, typed)
     expect(await textOf(done)).toContain('Your password is changed')
+    expect(await lastEntry()).toMatchObject({
+      action: 'password_changed',
+      actorName: 'bob@roles.test',
+    })
     expect((await platform.app.request(BASE_URL + link)).status).toBe(404)
     expect((await ask(bob).get('/account')).status).toBe(303)
     const stored = await findCredentials(platform.sql, 'bob@roles.test')
