@@ -135,9 +135,9 @@ const TASKS: Readonly<Record<string, Task>> = {
     addOrganization(sql, log, name),
   ),
   'tokens:create': forPeople(
-    'ORGANIZATION NAME: issue a token for a whole organization and print it, once',
-    async (sql, _log, [organization, name]) => {
-      const token = await createOrganizationToken(sql, { organization, name })
+    'ORGANIZATION NAME [SCOPES [DAYS]]: issue a token for a whole organization and print it, once',
+    async (sql, _log, [organization, name, scopes, days]) => {
+      const token = await createOrganizationToken(sql, { organization, name, scopes, days })
       process.stdout.write(`${token}\n`)
     },
   ),

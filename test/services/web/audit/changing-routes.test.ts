@@ -85,6 +85,7 @@ const RUN: Why = 'starts a run, which is its own record'
 const FILE: Why = 'stores a file that runs are given'
 const LOOK: Why = 'looks at something, and changes nothing'
 const MINE: Why = 'is about the view of one person'
+const NOTE: Why = 'is a note, which says who wrote it, and which only its author deletes'
 const SESSION: Why = 'begins or ends a session'
 const own = () => token
 const internal = () => platformToken
@@ -108,8 +109,9 @@ const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /admin/platform_settings/flags/:name': form({ state: 'on' }),
   'POST /automations/:automationId/concurrency': form({ concurrency_max: '3' }),
-  'POST /automations/:automationId/tokens': form({ name: 'CI' }),
-  'POST /automations/:automationId/tokens/:tokenId/revoke': form(),
+  'POST /automations/:automationId/tokens': form({ name: 'CI', scopes: 'read' }),
+  'POST /tokens/:tokenId/replace': form({ scopes: 'read' }),
+  'POST /tokens/:tokenId/revoke': form(),
   'POST /automations/:automationId/webhooks': form(HOOK),
   'POST /automations/:automationId/webhooks/:webhookId': form({ ...HOOK, url: 'https://b.test/x' }),
   'POST /automations/:automationId/webhooks/:webhookId/test': form(),
@@ -220,8 +222,12 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id/test': LOOK,
   'POST /settings/organization/oauth/test': LOOK,
   'POST /settings/organization/oauth/explain': LOOK,
+  'POST /traces/:traceId/notes': SAID,
+  'POST /traces/:traceId/notes/:noteId/delete': SAID,
   'POST /trace-filters': MINE,
   'POST /trace-filters/:id/delete': MINE,
+  'POST /traces/:traceId/notes': NOTE,
+  'POST /traces/:traceId/notes/:noteId/delete': NOTE,
   'POST /sign-in': SESSION,
   'POST /sign-out': SESSION,
   'POST /connections/:id/connect': 'leads to the provider; what comes back is recorded',
@@ -301,7 +307,9 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
     const name = route.includes('designer') ? 'Crew by API' : 'Crew by page'
     return firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
   },
-  tokenId: () => firstOf(platform.sql`select id from static_tokens where name = 'CI'`),
+  tokenId: () =>
+    firstOf(platform.sql`
+      select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: async (route) =>
