@@ -20,6 +20,7 @@ import { page } from '../frame/layout.ts'
 import {
   csrfField,
   automationPill,
+  automationReason,
   emptyState,
   noticeBox,
   problemBox,
@@ -61,7 +62,7 @@ export interface AutomationPage {
 /** The page of an automation: its runs, its API, its tokens, and the form that starts a run. */
 export function automationPage(view: AutomationPage): Html {
   const { session, automation, definition, notice } = view
-  const { name, status, statusReason } = automation
+  const { name, status } = automation
   return page(
     { title: name, session, current: '/automations' },
     html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/automations">Automations</a></nav>
@@ -69,7 +70,7 @@ export function automationPage(view: AutomationPage): Html {
         <h1>${name}</h1>
         ${automationPill(status)}
       </div>
-      ${noticeBox(notice)} ${problemBox(statusReason ?? undefined)}
+      ${noticeBox(notice)} ${automationReason(automation)}
       <div class="columns side-first">
         <div>
           ${runsSection(view)} ${apiSection(view)}
