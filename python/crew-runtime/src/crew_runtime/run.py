@@ -3,7 +3,7 @@
 import contextvars
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -89,6 +89,8 @@ class Run:
         self.id: str = kickoff["kickoff_id"]
         self.inputs: dict[str, Any] = kickoff["inputs"]
         self.crew = crew
+        self.give_up: Callable[[BaseException], None] = self.fail
+        """Fails the run and ends its process."""
         self.channel = channel
         self.steps = steps
         self._models = kickoff.get("models") or {}
