@@ -86,7 +86,8 @@ class DiagnosticAccess extends Construct {
   }
 }
 
-const tmp = scratch('/tmp')
+/** The archives of sources are there while they are read, two at a time. */
+const tmp = scratch('/tmp', '256Mi')
 
 const proxies = asText(web.trustedProxies)
 

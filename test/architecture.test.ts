@@ -75,6 +75,7 @@ const LONG_LINES = new Set([
     '0008_run_survival',
     '0009_key_fingerprints',
     '0010_disabled_users',
+    '0022_crews_from_source',
   ].map((name) => `services/platform/migrations/${name}.sql`),
 ])
 

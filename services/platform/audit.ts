@@ -97,7 +97,7 @@ async function insertEntry(
       ${toJson(after)}::text::jsonb, ${cut(by.address, 64)}, ${cut(by.requestId, 128)})`
 }
 
-/** Names and ids are what people and providers wrote: too long a one loses its end, not the entry. */
+/** Names and ids are what others wrote: one that is too long loses its end, not the entry. */
 function cut(value: string | number | null | undefined, lengthMax: number): string | null {
   const text = value === null || value === undefined ? '' : String(value).replaceAll('\0', '\uFFFD')
   return text === '' ? null : Array.from(text).slice(0, lengthMax).join('')

@@ -2,7 +2,7 @@ import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 
 /** The ways to run a crew of one's own: a process beside the worker, or pods of Kubernetes. */
-const CREW_WAYS = ['process', 'slim', 'image'] as const
+export const CREW_WAYS = ['process', 'slim', 'image'] as const
 /** A way to run a crew. */
 export type CrewWay = (typeof CREW_WAYS)[number]
 

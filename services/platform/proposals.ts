@@ -1,3 +1,4 @@
+import { inTransaction } from '../shared/postgres/database.ts'
 import type { Database, Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { ensureAssistant } from './assistant.ts'
@@ -200,8 +201,8 @@ async function update(sql: Database, proposal: Proposal, changes: Fragment): Pro
  * Adds the definition of a proposal to its project as a draft, and returns the draft's number; the
  * same one when it was accepted before. Raises `conflict` for one that cannot be accepted.
  */
-export async function acceptProposal(sql: Database, key: ProposalKey): Promise<number> {
-  return sql.begin(async (tx) => {
+export async function acceptProposal(sql: Queryable, key: ProposalKey): Promise<number> {
+  return inTransaction(sql, async (tx) => {
     const [found] = await tx<Proposal[]>`
       select ${columns(tx)} from version_proposals where ${isProposal(tx, key)} for update`
     if (found?.acceptedNumber) return found.acceptedNumber

@@ -167,7 +167,8 @@ async function insert(
     overriding system value
     values (${id}, ${organizationId}, ${digest}, ${git ? 'git' : 'archive'}, ${name}, ${uploadedBy},
       ${stored.archiveSha256}, ${stored.size}, ${unpackedSize}, ${fileCount},
-      ${JSON.stringify(facts)}::text::jsonb, ${git?.url ?? null}, ${git?.ref ?? null}, ${git?.commit ?? null})
+      ${JSON.stringify(facts)}::text::jsonb, ${git?.url ?? null}, ${git?.ref ?? null},
+      ${git?.commit ?? null})
     returning ${columns(tx)}`
   return made
 }

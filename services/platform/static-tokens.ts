@@ -34,16 +34,28 @@ const hashOf = (token: string): Buffer => createHash('sha256').update(token).dig
  */
 export const isStaticToken = (token: string): boolean => /^pat_[A-Za-z0-9_-]{43}$/.test(token)
 
-/**
- * Issues a token of 256 random bits and returns it, the only time that it is seen: the database
- * keeps its SHA-256.
- */
-export async function issueStaticToken(sql: Queryable, token: NewStaticToken): Promise<string> {
+/** A static token that was just issued. */
+export interface IssuedStaticToken {
+  readonly id: number
+  /** 256 random bits, seen this once: the database keeps its SHA-256. */
+  readonly secret: string
+}
+
+/** Issues a token. */
+export async function createStaticToken(
+  sql: Queryable,
+  token: NewStaticToken,
+): Promise<IssuedStaticToken> {
   const secret = PREFIX + randomBytes(32).toString('base64url')
   const row = { ...token, tokenHash: hashOf(secret), lastFour: secret.slice(-4) }
-  await sql`insert into static_tokens ${sql(row)}`
-  return secret
+  const [{ id }] = await sql<[{ id: number }]>`
+    insert into static_tokens ${sql(row)} returning id`
+  return { id, secret }
 }
+
+/** Issues a token and returns its secret. */
+export const issueStaticToken = async (sql: Queryable, token: NewStaticToken): Promise<string> =>
+  (await createStaticToken(sql, token)).secret
 
 /**
  * Returns the token if it may call the automation; marks it as used, at most once a minute.

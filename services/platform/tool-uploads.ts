@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sqlState } from '../shared/postgres/failures.ts'
-import type { Database, Transaction } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { normalizeToolName } from './python-packages.ts'
 
@@ -33,10 +34,10 @@ interface ToolUpload {
  * change.
  */
 export async function uploadTool(
-  sql: Database,
+  sql: Queryable,
   { repositoryId, uploadedBy, content, describe }: ToolUpload,
 ): Promise<'stored' | 'present'> {
-  return sql.begin(async (tx) => {
+  return inTransaction(sql, async (tx) => {
     const [{ id }] = await tx<[{ id: number }]>`
       select nextval(pg_get_serial_sequence('tools', 'id'))::int as id`
     const { size, sha256 } = await storeParts(tx, id, content)

@@ -1,5 +1,6 @@
+import { OPERATOR, writeAudit } from '../platform/audit.ts'
 import { getOrganizationByName } from '../platform/organizations.ts'
-import { issueStaticToken } from '../platform/static-tokens.ts'
+import { createStaticToken } from '../platform/static-tokens.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 
@@ -21,5 +22,12 @@ export async function createOrganizationToken(
   }
   const { id: organizationId } = await getOrganizationByName(sql, organization)
   const token = { organizationId, deploymentId: null, name, createdBy: null }
-  return issueStaticToken(sql, token)
+  return sql.begin(async (tx) => {
+    const { id, secret } = await createStaticToken(tx, token)
+    const target = { kind: 'static_token', id, name }
+    const after = { automation: null, last_four: secret.slice(-4) }
+    const entry = { action: 'static_token_issued', organizationId, target, after }
+    await writeAudit(tx, OPERATOR, entry)
+    return secret
+  })
 }

@@ -1,4 +1,3 @@
-import { OPERATOR, writeAudit } from '../platform/audit.ts'
 import { deleteSessionsOf } from '../platform/sessions.ts'
 import { grantRole, revokeRole, ROLES } from '../platform/users.ts'
 import type { Role } from '../platform/users.ts'
@@ -6,6 +5,7 @@ import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import { findUser } from './find-user.ts'
+import { recordUserChange } from './record.ts'
 
 interface RoleChange {
   /** An e-mail address, or the id of a user. */
@@ -27,11 +27,7 @@ export async function changeRole(sql: Database, change: RoleChange, log: Log): P
   const sessions = await sql.begin(async (tx) => {
     const verb = change.kind === 'grant' ? grantRole : revokeRole
     if (!(await verb(tx, userId, role))) return undefined
-    await writeAudit(tx, OPERATOR, {
-      action: audit,
-      target: { kind: 'user', id: userId, name: change.who },
-      after: { role },
-    })
+    await recordUserChange(tx, audit, { id: userId, name: change.who, after: { role } })
     return deleteSessionsOf(tx, userId)
   })
   const facts = { user_id: userId, role, source: 'local' }

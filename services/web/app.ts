@@ -19,6 +19,7 @@ import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
+import { deploymentsRoutes } from './console/deployments/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
 import { connectionRoutes } from './console/connections/routes.ts'
@@ -49,6 +50,7 @@ import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
+import { sourceDownloadRoutes } from './source-downloads/routes.ts'
 import { createTextWatch } from './run-texts/text-watch.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
@@ -58,6 +60,7 @@ import { traceCalls } from './tracing/trace-calls.ts'
 const PAGES = [
   dashboardRoutes,
   automationRoutes,
+  deploymentsRoutes,
   projectRoutes,
   importProjectRoutes,
   staticTokenRoutes,
@@ -117,6 +120,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', assetRoutes())
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
+  app.route('/', sourceDownloadRoutes(deps))
   const passwords = createPasswordChecks()
   app.route('/', signInRoutes(deps, { provider: createIdentityProvider(deps.config), passwords }))
   app.route('/', passwordRoutes(deps, passwords))

@@ -33,6 +33,7 @@ import { workerEnv } from './env.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
+import { startCrews } from './deployments/start-crews.ts'
 import { createFileHandover } from './hand-files.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
@@ -99,6 +100,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops, texts })
   const { wake } = loop
   const retention = startRetentions({ config, log, sql, metrics })
+  const crews = startCrews({ config, source, log, sql, registry })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
@@ -110,6 +112,8 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     for (const stop of stopListening) stop()
     texts.stop()
     await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
+    // Runs in flight may be on crews of this process.
+    await crews.stop()
     await tracing.stop()
     await service.stop()
     await Promise.all([database.close(), end(1)])

@@ -9,7 +9,7 @@ import {
   tooManyBytes,
   tooManyFiles,
 } from './limits.ts'
-import type { ArchiveEntry, OpenArchive } from './open-archive.ts'
+import type { ArchiveEntry, OpenArchive } from './archive-entry.ts'
 import { createProjectReader } from './project-kind.ts'
 import type { ProjectReader } from './project-kind.ts'
 

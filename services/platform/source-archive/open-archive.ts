@@ -4,18 +4,8 @@ import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { AppError } from '../../shared/errors.ts'
 import { readTar } from '../../shared/tar/read-tar.ts'
-import type { TarEntry } from '../../shared/tar/read-tar.ts'
+import type { OpenArchive } from './archive-entry.ts'
 import { openZip } from './open-zip.ts'
-
-/** An entry of an archive of any kind. */
-export type ArchiveEntry = Pick<TarEntry, 'path' | 'kind' | 'size' | 'content'> & {
-  readonly isExecutable: boolean
-}
-
-/** An archive on the disk, whose entries can be read any number of times. */
-export interface OpenArchive {
-  entries(): AsyncGenerator<ArchiveEntry>
-}
 
 /**
  * Opens a .zip, .tar.gz or .tar by how it begins. Raises `invalid_request` for anything else, and

@@ -4,7 +4,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { EntryKind } from '../../shared/tar/read-tar.ts'
 import { refuseEntry, show } from './entry-path.ts'
 import { ENTRIES_MAX, tooManyFiles } from './limits.ts'
-import type { ArchiveEntry, OpenArchive } from './open-archive.ts'
+import type { ArchiveEntry, OpenArchive } from './archive-entry.ts'
 
 /** Opens a ZIP archive on the disk. Raises `invalid_request` for a damaged one. */
 export async function openZip(path: string): Promise<OpenArchive> {

@@ -10,7 +10,7 @@ import { readEntryPath } from './entry-path.ts'
 import { inspectArchive } from './inspect.ts'
 import type { InspectOptions, Inspection } from './inspect.ts'
 import { openArchive } from './open-archive.ts'
-import type { OpenArchive } from './open-archive.ts'
+import type { OpenArchive } from './archive-entry.ts'
 
 /** Whose source an archive becomes. */
 export interface ArchiveOwner extends InspectOptions, Omit<NewSource, 'description' | 'content'> {}

@@ -13,9 +13,9 @@ export interface Acting {
 /** Makes a change and records it, in one transaction. */
 export type Audited = <Result>(
   acting: Acting,
+  change: (tx: Transaction) => Promise<Result>,
   /** The entry, or what makes it of the result; undefined when nothing was changed. */
   entry: AuditEntry | ((result: Result) => AuditEntry | undefined),
-  change: (tx: Transaction) => Promise<Result>,
 ) => Promise<Result>
 
 /**
@@ -25,10 +25,10 @@ export type Audited = <Result>(
  * @example
  * const audited = createAudited(sql)
  * const entry = { action: 'webhook_deleted', target: { kind: 'webhook', id: webhook.id } }
- * await audited(c.var, entry, (tx) => deleteWebhook(tx, webhook))
+ * await audited(c.var, (tx) => deleteWebhook(tx, webhook), entry)
  */
 export function createAudited(sql: Database): Audited {
-  return async function audited({ actor, wide }, given, change) {
+  return async function audited({ actor, wide }, change, given) {
     const { result, entry } = await inTransaction(sql, async (tx) => {
       const result = await change(tx)
       const entry = typeof given === 'function' ? given(result) : given

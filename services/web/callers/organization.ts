@@ -3,6 +3,7 @@ import { findOrganizationToken, isStaticToken } from '../../platform/static-toke
 import { bearerToken } from '../../shared/http/bearer-token.ts'
 import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/http/single-header.ts'
+import { verifyToolsReadToken } from '../../shared/tools-read-token.ts'
 import type { Caller, OrganizationCall, WebDeps } from '../context.ts'
 import { actorOf, toIdentity } from './actor.ts'
 import { isSame, requireSameOrigin } from './forms.ts'
@@ -41,6 +42,24 @@ export function requireOrganizationToken(deps: WebDeps): MiddlewareHandler<Organ
     const caller = await readTokenCaller(c, deps)
     if (!caller) throw refuse(c, deps, 'Basic realm="platform", charset="UTF-8"')
     c.set('caller', caller)
+    await next()
+  }
+}
+
+/**
+ * Lets a call pass that only reads packages: with a token of a whole organization, or with one that
+ * was derived for whoever builds a crew.
+ */
+export function requireToolsReader(deps: WebDeps): MiddlewareHandler<OrganizationCall> {
+  const { SECRET_KEY_BASE, SECRET_KEY_BASE_PREVIOUS } = deps.config
+  const keys = { secretKeyBase: SECRET_KEY_BASE, previousSecretKeyBase: SECRET_KEY_BASE_PREVIOUS }
+  const authenticate = requireOrganizationToken(deps)
+  return async function authenticateReader(c, next) {
+    const token = readToken(singleHeader(c, 'authorization') ?? '')
+    const organizationId = verifyToolsReadToken(keys, token)
+    if (organizationId === undefined) return authenticate(c, next)
+    Object.assign(c.var.wide, { auth: 'tools_read_token', organization_id: organizationId })
+    c.set('caller', { organizationId, internal: false, tokenId: null })
     await next()
   }
 }

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
-import { issueStaticToken } from '../../../platform/static-tokens.ts'
+import { createStaticToken } from '../../../platform/static-tokens.ts'
 import { automationUrl } from '../../automation-api/automation-urls.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -14,6 +15,7 @@ const NAME_LENGTH_MAX = 100
 /** Issues a static token with the form of an automation's page (SPEC 5.2), for any member. */
 export function issueTokenRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const form = requireForm(config.PLATFORM_BASE_URL)
 
@@ -27,18 +29,24 @@ export function issueTokenRoutes(deps: WebDeps, readPage: ReadAutomationPage): H
       const page = await readPage(c, automation)
       return c.html(automationPage({ ...page, tokenForm: { name, problem } }), 422)
     }
-    const token = await issueStaticToken(sql, {
+    const wanted = {
       organizationId: user.organizationId,
       deploymentId: wide ? null : automation.id,
       name,
       createdBy: user.id,
-    })
-    Object.assign(c.var.wide, {
-      audit: 'static_token_issued',
-      automation_id: wide ? undefined : automation.automationId,
-      organization_id: user.organizationId,
-      last_four: token.slice(-4),
-    })
+    }
+    const { secret: token } = await audited(
+      c.var,
+      (tx) => createStaticToken(tx, wanted),
+      ({ id, secret }) => ({
+        action: 'static_token_issued',
+        target: { kind: 'static_token', id, name },
+        after: {
+          automation: wide ? null : automation.automationId,
+          last_four: secret.slice(-4),
+        },
+      }),
+    )
     const apiUrl = automationUrl(config, automation.automationId)
     return c.html(newTokenPage({ session: c.var.session, automation, token, name, wide, apiUrl }))
   })

@@ -47,7 +47,7 @@ export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
     const organizationId = organization?.id ?? null
     const target = { kind: 'feature_flag', id: name }
     const entry = { action: 'feature_flag_set', organizationId, target, after: { enabled } }
-    await audited(c.var, entry, (tx) => setFlag(tx, { name, organizationId, enabled }))
+    await audited(c.var, (tx) => setFlag(tx, { name, organizationId, enabled }), entry)
     return c.redirect(`${PLATFORM_SETTINGS_PATH}?notice=flag-saved`, 303)
   })
 

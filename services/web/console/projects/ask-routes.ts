@@ -39,7 +39,7 @@ export function askRoutes(deps: WebDeps): Hono<SignedIn> {
     try {
       const all = { ...asked, models: offeredModels(models), idempotencyKey }
       const proposal = await startProposal(sql, all)
-      Object.assign(c.var.wide, { audit: 'proposal_asked', kickoff_id: proposal.runId })
+      c.var.wide['kickoff_id'] = proposal.runId
       return c.redirect(`${projectPath(project)}/proposals/${proposal.id}`, 303)
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown

@@ -3,6 +3,8 @@ import { getDefinition } from '../../../platform/automations.ts'
 import { givenAgain } from '../../../platform/crew-inputs.ts'
 import { prepareInputs } from '../../../platform/prepare-inputs.ts'
 import { kickoff, stopRun } from '../../../platform/runs.ts'
+import { runEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -14,6 +16,7 @@ import { stopPage } from './stop-page.ts'
 /** Repeats and stops runs from the browser. */
 export function runRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -41,8 +44,13 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.post(`${path}/stop`, session, form, async (c) => {
     const { automation, run } = await getOwnRun(c, sql)
-    const notice = (await stopRun(sql, run.id)) ? 'stopped' : 'over-already'
-    Object.assign(c.var.wide, { audit: 'execution_stopped', kickoff_id: run.id })
+    const stopped = await audited(
+      c.var,
+      (tx) => stopRun(tx, run.id),
+      (isStopped) => (isStopped ? runEntry('run_stopped', run.id) : undefined),
+    )
+    c.var.wide['kickoff_id'] = run.id
+    const notice = stopped ? 'stopped' : 'over-already'
     return c.redirect(`${runPath(automation, run)}?notice=${notice}`, 303)
   })
 

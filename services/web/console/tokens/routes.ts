@@ -6,6 +6,8 @@ import {
   revokeStaticToken,
 } from '../../../platform/static-tokens.ts'
 import { AppError } from '../../../shared/errors.ts'
+import type { Transaction } from '../../../shared/postgres/database.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -17,6 +19,7 @@ import { revokePage } from './revoke-page.ts'
 /** Lists and revokes the static tokens of an automation (SPEC 5.2), for any member. */
 export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -41,8 +44,12 @@ export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
     const automation = await getOwnAutomation(c, sql)
     const { organizationId } = automation
     const id = readTokenId(c)
-    if (!(await revokeStaticToken(sql, { id, organizationId }))) throw noSuchToken()
-    Object.assign(c.var.wide, { audit: 'static_token_revoked', static_token_id: id })
+    const token = await findStaticToken(sql, { id, organizationId })
+    const target = { kind: 'static_token', id, name: token?.name }
+    const revoke = async (tx: Transaction): Promise<void> => {
+      if (!(await revokeStaticToken(tx, { id, organizationId }))) throw noSuchToken()
+    }
+    await audited(c.var, revoke, { action: 'static_token_revoked', target })
     return c.redirect(`/automations/${automation.automationId}?notice=token-revoked`, 303)
   })
 

@@ -21,8 +21,8 @@ import {
 import type { ListQuery } from './list-query.ts'
 import { readerOf } from './reader-of.ts'
 import { usageCsv } from './usage-csv.ts'
-import { GROUPINGS, USAGE_DAYS, usagePage } from './usage-page.ts'
-import type { Grouping } from './usage-page.ts'
+import { USAGE_DAYS, usagePage } from './usage-page.ts'
+import { GROUPING_NAMES, readUsageRows } from './usage-rows.ts'
 
 const ROWS = '50'
 const DAY_MS = 86_400_000
@@ -51,7 +51,7 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.get('/usage.csv', session, async (c) => {
     const usage = await readUsage(c, deps)
-    return c.body(usageCsv(usage), 200, {
+    return c.body(usageCsv(usage.rows), 200, {
       'content-type': 'text/csv; charset=utf-8',
       'content-disposition': `attachment; filename="usage-by-${usage.by}.csv"`,
     })
@@ -100,16 +100,11 @@ function problemOf({ unknown }: ListQuery): Problem | undefined {
 }
 
 async function readUsage(c: Context<SignedIn>, deps: WebDeps) {
-  const by = Object.keys(GROUPINGS).find((each) => each === c.req.query('by')) ?? 'day'
+  const by = GROUPING_NAMES.find((each) => each === c.req.query('by')) ?? 'day'
   const days = USAGE_DAYS.find((each) => String(each) === c.req.query('days')) ?? 30
   // From midnight on: the first day is a whole one.
   const from = new Date((Math.floor(Date.now() / DAY_MS) - days + 1) * DAY_MS)
-  const parameters = new URLSearchParams({ by, from: from.toISOString() })
-  const { user } = c.var.session
-  const [usage, automations] = await Promise.all([
-    readerOf(c, deps).usage(parameters),
-    listAutomationNames(deps.sql, user.organizationId),
-  ])
-  // It is one of the keys.
-  return { session: c.var.session, by: by as Grouping, days, usage, automations }
+  const automations = await listAutomationNames(deps.sql, c.var.session.user.organizationId)
+  const rows = await readUsageRows(readerOf(c, deps), { by, from }, automations)
+  return { session: c.var.session, by, days, rows }
 }

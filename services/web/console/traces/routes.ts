@@ -6,7 +6,9 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import type { KindName } from '../frame/kinds.ts'
+import { queryOf } from '../frame/lists/pager.ts'
 import { noticeOf } from '../frame/notices.ts'
+import type { ShownAs } from '../frame/text/foreign-text.ts'
 import { createKeptRows } from './kept-rows.ts'
 import { readerOf } from './reader-of.ts'
 import { spanPanel } from './span-panel.ts'
@@ -50,8 +52,13 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.get(`${path}/spans/:spanId`, session, async (c) => {
     const traceId = getTraceId(c)
-    const view = await readerOf(c, deps).span({ traceId, spanId: getSpanId(c) })
-    return c.html(spanPanel({ view, tracePath: `/traces/${traceId}`, oddities: [] }))
+    const spanId = getSpanId(c)
+    const view = await readerOf(c, deps).span({ traceId, spanId })
+    const { as, list } = readTraceQuery(c)
+    const tracePath = `/traces/${traceId}`
+    const pathAs = (format: ShownAs): string =>
+      `${tracePath}${queryOf({ span: spanId, as: format === 'text' ? format : undefined, list })}`
+    return c.html(spanPanel({ view, tracePath, oddities: [], as, pathAs }))
   })
 
   routes.get(`${path}/spans/:spanId/raw`, session, async (c) => {

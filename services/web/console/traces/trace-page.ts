@@ -150,9 +150,10 @@ function notes({ tree }: TracePage): Html | string {
 
 /** Works as a form; with the script it changes the tree at once. */
 function toolbar(view: TracePage): Html {
-  const { kind, depth, errors, critical, fold, text, list } = view.query
+  const { kind, depth, errors, critical, fold, text, list, as } = view.query
   return html`<form class="trace-tools" action="${pathOf(view)}" role="search">
     ${list === undefined ? '' : html`<input type="hidden" name="list" value="${list}" />`}
+    ${as === 'text' ? html`<input type="hidden" name="as" value="text" />` : ''}
     <input
       type="search"
       name="q"
@@ -229,8 +230,10 @@ function pages(view: TracePage): Html | string {
   </nav>`
 }
 
-function addressOf(view: TracePage, changes: Readonly<Record<string, string>>): string {
-  const { kind, depth, errors, critical, fold, text, from, span, list } = view.query
+type Changes = Readonly<Record<string, string | undefined>>
+
+function addressOf(view: TracePage, changes: Changes): string {
+  const { kind, depth, errors, critical, fold, text, from, span, list, as } = view.query
   return `${pathOf(view)}${queryOf({
     q: text,
     kind,
@@ -240,17 +243,22 @@ function addressOf(view: TracePage, changes: Readonly<Record<string, string>>): 
     fold,
     from: from > 0 ? String(from) : undefined,
     span,
+    as: as === 'text' ? as : undefined,
     list,
     ...changes,
   })}`
 }
 
-function beside({ span, tree, skeleton }: TracePage): Html {
+function beside(view: TracePage): Html {
+  const { span, tree, skeleton, query } = view
   if (!span) return html`<p class="hint" id="span-title">Choose a span to see what is in it.</p>`
   const row = tree.rows.find((each) => each.span.id === span.span.spanId)
   return spanPanel({
     view: span,
     tracePath: `/traces/${skeleton.traceId}`,
     oddities: row?.oddities ?? [],
+    as: query.as,
+    pathAs: (as) =>
+      `${addressOf(view, { span: span.span.spanId, as: as === 'text' ? as : undefined })}#conversation`,
   })
 }

@@ -2,6 +2,7 @@ import type { Context } from 'hono'
 import { AppError } from '../../../shared/errors.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { KINDS } from '../frame/kinds.ts'
+import type { ShownAs } from '../frame/text/foreign-text.ts'
 import { carriedList, readListQuery } from './list-query.ts'
 
 /** What the address of a trace asks for. */
@@ -19,6 +20,8 @@ export interface TraceQuery {
   readonly from: number
   /** The id of the span beside the tree. */
   readonly span: string | undefined
+  /** How messages are shown. */
+  readonly as: ShownAs
   /** The filter of the list that led here, as `carriedList` tells it. */
   readonly list: string | undefined
 }
@@ -62,6 +65,7 @@ export function readTraceQuery(c: Context): TraceQuery {
     text: (c.req.query('q') ?? '').trim().slice(0, TEXT_MAX) || undefined,
     from: number('from', ROWS_MAX) ?? 0,
     span: spanIdOf(c.req.query('span') ?? ''),
+    as: c.req.query('as') === 'text' ? 'text' : 'document',
     list: c.req.query('list')?.slice(0, LIST_MAX) || listBefore(c),
   }
 }

@@ -32,8 +32,10 @@ export function webhookActionRoutes(
   routes.post(`${PATH}/key`, session, form, async (c) => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const secret = createWebhookSecret()
-    await audited(c.var, entryOf('webhook_key_replaced', webhook), (tx) =>
-      rotateWebhookKey(tx, webhook, keys.seal(secret, webhook)),
+    await audited(
+      c.var,
+      (tx) => rotateWebhookKey(tx, webhook, keys.seal(secret, webhook)),
+      entryOf('webhook_key_replaced', webhook),
     )
     const page = { session: c.var.session, automation, webhook, secret, isRotated: true }
     return c.html(webhookKeyPage(page))
@@ -42,21 +44,21 @@ export function webhookActionRoutes(
   routes.post(`${PATH}/pause`, session, form, async (c) => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const entry = entryOf('webhook_paused', webhook)
-    await audited(c.var, entry, (tx) => pauseWebhook(tx, webhook.id))
+    await audited(c.var, (tx) => pauseWebhook(tx, webhook.id), entry)
     return c.redirect(webhookPath(automation, webhook), 303)
   })
 
   routes.post(`${PATH}/resume`, session, form, async (c) => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const entry = entryOf('webhook_resumed', webhook)
-    await audited(c.var, entry, (tx) => resumeWebhook(tx, webhook))
+    await audited(c.var, (tx) => resumeWebhook(tx, webhook), entry)
     return c.redirect(`${webhookPath(automation, webhook)}?notice=webhook-resumed`, 303)
   })
 
   routes.post(`${PATH}/delete`, session, form, async (c) => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const entry = entryOf('webhook_deleted', webhook)
-    await audited(c.var, entry, (tx) => deleteWebhook(tx, webhook))
+    await audited(c.var, (tx) => deleteWebhook(tx, webhook), entry)
     const list = `/automations/${automation.automationId}/webhooks`
     return c.redirect(`${list}?notice=webhook-deleted`, 303)
   })
@@ -76,8 +78,10 @@ function messageRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.post(`${PATH}/test`, session, form, async (c) => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const { automationId } = automation
-    const id = await audited(c.var, entryOf('webhook_tested', webhook), (tx) =>
-      sendTestMessage(tx, { webhookId: webhook.id, automationId }),
+    const id = await audited(
+      c.var,
+      (tx) => sendTestMessage(tx, { webhookId: webhook.id, automationId }),
+      entryOf('webhook_tested', webhook),
     )
     const back = `${webhookPath(automation, webhook)}/deliveries/${id}`
     return c.redirect(`${back}?notice=webhook-test-sent`, 303)
@@ -86,7 +90,7 @@ function messageRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.post(`${PATH}/redeliver`, session, form, async (c) => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const entry = entryOf('webhook_messages_redelivered', webhook)
-    const count = await audited(c.var, entry, (tx) => redeliver(tx, webhook.id, 'failed'))
+    const count = await audited(c.var, (tx) => redeliver(tx, webhook.id, 'failed'), entry)
     const notice = count > 0 ? 'webhook-redelivered' : 'webhook-none-failed'
     return c.redirect(`${webhookPath(automation, webhook)}?notice=${notice}`, 303)
   })

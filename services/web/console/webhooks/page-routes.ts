@@ -57,7 +57,7 @@ export function webhookPageRoutes(
     const fields = toFields(typed)
     const change = { before: factsOf(webhook), after: factsOf(fields) }
     const entry = { ...entryOf('webhook_changed', webhook), ...change }
-    await audited(c.var, entry, (tx) => updateWebhook(tx, webhook, fields))
+    await audited(c.var, (tx) => updateWebhook(tx, webhook, fields), entry)
     return c.redirect(`${webhookPath(automation, webhook)}?notice=webhook-saved`, 303)
   })
 
@@ -73,7 +73,7 @@ export function webhookPageRoutes(
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const { id } = await getDelivery(c, sql, webhook)
     const entry = { ...entryOf('webhook_message_redelivered', webhook), after: { message: id } }
-    await audited(c.var, entry, (tx) => redeliver(tx, webhook.id, { id }))
+    await audited(c.var, (tx) => redeliver(tx, webhook.id, { id }), entry)
     const back = `${webhookPath(automation, webhook)}/deliveries/${id}`
     return c.redirect(`${back}?notice=webhook-redelivered`, 303)
   })

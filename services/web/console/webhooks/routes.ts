@@ -52,8 +52,10 @@ export function webhookRoutes(deps: WebDeps): Hono<SignedIn> {
     try {
       const entry = entryOf('webhook_created', { ...key, ...fields })
       const after = factsOf(fields)
-      const webhook = await audited(c.var, { ...entry, after }, (tx) =>
-        createWebhook(tx, { ...key, ...fields, sealedKey }),
+      const webhook = await audited(
+        c.var,
+        (tx) => createWebhook(tx, { ...key, ...fields, sealedKey }),
+        { ...entry, after },
       )
       const page = { session: c.var.session, automation, webhook, secret, isRotated: false }
       return c.html(webhookKeyPage(page))

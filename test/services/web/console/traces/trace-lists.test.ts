@@ -19,6 +19,7 @@ function traceOf(name: string, ago: number, root: OtlpSpan = {}): OtlpSpan[] {
   const attributes = [
     ...(first?.attributes ?? []),
     { key: 'session.id', value: { stringValue: `session of ${name}` } },
+    { key: 'user.id', value: { stringValue: `user of ${name}` } },
   ]
   return [{ ...first, name, attributes, ...root }, ...others]
 }
@@ -151,7 +152,16 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await page.getByRole('link', { name: 'CSV' }).click()
     expect((await download).suggestedFilename()).toBe('usage-by-model.csv')
     await page.getByRole('link', { name: 'Day', exact: true }).click()
-    expect(await page.getByRole('img').getAttribute('aria-label')).toBe('9 calls by day')
+    await page.getByRole('img', { name: '9 calls by day' }).waitFor()
+    await page
+      .getByRole('img', { name: /95th percentile of the duration of calls by day/ })
+      .waitFor()
+    const traces = await page.locator('tbody td[data-label="Traces"]').allInnerTexts()
+    expect(traces.reduce((sum, text) => sum + Number(text), 0)).toBe(3)
+    await page.getByRole('link', { name: 'User', exact: true }).click()
+    expect(await page.locator('tbody').innerText()).toMatch(/user of good\s+1\s+3\s/)
+    await page.getByRole('link', { name: 'user of good' }).click()
+    expect(await names(page)).toEqual(['good'])
     await page.context().close()
   })
 
@@ -168,16 +178,19 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
 
 describe('usage as CSV', () => {
   it('quotes what needs it, and gives a spreadsheet no formula', () => {
-    const group = {
-      model: '=HYPERLINK("http://x","y")',
+    const row = {
+      name: '=HYPERLINK("http://x","y")',
+      traces: null,
       calls: 2,
-      errors: 1,
-      tokens: { input: 3, output: 4 },
-      cost_usd: 0.25,
+      failed: 1,
+      inputTokens: 3,
+      outputTokens: 4,
+      costUsd: 0.25,
       unpriced: 0,
-      duration_ms: { p50: 12.5, p95: null },
+      p50: 12.5,
+      p95: null,
     }
-    const csv = usageCsv({ usage: { groups: [group] }, by: 'model', automations: [] })
-    expect(csv.split('\r\n')[1]).toBe(`"'=HYPERLINK(""http://x"",""y"")",2,1,3,4,0.25,0,12.5,`)
+    const csv = usageCsv([row])
+    expect(csv.split('\r\n')[1]).toBe(`"'=HYPERLINK(""http://x"",""y"")",2,1,3,4,0.25,0,12.5,,`)
   })
 })

@@ -131,6 +131,25 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     await page.context().close()
   })
 
+  it.each([true, false])(
+    'folds messages, and shows them rendered or as they were written; with a script: %s',
+    async (javaScriptEnabled) => {
+      const page = await open(`?span=${idOf(3)}`, { javaScriptEnabled })
+      if (javaScriptEnabled) await page.locator('.tree-row').first().waitFor()
+      const system = page.locator('.message.system')
+      expect(await system.locator('strong').innerText()).toBe('careful')
+      await page.getByRole('link', { name: 'As written' }).click()
+      await system.getByText('You are a **careful** researcher.').waitFor()
+      const current = page.locator('[data-as][aria-current]')
+      expect(await current.innerText()).toBe('As written')
+      expect(new URL(page.url()).searchParams.get('as')).toBe('text')
+      await system.locator('summary').click()
+      await system.getByText('You are a **careful** researcher.').waitFor({ state: 'hidden' })
+      if (javaScriptEnabled) await expectAccessible(page)
+      await page.context().close()
+    },
+  )
+
   it('copies a message as it was sent', async () => {
     const permissions = ['clipboard-read', 'clipboard-write']
     const page = await ready(`?span=${idOf(4)}`, { permissions })
