@@ -124,7 +124,10 @@ export const IN_JSON = {
   "name": "In JSON",
   "agents": ["writer"],
   "tasks": [
-    {"name": "poem", "description": "Write on {topic}", "expected_output": "Words", "agent": "writer"},
+    {
+      "name": "poem", "description": "Write on {topic}", "expected_output": "Words",
+      "agent": "writer",
+    },
   ],
   "inputs": {"topic": "bees"},
 }`,

@@ -42,7 +42,9 @@ class Channel:
 
     def write(self, type: str, **fields: Any) -> int:
         """Writes an event without the fields that are None, and returns its number."""
-        known = {name: each for name, each in fields.items() if each is not None or name == "result"}
+        known = {
+            name: each for name, each in fields.items() if each is not None or name == "result"
+        }
         with self._changed:
             if self._is_over:
                 return self._seq
@@ -50,7 +52,8 @@ class Channel:
             line = self._redact(json.dumps(event, default=str))
             if len(line) > LINE_CHARACTERS_MAX:
                 raise ValueError(
-                    f"The event {type} has {len(line)} characters; {LINE_CHARACTERS_MAX} is the most."
+                    f"The event {type} has {len(line)} characters; the most is "
+                    f"{LINE_CHARACTERS_MAX}."
                 )
             self._seq += 1
             self._send(line.encode() + b"\n")

@@ -150,8 +150,8 @@ def perform(
         channel.listen(lines, hear)
         _exit(0)
 
-    threading.Thread(target=listen, daemon=True).start()
     channel.write("crew_started", crew=run.crew)
+    threading.Thread(target=listen, daemon=True).start()
     set_run(run)
     _set_model_variables(run)
     spans.begin(run)
