@@ -12,6 +12,7 @@ import type { Summary } from '../../services/local/summary.ts'
 import { signCollectorToken } from '../../services/shared/collector-token.ts'
 import { blocksOf, isWalk, SHELL_BLOCKS, whyNotRun } from '../docs/documents.ts'
 import { freePortBase } from '../support/free-port.ts'
+import { quickNpm } from '../support/npm.ts'
 import { localPlatformPath } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { makeWheel, uploadForm } from './web/support/wheels.ts'
@@ -62,7 +63,8 @@ afterAll(async () => {
 
 // Bash takes a pipe of Node for a remote login, and reads the machine's bashrc, unless it is
 // nested.
-const options = { timeout: 30_000, env: { ...process.env, SHLVL: '1' } }
+const env = { ...process.env, SHLVL: '1' }
+const options = { timeout: 60_000, env }
 
 /** A block as it is run in a test: on the test's own data. */
 const onOwnData = (code: string): string => code.replaceAll('. .data/', `. ${directory}/`)
@@ -164,11 +166,13 @@ describe('npm start -- --with-idp', () => {
     'makes the walks of the manual through everything else work as pasted',
     async () => {
       await uploadTool()
+      const path = `${await quickNpm(directory)}:${process.env['PATH']}`
       for (const [document, expected] of Object.entries(OUTPUTS)) {
         const outputs: string[] = []
         for (const code of walks(document).filter((each) => !each.includes('PROJECT='))) {
           const { stdout } = await run('sh', ['-euc', await filledIn(code)], {
             ...options,
+            env: { ...env, PATH: path },
             cwd: root,
           })
           outputs.push(stdout)
