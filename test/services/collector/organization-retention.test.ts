@@ -180,7 +180,7 @@ describe('expired spans of an organization', () => {
     await harness.rolledUp()
     now += 3 * DAY_MS
     const other = await harness.another()
-    await expect.poll(() => stored(''), { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => stored('')).toBe(0)
     await other.stop()
   })
 })
