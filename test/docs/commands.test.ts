@@ -132,7 +132,7 @@ describe('the commands of the documents', () => {
     ({ code }) => {
       expect(problemsOf(code)).toEqual([])
     },
-    60_000,
+    180_000,
   )
 
   it.each(DOCUMENTS)(
@@ -140,6 +140,6 @@ describe('the commands of the documents', () => {
     (name) => {
       expect(inlineCommands(name).flatMap(problemsOf)).toEqual([])
     },
-    60_000,
+    180_000,
   )
 })

@@ -64,7 +64,7 @@ afterAll(async () => {
 // Bash takes a pipe of Node for a remote login, and reads the machine's bashrc, unless it is
 // nested.
 const env = { ...process.env, SHLVL: '1' }
-const options = { timeout: 60_000, env }
+const options = { timeout: 150_000, env }
 
 /** A block as it is run in a test: on the test's own data. */
 const onOwnData = (code: string): string => code.replaceAll('. .data/', `. ${directory}/`)
@@ -159,7 +159,7 @@ describe('npm start -- --with-idp', () => {
         expect(stdout).not.toContain('"error":"')
       }
     },
-    60_000,
+    180_000,
   )
 
   it.skipIf(tools.length < 2)(
@@ -180,7 +180,7 @@ describe('npm start -- --with-idp', () => {
         expect(outputs, document).toEqual(expected.map((text) => expect.stringContaining(text)))
       }
     },
-    120_000,
+    180_000,
   )
 
   it.skipIf(tools.length < 2)(
@@ -194,7 +194,7 @@ describe('npm start -- --with-idp', () => {
       expect(stdout).toContain('"traces":')
       expect(stdout).toContain('"components":')
     },
-    60_000,
+    180_000,
   )
 
   it.skipIf(tools.length < 2)(
@@ -210,7 +210,7 @@ describe('npm start -- --with-idp', () => {
         else for (const part of partsOf(excerpt)) expect(withoutNumbers(stdout)).toContain(part)
       }
     },
-    60_000,
+    180_000,
   )
 
   it.skipIf(tools.length < 2)(
@@ -238,5 +238,5 @@ describe('npm start -- --with-idp', () => {
       ...Object.fromEntries([...lines].map(([, name = '', value = '']) => [name, value])),
     }
     expect((await run(process.execPath, [file], { ...options, env })).stdout).toContain('completed')
-  }, 40_000)
+  }, 180_000)
 })

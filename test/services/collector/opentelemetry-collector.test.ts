@@ -60,5 +60,5 @@ it.skipIf(!hasCollector)(
       rmSync(directory, { recursive: true })
     }
   },
-  90_000,
+  180_000,
 )

@@ -159,7 +159,7 @@ describe('npm run task', () => {
       output: expect.stringContaining('Use: users:move EMAIL|ID ORGANIZATION'),
     })
     await sql.end()
-  }, 60_000)
+  }, 180_000)
 
   it.each([['users:create', 'ada@example.com'], ['tokens:create', 'Default', 'x'], ['seed']])(
     'says within seconds that the database does not answer: %s',

@@ -79,7 +79,7 @@ it('no odd byte in the path of any route makes a 5xx, whoever sends it', async (
     }
   }
   expect(failures).toEqual([])
-}, 60_000)
+}, 180_000)
 
 it('no odd byte in the query of any route makes a 5xx, whoever sends it', async () => {
   const { automationId } = platform.acme.research
@@ -92,7 +92,7 @@ it('no odd byte in the query of any route makes a 5xx, whoever sends it', async 
     }
   }
   expect(failures).toEqual([])
-}, 60_000)
+}, 180_000)
 
 it('a NUL in the path is a missing page, in the query a mistake that is named', async () => {
   const answer = async (path: string) => {

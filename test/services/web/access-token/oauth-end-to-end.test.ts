@@ -359,5 +359,5 @@ describe('the programs on the page of an automation (SPEC 4.4, 4.5)', () => {
         expect(await runSnippet(snippet), snippet.title).toContain('"kickoff_id"')
       }
     }
-  }, 60_000)
+  }, 180_000)
 })

@@ -85,7 +85,7 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
     expect(await page.getByRole('table', { name: 'Last runs' }).getByRole('row').count()).toBe(3)
     expect(complaints).toEqual([])
     await expectCopyAccessible(page)
-  }, 120_000)
+  }, 180_000)
 
   it('shows what failed and what to do about it', async () => {
     const { url } = await closed()
@@ -100,7 +100,7 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
     )
     expect(complaints).toEqual([])
     await expectCopyAccessible(page)
-  }, 120_000)
+  }, 180_000)
 
   it('leads to the dashboard where the provider has no report, and says so there', async () => {
     const { page } = await open({ env: { PLATFORM_PROVIDER: 'serverless' } })
