@@ -8,6 +8,7 @@ const { auth } = values
 /** Holds unless people sign in with passwords alone. */
 export const hasIdentityProvider = not(equals(auth.provider, 'local'))
 
+const hasGroups = all(hasIdentityProvider, isSet(auth.groupsClaim))
 const hasAdminClaim = all(hasIdentityProvider, isSet(auth.adminClaim))
 
 /** The variables with which web signs people in. */
@@ -20,4 +21,7 @@ export const signInEnv = {
   OIDC_SCOPES: setWhen(hasIdentityProvider, auth.scopes),
   OIDC_ADMIN_CLAIM: setWhen(hasAdminClaim, auth.adminClaim),
   OIDC_ADMIN_VALUE: setWhen(hasAdminClaim, auth.adminValue),
+  OIDC_GROUPS_CLAIM: setWhen(hasGroups, auth.groupsClaim),
+  OIDC_GROUPS: setWhen(hasGroups, auth.groups),
+  OIDC_DEFAULT_ROLE: setWhen(hasIdentityProvider, auth.defaultRole),
 }

@@ -137,6 +137,16 @@ export const rules: readonly Rule[] = [
     not(isSet(secrets.existingSecret)),
   ),
   refuse(
+    'auth.groups is required with auth.groupsClaim',
+    isSet(auth.groupsClaim),
+    not(isSet(auth.groups)),
+  ),
+  refuse(
+    'auth.groupsClaim is required with auth.groups',
+    isSet(auth.groups),
+    not(isSet(auth.groupsClaim)),
+  ),
+  refuse(
     'auth.adminValue is required with auth.adminClaim',
     isSet(auth.adminClaim),
     not(isSet(auth.adminValue)),

@@ -28,7 +28,7 @@ import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
-const { outgoing, rbac, web } = values
+const { auth, outgoing, rbac, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -86,7 +86,8 @@ class DiagnosticAccess extends Construct {
   }
 }
 
-const tmp = scratch('/tmp')
+/** The archives of sources are there while they are read, two at a time. */
+const tmp = scratch('/tmp', '256Mi')
 
 const proxies = asText(web.trustedProxies)
 
@@ -133,6 +134,7 @@ const server = () => ({
     PLATFORM_DEBUG_TOKEN: fromSecret('PLATFORM_DEBUG_TOKEN'),
     ...secretKeyBase,
     TRUSTED_PROXIES: trustedProxies,
+    STATIC_TOKEN_DAYS_MAX: digits(auth.staticTokenDaysMax),
     ...signInEnv,
     AUTOMATION_OAUTH_STALE_HOURS: digits(outgoing.oauthStaleHours),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),

@@ -142,8 +142,8 @@ export const podDefaults = (
 })
 
 /** A directory that a container with a read-only root may write to. */
-export const scratch = (path: string) => ({
-  volume: { name: volumeName(path), emptyDir: { sizeLimit: k8s.Quantity.fromString('64Mi') } },
+export const scratch = (path: string, size = '64Mi') => ({
+  volume: { name: volumeName(path), emptyDir: { sizeLimit: k8s.Quantity.fromString(size) } },
   mount: { name: volumeName(path), mountPath: path },
 })
 

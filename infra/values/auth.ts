@@ -1,4 +1,4 @@
-import { group, string, word } from '../template/schema.ts'
+import { group, integer, string, word } from '../template/schema.ts'
 import * as type from '../value-types.ts'
 
 /** The sign-in of people. */
@@ -32,4 +32,26 @@ export const auth = group('How people sign in.', {
     { pattern: /^[!-~]*$/, expected: 'printable ASCII characters without spaces, or ""' },
   ),
   adminValue: string('', 'What that claim has to be, or to hold.'),
+  groupsClaim: string(
+    '',
+    'Claim, or path to it with dots between, whose values `groups` makes members of ' +
+      'organizations. Empty means that none does.',
+    { pattern: /^[!-~]*$/, expected: 'printable ASCII characters without spaces, or ""' },
+  ),
+  groups: string(
+    '',
+    'Rules such as `crew-admins -> Acme: admin`, with semicolons between them: who is in the ' +
+      'group on the left has the role on the right in that organization, from sign-in to sign-in.',
+  ),
+  staticTokenDaysMax: integer(
+    0,
+    'Longest life, in days, of static tokens that people issue. `0` means any, for ever too.',
+    { min: 0, max: 3650 },
+  ),
+  defaultRole: word(
+    ['none', 'viewer', 'editor', 'admin'],
+    'viewer',
+    'Role in the first organization of people who sign in for the first time and whom no group ' +
+      'puts anywhere. `none` means that they wait for an invitation.',
+  ),
 })

@@ -158,6 +158,7 @@ function openSteps(kickoff: Kickoff, { channel, signal, draining }: Attempt): St
     journal,
     isJournaled,
     channel,
+    text: kickoff.text,
     signal,
     stopping: AbortSignal.any(ends),
   })

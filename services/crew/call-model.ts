@@ -1,4 +1,4 @@
-import { excerpt } from '../platform/crew-protocol.ts'
+import { excerpt } from '../platform/event-text.ts'
 import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
 import { messageText } from './llm.ts'
 import type { ChatMessage, Llm, LlmCall, LlmResult } from './llm.ts'
@@ -33,7 +33,8 @@ export function callModel({ steps, llm, place, request, path }: ModelCall) {
   const step = { ...facts, estimate: estimateCall(request) }
   return steps.perform(step, async ({ step: key, parent, signal, use }): Promise<Completion> => {
     const started_at = now()
-    const result = await llm.complete(request, signal)
+    const text = steps.reportText({ ...place, step: key })
+    const result = await llm.complete(request, signal, text?.hear).finally(() => text?.end())
     const times = { started_at, ended_at: now() }
     steps.report({ ...describeCall(llm, request, result), ...place, step: key, parent, ...times })
     if (!result.ok) throw stepFailure(result.failure)

@@ -1,4 +1,4 @@
-import type { CrewEvent } from '../platform/crew-protocol.ts'
+import type { CrewEvent, TextDelta } from '../platform/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { toError } from '../shared/errors.ts'
 import { createCommits } from './commits.ts'
@@ -43,6 +43,7 @@ export function streamEvents(options: EventStreamOptions): ReadableStream<Uint8A
       const commits = createCommits(gone.signal)
       const channel: Channel = {
         write: (event) => lines.write(event),
+        tell: (delta) => lines.tell(delta),
         committed: async (seq) => (follow ? commits.until(seq) : undefined),
       }
       const followed = follow?.(commits, gone.signal).catch((thrown: unknown) => {
@@ -100,15 +101,22 @@ function writeLines(controller: Controller, gone: AbortSignal) {
     if (waiting !== '' && !gone.aborted) controller.enqueue(encoder.encode(waiting))
     waiting = ''
   }
+  function push(line: object): void {
+    if (waiting === '') setImmediate(flush)
+    waiting += `${JSON.stringify(line)}\n`
+  }
   return {
     isOver: () => isOver,
     write(event: CrewEvent): number {
       seq += 1
       if (isOver) return seq
-      if (waiting === '') setImmediate(flush)
-      waiting += `${JSON.stringify({ ...event, seq })}\n`
+      push({ ...event, seq })
       last = { seq, event }
       return seq
+    },
+    /** What nobody keeps has no number; a reader that does not read needs none of it. */
+    tell(delta: TextDelta): void {
+      if (!isOver && (controller.desiredSize ?? 0) > 0) push(delta)
     },
     /** Writes no more; returns the last event. */
     end(): typeof last {

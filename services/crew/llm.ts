@@ -6,11 +6,16 @@ import { AppError, toError } from '../shared/errors.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { readCompletion, readRefusal } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
+import { createStreamedAnswer } from './streamed-answer.ts'
+import type { HearText } from './streamed-answer.ts'
 import { providerOf } from './llm-provider.ts'
 import { postJson } from '../shared/outgoing/post-json.ts'
 import type { PostResult } from '../shared/outgoing/post-json.ts'
 
 const RESPONSE_BYTES_MAX = 2_097_152
+/** A streamed answer repeats its frame for each word. */
+const STREAM_BYTES_MAX = 33_554_432
+const STREAMED = { stream: true, stream_options: { include_usage: true } }
 const ATTEMPTS_MAX = 4
 const BACKOFF_MAX_MS = 8000
 /** The longest `Retry-After` that is waited for; with a longer one the call fails. */
@@ -97,18 +102,22 @@ export interface Llm {
   readonly provider: string
   readonly address: string
   readonly port: number
-  /** Raises only the reason of an aborted signal; every failure of the model is a result. */
-  complete(call: LlmCall, signal: AbortSignal): Promise<LlmResult>
+  /**
+   * Raises only the reason of an aborted signal; every failure of the model is a result. With
+   * `hearText` the answer is streamed, where the endpoint can; it begins again at offset 0 when the
+   * call is repeated.
+   */
+  complete(call: LlmCall, signal: AbortSignal, hearText?: HearText): Promise<LlmResult>
 }
 
 type Attempt =
   | ({ readonly ok: true } & Completion)
   | { readonly ok: false; readonly failure: CrewFailure; readonly retry: Retry }
 /**
- * Not at all, at once without the format of the answer, after our own backoff, or after as many
- * milliseconds as the provider asks for.
+ * Not at all, at once without the format of the answer or as a whole, after our own backoff, or
+ * after as many milliseconds as the provider asks for.
  */
-type Retry = 'never' | 'unformatted' | 'backoff' | number
+type Retry = 'never' | 'unformatted' | 'unstreamed' | 'backoff' | number
 
 /**
  * A client of an OpenAI-compatible `chat/completions`: a deadline per request, retries where they
@@ -121,10 +130,11 @@ export function createLlm(options: LlmOptions): Llm {
     provider: providerOf(hostname),
     address: hostname,
     port: Number(port || (protocol === 'https:' ? 443 : 80)),
-    async complete(asked, signal) {
+    async complete(asked, signal, follow) {
       let call = asked
+      let hearText = follow
       for (let attempts = 1; ; attempts += 1) {
-        const result = await attempt(options, call, signal)
+        const result = await attempt(options, { call, hearText }, signal)
         if (result.ok) return { ...result, attempts }
         const { failure, retry } = result
         const waitMs = waitOf(retry, () => backoffMs(attempts, { firstMs, maxMs: BACKOFF_MAX_MS }))
@@ -132,6 +142,7 @@ export function createLlm(options: LlmOptions): Llm {
           return { ok: false, failure: withAttempts(failure, attempts), attempts }
         }
         if (retry === 'unformatted') call = withoutFormat(call)
+        if (retry === 'unstreamed') hearText = undefined
         await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
       }
     },
@@ -140,7 +151,7 @@ export function createLlm(options: LlmOptions): Llm {
 
 function waitOf(retry: Retry, backoff: () => number): number {
   if (retry === 'never') return Infinity
-  if (retry === 'unformatted') return 0
+  if (retry === 'unformatted' || retry === 'unstreamed') return 0
   return retry === 'backoff' ? backoff() : retry
 }
 
@@ -150,21 +161,31 @@ function withAttempts({ code, message }: CrewFailure, attempts: number): CrewFai
   return { code, message: attempts === 1 ? message : `${message} (${attempts} attempts)` }
 }
 
-async function attempt(options: LlmOptions, call: LlmCall, signal: AbortSignal): Promise<Attempt> {
+/** A call, and who follows its answer. */
+interface Asked {
+  readonly call: LlmCall
+  readonly hearText?: HearText | undefined
+}
+
+async function attempt(options: LlmOptions, asked: Asked, signal: AbortSignal): Promise<Attempt> {
   const { baseUrl, apiKey, timeoutMs, guard } = options
   const url = new URL(`${baseUrl}/chat/completions`)
+  const streamed = asked.hearText && createStreamedAnswer(asked.hearText)
   try {
     const answer = await deadline({ name: url.host, timeoutMs, signal }, async (stop) =>
       postJson({
         url,
         headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
-        body: JSON.stringify(requestBody(url, call)),
-        responseBytesMax: RESPONSE_BYTES_MAX,
+        body: JSON.stringify({ ...requestBody(url, asked.call), ...(streamed && STREAMED) }),
+        responseBytesMax: streamed ? STREAM_BYTES_MAX : RESPONSE_BYTES_MAX,
+        onEvent: streamed && ((data) => streamed.add(data)),
         signal: stop,
         pinned: await guard?.pin(url, { subject: url.host, signal: stop }),
       }),
     )
-    return readAnswer(url, answer, { ...options, call })
+    // An endpoint that streams nothing has sent the answer as a whole.
+    const whole = streamed && answer.body === '' ? { ...answer, ...streamed.whole() } : answer
+    return readAnswer(url, whole, { ...options, asked })
   } catch (thrown) {
     signal.throwIfAborted()
     return unanswered(url, toError(thrown))
@@ -209,7 +230,7 @@ function reasonOf(error: Error): string {
 function readAnswer(
   { host }: URL,
   answer: PostResult,
-  { apiKey, guard, call }: LlmOptions & { readonly call: LlmCall },
+  { apiKey, guard, asked }: LlmOptions & { readonly asked: Asked },
 ): Attempt {
   const { status, body, isPrivate } = answer
   if (status < 200 || status > 299) {
@@ -218,9 +239,9 @@ function readAnswer(
     const said = guard && isPrivate ? '.' : readRefusal(body ?? '', apiKey)
     const message = `The model at ${host} refused the call with HTTP ${status}${said}`
     const failure = { code: 'llm_rejected', message }
-    return { ok: false, retry: retryAfterRefusal(answer, call), failure }
+    return { ok: false, retry: retryAfterRefusal(answer, asked), failure }
   }
-  const hasTools = call.tools !== undefined
+  const hasTools = asked.call.tools !== undefined
   const completion =
     body === undefined ? `more than ${RESPONSE_BYTES_MAX} bytes` : readCompletion(body, hasTools)
   if (typeof completion === 'object') return { ok: true, ...completion }
@@ -228,8 +249,12 @@ function readAnswer(
   return { ok: false, retry: 'never', failure: { code: 'llm_invalid_response', message } }
 }
 
-function retryAfterRefusal({ status, body = '', retryAfter }: PostResult, call: LlmCall): Retry {
+function retryAfterRefusal(
+  { status, body = '', retryAfter }: PostResult,
+  { call, hearText }: Asked,
+): Retry {
   if (status === 429 || status >= 500) return retryAfterMs(retryAfter)
+  if (hearText && /stream/i.test(body)) return 'unstreamed'
   return call.response_format && /response.?format|json_schema/i.test(body)
     ? 'unformatted'
     : 'never'

@@ -15,6 +15,7 @@ import { deadline } from '../shared/deadline.ts'
 import { AppError } from '../shared/errors.ts'
 import { readLines } from '../shared/http/read-lines.ts'
 import type { Commits } from './commits.ts'
+import type { TextWish } from './text-deltas.ts'
 
 const FIRST_LINE_MS = 30_000
 /** The worker writes a line, perhaps an empty one, much more often. */
@@ -30,6 +31,8 @@ export type Kickoff = KickoffRequest &
     readonly connections: Readonly<HandedConnections>
     /** Aborts when the worker asks for an end after the calls in flight. */
     readonly stopping: AbortSignal
+    /** Whether somebody follows what the models write at this moment. */
+    readonly text: TextWish
   }
 
 /**
@@ -55,6 +58,7 @@ export function mediaTypeOf(c: Context): string {
 const readWhole = (body: string) => ({
   ...parse(kickoffRequest, body),
   stopping: new AbortController().signal,
+  text: { isWanted: false },
 })
 
 async function readOpenBody(c: Context) {
@@ -70,9 +74,11 @@ async function readOpenBody(c: Context) {
   const stop = new AbortController()
   const kickoff = parse(journaledKickoff, first)
   const connections = { ...kickoff.connections }
+  const text = { isWanted: false }
   return {
     ...kickoff,
     connections,
+    text,
     stopping: stop.signal,
     async follow(commits: Commits, signal: AbortSignal): Promise<void> {
       signal.addEventListener('abort', () => closing.abort(), { once: true })
@@ -80,6 +86,7 @@ async function readOpenBody(c: Context) {
         const said = parse(kickoffLine, line)
         if (said.ack !== undefined) commits.advance(said.ack)
         if (said.stop) stop.abort()
+        text.isWanted = said.text_deltas ?? text.isWanted
         Object.assign(connections, said.connections)
       }
       throw new Error('it closed its side of the connection')

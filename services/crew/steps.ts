@@ -1,11 +1,19 @@
 import * as v from 'valibot'
-import type { CrewEvent, CrewFailure, RecordedStep, StepUsage } from '../platform/crew-protocol.ts'
+import type {
+  CrewEvent,
+  CrewFailure,
+  RecordedStep,
+  StepUsage,
+  TextDelta,
+} from '../platform/crew-protocol.ts'
 import type { ApprovalRequest } from '../platform/approval-decisions.ts'
 import { idempotencyKeyOf, stepKey } from '../platform/step-key.ts'
 import type { StepKind } from '../platform/step-key.ts'
 import { AppError } from '../shared/errors.ts'
 import { trackOpenSteps } from './open-steps.ts'
 import type { OpenStep } from './open-steps.ts'
+import { reportText } from './text-deltas.ts'
+import type { TextReport, TextWish } from './text-deltas.ts'
 
 /** The longest result of a step, as JSON; a worker reads no longer lines. */
 const RESULT_CHARACTERS_MAX = 6_000_000
@@ -63,6 +71,8 @@ export interface Steps {
   ): Promise<Result>
   /** Reports an event. It is kept in its order, and nobody waits for that. */
   report(event: CrewEvent): void
+  /** Opens a report of the text of an answer; undefined while nobody follows what models write. */
+  reportText(facts: Pick<TextDelta, 'step' | 'task' | 'agent'>): TextReport | undefined
   /** The tokens that all steps used, those of former attempts included. */
   usage(): StepUsage
   /**
@@ -84,6 +94,8 @@ export interface Steps {
 export interface Channel {
   /** Writes an event, and returns its number. */
   write(event: CrewEvent): number
+  /** Writes a part of a text, which nobody keeps. */
+  tell(delta: TextDelta): void
   /** Waits until the worker has committed an event; raises the reason of the run's signal. */
   committed(seq: number): Promise<void>
 }
@@ -97,6 +109,8 @@ export interface StepsOptions {
   /** False: the worker takes no steps, and none are written. */
   readonly isJournaled: boolean
   readonly channel: Channel
+  /** @default nobody follows what models write */
+  readonly text?: TextWish
   readonly signal: AbortSignal
   /** Aborts when the run is to be handed over after the acts that go on. */
   readonly stopping: AbortSignal
@@ -104,7 +118,7 @@ export interface StepsOptions {
 
 /** Begins the steps of an attempt at a run. */
 export function createSteps(options: StepsOptions): Steps {
-  const { base, channel } = options
+  const { base, channel, text = { isWanted: false } } = options
   const recorded = new Map(options.journal.map((each) => [each.step, each]))
   const performed = new Set<string>()
   const open = trackOpenSteps()
@@ -124,6 +138,8 @@ export function createSteps(options: StepsOptions): Steps {
       return known.result
     },
     report: (event) => void channel.write(event),
+    reportText: (facts) =>
+      text.isWanted ? reportText((delta) => channel.tell(delta), facts) : undefined,
     usage: () => open.usage(),
     park(request) {
       if (!options.isJournaled) throw stepFailure(CANNOT_WAIT)

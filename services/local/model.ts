@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
+import { streamText } from 'hono/streaming'
 import * as v from 'valibot'
 import type { Log } from '../shared/log.ts'
 import { serve } from '../shared/http/serve.ts'
@@ -10,6 +11,7 @@ import type { Service } from '../shared/http/serve.ts'
 import { composeAnswer } from './model-answer.ts'
 
 const BODY_BYTES_MAX = 8_388_608
+const WORD_MS = 25
 /** The rough average of OpenAI's models for English text. */
 const CHARACTERS_PER_TOKEN = 4
 
@@ -28,7 +30,8 @@ const completionRequest = v.object({
   max_tokens: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1))),
   max_completion_tokens: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1))),
   n: v.nullish(v.literal(1, 'the demo model gives one answer')),
-  stream: v.nullish(v.literal(false, 'the demo model does not stream')),
+  stream: v.nullish(v.boolean()),
+  stream_options: v.nullish(v.object({ include_usage: v.nullish(v.boolean()) })),
 })
 type CompletionRequest = v.InferOutput<typeof completionRequest>
 
@@ -78,7 +81,8 @@ function createModel({ latencyMs, signal }: { latencyMs: number; signal: AbortSi
       return refuse(c, 400, { message: `${param ?? 'body'}: ${issue.message}`, param })
     }
     await sleep(latencyMs, undefined, { signal }).catch(() => {})
-    return c.json(complete(request.output))
+    const completion = complete(request.output)
+    return request.output.stream ? streamWords(c, completion, request.output) : c.json(completion)
   })
   app.notFound((c) => refuse(c, 404, { message: `Unknown URL: ${c.req.method} ${c.req.path}` }))
   return app
@@ -113,6 +117,37 @@ function complete(request: CompletionRequest) {
     usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
   }
 }
+
+type Completion = ReturnType<typeof complete>
+
+/** Sends an answer word by word, as fast as a person reads. */
+function streamWords(
+  c: Context,
+  { choices, usage, object: _object, ...head }: Completion,
+  { stream_options }: CompletionRequest,
+): Response {
+  const [choice] = choices
+  const words = choice?.message.content.match(/\S+\s*/g) ?? []
+  const chunk = (delta: object, more: object = {}): string => {
+    const part = { index: 0, delta, logprobs: null, finish_reason: null, ...more }
+    return frame({ ...head, object: 'chat.completion.chunk', choices: [part] })
+  }
+  return streamText(c, async (stream) => {
+    c.header('content-type', 'text/event-stream')
+    await stream.write(chunk({ role: 'assistant', content: '' }))
+    for (const content of words) {
+      if (stream.aborted) return
+      await stream.write(chunk({ content }))
+      await stream.sleep(WORD_MS)
+    }
+    await stream.write(chunk({}, { finish_reason: choice?.finish_reason }))
+    const total = { ...head, object: 'chat.completion.chunk', choices: [], usage }
+    if (stream_options?.include_usage) await stream.write(frame(total))
+    await stream.write('data: [DONE]\n\n')
+  })
+}
+
+const frame = (part: object): string => `data: ${JSON.stringify(part)}\n\n`
 
 type Content = CompletionRequest['messages'][number]['content']
 

@@ -3,6 +3,7 @@ import type { MiddlewareHandler } from 'hono'
 import { AppError } from '../shared/errors.ts'
 import { healthRoutes } from '../shared/http/health.ts'
 import { requestLog } from '../shared/log.ts'
+import { readActingFor } from './acting-for.ts'
 import { createTokenDesk } from './access-token.ts'
 import { requireApiKey } from './api-key.ts'
 import type { OauthApp, OauthDeps } from './context.ts'
@@ -50,7 +51,7 @@ export function createApp(deps: OauthDeps): Hono<OauthApp> {
   app.route('/', healthRoutes(deps))
   app.route('/', callbackRoutes(deps))
   const authenticate = requireApiKey(deps.config.PLATFORM_OAUTH_API_KEY)
-  for (const path of KEYED) app.use(path, authenticate)
+  for (const path of KEYED) app.use(path, authenticate, readActingFor)
   app.route('/', connectionRoutes(deps))
   const getAccessToken = createTokenDesk(deps)
   app.route('/', tokenRoutes(getAccessToken))

@@ -7,13 +7,16 @@ import {
 import type { TakenAuthorization } from '../platform/oauth-authorizations.ts'
 import { ensureConnection } from '../platform/oauth-connections.ts'
 import type { NewConnection } from '../platform/oauth-connections.ts'
-import { storeAuthorizedTokens } from '../platform/oauth-tokens.ts'
+import { writeAudit } from '../platform/audit.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
 import { sqlState } from '../shared/postgres/failures.ts'
 import { AppError } from '../shared/errors.ts'
-import type { TokenDeps } from './context.ts'
+import { connectionEntry } from './connection-entry.ts'
+import type { ActingDeps, TokenDeps } from './context.ts'
 import type { Provider } from './provider.ts'
 import { revokeQuietly } from './revoke.ts'
 import { sealGrant } from './sealed-grant.ts'
+import { storeConnected } from './store-connected.ts'
 
 const FOREIGN_KEY_VIOLATION = '23503'
 
@@ -56,7 +59,7 @@ export const isState = (text: string): boolean => /^[\w-]{43}$/.test(text)
  * `unprocessable` for an unknown organization.
  */
 export async function beginAuthorization(
-  deps: TokenDeps,
+  deps: ActingDeps,
   connection: NewConnection,
   redirectUri: string,
 ): Promise<OpenedAuthorization> {
@@ -91,12 +94,17 @@ export async function openLink(
 }
 
 async function createConnection(
-  { sql }: TokenDeps,
+  { sql, actor }: ActingDeps,
   connection: NewConnection,
 ): Promise<{ readonly id: string; readonly created: boolean }> {
   const { organizationId, name } = connection
   try {
-    const ensured = await ensureConnection(sql, connection)
+    const ensured = await inTransaction(sql, async (tx) => {
+      const found = await ensureConnection(tx, connection)
+      const entry = found && connectionEntry('connection_created', { ...connection, ...found })
+      if (entry && found.created) await writeAudit(tx, actor, entry)
+      return found
+    })
     if (ensured) return ensured
   } catch (thrown) {
     if (sqlState(thrown) !== FOREIGN_KEY_VIOLATION) throw thrown
@@ -121,7 +129,7 @@ export async function returnPageOf({ sql }: TokenDeps, callback: URL): Promise<s
  * forged answer; else as `Provider.exchange`.
  */
 export async function completeAuthorization(
-  deps: TokenDeps,
+  deps: ActingDeps,
   callback: URL,
   binding?: string,
 ): Promise<TakenAuthorization> {
@@ -135,7 +143,7 @@ export async function completeAuthorization(
   const codeVerifier = vault.open(taken.codeVerifier, context).secret
   const provider = await deps.providers.of(taken)
   const grant = await provider.exchange(callback, { state, codeVerifier })
-  if (await storeAuthorizedTokens(sql, taken, sealGrant(vault, connectionId, grant))) return taken
+  if (await storeConnected(deps, taken, sealGrant(vault, connectionId, grant))) return taken
   await revokeQuietly(deps, taken, grant)
   throw new AppError('not_found', 'The connection was deleted or changed in the meantime.')
 }

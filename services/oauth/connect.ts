@@ -1,10 +1,11 @@
-import { findTokenHolder, storeAuthorizedTokens } from '../platform/oauth-tokens.ts'
+import { findTokenHolder } from '../platform/oauth-tokens.ts'
 import { AppError } from '../shared/errors.ts'
 import { openLink } from './authorization.ts'
 import type { Link, LinkOptions } from './authorization.ts'
-import type { TokenDeps } from './context.ts'
+import type { ActingDeps } from './context.ts'
 import { revokeQuietly } from './revoke.ts'
 import { sealGrant } from './sealed-grant.ts'
+import { storeConnected } from './store-connected.ts'
 
 /**
  * Connects a connection, or connects it again: returns the link on which a person authorizes it, or
@@ -12,7 +13,7 @@ import { sealGrant } from './sealed-grant.ts'
  * what its provider raises.
  */
 export async function connect(
-  deps: TokenDeps,
+  deps: ActingDeps,
   connectionId: string,
   options: LinkOptions,
 ): Promise<Link | undefined> {
@@ -25,7 +26,7 @@ export async function connect(
   }
   const grant = await provider.authenticate()
   const tokens = sealGrant(vault, connectionId, grant)
-  if (await storeAuthorizedTokens(sql, holder, tokens)) return undefined
+  if (await storeConnected(deps, holder, tokens)) return undefined
   await revokeQuietly(deps, holder, grant)
   throw new AppError('conflict', 'The connection was changed in the meantime. Connect it again.')
 }

@@ -1,4 +1,5 @@
 import type { HttpBindings } from '@hono/node-server'
+import type { Actor } from '../platform/audit.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
@@ -13,6 +14,11 @@ export interface TokenDeps {
   readonly vault: Vault
   readonly providers: Providers
   readonly log: Log
+}
+
+/** The dependencies of verbs that change something, and who asked for the change. */
+export interface ActingDeps extends TokenDeps {
+  readonly actor: Actor
 }
 
 /** The dependencies of the routes. */
@@ -31,5 +37,5 @@ export interface OauthDeps extends TokenDeps {
 /** Every request. The bindings are absent when a test calls the app without a socket. */
 export interface OauthApp {
   Bindings: Partial<HttpBindings>
-  Variables: RequestVariables
+  Variables: RequestVariables & { actor: Actor }
 }

@@ -1,11 +1,14 @@
+import { writeAudit } from '../platform/audit.ts'
 import {
   deleteConnection,
   findTokenHolder,
   requireAuthorization,
 } from '../platform/oauth-tokens.ts'
 import type { TokenHolder } from '../platform/oauth-tokens.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
 import { AppError, toError } from '../shared/errors.ts'
-import type { TokenDeps } from './context.ts'
+import { connectionEntry } from './connection-entry.ts'
+import type { ActingDeps, TokenDeps } from './context.ts'
 import { revokeQuietly } from './revoke.ts'
 import type { Revocation } from './revoke.ts'
 import { openTokens } from './sealed-grant.ts'
@@ -19,10 +22,15 @@ const TRIES = 5
  * what a refresh stores in between could not be revoked otherwise. Raises `not_found`.
  */
 export async function removeConnection(
-  deps: TokenDeps,
+  deps: ActingDeps,
   connectionId: string,
 ): Promise<Revocation | 'not_authorized'> {
-  const holder = await deleteConnection(deps.sql, connectionId)
+  const holder = await inTransaction(deps.sql, async (tx) => {
+    const deleted = await deleteConnection(tx, connectionId)
+    const entry = deleted && connectionEntry('connection_deleted', deleted)
+    if (entry) await writeAudit(tx, deps.actor, entry)
+    return deleted
+  })
   if (!holder) throw new AppError('not_found', `There is no connection ${connectionId}.`)
   return revokeTokens(deps, holder)
 }
@@ -32,14 +40,19 @@ export async function removeConnection(
  * stay. Raises `not_found`, and `conflict` when they change all the time.
  */
 export async function revokeConnection(
-  deps: TokenDeps,
+  deps: ActingDeps,
   connectionId: string,
 ): Promise<Revocation | 'not_authorized'> {
   for (let tries = 0; tries < TRIES; tries += 1) {
     const holder = await findTokenHolder(deps.sql, connectionId)
     if (!holder) throw new AppError('not_found', `There is no connection ${connectionId}.`)
     if (!holder.tokens) return 'not_authorized'
-    if (await requireAuthorization(deps.sql, holder, 'revoked')) return revokeTokens(deps, holder)
+    const isOver = await inTransaction(deps.sql, async (tx) => {
+      if (!(await requireAuthorization(tx, holder, 'revoked'))) return false
+      await writeAudit(tx, deps.actor, connectionEntry('connection_revoked', holder))
+      return true
+    })
+    if (isOver) return revokeTokens(deps, holder)
   }
   throw new AppError('conflict', 'The tokens of the connection are being replaced. Try again.')
 }

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
+import { writeAudit } from '../platform/audit.ts'
 import { createConnection, updateConnection } from '../platform/oauth-connections.ts'
 import type { ConnectionFields, ConnectionSettings } from '../platform/oauth-connections.ts'
 import { findTokenHolder, storeAuthorizedTokens } from '../platform/oauth-tokens.ts'
 import type { TokenHolder } from '../platform/oauth-tokens.ts'
 import type { Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
-import type { TokenDeps } from './context.ts'
+import { connectionEntry, toFacts } from './connection-entry.ts'
+import type { ActingDeps, TokenDeps } from './context.ts'
 import { unusableFields } from './routes/settings-request.ts'
 import type { GivenConnection } from './routes/settings-request.ts'
 import { sealGrant } from './sealed-grant.ts'
@@ -18,7 +20,7 @@ const NAME_TAKEN = 'is taken by another connection of your organization'
  * `unprocessable` with the problem of each field.
  */
 export async function addConnection(
-  deps: TokenDeps,
+  deps: ActingDeps,
   { organizationId, name }: { readonly organizationId: number; readonly name: string },
   given: GivenConnection,
 ): Promise<string> {
@@ -29,6 +31,8 @@ export async function addConnection(
     if (!(await createConnection(sql, { id, organizationId, name }, fields))) {
       throw unusableFields([{ field: 'name', message: NAME_TAKEN }])
     }
+    const entry = connectionEntry('connection_created', { id, organizationId, name })
+    await writeAudit(sql, deps.actor, { ...entry, after: toFacts(given) })
     await storeToken(deps, sql, { id, settingsVersion: 1, token: given.token })
   })
   return id
@@ -40,7 +44,7 @@ export async function addConnection(
  * `conflict`, and `unprocessable` with the problem of each field.
  */
 export async function changeConnection(
-  deps: TokenDeps,
+  deps: ActingDeps,
   id: string,
   given: GivenConnection,
 ): Promise<{ readonly keepsTokens: boolean }> {
@@ -60,6 +64,11 @@ export async function changeConnection(
     if (!(await updateConnection(sql, { id, settingsVersion }, { ...fields, keepsTokens }))) {
       throw new AppError('conflict', 'Somebody else has just changed this connection. Try again.')
     }
+    await writeAudit(sql, deps.actor, {
+      ...connectionEntry('connection_changed', holder),
+      before: toFacts(holder),
+      after: { ...toFacts(given), keeps_tokens: keepsTokens },
+    })
     const { token } = given
     await storeToken(deps, sql, { id, settingsVersion: settingsVersion + 1, token })
   })

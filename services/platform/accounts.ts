@@ -1,4 +1,5 @@
-import type { Database, Queryable } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable } from '../shared/postgres/database.ts'
 import { deleteOtherSessions, deleteSessionsOf } from './sessions.ts'
 import { clearFailures } from './sign-in-failures.ts'
 import type { Role } from './users.ts'
@@ -6,7 +7,8 @@ import type { Role } from './users.ts'
 /** A user as operators see it. */
 export interface AccountRow {
   readonly id: number
-  readonly organization: string
+  /** Each organization with the role in it, such as `Acme: admin`. */
+  readonly memberships: readonly string[]
   readonly email: string | null
   /** null: a local account. */
   readonly issuer: string | null
@@ -21,11 +23,13 @@ export async function listUsers(
   { afterId, limit }: { afterId: number; limit: number },
 ): Promise<AccountRow[]> {
   return sql<AccountRow[]>`
-    select u.id, o.name as organization, u.email, u.issuer, u.disabled_at,
-      u.password_hash is not null as has_password,
+    select u.id, u.email, u.issuer, u.disabled_at, u.password_hash is not null as has_password,
+      array(
+        select o.name || ': ' || max(m.role)::text
+        from memberships m join organizations o on o.id = m.organization_id
+        where m.user_id = u.id group by o.name order by o.name) as memberships,
       array(select distinct role from user_roles r where r.user_id = u.id order by role) as roles
-    from users u join organizations o on o.id = u.organization_id
-    where u.id > ${afterId} order by u.id limit ${limit}`
+    from users u where u.id > ${afterId} order by u.id limit ${limit}`
 }
 
 interface NewPassword {
@@ -40,9 +44,12 @@ interface NewPassword {
  * Sets the password of a local account. Returns how many sessions ended; undefined when there is no
  * such local account.
  */
-export async function setPassword(sql: Database, change: NewPassword): Promise<number | undefined> {
+export async function setPassword(
+  sql: Queryable,
+  change: NewPassword,
+): Promise<number | undefined> {
   const { userId, passwordHash, keptToken = '' } = change
-  return sql.begin(async (transaction) => {
+  return inTransaction(sql, async (transaction) => {
     const [user] = await transaction<{ email: string }[]>`
       update users set password_hash = ${passwordHash}
       where id = ${userId} and issuer is null returning email`
@@ -64,8 +71,8 @@ interface Disabled {
 }
 
 /** Keeps a user out from now on: the sessions end, and no sign-in opens another. */
-export async function disableUser(sql: Database, userId: number): Promise<Disabled> {
-  return sql.begin(async (transaction) => {
+export async function disableUser(sql: Queryable, userId: number): Promise<Disabled> {
+  return inTransaction(sql, async (transaction) => {
     const disabled = await transaction`
       update users set disabled_at = now()
       where id = ${userId} and disabled_at is null returning id`

@@ -1,4 +1,5 @@
-import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { BudgetWarning } from './budget-ledger.ts'
 import { findExhausted } from './budget-room.ts'
@@ -73,10 +74,10 @@ export async function findBudgetStop(
  * when there is still no room for the call at which it stopped.
  */
 export async function resumeStopped(
-  sql: Database,
+  sql: Queryable,
   { runId, at }: { readonly runId: string; readonly at?: Date | undefined },
 ): Promise<void> {
-  await sql.begin(async (tx) => {
+  await inTransaction(sql, async (tx) => {
     const [run] = await tx<{ status: string }[]>`
       select status from executions where id = ${runId} for no key update`
     const found = run?.status === 'waiting' ? await findBudgetStop(tx, runId) : undefined
@@ -104,10 +105,10 @@ export async function resumeStopped(
  * yet will wait again. Returns how many.
  */
 export async function resumeAllStopped(
-  sql: Database,
+  sql: Queryable,
   { organizationId, budgetId }: { readonly organizationId: number; readonly budgetId: number },
 ): Promise<number> {
-  return sql.begin(async (tx) => {
+  return inTransaction(sql, async (tx) => {
     const runs = await tx<{ id: string }[]>`
       select e.id from budget_stops s join executions e on e.id = s.run_id
       where s.budget_id = ${budgetId} and e.organization_id = ${organizationId}

@@ -7,6 +7,7 @@ import type { Inputs } from './runs.ts'
 import { hasType, isChoice, nameOf } from './input-declarations.ts'
 import type { InputDeclaration, InputType } from './input-declarations.ts'
 import { inputText } from './input-text.ts'
+import { isOwnCrew } from './own-crew-definition.ts'
 
 /** An input as callers and forms see it. */
 export interface InputField {
@@ -41,18 +42,19 @@ export const inputNames = (definition: CrewDefinition): string[] =>
 
 /**
  * The inputs of a run: those given, checked, with defaults for those that are not; one that is
- * neither given, nor required, nor has a default is the empty text. Raises `unprocessable` with
+ * neither given, nor required, nor has a default is the empty text. A crew that is made from a
+ * source may take others than it names, and gets them as they are. Raises `unprocessable` with
  * `details.missing_inputs`, `unknown_inputs` and `invalid_inputs`.
  */
 export function resolveInputs(definition: CrewDefinition, given: Inputs): Inputs {
   const fields = inputFields(definition)
-  refuseWrongInputs(fields, given)
-  return Object.fromEntries(
-    fields.map(({ name, default: value = '' }) => [
-      name,
-      Object.hasOwn(given, name) ? given[name] : value,
-    ]),
-  )
+  const isOpen = isOwnCrew(definition)
+  refuseWrongInputs(fields, given, { isOpen })
+  const known = fields.map(({ name, default: value = '' }) => [
+    name,
+    Object.hasOwn(given, name) ? given[name] : value,
+  ])
+  return { ...(isOpen ? given : {}), ...Object.fromEntries(known) }
 }
 
 /**
@@ -68,7 +70,11 @@ export function givenAgain(definition: CrewDefinition, inputs: Inputs): Inputs {
   )
 }
 
-function refuseWrongInputs(fields: readonly InputField[], given: Inputs): void {
+function refuseWrongInputs(
+  fields: readonly InputField[],
+  given: Inputs,
+  { isOpen }: { readonly isOpen: boolean },
+): void {
   const names = fields.map(({ name }) => name)
   const isGiven = (name: string): boolean => Object.hasOwn(given, name)
   const missing = fields
@@ -76,7 +82,7 @@ function refuseWrongInputs(fields: readonly InputField[], given: Inputs): void {
       ({ name, required, default: value }) => required && value === undefined && !isGiven(name),
     )
     .map(({ name }) => name)
-  const unknown = Object.keys(given).filter((name) => !names.includes(name))
+  const unknown = isOpen ? [] : Object.keys(given).filter((name) => !names.includes(name))
   const invalid = fields.flatMap((field) => {
     const problem = isGiven(field.name) ? problemOf(field, given[field.name]) : undefined
     return problem === undefined ? [] : [{ name: field.name, problem }]

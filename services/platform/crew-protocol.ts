@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { crewDefinition } from './crew-definition.ts'
+import { MESSAGE_CHARACTERS_MAX, prose, shown, storable } from './event-text.ts'
 import { handedConnections } from './handed-connections.ts'
 import { kickoffFiles } from './kickoff-files.ts'
 import { modelEndpoint } from './model-endpoint.ts'
@@ -19,18 +20,11 @@ export const HEARTBEAT_MS = 5000
 export const SILENCE_MS = HEARTBEAT_MS * 6
 /** The longest line of a crew. */
 export const LINE_CHARACTERS_MAX = 8_388_608
-/** The part of a message that an event keeps; the model gets all of it. */
-const MESSAGE_CHARACTERS_MAX = 65_536
 /** The longest kickoff with a journal: the outputs of a hundred tasks, and calls that go on. */
 export const KICKOFF_CHARACTERS_MAX = 67_108_864
 /** The most keys on the path of a step. */
 const STEP_PATH_MAX = 20
 
-// PostgreSQL stores neither NUL nor half a surrogate pair, and a model may write both.
-const prose = v.pipe(
-  v.string(),
-  v.transform((text) => text.replace(/\p{Surrogate}|\0/gu, '\ufffd')),
-)
 const time = v.pipe(v.string(), v.isoTimestamp())
 const count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
@@ -161,6 +155,17 @@ export const crewEvent = v.variant('type', [
     /** What the task would put out. */
     output: prose,
   }),
+  v.object({
+    ...common,
+    type: v.literal('text_delta'),
+    at: v.optional(time),
+    step: key,
+    task: prose,
+    agent: prose,
+    /** The characters of the answer before these; 0: the answer begins, or begins anew. */
+    offset: count,
+    text: prose,
+  }),
   v.object({ ...common, type: v.literal('heartbeat') }),
   v.object({ ...common, type: v.literal('crew_stopping') }),
 ])
@@ -176,6 +181,8 @@ export type CrewEvent = v.InferOutput<typeof crewEvent>
 export type StepUsage = v.InferOutput<typeof usage>
 /** The report of one model call. */
 export type LlmCallEvent = Extract<CrewEvent, { type: 'llm_call' }>
+/** A part of the text that a model is writing. It has no number: it is passed on and not kept. */
+export type TextDelta = Extract<CrewEvent, { type: 'text_delta' }>
 /** The report of one call of a tool. */
 export type ToolCallEvent = Extract<CrewEvent, { type: 'tool_call' }>
 /** The error with which a run failed on its crew. */
@@ -226,11 +233,13 @@ export type JournaledKickoff = v.InferOutput<typeof journaledKickoff>
 /**
  * A later line of that kickoff: all events up to `ack` are committed; `stop` asks the crew to end
  * with `handed_over` after the calls in flight, and comes before the ack of a step that may not
- * act; `connections` replaces tokens that are to end.
+ * act; `connections` replaces tokens that are to end; `text_deltas` tells whether somebody follows
+ * what the models write.
  */
 export const kickoffLine = v.object({
   ack: v.optional(count),
   stop: v.optional(v.boolean()),
+  text_deltas: v.optional(v.boolean()),
   connections: v.optional(handedConnections),
 })
 
@@ -269,24 +278,4 @@ function toStorable(event: OtherEvent['event']): OtherEvent['event'] {
   const { type, at } = event
   if (text.length > MESSAGE_CHARACTERS_MAX) return { type, at, left_out_characters: text.length }
   return v.parse(otherEvent, JSON.parse(text))
-}
-
-/** What people see of a value: all of it, or the beginning of its JSON. */
-function shown(value: unknown): unknown {
-  const text = storable(value)
-  return text.length > MESSAGE_CHARACTERS_MAX ? excerpt(text) : JSON.parse(text)
-}
-
-/** The JSON of a value, without what PostgreSQL cannot store. */
-const storable = (value: unknown): string =>
-  JSON.stringify(value ?? null, (_, each: unknown) =>
-    typeof each === 'string' ? v.parse(prose, each) : each,
-  )
-
-/** Shortens a message for an event: its beginning, and how much was left out. */
-export function excerpt(text: string, charactersMax = MESSAGE_CHARACTERS_MAX): string {
-  const left = text.length - charactersMax
-  return left <= 0
-    ? text
-    : `${text.slice(0, charactersMax)} … (${left} more characters were left out)`
 }

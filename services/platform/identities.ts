@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Database, Queryable } from '../shared/postgres/database.ts'
+import { claimMemberships } from './claimed-memberships.ts'
+import type { ClaimedMembership, MembershipChange } from './claimed-memberships.ts'
+import { setMembership } from './memberships.ts'
+import type { OrganizationRole } from './memberships.ts'
 import { ensureDefaultOrganization } from './organizations.ts'
 import { deleteSessionsOf } from './sessions.ts'
 import type { Role } from './users.ts'
@@ -12,6 +16,10 @@ export interface Identity {
   readonly name: string
   /** The roles that its claims give, now. */
   readonly roles: readonly Role[]
+  /** The memberships that its claims give, now. @default none */
+  readonly memberships?: readonly ClaimedMembership[]
+  /** The role in the default organization at the first sign-in. @default none: joins nothing */
+  readonly joinsAs?: OrganizationRole | undefined
 }
 
 /** The user of an identity, after a sign-in. */
@@ -20,27 +28,29 @@ export interface KnownIdentity {
   /** The changes that the claims brought since the previous sign-in. */
   readonly granted: readonly Role[]
   readonly withdrawn: readonly Role[]
+  readonly memberships: readonly MembershipChange[]
 }
 
 /**
- * The user of an identity, made at its first sign-in in the default organization. Its roles from
- * claims become those of today, and when that changes its rights all of its sessions end. A local
- * account is never touched, whatever its address. Returns undefined for a user who is disabled, and
- * changes no role then.
+ * The user of an identity, made at its first sign-in. Its roles and memberships from claims become
+ * those of today, and when a role in the platform changes all of its sessions end. A local account
+ * is never touched, whatever its address. Returns undefined for a user who is disabled, and changes
+ * nothing then.
  */
 export async function recognizeIdentity(
   sql: Database,
   identity: Identity,
 ): Promise<KnownIdentity | undefined> {
-  const { issuer, subject, email, name, roles } = identity
+  const { roles, memberships: claimed = [] } = identity
   return sql.begin(async (transaction) => {
     const known = await refresh(transaction, identity)
     if (known?.isDisabled) return undefined
-    const userId = known?.id ?? (await insert(transaction, { issuer, subject, email, name }))
+    const userId = known?.id ?? (await insert(transaction, identity))
     const granted = await grantClaimed(transaction, userId, roles)
     const withdrawn = await withdrawUnclaimed(transaction, userId, roles)
     if (granted.length + withdrawn.length > 0) await deleteSessionsOf(transaction, userId)
-    return { userId, granted, withdrawn }
+    const memberships = await claimMemberships(transaction, userId, claimed)
+    return { userId, granted, withdrawn, memberships }
   })
 }
 
@@ -55,13 +65,18 @@ async function refresh(
   return found
 }
 
-async function insert(sql: Queryable, user: Omit<Identity, 'roles'>): Promise<number> {
+async function insert(
+  sql: Queryable,
+  { issuer, subject, email, name, joinsAs: role }: Identity,
+): Promise<number> {
   const { id: organizationId } = await ensureDefaultOrganization(sql)
+  const user = { issuer, subject, email, name }
   // Two first sign-ins at once make one user.
   const [{ id }] = await sql<[{ id: number }]>`
     insert into users ${sql({ ...user, organizationId, passwordHash: null })}
     on conflict (issuer, subject) do update set email = excluded.email, name = excluded.name
     returning id`
+  if (role) await setMembership(sql, { userId: id, organizationId, role })
   return id
 }
 

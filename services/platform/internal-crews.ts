@@ -24,7 +24,8 @@ export interface InternalOrganization {
 
 /**
  * The platform's own organization with the crews that have pods of their own, if it is installed.
- * Its automations that run on the Runner are no crews.
+ * Its automations that run on the Runner are no crews, and those made from a source are like any
+ * organization's.
  */
 export async function findInternalOrganization(
   sql: Queryable,
@@ -34,7 +35,9 @@ export async function findInternalOrganization(
   if (!organization) return undefined
   const deployments = await sql<InternalAutomation[]>`
     select id, slug, app_id, status from deployments
-    where organization_id = ${organization.id} and runs_on is null order by id limit 100`
+    where organization_id = ${organization.id} and runs_on is null
+      and not exists (select from crew_settings c where c.deployment_id = deployments.id)
+    order by id limit 100`
   return { ...organization, deployments }
 }
 

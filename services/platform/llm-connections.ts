@@ -126,20 +126,24 @@ export async function listLlmConnections(
   return toPage(rows, page, { total, cursorOf: ({ name }) => name })
 }
 
+/** A definition names fewer. */
+const MODELS_MAX = 1000
+
 /**
- * Returns the connections for some models with their sealed keys; of several for one model, the
- * first by name.
+ * Returns the connections for some models, or for all, with their sealed keys; of several for one
+ * model, the first by name.
  */
 export async function listConnectionsForModels(
   sql: Queryable,
   organizationId: number,
-  models: readonly string[],
+  models: readonly string[] | 'all',
 ): Promise<(LlmConnection & { readonly sealedKey: Buffer | null })[]> {
   if (models.length === 0) return []
   return sql`
     select distinct on (model) ${columns(sql)}, sealed_key from llm_connections
-    where organization_id = ${organizationId} and model in ${sql([...models])}
-    order by model, name`
+    where organization_id = ${organizationId}
+      and ${models === 'all' ? sql`true` : sql`model in ${sql([...models])}`}
+    order by model, name limit ${MODELS_MAX}`
 }
 
 interface SealedKey extends LlmConnectionKey {

@@ -64,10 +64,11 @@ const runner = (sql: Queryable) => sql`
   where o.internal and d.slug = ${RUNNER_SLUG}`
 
 /**
- * The part of the name that fits into a host name, and the id, which makes it unique:
- * `newsletter-7`. A name in a script without such letters leaves `project-7`.
+ * The slug of the automation of a project `p`: the part of the name that fits into a host name, and
+ * the id, which makes it unique: `newsletter-7`. A name in a script without such letters leaves
+ * `project-7`.
  */
-const slugOf = (sql: Queryable) => sql`
+export const slugOf = (sql: Queryable) => sql`
   coalesce(nullif(trim(both '-' from left(
     regexp_replace(lower(p.name), '[^a-z0-9]+', '-', 'g'), ${NAME_PART_MAX})), ''), 'project')
   || '-' || p.id`

@@ -1,4 +1,5 @@
-import type { Database, Queryable } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { parseCrewDefinition } from './crew-definition.ts'
 import type { CrewDefinition } from './crew-definition.ts'
@@ -25,15 +26,25 @@ export interface VersionKey extends ProjectKey {
 const columns = (sql: Queryable) => sql`
   id, project_id, number, definition, created_at, published_at`
 
-/** Adds a draft to a project. Raises `not_found` when the organization has no such project. */
+/**
+ * Adds a draft to a project. Raises `not_found` when the organization has no such project, and
+ * `conflict` for one whose versions are sources.
+ */
 export async function createVersion(
   sql: Queryable,
   { organizationId, projectId }: ProjectKey,
   definition: CrewDefinition,
 ): Promise<Version> {
   const project = sql`id = ${projectId} and organization_id = ${organizationId}`
-  const version = await addVersion(sql, project, { definition, publishedAt: sql`null` })
-  return version ?? notFound('Your organization has no such project.')
+  const designed = sql`${project} and not from_source`
+  const version = await addVersion(sql, designed, { definition, publishedAt: sql`null` })
+  if (version) return version
+  const { count } = await sql`select from projects where ${project}`
+  if (count === 0) notFound('Your organization has no such project.')
+  throw new AppError(
+    'conflict',
+    'The versions of this project are sources: deploy a new one on the page of its automation.',
+  )
 }
 
 /**
@@ -130,21 +141,38 @@ export async function updateDraft(
   return updated ?? refuse(sql, key)
 }
 
+/** A draft as it was read, and its definition with the schemas of its tools. */
+export interface PinnedDraft {
+  readonly key: VersionKey
+  readonly definition: CrewDefinition
+  readonly pinned: CrewDefinition
+}
+
 /**
- * Publishes a draft: it cannot change any more, and the automations of its project run the newest
- * published version from then on. `pin` returns the definition with the schemas of its tools.
- * Raises `conflict` for a published version and one that changed meanwhile, `not_found`, and what
+ * Prepares a draft for its publication: `pin` returns the definition with the schemas of its tools,
+ * for which it asks other servers. Raises `conflict` for a published version, `not_found`, and what
  * `pin` raises.
  */
-export async function publishDraft(
-  sql: Database,
+export async function pinDraft(
+  sql: Queryable,
   key: VersionKey,
   pin: (definition: CrewDefinition) => Promise<CrewDefinition>,
-): Promise<Version> {
+): Promise<PinnedDraft> {
   const draft = await findVersion(sql, key)
   if (!draft || draft.publishedAt !== null) return refuse(sql, key)
-  const pinned = await pin(draft.definition)
-  return sql.begin(async (tx) => {
+  return { key, definition: draft.definition, pinned: await pin(draft.definition) }
+}
+
+/**
+ * Publishes a draft: it cannot change any more, and the automations of its project run the newest
+ * published version from then on. Raises `conflict` for a published version and one that changed
+ * since it was read, and `not_found`.
+ */
+export async function publishDraft(
+  sql: Queryable,
+  { key, definition, pinned }: PinnedDraft,
+): Promise<Version> {
+  return inTransaction(sql, async (tx) => {
     // One after the other, so that automations never go back to an older version.
     await tx`
       select from projects
@@ -153,7 +181,7 @@ export async function publishDraft(
       update project_versions set published_at = now(),
         definition = ${JSON.stringify(pinned)}::text::jsonb
       where ${isVersion(tx, key)} and published_at is null
-        and definition = ${JSON.stringify(draft.definition)}::text::jsonb
+        and definition = ${JSON.stringify(definition)}::text::jsonb
       returning ${columns(tx)}`
     if (!published) return refuse(tx, key)
     await deployProject(tx, key)

@@ -1,3 +1,4 @@
+import { inTransaction } from '../shared/postgres/database.ts'
 import type { Database, Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { ensureAssistant } from './assistant.ts'
@@ -12,6 +13,7 @@ import { definitionText, readAnswer } from './proposal-answer.ts'
 import { findRunRecord } from './run-history.ts'
 import type { RunRecord } from './run-history.ts'
 import { kickoff, stopRun } from './runs.ts'
+import type { Starter } from './runs.ts'
 
 /** The longest request, in characters. */
 export const REQUEST_CHARACTERS_MAX = 8000
@@ -58,6 +60,7 @@ export interface ProposalRequest extends ProjectKey {
   readonly models: readonly string[]
   readonly createdBy: number
   readonly idempotencyKey?: string | undefined
+  readonly starter?: Starter | undefined
 }
 
 const columns = (sql: Queryable) => sql`
@@ -72,7 +75,8 @@ const isProposal = (sql: Queryable, { organizationId, projectId, id }: ProposalK
  * the Assistant is not installed.
  */
 export async function startProposal(sql: Database, asked: ProposalRequest): Promise<Proposal> {
-  const { organizationId, projectId, request, base, models, createdBy, idempotencyKey } = asked
+  const { organizationId, projectId, request, base, models, createdBy, ...once } = asked
+  const { idempotencyKey, starter } = once
   const current = base && definitionText(base.definition)
   if (current !== undefined && current.length > CURRENT_CHARACTERS_MAX) {
     throw new AppError(
@@ -84,7 +88,7 @@ export async function startProposal(sql: Database, asked: ProposalRequest): Prom
   const given = { request, models: models.join(', '), ...(current && { current }) }
   const inputs = resolveInputs(INTERNAL_DEFINITIONS.assistant, given)
   const { id: deploymentId } = await ensureAssistant(sql, asked)
-  const runId = await kickoff(sql, { deploymentId, inputs, idempotencyKey })
+  const runId = await kickoff(sql, { deploymentId, inputs, idempotencyKey, starter })
   const row = { organizationId, projectId, request, runId, createdBy }
   // A form that is sent twice started one run, and gets one proposal.
   const [created] = await sql<[Proposal]>`
@@ -200,8 +204,8 @@ async function update(sql: Database, proposal: Proposal, changes: Fragment): Pro
  * Adds the definition of a proposal to its project as a draft, and returns the draft's number; the
  * same one when it was accepted before. Raises `conflict` for one that cannot be accepted.
  */
-export async function acceptProposal(sql: Database, key: ProposalKey): Promise<number> {
-  return sql.begin(async (tx) => {
+export async function acceptProposal(sql: Queryable, key: ProposalKey): Promise<number> {
+  return inTransaction(sql, async (tx) => {
     const [found] = await tx<Proposal[]>`
       select ${columns(tx)} from version_proposals where ${isProposal(tx, key)} for update`
     if (found?.acceptedNumber) return found.acceptedNumber

@@ -1,5 +1,7 @@
+import { inTransaction } from '../shared/postgres/database.ts'
 import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import { PLATFORM, writeAudit } from './audit.ts'
 import type { ApprovalRequest, Decision } from './approval-decisions.ts'
 import { isUuid } from './automations.ts'
 import type { Lease } from './run-queue.ts'
@@ -92,9 +94,9 @@ interface Known {
  * Decides about a task, and lets its run go on. Raises `not_found` for a run of another automation
  * or a task that asked nothing, and `conflict` for what was decided or has ended meanwhile.
  */
-export async function decideApproval(sql: Database, asked: ApprovalDecision): Promise<void> {
+export async function decideApproval(sql: Queryable, asked: ApprovalDecision): Promise<void> {
   const { deploymentId, runId, task } = asked
-  await sql.begin(async (tx) => {
+  await inTransaction(sql, async (tx) => {
     const [run] = isUuid(runId)
       ? await tx<{ status: string }[]>`
           select status from executions
@@ -154,17 +156,27 @@ async function settle(
   await tx`notify execution_queued`
 }
 
+interface Expired {
+  readonly runId: string
+  readonly stepKey: string
+  readonly task: string
+  readonly organizationId: number
+}
+
 /** Rejects what nobody decided in time. Returns how many. */
 export async function expireApprovals(sql: Database): Promise<number> {
   return sql.begin(async (tx) => {
-    const expired = await tx<{ runId: string; stepKey: string; task: string }[]>`
-      select a.run_id, a.step_key, a.task
+    const expired = await tx<Expired[]>`
+      select a.run_id, a.step_key, a.task, e.organization_id
       from run_approvals a join executions e on e.id = a.run_id
       where a.decision is null and a.decide_by < now() and e.status = 'waiting'
       order by a.decide_by limit ${EXPIRED_MAX} for no key update of e skip locked`
     const text = `Nobody decided within ${DECIDE_WITHIN_DAYS} days.`
-    for (const { runId, stepKey, task } of expired) {
+    for (const { runId, stepKey, task, organizationId } of expired) {
       await settle(tx, stepKey, { runId, task, decision: 'reject', text })
+      const after = { task, decision: 'reject', reason: text }
+      const entry = { organizationId, target: { kind: 'run', id: runId }, after }
+      await writeAudit(tx, PLATFORM, { action: 'approval_expired', ...entry })
     }
     return expired.length
   })

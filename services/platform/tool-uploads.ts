@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sqlState } from '../shared/postgres/failures.ts'
-import type { Database, Transaction } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { normalizeToolName } from './python-packages.ts'
 
@@ -21,7 +22,7 @@ export interface ToolDescription {
 interface ToolUpload {
   readonly repositoryId: number
   readonly uploadedBy: number | null
-  readonly content: AsyncIterable<Uint8Array>
+  readonly content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** Called at the end of the content, which may precede the form's fields. */
   readonly describe: () => Promise<ToolDescription>
 }
@@ -33,10 +34,10 @@ interface ToolUpload {
  * change.
  */
 export async function uploadTool(
-  sql: Database,
+  sql: Queryable,
   { repositoryId, uploadedBy, content, describe }: ToolUpload,
 ): Promise<'stored' | 'present'> {
-  return sql.begin(async (tx) => {
+  return inTransaction(sql, async (tx) => {
     const [{ id }] = await tx<[{ id: number }]>`
       select nextval(pg_get_serial_sequence('tools', 'id'))::int as id`
     const { size, sha256 } = await storeParts(tx, id, content)
@@ -66,7 +67,7 @@ export async function uploadTool(
 async function storeParts(
   tx: Transaction,
   toolId: number,
-  content: AsyncIterable<Uint8Array>,
+  content: ToolUpload['content'],
 ): Promise<{ size: number; sha256: Buffer }> {
   const hash = createHash('sha256')
   let size = 0

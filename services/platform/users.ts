@@ -1,13 +1,16 @@
 import type { Queryable } from '../shared/postgres/database.ts'
+import { setMembership } from './memberships.ts'
+import type { OrganizationRole } from './memberships.ts'
 
-/** All roles of people. */
-export const ROLES = ['platform-admin', 'member'] as const
-/** The role of a person. */
+/** All roles that people have in the whole platform, whatever their organizations. */
+export const ROLES = ['platform-admin'] as const
+/** The role of a person in the whole platform. */
 export type Role = (typeof ROLES)[number]
 
 /** A person. */
 export interface User {
   readonly id: number
+  /** The organization that the person is in just now; 0, which none has, when there is none. */
   readonly organizationId: number
   /** null: the identity provider gives none. */
   readonly email: string | null
@@ -17,18 +20,31 @@ export interface User {
 
 interface NewUser {
   readonly organizationId: number
+  /** Without one, the user is a member of no organization. */
+  readonly role?: OrganizationRole
   readonly email: string
   readonly name: string
   /** From `hashPassword`; null for one who cannot sign in with a password. */
   readonly passwordHash: string | null
 }
 
+/** Creates a local user. Returns undefined when there is one with that address. */
+export async function createLocalUser(sql: Queryable, user: NewUser): Promise<number | undefined> {
+  const { role, ...person } = user
+  const email = user.email.toLowerCase()
+  const [created] = await sql<{ id: number }[]>`
+    insert into users ${sql({ ...person, email })}
+    on conflict (email) where issuer is null do nothing returning id`
+  const { organizationId } = user
+  if (created && role) await setMembership(sql, { userId: created.id, organizationId, role })
+  return created?.id
+}
+
 /** Creates a local user, or returns the id of the one with that address, unchanged. */
 export async function ensureUser(sql: Queryable, user: NewUser): Promise<number> {
+  const created = await createLocalUser(sql, user)
+  if (created !== undefined) return created
   const email = user.email.toLowerCase()
-  await sql`
-    insert into users ${sql({ ...user, email })}
-    on conflict (email) where issuer is null do nothing`
   const [found] = await sql<[{ id: number }]>`
     select id from users where email = ${email} and issuer is null`
   return found.id
@@ -90,16 +106,4 @@ export async function listAccounts(sql: Queryable, email: string): Promise<Accou
 /** Checks that a user exists. */
 export async function hasUser(sql: Queryable, id: number): Promise<boolean> {
   return (await sql`select from users where id = ${id}`).length > 0
-}
-
-/** Moves a user to another organization. Returns false when the user is there already. */
-export async function moveUser(
-  sql: Queryable,
-  userId: number,
-  organizationId: number,
-): Promise<boolean> {
-  const moved = await sql`
-    update users set organization_id = ${organizationId}
-    where id = ${userId} and organization_id <> ${organizationId} returning id`
-  return moved.length > 0
 }

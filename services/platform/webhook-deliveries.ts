@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { inTransaction } from '../shared/postgres/database.ts'
 import type { Database, Queryable } from '../shared/postgres/database.ts'
 import { keyset, toPage } from './paging.ts'
 import type { Page, PageRequest } from './paging.ts'
@@ -104,11 +105,11 @@ export async function findDelivery(
  * failed. Each waits at its old place in the line of its run. Returns how many.
  */
 export async function redeliver(
-  sql: Database,
+  sql: Queryable,
   webhookId: string,
   which: { readonly id: string } | 'failed',
 ): Promise<number> {
-  return sql.begin(async (tx) => {
+  return inTransaction(sql, async (tx) => {
     const chosen =
       which === 'failed'
         ? tx`state = 'failed'`

@@ -1,4 +1,5 @@
-import type { Database, Queryable } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { isUuid } from './automations.ts'
 
@@ -53,11 +54,11 @@ const columns = (sql: Queryable) => sql`
 
 /** Creates a webhook. Raises `conflict` when the automation has as many as it may. */
 export async function createWebhook(
-  sql: Database,
+  sql: Queryable,
   webhook: WebhookKey & WebhookFields & { readonly sealedKey: Buffer },
 ): Promise<Webhook> {
   const { deploymentId, id, url, eventTypes, sealedKey } = webhook
-  return sql.begin(async (tx) => {
+  return inTransaction(sql, async (tx) => {
     await tx`select from deployments where id = ${deploymentId} for no key update`
     const [created] = await tx<Webhook[]>`
       insert into webhooks (id, deployment_id, url, event_types, sealed_key)
@@ -125,8 +126,8 @@ export async function pauseWebhook(
 }
 
 /** Sends what waits, and what happens from now on. */
-export async function resumeWebhook(sql: Database, { id }: WebhookKey): Promise<void> {
-  await sql.begin(async (tx) => {
+export async function resumeWebhook(sql: Queryable, { id }: WebhookKey): Promise<void> {
+  await inTransaction(sql, async (tx) => {
     await tx`
       update webhooks set paused_at = null, pause_reason = null, failing_since = null
       where id = ${id}`
@@ -137,9 +138,9 @@ export async function resumeWebhook(sql: Database, { id }: WebhookKey): Promise<
 }
 
 /** Deletes a webhook with its messages, also those that wait. */
-export async function deleteWebhook(sql: Database, key: WebhookKey): Promise<void> {
+export async function deleteWebhook(sql: Queryable, key: WebhookKey): Promise<void> {
   const { id, deploymentId } = key
-  await sql.begin(async (tx) => {
+  await inTransaction(sql, async (tx) => {
     const { count } = await tx`
       delete from webhooks where id = ${id} and deployment_id = ${deploymentId}`
     if (count === 0) return

@@ -19,6 +19,8 @@ export interface OauthServiceCall {
   /** @default GET */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly body?: object
+  /** Who asked for the call, for the audit of the service. */
+  readonly actor?: object | undefined
   /** @default 30_000 */
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
@@ -35,6 +37,9 @@ export function oauthServiceOf(variables: {
   const { PLATFORM_OAUTH_API_BASE_URL: url, PLATFORM_OAUTH_API_KEY: apiKey } = variables
   return url === undefined || apiKey === undefined ? undefined : { url, apiKey }
 }
+
+/** The header that tells the service who asked for a call: base64url of JSON. */
+export const ACTOR_HEADER = 'x-acting-for'
 
 /** The codes of the service that mean the same to its callers. */
 const PASSED_ON: Readonly<Record<number, ErrorCode>> = {
@@ -54,7 +59,7 @@ const PASSED_ON: Readonly<Record<number, ErrorCode>> = {
  */
 export async function callOauthService(
   { url, apiKey }: OauthServiceAccess,
-  { path, method = 'GET', body, timeoutMs = TIMEOUT_MS, signal }: OauthServiceCall,
+  { path, method = 'GET', body, actor, timeoutMs = TIMEOUT_MS, signal }: OauthServiceCall,
 ): Promise<unknown> {
   const limit = { name: 'The OAuth service', timeoutMs, ...(signal ? { signal } : {}) }
   return deadline(limit, async (ended) => {
@@ -63,6 +68,7 @@ export async function callOauthService(
       headers: {
         authorization: `Bearer ${apiKey}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(actor === undefined ? {} : { [ACTOR_HEADER]: toHeader(actor) }),
       },
       body: body === undefined ? null : JSON.stringify(body),
       redirect: 'error',
@@ -76,6 +82,8 @@ export async function callOauthService(
     throw errorOf(response.status, answer)
   })
 }
+
+const toHeader = (actor: object): string => Buffer.from(JSON.stringify(actor)).toString('base64url')
 
 const tokenSchema = v.object({
   access_token: v.string(),

@@ -6,6 +6,7 @@ import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import { findUser } from './find-user.ts'
+import { recordUserChange } from './record.ts'
 
 const PAGE_ROWS = 500
 
@@ -20,7 +21,11 @@ export async function resetPassword(sql: Database, who: string, log: Log): Promi
   const userId = await findUser(sql, who, 'Use: users:password EMAIL|ID')
   const password = newPassword()
   const passwordHash = await hashPassword(password)
-  const sessions = await setPassword(sql, { userId, passwordHash })
+  const sessions = await sql.begin(async (tx) => {
+    const ended = await setPassword(tx, { userId, passwordHash })
+    if (ended !== undefined) await recordUserChange(tx, 'password_reset', { id: userId, name: who })
+    return ended
+  })
   if (sessions === undefined) {
     throw new AppError(
       'conflict',
@@ -38,7 +43,11 @@ export async function resetPassword(sql: Database, who: string, log: Log): Promi
  */
 export async function disable(sql: Database, who: string, log: Log): Promise<void> {
   const userId = await findUser(sql, who, 'Use: users:disable EMAIL|ID')
-  const { changed, sessionsEnded, liveTokens } = await disableUser(sql, userId)
+  const { changed, sessionsEnded, liveTokens } = await sql.begin(async (tx) => {
+    const disabled = await disableUser(tx, userId)
+    if (disabled.changed) await recordUserChange(tx, 'user_disabled', { id: userId, name: who })
+    return disabled
+  })
   const facts = { user_id: userId, sessions_ended: sessionsEnded, live_tokens: liveTokens }
   if (!changed) return log.info(facts, 'nothing to do: the user was disabled already')
   log.info({ audit: 'user_disabled', ...facts }, 'audit')
@@ -51,13 +60,18 @@ export async function disable(sql: Database, who: string, log: Log): Promise<voi
 export async function enable(sql: Database, who: string, log: Log): Promise<void> {
   const userId = await findUser(sql, who, 'Use: users:enable EMAIL|ID')
   const facts = { user_id: userId }
-  if (!(await enableUser(sql, userId))) {
+  const isEnabled = await sql.begin(async (tx) => {
+    if (!(await enableUser(tx, userId))) return false
+    await recordUserChange(tx, 'user_enabled', { id: userId, name: who })
+    return true
+  })
+  if (!isEnabled) {
     return log.info(facts, 'nothing to do: the user was not disabled')
   }
   log.info({ audit: 'user_enabled', ...facts }, 'audit')
 }
 
-/** Every user, a line each: id, state, roles, organization, address, how they sign in. */
+/** Every user, a line each: id, state, roles, memberships, address, way of signing in. */
 export async function printUsers(sql: Database, print: (line: string) => void): Promise<void> {
   let afterId = 0
   for (;;) {
@@ -70,10 +84,11 @@ export async function printUsers(sql: Database, print: (line: string) => void): 
 }
 
 function lineOf(user: AccountRow): string {
-  const { id, disabledAt, roles, organization, email, issuer, hasPassword } = user
+  const { id, disabledAt, roles, memberships, email, issuer, hasPassword } = user
   const way = issuer ?? (hasPassword ? 'password' : 'no password')
   const state = disabledAt ? 'disabled' : 'enabled'
-  const columns = [id, state, roles.join(',') || '-', organization, email ?? '-', way]
+  const where = memberships.join(', ') || '-'
+  const columns = [id, state, roles.join(',') || '-', where, email ?? '-', way]
   // Names and addresses are what people and providers wrote.
   return columns.map((each) => String(each).replaceAll(/\p{Cc}/gu, '?')).join('\t')
 }

@@ -1,3 +1,4 @@
+import { OPERATOR, writeAudit } from '../platform/audit.ts'
 import { FEATURE_FLAGS, listFlags, readFlagState, setFlag } from '../platform/feature-flags.ts'
 import { getOrganizationByName } from '../platform/organizations.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -42,7 +43,12 @@ export async function switchFlag(sql: Database, wanted: Switch, log: Log): Promi
     )
   }
   const organizationId = await findId(sql, wanted.organization)
-  await setFlag(sql, { name, organizationId, enabled })
+  await sql.begin(async (tx) => {
+    await setFlag(tx, { name, organizationId, enabled })
+    const target = { kind: 'feature_flag', id: name }
+    const entry = { action: 'feature_flag_set', organizationId, target, after: { enabled } }
+    await writeAudit(tx, OPERATOR, entry)
+  })
   log.info({ flag: name, enabled, organization: wanted.organization }, 'the flag is set')
 }
 

@@ -5,6 +5,7 @@ import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import { findUser } from './find-user.ts'
+import { recordUserChange } from './record.ts'
 
 interface RoleChange {
   /** An e-mail address, or the id of a user. */
@@ -22,17 +23,15 @@ interface RoleChange {
 export async function changeRole(sql: Database, change: RoleChange, log: Log): Promise<void> {
   const role = readRole(change)
   const userId = await findUser(sql, change.who, usage(change))
-  const { changed, sessions } = await sql.begin(async (transaction) => {
+  const audit = change.kind === 'grant' ? 'role_granted' : 'role_withdrawn'
+  const sessions = await sql.begin(async (tx) => {
     const verb = change.kind === 'grant' ? grantRole : revokeRole
-    const hasChanged = await verb(transaction, userId, role)
-    return {
-      changed: hasChanged,
-      sessions: hasChanged ? await deleteSessionsOf(transaction, userId) : 0,
-    }
+    if (!(await verb(tx, userId, role))) return undefined
+    await recordUserChange(tx, audit, { id: userId, name: change.who, after: { role } })
+    return deleteSessionsOf(tx, userId)
   })
   const facts = { user_id: userId, role, source: 'local' }
-  if (!changed) return log.info(facts, 'nothing to change')
-  const audit = change.kind === 'grant' ? 'role_granted' : 'role_withdrawn'
+  if (sessions === undefined) return log.info(facts, 'nothing to change')
   log.info({ audit, ...facts, sessions_ended: sessions }, 'audit')
 }
 

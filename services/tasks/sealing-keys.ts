@@ -1,3 +1,4 @@
+import { OPERATOR, writeAudit } from '../platform/audit.ts'
 import {
   checkSealingKey,
   forgetSealingKey,
@@ -31,6 +32,10 @@ export async function acceptSealingKey(sql: Database, log: Log, given = ''): Pro
       `"${given}" is no key that seals anything; one of ${SEALING_KEY_NAMES.join(', ')} is.`,
     )
   }
-  await forgetSealingKey(sql, name)
+  await sql.begin(async (tx) => {
+    await forgetSealingKey(tx, name)
+    const target = { kind: 'sealing_key', id: name }
+    await writeAudit(tx, OPERATOR, { action: 'sealing_key_given_up', target })
+  })
   log.warn({ key: name }, 'what this key sealed is given up; the next program records its own key')
 }

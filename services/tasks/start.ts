@@ -11,9 +11,11 @@ import type { Log } from '../shared/log.ts'
 import { disable, enable, printUsers, resetPassword } from './accounts.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
 import { createOrganizationToken } from './create-token.ts'
-import { createAdministrator } from './create-user.ts'
+import { createUser, describeUser, readUserRequest } from './create-user.ts'
 import { installCrews } from './crews/install-crew.ts'
 import type { CrewHost, Part } from './crews/install-crew.ts'
+import { deployDirectory } from './deploy-source/deploy-directory.ts'
+import { DEPLOY_USAGE, readDeployRequest } from './deploy-source/options.ts'
 import {
   bootstrapEnv,
   clusterCrewEnv,
@@ -27,12 +29,13 @@ import { printFlags, switchFlag } from './flags.ts'
 import { IMPORT_USAGE, importProject, readImportRequest } from './import-project.ts'
 import { installInternalOrganization, installPublicRepository } from './install.ts'
 import { withMigratedDatabase } from './migrate.ts'
-import { addOrganization, moveToOrganization } from './organizations.ts'
+import { addOrganization, dropMember, setMember } from './organizations.ts'
 import { resealKeys } from './reseal-keys.ts'
 import { changeRole } from './roles.ts'
 import { acceptSealingKey, checkSealingKeys } from './sealing-keys.ts'
 import { followSecret } from './secret-readers.ts'
 import { seedSamples } from './seed.ts'
+import { createSignInLink } from './sign-in-link.ts'
 
 /** A registry may be unavailable for a moment. */
 const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
@@ -70,6 +73,18 @@ const TASKS: Readonly<Record<string, Task>> = {
       return importProject(request, (use) => useDatabase({ source, args, waitSeconds, use }))
     },
   },
+  'automations:deploy': {
+    summary:
+      'DIR --to URL: deploy a project over the API, and follow it until it is online; --help',
+    async run(source, args) {
+      const request = readDeployRequest(args, source)
+      if (!request) return void process.stdout.write(DEPLOY_USAGE)
+      return deployDirectory(request, {
+        result: (text) => void process.stdout.write(`${text}\n`),
+        progress: (text) => void process.stderr.write(`${text}\n`),
+      })
+    },
+  },
   'designer:agent:install': installTask('agent', 'the Assistant'),
   'designer:runner:install': installTask('runner', 'the Runner'),
   'tools:install_public_repository': onDatabase(
@@ -80,16 +95,20 @@ const TASKS: Readonly<Record<string, Task>> = {
     '[ORGANIZATION]: two sample projects to try, as automations on the Runner',
     (sql, log, [organization]) => seedSamples(sql, log, organization),
   ),
-  'users:create': forPeople(
-    'EMAIL [ORGANIZATION]: create an administrator and print the password, once',
-    async (sql, _log, [email, organization]) => {
-      const created = await createAdministrator(sql, { email, organization })
-      process.stderr.write(`${email} is an administrator in "${created.organization}".\n`)
-      process.stdout.write(`${created.password}\n`)
+  'users:create': {
+    summary: 'EMAIL [ORGANIZATION] [--role ROLE]: create a person and print the password, once',
+    async run(source, args) {
+      const request = readUserRequest(args)
+      const use: Use = async (sql) => {
+        const { password, organization } = await createUser(sql, request)
+        process.stderr.write(`${describeUser(request, organization)}\n`)
+        process.stdout.write(`${password}\n`)
+      }
+      await useDatabase({ source, args, waitSeconds: PERSON_WAIT_SECONDS, use })
     },
-  ),
+  },
   'users:list': forPeople(
-    'every user: id, state, roles, organization, address, way of signing in',
+    'every user: id, state, roles, memberships, address, way of signing in',
     (sql) => printUsers(sql, (line) => void process.stdout.write(`${line}\n`)),
   ),
   'users:password': forPeople(
@@ -98,6 +117,16 @@ const TASKS: Readonly<Record<string, Task>> = {
       process.stdout.write(`${await resetPassword(sql, who, log)}\n`)
     },
   ),
+  'users:link': {
+    summary: 'EMAIL|ID: print a link that signs a user in once, within 15 minutes',
+    async run(source, args) {
+      const { PLATFORM_BASE_URL: baseUrl = '' } = source
+      const use: Use = async (sql, log, [who = '']) => {
+        process.stdout.write(`${baseUrl}${await createSignInLink(sql, who, log)}\n`)
+      }
+      await useDatabase({ source, args, waitSeconds: PERSON_WAIT_SECONDS, use })
+    },
+  },
   'users:disable': forPeople(
     'EMAIL|ID: end the sessions of a user and let nobody in as that user',
     (sql, log, [who = '']) => disable(sql, who, log),
@@ -105,17 +134,21 @@ const TASKS: Readonly<Record<string, Task>> = {
   'users:enable': forPeople('EMAIL|ID: let a disabled user in again', (sql, log, [who = '']) =>
     enable(sql, who, log),
   ),
-  'users:move': forPeople(
-    'EMAIL|ID ORGANIZATION: move a user to another organization',
-    (sql, log, [who, organization]) => moveToOrganization(sql, { who, organization }, log),
+  'members:set': forPeople(
+    'EMAIL|ID ORGANIZATION ROLE: make a user a viewer, editor or admin of an organization',
+    (sql, log, [who, organization, role]) => setMember(sql, { who, organization, role }, log),
+  ),
+  'members:remove': forPeople(
+    'EMAIL|ID ORGANIZATION: end a membership; what the user made stays',
+    (sql, log, [who, organization]) => dropMember(sql, { who, organization }, log),
   ),
   'organizations:create': forPeople('NAME: create an organization', (sql, log, [name]) =>
     addOrganization(sql, log, name),
   ),
   'tokens:create': forPeople(
-    'ORGANIZATION NAME: issue a token for a whole organization and print it, once',
-    async (sql, _log, [organization, name]) => {
-      const token = await createOrganizationToken(sql, { organization, name })
+    'ORGANIZATION NAME [SCOPES [DAYS]]: issue a token for a whole organization and print it, once',
+    async (sql, _log, [organization, name, scopes, days]) => {
+      const token = await createOrganizationToken(sql, { organization, name, scopes, days })
       process.stdout.write(`${token}\n`)
     },
   ),
@@ -139,7 +172,7 @@ const TASKS: Readonly<Record<string, Task>> = {
     (sql, log, [name]) => acceptSealingKey(sql, log, name),
   ),
   'keys:reseal': {
-    summary: 'seal the keys of LLM connections and webhooks with SECRET_KEY_BASE, after a rotation',
+    summary: 'seal keys and secrets with SECRET_KEY_BASE, after a rotation',
     async run(source, args) {
       const given = readEnv(sealingKeysEnv, source)
       const pair = { current: given.SECRET_KEY_BASE, previous: given.SECRET_KEY_BASE_PREVIOUS }

@@ -12,6 +12,8 @@ export interface Expected {
 }
 
 const PROBLEMS_MAX = 10
+/** What nobody keeps. */
+const UNNUMBERED: ReadonlySet<string> = new Set(['heartbeat', 'text_delta'])
 const LAST: ReadonlySet<string> = new Set([
   'crew_completed',
   'failed',
@@ -54,7 +56,7 @@ function refusalOf({ status, contentType, cut }: Attempt): string | undefined {
 }
 
 function orderProblems({ lines }: Attempt, { isJournaled }: Expected): string[] {
-  const said = lines.filter(({ event }) => event !== undefined && event.type !== 'heartbeat')
+  const said = lines.filter(({ event }) => event !== undefined && !UNNUMBERED.has(event.type))
   const [first] = said
   const problems =
     first && first.event?.type !== 'crew_started'

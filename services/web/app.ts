@@ -6,27 +6,35 @@ import { createIdentityProvider } from './sign-in/oidc/provider.ts'
 import { createBadTokens } from './callers/bad-tokens.ts'
 import { createPasswordChecks } from './sign-in/password-checks.ts'
 import { openGate } from './access-token/open-gate.ts'
+import { checkRights } from './callers/check-rights.ts'
 import { createSeenAdministrators } from './callers/seen-administrators.ts'
 import type { WebApp, WebDeps, WebOptions } from './context.ts'
 import { identify } from './diagnostics/access.ts'
 import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
 import { refuseNul } from './http/refuse-nul.ts'
+import { accountRoutes } from './console/account/routes.ts'
 import { approvalRoutes } from './console/approvals/routes.ts'
+import { organizationRoutes } from './console/administration/organization-routes.ts'
+import { peopleRoutes } from './console/administration/people-routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './automation-api/routes.ts'
+import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
+import { deploymentsRoutes } from './console/deployments/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
 import { connectionRoutes } from './console/connections/routes.ts'
 import { artifactRoutes } from './console/runs/artifact-routes.ts'
 import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
+import { memberRoutes } from './console/members/routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
+import { runTextRoutes } from './console/runs/text-routes.ts'
 import { healthDebugRoutes } from './diagnostics/endpoint.ts'
 import { llmConnectionRoutes } from './console/llm-connections/routes.ts'
 import { oauthSettingsRoutes } from './console/oauth-settings/routes.ts'
@@ -36,15 +44,22 @@ import { platformHealthRoutes } from './diagnostics/page/routes.ts'
 import { platformSettingsRoutes } from './console/platform-settings/routes.ts'
 import { projectRoutes } from './console/projects/routes.ts'
 import { resourceMetadataRoutes } from './automation-api/resource-metadata.ts'
+import { invitationLinkRoutes } from './sign-in/invitations/routes.ts'
+import { accountLinkRoutes } from './sign-in/links/routes.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceNoteRoutes } from './console/traces/note-routes.ts'
+import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
+import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
+import { sourceDownloadRoutes } from './source-downloads/routes.ts'
+import { createTextWatch } from './run-texts/text-watch.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
@@ -53,23 +68,31 @@ import { traceCalls } from './tracing/trace-calls.ts'
 const PAGES = [
   dashboardRoutes,
   automationRoutes,
+  deploymentsRoutes,
   projectRoutes,
   importProjectRoutes,
   staticTokenRoutes,
   webhookRoutes,
   approvalRoutes,
+  auditRoutes,
   runListRoutes,
   runRoutes,
   runPageRoutes,
+  runTextRoutes,
   continueRoutes,
   artifactRoutes,
   traceListRoutes,
   traceStreamRoutes,
   traceFilterRoutes,
   traceComparisonRoutes,
+  traceNeighbourRoutes,
+  traceNoteRoutes,
+  sessionRoutes,
   sendTracesRoutes,
   traceRoutes,
   budgetPageRoutes,
+  memberRoutes,
+  accountRoutes,
   llmConnectionRoutes,
   connectionRoutes,
   clientFilteringRoutes,
@@ -81,6 +104,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     ...options,
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(options.config.TRUSTED_PROXIES),
+    texts: createTextWatch(options),
   }
   // Refuses paths that are not told apart at once: each request is matched by one expression for
   // all routes.
@@ -99,16 +123,23 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     return answerNotFound(c)
   })
   app.onError(answerError(deps))
+  app.use(checkRights(deps))
   const diagnostics = createDiagnostics(deps, app)
   app.route('/', healthRoutes(deps))
   app.route('/', healthDebugRoutes(deps, diagnostics))
   app.route('/', platformHealthRoutes(deps, diagnostics))
   app.route('/', platformSettingsRoutes(deps))
+  app.route('/', organizationRoutes(deps))
+  app.route('/', peopleRoutes(deps))
   app.route('/', assetRoutes())
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
+  app.route('/', sourceDownloadRoutes(deps))
   const passwords = createPasswordChecks()
-  app.route('/', signInRoutes(deps, { provider: createIdentityProvider(deps.config), passwords }))
+  const signIn = { provider: createIdentityProvider(deps.config), passwords }
+  app.route('/', signInRoutes(deps, signIn))
+  app.route('/', invitationLinkRoutes(deps, signIn))
+  app.route('/', accountLinkRoutes(deps, passwords))
   app.route('/', passwordRoutes(deps, passwords))
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))

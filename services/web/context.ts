@@ -2,6 +2,7 @@ import type { HttpBindings } from '@hono/node-server'
 import type { Database } from '../shared/postgres/database.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import type { SpanSender } from '../shared/tracing/span-sender.ts'
+import type { Actor } from '../platform/audit.ts'
 import type { Automation } from '../platform/automations.ts'
 import type { Session } from '../platform/sessions.ts'
 import type { OpenTraces } from './traces/trace-reader.ts'
@@ -11,12 +12,15 @@ import type { AuthMetrics } from './access-token/metrics.ts'
 import type { SeenAdministrators } from './callers/seen-administrators.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import type { WebConfig } from './env.ts'
+import type { TextWatch } from './run-texts/text-watch.ts'
 
 /** The dependencies of the routes. */
 export interface WebDeps extends WebOptions {
   readonly seenAdministrators: SeenAdministrators
   /** Counts tokens that are nobody's, over all APIs. */
   readonly badTokens: BadTokens
+  /** Brings what the models of runs write. */
+  readonly texts: TextWatch
 }
 
 /** The dependencies of the web service. */
@@ -44,19 +48,19 @@ export interface WebOptions {
 /** Every request. The bindings are absent when a test calls the app without a socket. */
 export interface WebApp {
   Bindings: Partial<HttpBindings>
-  Variables: RequestVariables & { session?: Session }
+  Variables: RequestVariables & { session?: Session; actor?: Actor }
 }
 
 /** A page behind a session; `form` holds the fields of a checked form. */
 export interface SignedIn {
   Bindings: Partial<HttpBindings>
-  Variables: RequestVariables & { session: Session; form: URLSearchParams }
+  Variables: RequestVariables & { session: Session; actor: Actor; form: URLSearchParams }
 }
 
 /** A call of the automation API whose bearer token was accepted for `automation`. */
 export interface AuthorizedCall {
   Bindings: Partial<HttpBindings>
-  Variables: RequestVariables & { automation: Automation }
+  Variables: RequestVariables & { automation: Automation; actor: Actor }
 }
 
 /** A caller on behalf of a whole organization: a person, or a token of it. */
@@ -71,5 +75,5 @@ export interface Caller {
 /** A call that was accepted for an organization. */
 export interface OrganizationCall {
   Bindings: Partial<HttpBindings>
-  Variables: RequestVariables & { caller: Caller }
+  Variables: RequestVariables & { caller: Caller; actor: Actor }
 }

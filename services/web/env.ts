@@ -1,7 +1,9 @@
 import * as v from 'valibot'
+import { ORGANIZATION_ROLES } from '../platform/memberships.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { flag, httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { groupRules } from './sign-in/oidc/group-rules.ts'
 
 /** The kinds of installation (SPEC 4.1), which decide whether the diagnostic endpoint exists. */
 export const PROVIDERS = ['kubernetes', 'managed_kubernetes', 'serverless', 'local'] as const
@@ -52,6 +54,8 @@ const variables = v.object({
   AUTOMATION_OAUTH_STALE_HOURS: v.optional(integer(0, 24), '24'),
   PLATFORM_OAUTH_API_BASE_URL: optional(httpUrl()),
   PLATFORM_OAUTH_API_KEY: optional(text(32)),
+  /** The longest life of static tokens that people issue, in days; 0: as long as they like. */
+  STATIC_TOKEN_DAYS_MAX: v.optional(integer(0, 3650), '0'),
   /** The namespace of the crews. */
   K8S_NAMESPACE: optional(text()),
   RELEASE_NAME: optional(text()),
@@ -90,6 +94,12 @@ const variables = v.object({
    */
   OIDC_ADMIN_CLAIM: optional(text()),
   OIDC_ADMIN_VALUE: optional(text()),
+  /** The claim, or the path to it, whose values OIDC_GROUPS maps to memberships. */
+  OIDC_GROUPS_CLAIM: optional(text()),
+  /** Rules such as `crew-admins -> Acme: admin`, with semicolons or line breaks between them. */
+  OIDC_GROUPS: optional(groupRules()),
+  /** The role in the first organization of people whom no group puts anywhere. */
+  OIDC_DEFAULT_ROLE: v.optional(word(['none', ...ORGANIZATION_ROLES]), 'viewer'),
   COLLECTOR_URL: optional(httpUrl()),
   /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */
   COLLECTOR_PUBLIC_URL: optional(httpUrl()),
@@ -103,6 +113,11 @@ function componentList() {
     v.transform((text): readonly string[] => text.split(',')),
   )
 }
+
+const CLAIMS = [
+  ['OIDC_ADMIN_CLAIM', 'OIDC_ADMIN_VALUE'],
+  ['OIDC_GROUPS_CLAIM', 'OIDC_GROUPS'],
+] as const
 
 /**
  * Requires what goes together: a provider with its client, a claim with its value. Runs even if
@@ -122,9 +137,10 @@ const oidcTogether = v.rawCheck<v.InferOutput<typeof variables>>(({ dataset, add
   if (isLocal && given['AUTH_PASSWORDS'] === 'off') {
     miss('AUTH_PASSWORDS', 'must be "on" while AUTH_PROVIDER is "local": nobody could sign in')
   }
-  const [claim, value] = ['OIDC_ADMIN_CLAIM', 'OIDC_ADMIN_VALUE'] as const
-  if (isSet(value) && !isSet(claim)) miss(claim, `is required with ${value}`)
-  if (isSet(claim) && !isSet(value)) miss(value, `is required with ${claim}`)
+  for (const [claim, value] of CLAIMS) {
+    if (isSet(value) && !isSet(claim)) miss(claim, `is required with ${value}`)
+    if (isSet(claim) && !isSet(value)) miss(value, `is required with ${claim}`)
+  }
 })
 
 /** The variables of the web service. */

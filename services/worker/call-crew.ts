@@ -1,5 +1,5 @@
 import { LINE_CHARACTERS_MAX, parseCrewEvent, SILENCE_MS } from '../platform/crew-protocol.ts'
-import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
+import type { CrewEvent, OtherEvent, TextDelta } from '../platform/crew-protocol.ts'
 import { toError } from '../shared/errors.ts'
 import { readLineBatches } from '../shared/http/read-lines.ts'
 import { DRAINED, failed, HANDED_OVER } from './ending.ts'
@@ -13,8 +13,8 @@ const EVENTS_MAX = 200_000
 /** The time that a crew which is being replaced has, to be there again. */
 const REPLACED_DELAY_SECONDS = 2
 
-/** An event that a worker keeps: all but heartbeats. */
-export type KeptEvent = CrewEvent | OtherEvent
+/** An event that a worker keeps: all but heartbeats, and texts that are still being written. */
+export type KeptEvent = Exclude<CrewEvent, TextDelta> | OtherEvent
 
 /** The call of a crew, and who hears what it reports. */
 interface FollowedCall extends CrewCall {
@@ -25,6 +25,8 @@ interface FollowedCall extends CrewCall {
   readonly onEvents: (events: readonly KeptEvent[]) => Promise<string | undefined>
   /** Called with the way to tell a crew that takes lines more; the signal aborts at the end. */
   readonly onOpen?: (tell: CrewStream['tell'], ended: AbortSignal) => void
+  /** Called with each part of a text that a model is writing. */
+  readonly onText?: (delta: TextDelta) => void
   /** @default 30_000 */
   readonly silenceMs?: number | undefined
 }
@@ -65,7 +67,7 @@ async function follow(call: FollowedCall, stream: CrewStream): Promise<Ending> {
   })
   const signal = AbortSignal.any([call.signal, commits.failed])
   const limits = { charactersMax: LINE_CHARACTERS_MAX, silenceMs, signal }
-  const batches = eventBatches(readLineBatches(stream.body, limits))
+  const batches = eventBatches(readLineBatches(stream.body, limits), call.onText)
   let isStopping = false
   try {
     for (let seen = 0; seen <= EVENTS_MAX;) {
@@ -105,9 +107,13 @@ interface EventBatch {
 
 async function* eventBatches(
   batches: AsyncIterable<readonly string[]>,
+  onText?: (delta: TextDelta) => void,
 ): AsyncGenerator<EventBatch> {
   for await (const lines of batches) {
-    const events = lines.map(parseCrewEvent).filter(({ type }) => type !== 'heartbeat')
+    const events = lines.map(parseCrewEvent).filter((event): event is KeptEvent => {
+      if (event.type === 'text_delta') onText?.(event)
+      return event.type !== 'text_delta' && event.type !== 'heartbeat'
+    })
     yield { events, characters: lines.reduce((sum, { length }) => sum + length, 0) }
   }
 }

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
-import { httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
+import { httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
 /** The variables of a worker. */
 export const workerEnv = v.object({
@@ -28,6 +29,10 @@ export const workerEnv = v.object({
   WORKER_DRAIN_SECONDS: v.optional(integer(0, 86_400), '300'),
   /** The time for which runs are kept after their end, with their progress. */
   RUNS_RETENTION_DAYS: v.optional(integer(1, 36_500), '90'),
+  /** The time for which the audit is kept. */
+  AUDIT_RETENTION_DAYS: v.optional(integer(30, 36_500), '365'),
+  /** Writes the audit to standard output as well, for whoever collects the logs. */
+  AUDIT_LOG: v.optional(word(['on', 'off']), 'off'),
   /** Origins on private networks that webhooks may name, with commas between them. */
   WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** The OAuth service, which has the tokens of connections; without it tools have none. */
@@ -35,9 +40,14 @@ export const workerEnv = v.object({
   PLATFORM_OAUTH_API_KEY: optional(text(32)),
   /** A JSON file of prices of models, which come before the shipped ones: as the collector's. */
   COLLECTOR_PRICES_FILE: optional(text()),
+  /** A folder for crews that run as processes of this machine: only outside of a cluster. */
+  CREW_PROCESSES_DIRECTORY: optional(text()),
+  /** The address of web, which has the tools index; required with the folder. */
+  CREW_TOOLS_URL: optional(httpUrl()),
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),
+  ...clusterCrewsEnv,
 })
 
 /** The variables as a manifest sets them. */

@@ -1,4 +1,4 @@
-import { excerpt } from '../platform/crew-protocol.ts'
+import { excerpt } from '../platform/event-text.ts'
 import type {
   CrewEvent,
   LlmCallEvent,

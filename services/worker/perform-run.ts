@@ -17,7 +17,7 @@ import type { JournalWriter } from './journal.ts'
 import type { ProgressWriter } from './progress-writer.ts'
 import { keepTokens } from './renew-tokens.ts'
 import { resolveConnections } from './resolve-connections.ts'
-import type { ConnectionDeps } from './resolve-connections.ts'
+import type { ConnectionDeps, ResolvedConnections } from './resolve-connections.ts'
 import { resolveModels } from './resolve-models.ts'
 import type { ModelDeps } from './resolve-models.ts'
 import { retryStatement } from './retry-statement.ts'
@@ -25,6 +25,7 @@ import { openRunBudget } from './run-budget.ts'
 import type { BudgetDeps, RunBudget } from './run-budget.ts'
 import type { Tracing } from './run-trace.ts'
 import { settleRun } from './settle-run.ts'
+import type { TextRelay } from './text-relay.ts'
 
 /** The attempts without a finished step after which an interrupted run ends with an error. */
 const ATTEMPTS_MAX = 20
@@ -41,6 +42,7 @@ export interface RunDeps extends ModelDeps, ConnectionDeps, HoldDeps, BudgetDeps
   readonly crewPatienceMs: number
   readonly runTimeoutMs: number
   readonly handFiles: HandFiles
+  readonly texts: Pick<TextRelay, 'attend' | 'pass'>
   /** Called each time that an unavailable crew is tried again. */
   readonly onCrewUnavailable?: () => void
   /** The longest silence of a crew. @default 30_000 */
@@ -95,11 +97,7 @@ export async function performRun(
       silenceMs: deps.silenceMs,
       signal,
       pause: signals.pause,
-      onOpen: keepTokens(deps, run, prepared.resolved),
-      onUnavailable(reason) {
-        deps.onCrewUnavailable?.()
-        log.warn({ kickoff_id: run.id, reason }, 'the crew is unavailable; trying again')
-      },
+      ...companions(deps, run, prepared.resolved),
       async onEvents(events) {
         for (const event of events) trace.event(event)
         return budget.follow(events, { commit, signal })
@@ -109,6 +107,23 @@ export async function performRun(
     return limitAttempts(budget.conclude(ending, run.attempt - advancedIn), run, advancedIn)
   }
 }
+
+/** What goes on beside the events of a call. */
+const companions = (
+  deps: RunDeps,
+  run: LeasedRun,
+  resolved: ResolvedConnections,
+): Pick<Parameters<typeof callCrew>[0], 'onOpen' | 'onText' | 'onUnavailable'> => ({
+  onOpen(tell, ended) {
+    keepTokens(deps, run, resolved)(tell, ended)
+    deps.texts.attend(run.id, tell, ended)
+  },
+  onText: (delta) => deps.texts.pass(run.id, delta),
+  onUnavailable(reason) {
+    deps.onCrewUnavailable?.()
+    deps.log.warn({ kickoff_id: run.id, reason }, 'the crew is unavailable; trying again')
+  },
+})
 
 /** Commits events, or raises why the run is no longer this worker's. */
 const committer =

@@ -1,4 +1,5 @@
 import { modelsOf } from '../platform/crew-definition.ts'
+import { isOwnCrew } from '../platform/own-crew-definition.ts'
 import type { ModelEndpoint } from '../platform/model-endpoint.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
 import type { Failure } from '../platform/runs.ts'
@@ -20,19 +21,22 @@ type Connection = Awaited<ReturnType<typeof listConnectionsForModels>>[number]
 
 /**
  * Returns the addresses and keys of a run's models for which its organization has LLM connections;
- * the crew calls the others as it was deployed to.
+ * the crew calls the others as it was deployed to. Nobody knows the models of a crew that is made
+ * from a source: it gets all that can be used.
  */
 export async function resolveModels(
   deps: ModelDeps,
   { organizationId, definition }: Pick<LeasedRun, 'organizationId' | 'definition'>,
 ): Promise<{ models?: Record<string, ModelEndpoint> } | { failure: Failure }> {
-  const connections = await listConnectionsForModels(deps.sql, organizationId, modelsOf(definition))
+  const isOwn = isOwnCrew(definition)
+  const needed = isOwn ? 'all' : modelsOf(definition)
+  const connections = await listConnectionsForModels(deps.sql, organizationId, needed)
   if (connections.length === 0) return {}
   const models: [string, ModelEndpoint][] = []
   for (const connection of connections) {
     const endpoint = endpointOf(deps, connection)
-    if (typeof endpoint === 'string') return { failure: unusable(connection, endpoint) }
-    models.push([connection.model, endpoint])
+    if (typeof endpoint !== 'string') models.push([connection.model, endpoint])
+    else if (!isOwn) return { failure: unusable(connection, endpoint) }
   }
   return { models: Object.fromEntries(models) }
 }

@@ -1,6 +1,7 @@
 import { ROOT_CONTEXT, trace as api } from '@opentelemetry/api'
 import type { Attributes, Context, Span } from '@opentelemetry/api'
 import type { CrewEvent, OtherEvent } from '../platform/crew-protocol.ts'
+import type { KeptEvent } from './call-crew.ts'
 import type { LeasedRun, LostRun, RunFacts } from '../platform/run-queue.ts'
 import type { Failure } from '../platform/runs.ts'
 import { runSpan } from '../shared/tracing/run-span.ts'
@@ -10,7 +11,7 @@ import type { OpenTask, Start } from './call-spans.ts'
 
 /** The spans of one attempt of a run. */
 export interface RunTrace {
-  event(event: CrewEvent | OtherEvent): void
+  event(event: KeptEvent): void
   /** Ends the open spans, with the failure if there was one; the run's own when it is over. */
   end(ending: { readonly failure?: Failure | undefined; readonly isOver: boolean }): void
 }
@@ -63,7 +64,7 @@ function traceRun(sender: SpanSender, run: LeasedRun): RunTrace {
   const startAttempt = (startTime: Date): Span =>
     start(`attempt ${run.attempt}`, whole, { startTime, attributes: { attempt: run.attempt } })
 
-  function follow(event: CrewEvent): void {
+  function follow(event: Exclude<KeptEvent, OtherEvent>): void {
     if (event.type === 'step_started') calls.begin(event)
     if (event.type === 'task_started') {
       const { task, agent, agent_role: role } = event

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
+import { deleteExpiredAudit } from '../platform/audit-upkeep.ts'
 import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
 import { deleteUnusedFiles } from '../platform/input-files.ts'
@@ -33,14 +34,18 @@ import { workerEnv } from './env.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
+import { startCrews } from './deployments/start-crews.ts'
 import { createFileHandover } from './hand-files.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import { startForwarding } from './forward-audit.ts'
 import { startRetention } from './retention.ts'
 import { performRun } from './perform-run.ts'
 import { createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
+import { openTextRelay } from './text-relay.ts'
+import type { TextRelay } from './text-relay.ts'
 import { watchBudgets } from './watch-budgets.ts'
 import { startWebhooks } from './webhooks/start-webhooks.ts'
 
@@ -93,9 +98,11 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     await Promise.all([tracing.stop(), database.close(), end(5)])
     throw thrown
   })
-  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops })
+  const texts = openTextRelay({ sql, log })
+  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops, texts })
   const { wake } = loop
   const retention = startRetentions({ config, log, sql, metrics })
+  const crews = startCrews({ config, source, log, sql, registry })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
@@ -105,7 +112,10 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   async function stop(): Promise<void> {
     draining = true
     for (const stop of stopListening) stop()
+    texts.stop()
     await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
+    // Runs in flight may be on crews of this process.
+    await crews.stop()
     await tracing.stop()
     await service.stop()
     await Promise.all([database.close(), end(1)])
@@ -135,7 +145,12 @@ function startRetentions({
   const runs = startRetention({ expire, onDeleted: metrics.expired, log })
   const unused = { of: 'files', expire: () => deleteUnusedFiles(sql), onDeleted: () => {} }
   const files = startRetention({ ...unused, log })
-  return { stop: async () => void (await Promise.all([runs.stop(), files.stop()])) }
+  const auditDays = config.AUDIT_RETENTION_DAYS
+  const old = { of: 'audit entries', expire: () => deleteExpiredAudit(sql, auditDays) }
+  const audit = startRetention({ ...old, onDeleted: () => {}, log })
+  const all = [runs, files, audit]
+  if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
+  return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
@@ -159,10 +174,11 @@ interface Work {
   readonly metrics: WorkerMetrics
   /** Stops the runs of this worker, by their ids. */
   readonly stops: Map<string, AbortController>
+  readonly texts: TextRelay
 }
 
 function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
-  const { prices, tracing, metrics, stops } = work
+  const { prices, tracing, metrics, stops, texts } = work
   const deps = {
     sql,
     log,
@@ -170,6 +186,7 @@ function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
     isBudgeted: watchBudgets(sql),
     tracing,
     handFiles: createFileHandover(sql),
+    texts,
     progress: createProgressWriter({ together: journal, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,

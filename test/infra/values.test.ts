@@ -222,6 +222,8 @@ const SIGN_IN = {
     clientId: 'platform',
     adminClaim: 'groups',
     adminValue: 'admins',
+    groupsClaim: 'groups',
+    groups: 'crews -> Acme: editor',
   },
   secrets: { OIDC_CLIENT_SECRET: 'secret' },
 }

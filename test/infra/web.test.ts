@@ -109,20 +109,27 @@ describe('the sign-in', () => {
         },
       },
       { name: 'OIDC_SCOPES', value: 'openid profile email' },
+      { name: 'OIDC_DEFAULT_ROLE', value: 'viewer' },
     ])
   })
 
-  it('makes platform-admins of those who carry a claim', () => {
+  it('makes platform-admins and members of those who carry a claim', () => {
     const auth = {
       provider: 'oidc',
       issuerUrl: 'https://idp.example.com',
       clientId: 'platform',
       adminClaim: 'realm_access.roles',
       adminValue: 'platform admins',
+      groupsClaim: 'groups',
+      groups: 'crews -> Acme: editor',
+      defaultRole: 'none' as const,
     }
-    expect(variables({ auth, secrets: { existingSecret: 'own' } }).slice(-2)).toEqual([
+    expect(variables({ auth, secrets: { existingSecret: 'own' } }).slice(-5)).toEqual([
       { name: 'OIDC_ADMIN_CLAIM', value: 'realm_access.roles' },
       { name: 'OIDC_ADMIN_VALUE', value: 'platform admins' },
+      { name: 'OIDC_GROUPS_CLAIM', value: 'groups' },
+      { name: 'OIDC_GROUPS', value: 'crews -> Acme: editor' },
+      { name: 'OIDC_DEFAULT_ROLE', value: 'none' },
     ])
   })
 

@@ -103,7 +103,7 @@ export function readOrganization(
 
 const givenTwice = (name: string): AppError => invalid(name, `${name} was given more than once.`)
 
-const TRACE_ID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/
+const TRACE_ID = /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/i
 
 /** A trace id, or the kickoff id that it equals, as a UUID. Raises `invalid_request`. */
 export function readTraceId(given: string): string {
@@ -115,6 +115,16 @@ export function readTraceId(given: string): string {
       `(given: ${quote(given)}).`,
   )
 }
+
+/** Returns whether `readTraceId` takes it. */
+export const isTraceId = (given: string): boolean => TRACE_ID.test(given)
+
+/** A parameter that is a trace id, as a UUID. */
+export const traceId = v.pipe(
+  v.string(),
+  v.check(isTraceId, 'must be a trace id of 32 hexadecimal digits'),
+  v.transform(readTraceId),
+)
 
 const SPAN_ID = /^[0-9a-f]{16}$/
 

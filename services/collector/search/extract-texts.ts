@@ -5,7 +5,7 @@ import type { CopyConnection, Session } from '../../shared/postgres/copy/copy-co
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { messagesOf } from '../conventions/messages.ts'
 import { DISTRIBUTED_SESSION } from '../storage/distribution.ts'
-import { startOfDay } from '../storage/partitions.ts'
+import { partitionName, startOfDay } from '../storage/partitions.ts'
 import { excerptOf } from './excerpt.ts'
 
 /** Any number: who holds this lock reads texts, for one transaction. */
@@ -15,7 +15,11 @@ const DAY_MS = 86_400_000
 /** Spans in memory at a time, and bytes above which a large value of a span is not read. */
 const BATCH = 16
 const MAX_BYTES = 512 * 1024
-const KINDS = `('llm', 'tool', 'agent')`
+/** What is said in them; what a trace was asked and answered is often in its root alone. */
+const TOLD = `(
+  operation_kind in ('llm', 'tool', 'agent')
+  or parent_span_id is null and operation_kind is not null
+)`
 
 /** The outcome of one turn. */
 export interface Extraction {
@@ -99,10 +103,11 @@ const noteOf = ([organization, day, traceIds]: Row): Note => ({
 async function extract(session: ExtractionSession, note: Note): Promise<number> {
   const { spans: table } = session
   if (table === COPY) await session.query(copySpans(note))
+  // No table can be attached to one that an open cursor reads.
+  await session.query(ensureDay(note.dayMs))
   await session.query(deleteStale(note, table))
   await session.query(`declare found no scroll cursor for ${findSpans(note, table)}`)
   let spans = 0
-  let hasTable = false
   for (;;) {
     const rows = await session.rows(`fetch ${BATCH} from found`)
     if (rows.length === 0) break
@@ -112,8 +117,6 @@ async function extract(session: ExtractionSession, note: Note): Promise<number> 
       // Messages may be long: requests are answered in between.
       await nextTurn()
     }
-    if (!hasTable) await session.query(ensureDay(note.dayMs))
-    hasTable = true
     await session.query(`insert into span_texts values ${values.join(', ')}`)
     spans += rows.length
   }
@@ -153,7 +156,7 @@ const findSpans = (note: Note, table: string): string => `
     select start_time, trace_id, span_id, duration_ns, attributes::text, ${small('payload')},
       ${small('events')}
     from ${table} as spans
-    where ${withinDay('spans', note)} and operation_kind in ${KINDS}
+    where ${withinDay('spans', note)} and ${TOLD}
       and not exists (select from span_texts where ${SAME})
     offset 0
   ) as found`
@@ -161,7 +164,8 @@ const findSpans = (note: Note, table: string): string => `
 /** The spans of one note that have texts: Citus does not join those on other nodes with texts. */
 const COPY = 'spans_of_note'
 const COPIED =
-  'start_time, trace_id, span_id, organization, duration_ns, operation_kind, attributes'
+  'start_time, trace_id, span_id, parent_span_id, organization, duration_ns, operation_kind, ' +
+  'attributes'
 const CREATE_COPY = `
   create temp table ${COPY} on commit delete rows as
     select ${COPIED}, payload, events from spans with no data;
@@ -171,26 +175,29 @@ const copySpans = ({ dayMs, organization, traceIds }: Note): string => `
   insert into ${COPY}
   select ${COPIED}, ${small('payload')}, ${small('events')} from spans
   where trace_id = any ('{${(traceIds.match(/[0-9a-f]{32}/g) ?? []).join()}}')
-    and organization = ${organization} and operation_kind in ${KINDS}
+    and organization = ${organization} and ${TOLD}
     and start_time >= '${new Date(dayMs).toISOString()}'
     and start_time < '${new Date(dayMs + DAY_MS).toISOString()}'`
 
 function valuesOf(row: Row, { organization }: Note): string {
   const [startTime, traceId, spanId, durationNs, attributes = null, ...texts] = row
   const [payload = null, events = null] = texts
-  const text = excerptOf(messagesOf({ attributes, payload, events }))
+  const { text, askedAt, answeredAt } = excerptOf(messagesOf({ attributes, payload, events }))
   const values = [quote(startTime ?? ''), quote(traceId ?? ''), spanId, organization]
-  return `(${[...values, durationNs ?? 'null', quote(text)].join(', ')})`
+  const places = [askedAt ?? 'null', answeredAt ?? 'null']
+  return `(${[...values, durationNs ?? 'null', quote(text), ...places].join(', ')})`
 }
 
-/** `span_texts_20261121` */
+/** `span_texts_20261121`; none for a day that has been dropped. */
 const ensureDay = (dayMs: number): string => {
   const [begins, ends] = [dayMs, dayMs + DAY_MS].map((ms) => startOfDay(ms / DAY_MS))
   const name = `span_texts_${begins?.slice(0, 10).replaceAll('-', '')}`
   return `
     do $$
     begin
-      if to_regclass('${name}') is null then
+      if to_regclass('${name}') is null
+        and to_regclass('${partitionName(dayMs / DAY_MS)}') is not null
+      then
         create table ${name} (like span_texts including storage including compression);
         alter table ${name} alter column text set statistics 1;
         alter table span_texts attach partition ${name}

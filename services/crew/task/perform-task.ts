@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { fillIn } from '../../platform/crew-definition.ts'
 import type { Task } from '../../platform/crew-definition.ts'
-import { excerpt } from '../../platform/crew-protocol.ts'
+import { excerpt } from '../../platform/event-text.ts'
 import type { TaskOutput } from '../prompts.ts'
 import { reportArtifact } from '../report-artifact.ts'
 import { askPerson } from './approval.ts'

@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import type { Actor } from '../../platform/audit.ts'
 import { AppError } from '../../shared/errors.ts'
 import { completeAuthorization, isState, returnPageOf } from '../authorization.ts'
 import type { OauthApp, OauthDeps } from '../context.ts'
@@ -6,6 +7,14 @@ import { connectedPage } from '../views/callback-page.ts'
 import { callbackPaths, callbackUrl } from './callback-url.ts'
 
 const QUERY_CHARACTERS_MAX = 8192
+
+/** The link alone completes an authorization that no session began. */
+const WHOEVER: Actor = {
+  kind: 'person',
+  id: null,
+  name: 'whoever opened the link',
+  organizationId: null,
+}
 
 /**
  * `GET /callback`: a provider sends a browser back with the answer of the person who authorizes.
@@ -22,7 +31,8 @@ export function callbackRoutes(deps: OauthDeps): Hono<OauthApp> {
       const page = await returnPageOf(deps, callback)
       // Only the session that began may complete it, which its own page can tell.
       if (page !== undefined) return c.redirect(`${page}${callback.search}`, 303)
-      const completed = await completeAuthorization(deps, callback)
+      const actor = { ...WHOEVER, requestId: c.var.requestId }
+      const completed = await completeAuthorization({ ...deps, actor }, callback)
       Object.assign(c.var.wide, {
         connection_id: completed.id,
         provider: completed.provider,

@@ -30,7 +30,11 @@ export function connectionRoutes(deps: OauthDeps): Hono<OauthApp> {
   routes.post('/connections', async (c) => {
     const body = await readJson(c.req.raw, BODY_BYTES_MAX)
     const connection = readConnection(body, [...settings.keys()])
-    const opened = await beginAuthorization(deps, connection, redirectUri)
+    const opened = await beginAuthorization(
+      { ...deps, actor: c.var.actor },
+      connection,
+      redirectUri,
+    )
     const { connectionId, authorizationUrl, expiresAt, created } = opened
     c.var.wide['connection_id'] = connectionId
     const answer = {
@@ -61,7 +65,7 @@ export function connectionRoutes(deps: OauthDeps): Hono<OauthApp> {
   routes.delete('/connections/:id', async (c) => {
     const id = readConnectionId(c.req.param('id'))
     c.var.wide['connection_id'] = id
-    const revocation = await removeConnection(deps, id)
+    const revocation = await removeConnection({ ...deps, actor: c.var.actor }, id)
     return c.json({ connection_id: id, deleted: true, revocation })
   })
 

@@ -7,7 +7,7 @@ import { readJson } from '../../shared/http/json-body.ts'
 import type { GetAccessToken } from '../access-token.ts'
 import { completeAuthorization } from '../authorization.ts'
 import { connect } from '../connect.ts'
-import type { OauthApp, OauthDeps } from '../context.ts'
+import type { ActingDeps, OauthApp, OauthDeps } from '../context.ts'
 import { revokeConnection } from '../remove-connection.ts'
 import { addConnection, changeConnection } from '../save-connection.ts'
 import { testConnection } from '../test-connection.ts'
@@ -40,13 +40,14 @@ export function ownConnectionRoutes(
   const routes = new Hono<OauthApp>()
   const redirectUri = callbackUrl(config.OAUTH_PUBLIC_URL)
   const rules: SettingsRules = { providers: [...settings.keys()], guard }
+  const as = (c: Context<OauthApp>): ActingDeps => ({ ...deps, actor: c.var.actor })
   const list = '/organizations/:organization/connections'
   const one = `${list}/:id`
 
   routes.post(list, async (c) => {
     const organizationId = readOrganizationId([c.req.param('organization')])
     const { name, ...given } = readNewConnection(await readJson(c.req.raw, BODY_BYTES_MAX), rules)
-    const id = await addConnection(deps, { organizationId, name }, given)
+    const id = await addConnection(as(c), { organizationId, name }, given)
     c.var.wide['connection_id'] = id
     return c.json({ connection_id: id }, 201)
   })
@@ -54,14 +55,14 @@ export function ownConnectionRoutes(
   routes.put(one, async (c) => {
     const id = await findOwn(c, deps)
     const given = readChangedConnection(await readJson(c.req.raw, BODY_BYTES_MAX), rules)
-    const { keepsTokens } = await changeConnection(deps, id, given)
+    const { keepsTokens } = await changeConnection(as(c), id, given)
     return c.json({ connection_id: id, keeps_tokens: keepsTokens })
   })
 
   routes.post(`${one}/authorization`, async (c) => {
     const id = await findOwn(c, deps)
     const { session: binding, return_to: returnTo } = await readBodyAs(c, sessionSchema)
-    const link = await connect(deps, id, { redirectUri, session: { binding, returnTo } })
+    const link = await connect(as(c), id, { redirectUri, session: { binding, returnTo } })
     return c.json({ connection_id: id, authorization_url: link?.authorizationUrl ?? null })
   })
 
@@ -70,14 +71,14 @@ export function ownConnectionRoutes(
   )
 
   routes.post(`${one}/revocation`, async (c) => {
-    const revocation = await revokeConnection(deps, await findOwn(c, deps))
+    const revocation = await revokeConnection(as(c), await findOwn(c, deps))
     return c.json({ revocation })
   })
 
   routes.post('/authorizations', async (c) => {
     const { query, session } = await readBodyAs(c, answerSchema)
     const callback = readCallback(`http://callback/${query}`, config.OAUTH_PUBLIC_URL)
-    const { id, provider } = await completeAuthorization(deps, callback, session)
+    const { id, provider } = await completeAuthorization(as(c), callback, session)
     Object.assign(c.var.wide, { connection_id: id, provider })
     return c.json({ connection_id: id })
   })

@@ -7,7 +7,7 @@ import { tokenHeader } from '../outgoing/token-header.ts'
 import type { SentToken } from '../outgoing/token-header.ts'
 import { message } from './messages.ts'
 import type { McpMessage, McpRequest } from './messages.ts'
-import { readEvents } from './read-events.ts'
+import { readEvents } from '../http/read-events.ts'
 
 const NOTICES_MAX = 10_000
 

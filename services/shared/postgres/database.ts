@@ -57,3 +57,20 @@ export function connectDatabase(address: DatabaseAddress, options: ConnectOption
   }
   return postgres(settings)
 }
+
+/**
+ * Runs `work` in a transaction: in the one that is open already, or in one of its own, which is
+ * committed when `work` is done.
+ */
+export async function inTransaction<Result>(
+  sql: Queryable,
+  work: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  if ('savepoint' in sql) return work(sql)
+  let result: { readonly value: Result } | undefined
+  await sql.begin(async (tx) => {
+    result = { value: await work(tx) }
+  })
+  if (result) return result.value
+  throw new Error('a transaction ended without its work')
+}

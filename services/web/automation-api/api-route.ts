@@ -4,6 +4,7 @@ import type { Database } from '../../shared/postgres/database.ts'
 import type { AuthorizedCall } from '../context.ts'
 import type { WebConfig } from '../env.ts'
 import type { TakeTurn } from '../http/file-uploads.ts'
+import type { TextWatch } from '../run-texts/text-watch.ts'
 import type { RunWatch } from './run-watch.ts'
 
 /** The dependencies of a route. */
@@ -12,6 +13,8 @@ export interface ApiRouteDeps {
   readonly log: Log
   /** Wakes calls that wait for a run. */
   readonly watch: RunWatch
+  /** Brings what models write. */
+  readonly texts: TextWatch
   readonly takeTurn: TakeTurn
   readonly config: Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX' | 'PLATFORM_VERSION'>
 }

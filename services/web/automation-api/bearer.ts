@@ -5,17 +5,26 @@ import { isUuid } from '../../platform/automations.ts'
 import { bearerToken } from '../../shared/http/bearer-token.ts'
 import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/http/single-header.ts'
+import { actorOf } from '../callers/actor.ts'
+import type { CallerIdentity } from '../callers/actor.ts'
+import { exactAddress } from '../callers/client-address.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { TOKEN_LENGTH_MAX } from '../access-token/parse-token.ts'
 import { createChallenges, isDisclosed } from './challenge.ts'
 
 /** The decision of a scheme about a token. */
 export type BearerResult = (
-  | { readonly ok: true }
+  | {
+      readonly ok: true
+      /** The token or the client that calls, as the audit names it. */
+      readonly by: Omit<CallerIdentity, 'organizationId'>
+    }
   | {
       readonly ok: false
       /** For the log; the caller learns it only if it is a `DisclosedReason`. */
       readonly reason: string
+      /** What the token would have to be for. @default what the identity provider gives */
+      readonly scope?: string
     }
 ) & {
   /** The machine that calls, for the log. */
@@ -34,6 +43,8 @@ export interface BearerScheme {
   readonly verify: (
     token: string,
     callable: CallableAutomation | undefined,
+    /** Where the call comes from; undefined where that is not known. */
+    address: string | undefined,
   ) => Promise<BearerResult>
 }
 
@@ -56,9 +67,10 @@ const TOKEN = /^([\w.~+/-]+)=*$/
  * routes.post('/crew/:automationId/kickoff', (c) => c.json({ id: c.var.automation.id }))
  */
 export function requireBearer(
-  { sql, config, authMetrics, badTokens }: WebDeps,
+  deps: WebDeps,
   schemes: readonly BearerScheme[],
 ): MiddlewareHandler<AuthorizedCall> {
+  const { sql, config, authMetrics, badTokens } = deps
   const challenges = createChallenges(config.PLATFORM_BASE_URL)
 
   /** Never throttles a token that the identity provider signed: that is no guess. */
@@ -89,11 +101,15 @@ export function requireBearer(
     }
     const callable = await findCallableAutomation(sql, c.req.param('automationId') ?? '')
     const scheme = schemes.find(({ recognizes }) => recognizes(token)) ?? UNSUPPORTED
-    const result = await scheme.verify(token, callable)
+    const address = exactAddress(c, config.TRUSTED_PROXIES)
+    const result = await scheme.verify(token, callable, address)
     record(c, { scheme: scheme.name, callable, result })
-    if (!result.ok) throw refuse(c, result.reason, callable?.oauth?.scope)
+    if (!result.ok) throw refuse(c, result.reason, result.scope ?? callable?.oauth?.scope)
     if (!callable) throw new AppError('internal', 'A bearer scheme accepted a token for nothing.')
-    c.set('automation', callable.automation)
+    const { automation } = callable
+    const { organizationId } = automation
+    c.set('automation', automation)
+    c.set('actor', actorOf(c, deps, { ...result.by, organizationId }))
     await next()
   }
 }

@@ -3,6 +3,8 @@ import type { RunEvent } from '../../platform/run-events.ts'
 import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Database } from '../../shared/postgres/database.ts'
+import { toTextMessage } from '../run-texts/queue-texts.ts'
+import type { TextQueue } from '../run-texts/queue-texts.ts'
 import type { Follower } from './run-watch.ts'
 
 const PAGE_EVENTS = 100
@@ -21,6 +23,8 @@ export interface EventStream {
   /** The number of the last event that the client has. */
   readonly after: number
   readonly follower: Follower
+  /** @default what models write is told once it is whole */
+  readonly texts?: TextQueue | undefined
   /** Aborts when the client is gone. */
   readonly gone: AbortSignal
 }
@@ -38,7 +42,7 @@ export function streamEvents(stream: EventStream): ReadableStream<Uint8Array> {
   const chunks = writeEvents(stream, closed.signal)
   const close = (): void => {
     closed.abort()
-    stream.follower.leave()
+    leave(stream)
   }
   stream.gone.addEventListener('abort', close, { once: true })
   return new ReadableStream(
@@ -57,27 +61,59 @@ export function streamEvents(stream: EventStream): ReadableStream<Uint8Array> {
   )
 }
 
+const leave = ({ follower, texts }: EventStream): void => {
+  follower.leave()
+  texts?.leave()
+}
+
 async function* writeEvents(
-  { sql, log, runId, follower, ...stream }: EventStream,
+  stream: EventStream,
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
+  const { sql, log, runId, follower } = stream
   const endAt = performance.now() + STREAM_MS_MAX
+  const news = followNews(stream, signal)
   let { after } = stream
   try {
     yield `retry: ${RETRY_MS}\n\n`
     while (!signal.aborted && !follower.isStopping() && performance.now() < endAt) {
       const page = await readEvents(sql, runId, { after, limit: PAGE_EVENTS })
-      for (const each of page.events) yield toMessage(each)
+      yield* page.events.map(toMessage)
       after = page.events.at(-1)?.number ?? after
       if (page.isOver) return
+      news.skipEnded(page.events)
       if (page.events.length === 0) yield ': still here\n\n'
-      if (page.events.length < PAGE_EVENTS) await follower.changed(HEARTBEAT_MS, signal)
+      if (page.events.length < PAGE_EVENTS) yield* news.texts()
     }
   } catch (thrown) {
     // The client connects again and goes on where it was.
     log.warn({ kickoff_id: runId, reason: toError(thrown).message }, 'a stream of events broke off')
   } finally {
-    follower.leave()
+    leave(stream)
+  }
+}
+
+/** What comes between two looks at the events. */
+function followNews({ follower, texts }: EventStream, signal: AbortSignal) {
+  const ended = new Set<unknown>()
+  return {
+    /** Takes note of the answers that the client has as a whole. */
+    skipEnded(events: readonly RunEvent[]): void {
+      for (const { event } of events) if (event.type === 'llm_call') ended.add(event['step'])
+    },
+    /** Yields texts until there are new events, or a heartbeat is due. */
+    async *texts(): AsyncGenerator<string, void> {
+      const over = new AbortController()
+      const change = follower.changed(HEARTBEAT_MS, signal).then(() => over.abort())
+      if (!texts) return change
+      for (;;) {
+        // One that comes late, after the event that has all of it, is of no use.
+        const current = texts.take().filter(({ step }) => !ended.has(step))
+        yield* current.map(toTextMessage)
+        if (over.signal.aborted) return
+        await texts.arrival(HEARTBEAT_MS, over.signal)
+      }
+    },
   }
 }
 

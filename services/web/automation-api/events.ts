@@ -5,7 +5,9 @@ import { AppError } from '../../shared/errors.ts'
 import type { AuthorizedCall } from '../context.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
 import { streamEvents, toWire } from './event-stream.ts'
+import { queueTexts } from '../run-texts/queue-texts.ts'
 import { getRun } from './get-run.ts'
+import { readFlag } from './read-flag.ts'
 import { readWhole } from './read-whole.ts'
 import type { Follower } from './run-watch.ts'
 
@@ -23,6 +25,7 @@ export const eventsRoute: ApiRoute = {
   async answer(c, deps) {
     const { id } = await getRun(c, deps.sql)
     const after = readPosition(c)
+    const withTexts = readFlag(c.req.query('text_deltas'), 'text_deltas')
     if (wantsJson(c.req.header('accept') ?? '')) return answerPage(c, deps, { id, after })
     const { last, isOver } = await readEvents(deps.sql, id, { after, limit: 1 })
     if (after > last) {
@@ -37,8 +40,9 @@ export const eventsRoute: ApiRoute = {
     if (c.req.method === 'HEAD') return c.body(null, 200, STREAM_HEADERS)
     const follower = followOr429(c, deps, id)
     const { sql, log } = deps
-    const gone = c.req.raw.signal
-    return c.body(streamEvents({ sql, log, runId: id, after, follower, gone }), 200, STREAM_HEADERS)
+    const texts = withTexts ? queueTexts(deps.texts, id) : undefined
+    const stream = { sql, log, runId: id, after, follower, texts, gone: c.req.raw.signal }
+    return c.body(streamEvents(stream), 200, STREAM_HEADERS)
   },
 }
 

@@ -44,7 +44,12 @@ export function oauthBearer({ sql, gate, now }: OauthBearerOptions): BearerSchem
       })
       const client = clientOf(verdict)
       if (client !== undefined) await record(automation.id, client)
-      return verdict.accepted ? { ok: true, client } : { ok: false, reason: verdict.reason, client }
+      if (!verdict.accepted) return { ok: false, reason: verdict.reason, client }
+      return {
+        ok: true,
+        client,
+        by: { kind: 'client', id: client ?? null, name: client ?? 'an unnamed client' },
+      }
     },
   }
 }

@@ -6,6 +6,8 @@ import { closedObject, describeIssue } from '../../shared/describe-issue.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { readJson } from '../../shared/http/json-body.ts'
+import { runEntry } from '../callers/audit-entries.ts'
+import { createAudited } from '../callers/audited.ts'
 import type { ApiRoute } from './api-route.ts'
 import { getRun } from './get-run.ts'
 import { STATES } from './run-status.ts'
@@ -42,10 +44,12 @@ export const resumeRoute: ApiRoute = {
   path: '/resume/:kickoffId',
   async answer(c, { sql }) {
     const { id } = await getRun(c, sql)
+    c.var.wide['kickoff_id'] = id
+    const audited = createAudited(sql)
     const body = await readJson(c.req.raw, BODY_BYTES_MAX)
     if (isEmpty(body) && (await findBudgetStop(sql, id))) {
-      await resumeStopped(sql, { runId: id })
-      Object.assign(c.var.wide, { audit: 'budget_stop_resumed', kickoff_id: id })
+      const entry = runEntry('budget_stop_resumed', id)
+      await audited(c.var, (tx) => resumeStopped(tx, { runId: id }), entry)
       return c.json({ kickoff_id: id, status: 'queued', state: STATES.queued })
     }
     const read = v.safeParse(request, body)
@@ -56,14 +60,9 @@ export const resumeRoute: ApiRoute = {
       })
     }
     const { task, decision, text } = read.output
-    await decideApproval(sql, {
-      deploymentId: c.var.automation.id,
-      runId: id,
-      task,
-      decision,
-      text,
-    })
-    Object.assign(c.var.wide, { audit: 'approval_decided', decision })
+    const asked = { deploymentId: c.var.automation.id, runId: id, task, decision, text }
+    const entry = runEntry('approval_decided', id, { task, decision })
+    await audited(c.var, (tx) => decideApproval(tx, asked), entry)
     return c.json({ kickoff_id: id, status: 'queued', state: STATES.queued })
   },
 }

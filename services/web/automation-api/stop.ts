@@ -1,5 +1,7 @@
 import { findRun, stopRun } from '../../platform/runs.ts'
 import { AppError } from '../../shared/errors.ts'
+import { runEntry } from '../callers/audit-entries.ts'
+import { createAudited } from '../callers/audited.ts'
 import type { ApiRoute } from './api-route.ts'
 import { getRun } from './get-run.ts'
 import { STATES } from './run-status.ts'
@@ -10,11 +12,15 @@ export const stopRoute: ApiRoute = {
   path: '/stop/:kickoffId',
   async answer(c, { sql }) {
     const { id } = await getRun(c, sql)
-    if (!(await stopRun(sql, id))) {
+    const stopped = await createAudited(sql)(
+      c.var,
+      (tx) => stopRun(tx, id),
+      (isStopped) => (isStopped ? runEntry('run_stopped', id) : undefined),
+    )
+    if (!stopped) {
       const over = await findRun(sql, c.var.automation.id, id)
       if (over?.status !== 'stopped') throw alreadyOver(over?.status)
     }
-    c.var.wide['audit'] = 'execution_stopped'
     return c.json({ kickoff_id: id, status: 'stopped', state: STATES.stopped })
   },
 }

@@ -3,9 +3,13 @@ import { findOrganizationToken, isStaticToken } from '../../platform/static-toke
 import { bearerToken } from '../../shared/http/bearer-token.ts'
 import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/http/single-header.ts'
+import { verifyToolsReadToken } from '../../shared/tools-read-token.ts'
 import type { Caller, OrganizationCall, WebDeps } from '../context.ts'
+import { actorOf, toIdentity } from './actor.ts'
+import { exactAddress } from './client-address.ts'
 import { isSame, requireSameOrigin } from './forms.ts'
 import { readSession } from './session.ts'
+import { refusedToken, scopesFor } from './token-scopes.ts'
 
 const BASIC = /^Basic +([A-Za-z0-9+/]{1,400}={0,2})$/i
 /** The user name that clients of package indexes send with a token in HTTP Basic. */
@@ -44,17 +48,43 @@ export function requireOrganizationToken(deps: WebDeps): MiddlewareHandler<Organ
   }
 }
 
+/**
+ * Lets a call pass that only reads packages: with a token of a whole organization, or with one that
+ * was derived for whoever builds a crew.
+ */
+export function requireToolsReader(deps: WebDeps): MiddlewareHandler<OrganizationCall> {
+  const { SECRET_KEY_BASE, SECRET_KEY_BASE_PREVIOUS } = deps.config
+  const keys = { secretKeyBase: SECRET_KEY_BASE, previousSecretKeyBase: SECRET_KEY_BASE_PREVIOUS }
+  const authenticate = requireOrganizationToken(deps)
+  return async function authenticateReader(c, next) {
+    const token = readToken(singleHeader(c, 'authorization') ?? '')
+    const organizationId = verifyToolsReadToken(keys, token)
+    if (organizationId === undefined) return authenticate(c, next)
+    Object.assign(c.var.wide, { auth: 'tools_read_token', organization_id: organizationId })
+    c.set('caller', { organizationId, internal: false, tokenId: null })
+    await next()
+  }
+}
+
 async function readTokenCaller(
   c: Context<OrganizationCall>,
-  { sql }: WebDeps,
+  deps: WebDeps,
 ): Promise<Caller | undefined> {
+  const { sql, config } = deps
   const token = readToken(singleHeader(c, 'authorization') ?? '')
-  const found = isStaticToken(token) ? await findOrganizationToken(sql, token) : undefined
+  const scopes = scopesFor(c.req.method, c.req.path)
+  const use = { scopes, address: exactAddress(c, config.TRUSTED_PROXIES) }
+  const found = isStaticToken(token) ? await findOrganizationToken(sql, token, use) : undefined
   if (!found) {
     c.var.wide['auth_refused'] = 'no_organization_token'
     return undefined
   }
-  const { id, organizationId, internal } = found
+  const { id, name, organizationId, internal, refusal } = found
+  if (refusal !== undefined) {
+    Object.assign(c.var.wide, { auth_refused: refusal, token_id: id })
+    throw refusedToken(refusal, scopes)
+  }
+  c.set('actor', actorOf(c, deps, { kind: 'token', id: String(id), name, organizationId }))
   Object.assign(c.var.wide, { auth: 'organization_token', organization_id: organizationId })
   return { organizationId, internal, tokenId: id }
 }
@@ -83,6 +113,7 @@ async function readSessionCaller(
     }
   }
   const { id, organizationId } = session.user
+  c.set('actor', actorOf(c, deps, toIdentity(session.user)))
   Object.assign(c.var.wide, { auth: 'session', user_id: id, organization_id: organizationId })
   return { organizationId, internal: false, tokenId: null }
 }

@@ -3,13 +3,16 @@ import { getCookie } from 'hono/cookie'
 import { findSession } from '../../platform/sessions.ts'
 import type { Session } from '../../platform/sessions.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
+import { actorOf, toIdentity } from './actor.ts'
 import { cookieNames } from './cookies.ts'
 
-/** Returns the live session of a request; undefined if it has none. */
+/** Returns the live session of a request, which is read once; undefined if it has none. */
 export async function readSession(
   c: Context,
   { sql, config, seenAdministrators, traces }: WebDeps,
 ): Promise<Session | undefined> {
+  const known: Session | undefined = c.get('session')
+  if (known) return known
   const token = sessionToken(c, config)
   if (!token) return undefined
   const session = await findSession(sql, token)
@@ -35,6 +38,7 @@ export function requireSession(deps: WebDeps): MiddlewareHandler<SignedIn> {
       return c.redirect(`/sign-in${back}`, 303)
     }
     c.set('session', session)
+    c.set('actor', actorOf(c, deps, toIdentity(session.user)))
     const { id, organizationId } = session.user
     Object.assign(c.var.wide, { user_id: id, organization_id: organizationId })
     return next()

@@ -6,6 +6,8 @@ import { deleteBudget, listBudgets, setBudget } from '../../platform/budgets.ts'
 import type { Budget, BudgetKey } from '../../platform/budgets.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Database } from '../../shared/postgres/database.ts'
+import { budgetEntry } from '../callers/audit-entries.ts'
+import { createAudited } from '../callers/audited.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
@@ -14,6 +16,7 @@ import { readLimits } from './requests.ts'
 /** The budgets of an organization and of its automations. */
 export function budgetRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
   const ofAutomation = '/automations/:automationId/budgets'
@@ -33,18 +36,25 @@ export function budgetRoutes(deps: WebDeps): Hono<OrganizationCall> {
     routes.put(path, authenticate, async (c) => {
       const key = await keyOf(c, sql)
       const limits = await readLimits(c)
-      await setBudget(sql, key, limits)
-      audit(c, 'budget_set', { ...key, ...limits })
+      await audited(
+        c.var,
+        (tx) => setBudget(tx, key, limits),
+        budgetEntry('budget_set', key, limits),
+      )
       const { organizationId, deploymentId, period } = key
       const budgets = await listBudgets(sql, { organizationId, deploymentId })
       return c.json(budgets.filter((each) => each.period === period).map(budgetDocument)[0])
     })
     routes.delete(path, authenticate, async (c) => {
       const key = await keyOf(c, sql)
-      if (!(await deleteBudget(sql, key))) {
-        throw new AppError('not_found', `There is no budget for the ${key.period}.`)
-      }
-      audit(c, 'budget_deleted', key)
+      await audited(
+        c.var,
+        async (tx) => {
+          if (await deleteBudget(tx, key)) return
+          throw new AppError('not_found', `There is no budget for the ${key.period}.`)
+        },
+        budgetEntry('budget_deleted', key),
+      )
       return c.body(null, 204)
     })
     routes.all(path, authenticate, refuseMethod('PUT, DELETE'))
@@ -69,10 +79,6 @@ async function keyOf(c: Context<OrganizationCall>, sql: Database): Promise<Budge
   const period = BUDGET_PERIODS.find((each) => each === c.req.param('period'))
   if (period) return { ...owner, period }
   throw new AppError('not_found', `A budget is for one of ${BUDGET_PERIODS.join(', ')}.`)
-}
-
-function audit(c: Context<OrganizationCall>, event: string, facts: object): void {
-  Object.assign(c.var.wide, { audit: event, ...facts })
 }
 
 const toDocument = (budgets: readonly Budget[]) => ({ budgets: budgets.map(budgetDocument) })

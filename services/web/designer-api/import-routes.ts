@@ -9,6 +9,8 @@ import { findProject } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import { mediaType } from '../../shared/http/request-body.ts'
+import { versionEntry } from '../callers/audit-entries.ts'
+import { createAudited } from '../callers/audited.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
@@ -24,6 +26,7 @@ const filesBody = v.strictObject({
 /** Imports CrewAI projects as drafts. */
 export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
   const path = '/projects/:projectId/imports'
@@ -48,9 +51,12 @@ export function designerImportRoutes(deps: WebDeps): Hono<OrganizationCall> {
         details: { problems },
       })
     }
-    const version = await createVersion(sql, { organizationId, projectId }, definition)
+    const version = await audited(
+      c.var,
+      (tx) => createVersion(tx, { organizationId, projectId }, definition),
+      (created) => versionEntry('version_imported', created),
+    )
     const { number } = version
-    Object.assign(c.var.wide, { audit: 'version_imported', project_id: projectId, version: number })
     const location = `/designer/v2/projects/${projectId}/versions/${number}`
     return c.json({ ...versionDocument(version), problems }, 201, { location })
   })

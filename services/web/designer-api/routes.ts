@@ -1,8 +1,11 @@
 import { Hono } from 'hono'
 import { createProject, findProject, listProjects } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
+import { projectEntry } from '../callers/audit-entries.ts'
+import { createAudited } from '../callers/audited.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
+import { crewRoutes } from '../crew-api/routes.ts'
 import { budgetRoutes } from './budget-routes.ts'
 import { projectDocument } from './documents.ts'
 import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
@@ -12,12 +15,13 @@ import { designerRunRoutes } from './run-routes.ts'
 import { designerVersionRoutes } from './version-routes.ts'
 
 /**
- * The designer, below `/designer/v2` (SPEC 9): the projects of an organization, their versions, and
- * their runs. Each route authenticates by itself, so that addresses which are none are the one 404
- * of the whole service.
+ * The designer, below `/designer/v2` (SPEC 9): the projects of an organization, their versions,
+ * their runs, and the automations that are made from sources. Each route authenticates by itself,
+ * so that addresses which are none are the one 404 of the whole service.
  */
 export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
 
@@ -35,8 +39,8 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.post('/projects', authenticate, async (c) => {
     const { organizationId } = c.var.caller
-    const project = await createProject(sql, { organizationId, ...(await readProject(c)) })
-    Object.assign(c.var.wide, { audit: 'project_created', project_id: project.id })
+    const wanted = { organizationId, ...(await readProject(c)) }
+    const project = await audited(c.var, (tx) => createProject(tx, wanted), projectEntry)
     return c.json(projectDocument(project), 201, {
       location: `/designer/v2/projects/${project.id}`,
     })
@@ -55,5 +59,6 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))
+  routes.route('/', crewRoutes(deps))
   return routes
 }

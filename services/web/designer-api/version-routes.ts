@@ -4,6 +4,7 @@ import {
   createVersion,
   findVersion,
   listVersions,
+  pinDraft,
   publishDraft,
   updateDraft,
 } from '../../platform/project-versions.ts'
@@ -11,6 +12,8 @@ import type { VersionKey } from '../../platform/project-versions.ts'
 import type { ProjectKey } from '../../platform/projects.ts'
 import { findProject } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
+import { versionEntry } from '../callers/audit-entries.ts'
+import { createAudited } from '../callers/audited.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { versionDocument, versionSummary } from './documents.ts'
@@ -23,9 +26,9 @@ const NUMBER_MAX = 2 ** 31 - 1
 /** The versions of a project: drafts that can be changed until they are published. */
 export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
-  const pinOf = createPins(deps)
   const list = '/projects/:projectId/versions'
   const one = `${list}/:number`
 
@@ -46,9 +49,13 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.post(list, authenticate, async (c) => {
     const key = projectKey(c)
-    const version = await createVersion(sql, key, await readDefinition(c))
+    const definition = await readDefinition(c)
+    const version = await audited(
+      c.var,
+      (tx) => createVersion(tx, key, definition),
+      (created) => versionEntry('version_created', created),
+    )
     const { number } = version
-    audit(c, 'version_created', { ...key, number })
     const location = `/designer/v2/projects/${key.projectId}/versions/${number}`
     return c.json(versionDocument(version), 201, { location })
   })
@@ -62,19 +69,32 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.put(one, authenticate, async (c) => {
     const key = versionKey(c)
-    const version = await updateDraft(sql, key, await readDefinition(c))
-    audit(c, 'version_changed', key)
+    const definition = await readDefinition(c)
+    const entry = versionEntry('version_changed', key)
+    const version = await audited(c.var, (tx) => updateDraft(tx, key, definition), entry)
     return c.json(versionDocument(version))
   })
   routes.all(one, authenticate, refuseMethod('GET, HEAD, PUT'))
 
-  routes.post(`${one}/publish`, authenticate, async (c) => {
+  routes.route('/', publishRoutes(deps, `${one}/publish`))
+  return routes
+}
+
+function publishRoutes(deps: WebDeps, path: string): Hono<OrganizationCall> {
+  const { sql } = deps
+  const audited = createAudited(sql)
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+  const pinOf = createPins(deps)
+
+  routes.post(path, authenticate, async (c) => {
     const key = versionKey(c)
-    const version = await publishDraft(sql, key, pinOf(key.organizationId))
-    audit(c, 'version_published', key)
+    const draft = await pinDraft(sql, key, pinOf(key.organizationId))
+    const entry = versionEntry('version_published', key)
+    const version = await audited(c.var, (tx) => publishDraft(tx, draft), entry)
     return c.json(versionDocument(version))
   })
-  routes.all(`${one}/publish`, authenticate, refuseMethod('POST'))
+  routes.all(path, authenticate, refuseMethod('POST'))
 
   return routes
 }
@@ -88,7 +108,3 @@ const versionKey = (c: Context<OrganizationCall>): VersionKey => ({
   ...projectKey(c),
   number: readNumber(c, 'number'),
 })
-
-function audit(c: Context<OrganizationCall>, event: string, key: VersionKey): void {
-  Object.assign(c.var.wide, { audit: event, project_id: key.projectId, version: key.number })
-}

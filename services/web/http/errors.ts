@@ -3,6 +3,7 @@ import { isDatabaseUnavailable } from '../../shared/postgres/failures.ts'
 import { AppError, toAppError } from '../../shared/errors.ts'
 import { problemResponse } from '../../shared/http/problem.ts'
 import type { WebApp, WebDeps } from '../context.ts'
+import { createRefusals } from '../callers/refusals.ts'
 import { errorPage, notFoundPage } from '../console/frame/error-page.ts'
 
 const NOT_FOUND = new AppError('not_found', 'There is nothing at this address.')
@@ -24,15 +25,18 @@ export function answerNotFound(c: Context): Response | Promise<Response> {
  * Creates the one handler that turns an error into an answer: a problem document for the APIs, a
  * page for people (SPEC 7).
  */
-export function answerError({ log, config }: WebDeps): ErrorHandler<WebApp> {
+export function answerError(deps: WebDeps): ErrorHandler<WebApp> {
+  const { log, config } = deps
+  const recordRefusal = createRefusals(deps)
   const apis = [`/${config.PLATFORM_API_PREFIX}/api/`, '/designer/v2/', '/tools/']
   return function onError(thrown, c) {
     const error = isDatabaseUnavailable(thrown) ? databaseAway(thrown) : toAppError(thrown)
-    const { requestId, wide, session } = c.var
+    const { requestId, wide, session, actor } = c.var
     wide['error'] = error.code
     if (error.status >= 500) {
       log.error({ request_id: requestId, err: error.cause ?? error }, 'request failed')
     }
+    if (error.code === 'forbidden') recordRefusal(c, actor)
     if (apis.some((api) => c.req.path.startsWith(api))) return problemResponse(error, requestId)
     return c.html(errorPage({ error, requestId, session }), error.status, error.headers)
   }

@@ -2,6 +2,7 @@ import type { Inputs } from '../../platform/runs.ts'
 import { automationPath } from '../automation-api/automation-urls.ts'
 import type { WebConfig } from '../env.ts'
 import { fileOperations } from './files.ts'
+import { listRuns } from './run-list.ts'
 import {
   body,
   challenge,
@@ -95,6 +96,12 @@ const events = {
       description: 'The length of a page.',
       schema: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
     }),
+    parameter('text_deltas', 'query', {
+      description:
+        'Also tell what models are writing, in a stream: messages of the type `text_delta` ' +
+        'without an id, which are not kept.',
+      schema: { type: 'boolean', default: false },
+    }),
   ],
   responses: {
     '200': {
@@ -105,7 +112,7 @@ const events = {
       },
     },
     '204': { description: 'The run has ended, and `Last-Event-ID` was its last event.' },
-    '400': problem('The run has no event of that number, or it is no whole number.'),
+    '400': problem('The run has no event of that number, or a parameter is not what it may be.'),
     ...COMMON,
     ...NO_KICKOFF,
     '503': problem('Too many streams are open, or the database is unavailable.', retryAfter),
@@ -266,6 +273,7 @@ export function automationPaths(
     [`${path}/files`]: at('post', files.files),
     [`${path}/resume/{kickoff_id}`]: at('post', resume),
     [`${path}/stop/{kickoff_id}`]: at('post', stop),
+    [`${path}/runs`]: at('get', listRuns(COMMON)),
     [`${path}/runs/{kickoff_id}/retry`]: at('post', retry),
     [`${path}/runs/{kickoff_id}/fork`]: at('post', fork),
     [`${path}/runs/{kickoff_id}/rerun`]: at('post', rerun),

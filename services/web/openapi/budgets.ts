@@ -84,6 +84,10 @@ export const BUDGET_SCHEMAS = {
 
 const COMMON = {
   ...refusedTokens('No token of the whole organization, and no session.'),
+  '403': problem(
+    'A role in the organization, or a scope of the token, that does not allow this; for anything ' +
+      'but reading, a session without its `X-CSRF-Token`.',
+  ),
   '503': problem('The database is unavailable. Try again.', retryAfter),
 }
 const period = (periods: readonly string[]) =>

@@ -1,6 +1,7 @@
 import type { WebConfig } from '../env.ts'
 import { automationPaths } from './automation.ts'
 import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
+import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
 import { DESIGNER_PATHS } from './designer.ts'
 import { designerSchemas } from './designer-schemas.ts'
 import { AUTOMATION_SCHEMAS } from './schemas.ts'
@@ -26,6 +27,7 @@ export function describeApi(config: Config) {
       { name: 'Automations', description: 'Start a run, follow it, stop it.' },
       { name: 'Designer', description: 'Projects, their versions and their runs.' },
       { name: 'Budgets', description: 'Limits on what models cost, and what is used of them.' },
+      { name: 'Crews', description: 'Automations that are made from sources.' },
       { name: 'Tools', description: 'A Python package index for the tools of crews.' },
       { name: 'Platform', description: 'For probes, and for clients that set themselves up.' },
       { name: 'Webhooks', description: 'What the platform sends to receivers.' },
@@ -35,6 +37,7 @@ export function describeApi(config: Config) {
       ...automationPaths(config),
       ...DESIGNER_PATHS,
       ...BUDGET_PATHS,
+      ...CREW_PATHS,
       ...TOOL_PATHS,
       ...PLATFORM_PATHS,
     },
@@ -58,6 +61,7 @@ export function describeApi(config: Config) {
         ...AUTOMATION_SCHEMAS,
         ...designerSchemas(),
         ...BUDGET_SCHEMAS,
+        ...CREW_SCHEMAS,
         ...TOOL_SCHEMAS,
         ...PLATFORM_SCHEMAS,
         ...WEBHOOK_SCHEMAS,

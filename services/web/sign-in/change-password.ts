@@ -3,11 +3,14 @@ import type { Session } from '../../platform/sessions.ts'
 import { countFailure } from '../../platform/sign-in-failures.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
+import { createAudited } from '../callers/audited.ts'
+import type { Acting } from '../callers/audited.ts'
 import type { PasswordChecks } from './password-checks.ts'
 import { accountThrottle, addressThrottle, throttledFor } from './sign-in.ts'
 
 /** A request to change a password. */
 export interface PasswordChange {
+  readonly acting: Acting
   readonly session: Session
   /** The token of that session, which goes on. */
   readonly token: string
@@ -47,8 +50,13 @@ export async function changePassword(
   }
   const passwordHash = await hashOrProblem(passwords, next)
   if (typeof passwordHash !== 'string') return refused(passwordHash.message)
-  const sessionsEnded = await setPassword(sql, { userId, passwordHash, keptToken: token })
-  return { outcome: 'ok', sessionsEnded: sessionsEnded ?? 0 }
+  const target = { kind: 'user', id: userId, name: email }
+  const sessionsEnded = await createAudited(sql)(
+    change.acting,
+    async (tx) => (await setPassword(tx, { userId, passwordHash, keptToken: token })) ?? 0,
+    (ended) => ({ action: 'password_changed', target, after: { sessions_ended: ended } }),
+  )
+  return { outcome: 'ok', sessionsEnded }
 }
 
 const refused = (problem: string): PasswordResult => ({ outcome: 'refused', problem })

@@ -29,8 +29,7 @@ export function passwordRoutes(deps: WebDeps, passwords: PasswordChecks): Hono<S
     const result = await changePassword(sql, passwords, readChange(c, deps))
     const { outcome } = result
     if (outcome === 'ok') {
-      const { sessionsEnded } = result
-      Object.assign(c.var.wide, { audit: 'password_changed', sessions_ended: sessionsEnded })
+      c.var.wide['sessions_ended'] = result.sessionsEnded
       return c.redirect('/?notice=password-changed', 303)
     }
     Object.assign(c.var.wide, { audit: 'password_change_failed', reason: outcome })
@@ -53,6 +52,7 @@ function requireLocal({ var: { session } }: Context<SignedIn>): void {
 function readChange(c: Context<SignedIn>, { config }: WebDeps): PasswordChange {
   const { session, form } = c.var
   return {
+    acting: c.var,
     session,
     token: getCookie(c, cookieNames(config.PLATFORM_BASE_URL).session) ?? '',
     address: clientAddress(c, config.TRUSTED_PROXIES),

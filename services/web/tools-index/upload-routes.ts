@@ -1,17 +1,25 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import * as v from 'valibot'
+import type { AuditEntry } from '../../platform/audit.ts'
 import { setYanked } from '../../platform/tools.ts'
 import { uploadTool } from '../../platform/tool-uploads.ts'
 import { AppError } from '../../shared/errors.ts'
+import type { Transaction } from '../../shared/postgres/database.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
+import { createAudited } from '../callers/audited.ts'
 import { requireOrganizationToken } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { describeUpload } from './describe-upload.ts'
 import type { Scope } from './scopes.ts'
 import { readUpload } from './upload-form.ts'
+
+const entryOf = (action: string, filename: string): AuditEntry => ({
+  action,
+  target: { kind: 'tool', id: filename },
+})
 
 /** Each holds a database connection for as long as its sender takes. */
 const UPLOADS = {
@@ -29,6 +37,7 @@ const yankBody = v.strictObject({
  */
 export function toolUploadRoutes(deps: WebDeps, scope: Scope): Hono<OrganizationCall> {
   const { sql } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganizationToken(deps)
   const { written } = scope
@@ -37,8 +46,12 @@ export function toolUploadRoutes(deps: WebDeps, scope: Scope): Hono<Organization
     return readUpload(c.req.raw, async ({ filename, content, fields }) => {
       const describe = async () => describeUpload(await fields(), filename)
       const uploadedBy = c.var.caller.tokenId
-      const outcome = await uploadTool(sql, { repositoryId, uploadedBy, content, describe })
-      Object.assign(c.var.wide, { audit: 'tool_uploaded', outcome, filename })
+      const outcome = await audited(
+        c.var,
+        (tx) => uploadTool(tx, { repositoryId, uploadedBy, content, describe }),
+        (done) => (done === 'stored' ? entryOf('tool_uploaded', filename) : undefined),
+      )
+      Object.assign(c.var.wide, { filename, outcome })
       return outcome
     })
   }, UPLOADS)
@@ -68,11 +81,12 @@ export function toolUploadRoutes(deps: WebDeps, scope: Scope): Hono<Organization
   async function yank(c: Context<OrganizationCall>, reason: string | null): Promise<Response> {
     const filename = c.req.param('filename') ?? ''
     const repositoryId = await written(c)
-    if (!(await setYanked(sql, { repositoryId, filename }, reason))) {
+    const entry = entryOf(reason === null ? 'tool_unyanked' : 'tool_yanked', filename)
+    const change = async (tx: Transaction): Promise<void> => {
+      if (await setYanked(tx, { repositoryId, filename }, reason)) return
       throw new AppError('not_found', 'This repository has no such file.')
     }
-    const audit = reason === null ? 'tool_unyanked' : 'tool_yanked'
-    Object.assign(c.var.wide, { audit, filename })
+    await audited(c.var, change, { ...entry, after: { reason } })
     return c.body(null, 204)
   }
 

@@ -26,6 +26,9 @@ const listedTrace = v.object({
   llm_calls: v.number(),
   tokens,
   cost_usd: cost,
+  /** What it was asked and answered, where that was asked for. */
+  input: v.optional(text, null),
+  output: v.optional(text, null),
 })
 
 const tracePage = v.object({ traces: v.array(listedTrace), next_cursor: text })
@@ -52,6 +55,18 @@ const totals = v.object({
   tokens,
   cost_usd: cost,
   duration_ms: quantiles,
+})
+
+const groupedTotals = v.object({
+  groups: v.array(
+    v.object({
+      ...totals.entries,
+      day: v.optional(v.string()),
+      crew: v.optional(v.string()),
+      user: v.optional(v.string()),
+    }),
+  ),
+  truncated: v.boolean(),
 })
 
 const sessionPage = v.object({
@@ -96,6 +111,8 @@ export type TracePage = v.InferOutput<typeof tracePage>
 export type Histogram = v.InferOutput<typeof histogram>
 /** What the traces of a filter add up to. */
 export type Totals = v.InferOutput<typeof totals>
+/** The same of each group of traces. */
+export type GroupedTotals = v.InferOutput<typeof groupedTotals>
 /** A page of sessions. */
 export type SessionPage = v.InferOutput<typeof sessionPage>
 /** Calls of models, summed up in groups. */
@@ -117,6 +134,7 @@ export const readLists = {
   traces: reading(tracePage, 'list of traces'),
   histogram: reading(histogram, 'histogram'),
   totals: reading(totals, 'sum'),
+  groupedTotals: reading(groupedTotals, 'sum of groups'),
   sessions: reading(sessionPage, 'list of sessions'),
   usage: reading(usage, 'sum of calls'),
 }

@@ -8,7 +8,14 @@ import type { Skeleton } from './skeleton.ts'
 import { readSpanView } from './span-view.ts'
 import type { SpanView } from './span-view.ts'
 import { readLists } from './trace-lists.ts'
-import type { Histogram, SessionPage, Totals, TracePage, Usage } from './trace-lists.ts'
+import type {
+  GroupedTotals,
+  Histogram,
+  SessionPage,
+  Totals,
+  TracePage,
+  Usage,
+} from './trace-lists.ts'
 
 /** The ids of a span; in hexadecimal, as its trace's. */
 export interface SpanPlace {
@@ -29,6 +36,8 @@ export interface TraceReader {
   list(parameters: URLSearchParams): Promise<TracePage>
   histogram(parameters: URLSearchParams): Promise<Histogram>
   totals(parameters: URLSearchParams): Promise<Totals>
+  /** The parameters have `by`. */
+  groupedTotals(parameters: URLSearchParams): Promise<GroupedTotals>
   sessions(parameters: URLSearchParams): Promise<SessionPage>
   usage(parameters: URLSearchParams): Promise<Usage>
   /** The answer itself, to hand on as it comes. */
@@ -83,6 +92,8 @@ export function openTraces(collector: CollectorPlace): OpenTraces {
       histogram: async (given) =>
         readLists.histogram(await read(`/traces/histogram?${given.toString()}`)),
       totals: async (given) => readLists.totals(await read(`/traces/totals?${given.toString()}`)),
+      groupedTotals: async (given) =>
+        readLists.groupedTotals(await read(`/traces/totals?${given.toString()}`)),
       sessions: async (given) => readLists.sessions(await read(`/sessions?${given.toString()}`)),
       usage: async (given) => readLists.usage(await read(`/usage?${given.toString()}`)),
       open: (path) => within((signal) => ask(path, signal)),

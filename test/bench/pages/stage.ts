@@ -10,7 +10,7 @@ import { chromiumPath, launchBrowser } from '../../../scripts/pictures/browser.t
 import { startEmbeddedPostgres } from '../../../services/local/embedded-postgres.ts'
 import { createSession } from '../../../services/platform/sessions.ts'
 import { ensureOrganization } from '../../../services/platform/organizations.ts'
-import { ensureUser, grantRole } from '../../../services/platform/users.ts'
+import { ensureUser } from '../../../services/platform/users.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
@@ -105,9 +105,14 @@ async function openPlatform(admin: Database, serverUrl: string) {
   const folder = new URL('../../../services/platform/migrations/', import.meta.url)
   await migrate(sql, folder, createLog({ name: 'bench', level: 'silent' }))
   const { id: organizationId } = await ensureOrganization(sql, { name: 'Acme' })
-  const person = { organizationId, email: 'ada@acme.test', name: 'Ada Park', passwordHash: null }
+  const person = {
+    organizationId,
+    role: 'admin',
+    email: 'ada@acme.test',
+    name: 'Ada Park',
+    passwordHash: null,
+  } as const
   const userId = await ensureUser(sql, person)
-  await grantRole(sql, userId, 'member')
   const session = await createSession(sql, userId)
   await sql.end()
   const organization = String(organizationId)

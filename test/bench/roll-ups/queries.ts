@@ -21,7 +21,7 @@ const readerOf = (sql: Database): Reader => ({
 const list = (sql: Database, query: string) =>
   listTraces(readerOf(sql), readListQuery(new URLSearchParams(query)))
 const totalsOf = (query: string) => (sql: Database) =>
-  totalTraces(readerOf(sql), readTotalsQuery(new URLSearchParams(query)))
+  totalTraces(readerOf(sql), readTotalsQuery(new URLSearchParams(query)).filter)
 const histogramOf = (query: string) => (sql: Database) =>
   countByTime(readerOf(sql), readHistogramQuery(new URLSearchParams(query)))
 const usageOf = (query: string) => (sql: Database) =>

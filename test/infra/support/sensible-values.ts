@@ -88,6 +88,8 @@ function completeSignIn({ auth, secrets }: Mutable<Values>): void {
   auth.clientId ||= 'platform'
   if (auth.adminClaim === '') auth.adminValue = ''
   else auth.adminValue ||= 'admins'
+  if (auth.groupsClaim === '') auth.groups = ''
+  else auth.groups ||= 'crews -> Acme: editor'
   if (!secrets.existingSecret) secrets.OIDC_CLIENT_SECRET ||= 'a-secret'
 }
 

@@ -6,6 +6,7 @@ import {
 } from '../../../services/collector/read/lists/histogram.ts'
 import {
   readTotalsQuery,
+  totalGroups,
   totalTraces,
 } from '../../../services/collector/read/lists/trace-totals.ts'
 import { openReaders } from '../../../services/collector/read/reader.ts'
@@ -123,8 +124,11 @@ describe('the sums of days', () => {
     )
     const totals = new URLSearchParams(histogram)
     totals.delete('interval')
+    const { filter } = readTotalsQuery(totals)
     return {
-      totals: await totalTraces(reader, readTotalsQuery(totals)),
+      totals: await totalTraces(reader, filter),
+      byDay: await totalGroups(reader, filter, 'day'),
+      byCrew: await totalGroups(reader, filter, 'crew'),
       histogram: await countByTime(reader, readHistogramQuery(histogram)),
     }
   }

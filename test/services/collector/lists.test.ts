@@ -14,6 +14,10 @@ import { A, B, tenantOf } from './support/tokens.ts'
 const HOUR_MS = 3_600_000
 const int = (key: string, value: number): KeyValue => ({ key, value: { intValue: value } })
 
+interface Listed {
+  traces: { trace_id: string }[]
+}
+
 describe('the lists of the read API', () => {
   let harness: Harness
   let readers: Readers
@@ -105,6 +109,58 @@ describe('the lists of the read API', () => {
       expect(response.status).toBe(400)
       expect(await response.text()).toContain(message)
     })
+  })
+
+  describe('the totals of traces', () => {
+    it('come in groups: users with the most traces first, days in their order', async () => {
+      const of = (user: string, ms: number): OtlpSpan =>
+        spanAt(ms, 10, textAttribute('user.id', user), textAttribute('crew_id', 'totals'))
+      const unnamed = spanAt(hour, 10, textAttribute('crew_id', 'totals'))
+      const failed = { ...of('bea', hour + 2), status: { code: 2 } }
+      await send(of('abe', hour), of('bea', hour + 1), failed, unnamed)
+      expect(await get('/traces/totals?crew=totals&by=user')).toMatchObject({
+        groups: [
+          { user: 'bea', traces: 2, ok: 1, error: 1, duration_ms: { p50: expect.any(Number) } },
+          { user: 'abe', traces: 1, error: 0 },
+        ],
+        truncated: false,
+      })
+      const day = new Date(hour).toISOString().slice(0, 10)
+      const byDay = await get('/traces/totals?crew=totals&by=day')
+      expect(byDay).toMatchObject({ groups: [{ day, traces: 4 }] })
+      const wrong = await ask(harness, '/api/traces/totals?by=model')
+      expect(await wrong.text()).toContain('by must be')
+    })
+  })
+
+  it('go on behind a trace, in both directions', async () => {
+    const crew = textAttribute('crew_id', 'neighbours')
+    const [a, b, c] = [1, 2, 3].map((second) => spanAt(hour + second * 1000, 10, crew))
+    const other = spanAt(hour + 2500, 10)
+    await send(...[a, b, c, other].flatMap((span) => span ?? []))
+    const next = async (id: string | undefined, query: string) =>
+      ((await get(`/traces?crew=neighbours&after=${id}&limit=1&${query}`)) as Listed).traces.map(
+        ({ trace_id }) => trace_id,
+      )
+    expect(await next(c?.traceId, 'sort=newest')).toEqual([b?.traceId])
+    expect(await next(a?.traceId, 'sort=newest')).toEqual([])
+    expect(await next(a?.traceId, 'sort=oldest')).toEqual([b?.traceId])
+    // Of a trace that the filter leaves out, too.
+    expect(await next(other.traceId, 'sort=newest')).toEqual([b?.traceId])
+    expect(await next(other.traceId, 'sort=oldest')).toEqual([c?.traceId])
+    const named = await get(`/traces?trace=${a?.traceId},${other.traceId}`)
+    expect(named).toMatchObject({
+      traces: [{ trace_id: other.traceId }, { trace_id: a?.traceId }],
+    })
+    for (const [given, message] of [
+      [`${a?.traceId}&trace=x`, 'trace must be a list of at most 200 trace ids'],
+      [spanOf().traceId, 'must be the id of a trace that can stand in this list'],
+      ['xy', 'must be a trace id of 32 hexadecimal digits'],
+    ]) {
+      const wrong = await ask(harness, `/api/traces?after=${given}`)
+      expect(wrong.status).toBe(400)
+      expect(await wrong.text()).toContain(message)
+    }
   })
 
   describe('sessions', () => {

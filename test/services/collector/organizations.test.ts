@@ -163,6 +163,8 @@ describe('organizations', () => {
         '/api/traces?text=okapi&model=model-a&attribute=organization_id=x',
         '/api/traces?text=the%20okapi&crew=crew',
         '/api/traces/totals?crew=crew',
+        '/api/traces/totals?by=user',
+        '/api/traces?excerpts=1024&sort=oldest',
         '/api/traces/histogram?crew=crew&interval=1h',
         '/api/usage?by=crew,model,organization',
         '/api/sessions',

@@ -70,6 +70,29 @@ describe('the search in prompts and answers', () => {
     expect(await histogram.json()).toMatchObject({ buckets: [{ traces: 2 }] })
   })
 
+  it('shows the first question and the last answer of each trace in a list', async () => {
+    const at = (seconds: number) => nanos(Date.now() - 60_000 + seconds * 1000)
+    const chain = textAttribute('openinference.span.kind', 'CHAIN')
+    const told = [textAttribute('input.value', 'What?'), textAttribute('output.value', 'That.')]
+    const traceOf = (...attributes: KeyValue[]): OtlpSpan[] => {
+      const root = spanOf({ startTimeUnixNano: at(0), attributes: [chain, ...attributes] })
+      const { traceId, spanId: parentSpanId } = root
+      const later = (seconds: number, said: KeyValue[]) =>
+        spanOf({ traceId, parentSpanId, startTimeUnixNano: at(seconds), attributes: said })
+      return [root, later(2, call('then?', 'the last')), later(1, call('q'.repeat(30), 'a'))]
+    }
+    const [silentRoot, speakingRoot] = [traceOf(), traceOf(...told)]
+    await send(...silentRoot, ...speakingRoot)
+    const shown = async (spans: OtlpSpan[], query: string) =>
+      (await list(query)).find(({ trace_id: id }) => id === spans[0]?.traceId)
+    const short = { input: `${'q'.repeat(20)}…`, output: 'the last' }
+    expect(await shown(silentRoot, 'excerpts=20')).toMatchObject(short)
+    const whole = { input: 'What?', output: 'That.' }
+    expect(await shown(speakingRoot, 'excerpts=20')).toMatchObject(whole)
+    expect(await shown(silentRoot, 'limit=200')).not.toHaveProperty('input')
+    expect((await ask(harness, '/api/traces?excerpts=1025')).status).toBe(400)
+  })
+
   it('goes from trace to trace for what more spans have than are looked for', async () => {
     const calls = Array.from({ length: 6 }, () =>
       spanOf({ attributes: call('a common gnu', 'yes') }),
@@ -106,6 +129,18 @@ describe('the search in prompts and answers', () => {
     await harness.rolledUp()
     await harness.extracted()
     expect(await harness.sql`select from span_texts where trace_id = ${traceId}::uuid`).toEqual([])
+  })
+
+  it('reads texts of new days, however many there are already', async () => {
+    const now = Date.now()
+    const days = [4, 5, 6].map((ago) =>
+      spanOf({
+        startTimeUnixNano: nanos(now - ago * DAY_MS),
+        attributes: call(`a daily eland ${ago}`, 'yes'),
+      }),
+    )
+    for (const span of days) await send(span)
+    expect(idsOf(await list('text=daily%20eland'))).toEqual(days.map(({ traceId }) => traceId))
   })
 
   it('forgets a day with its spans', async () => {
@@ -166,11 +201,23 @@ describe('the text of a span', () => {
   it('has the latest messages of the input and the beginning of the output', () => {
     const input = [text('system', 's'.repeat(900)), text('user', 'u'.repeat(1000))]
     const excerpt = excerptOf({ input, output: [text('assistant', 'a'.repeat(5000))] })
-    expect(excerpt).toBe(`${'s'.repeat(24)}\n${'u'.repeat(1000)}\n${'a'.repeat(1024)}`)
+    const kept = `${'s'.repeat(24)}\n${'u'.repeat(1000)}\n${'a'.repeat(1024)}`
+    expect(excerpt).toEqual({ text: kept, askedAt: 25, answeredAt: 1026 })
+  })
+
+  it('tells a text that was only asked from one that was only answered', () => {
+    const [asked, answered] = [[text('user', 'Why? 😀')], [text('assistant', 'So.')]]
+    const only = { text: 'Why? 😀', askedAt: 0, answeredAt: null }
+    expect(excerptOf({ input: asked, output: [] })).toEqual(only)
+    expect(excerptOf({ input: [], output: answered })).toMatchObject({
+      askedAt: null,
+      answeredAt: 0,
+    })
+    expect(excerptOf({ input: [], output: [] })).toMatchObject({ askedAt: null, answeredAt: null })
   })
 
   it('never ends with half a character', () => {
     const output = [text('assistant', `${'a'.repeat(1023)}😀`)]
-    expect(excerptOf({ input: [], output })).toBe('a'.repeat(1023))
+    expect(excerptOf({ input: [], output }).text).toBe('a'.repeat(1023))
   })
 })

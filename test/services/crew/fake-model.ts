@@ -36,6 +36,18 @@ export const says =
     response.end(JSON.stringify(completion))
   }
 
+/** Says something word by word, whoever asks. */
+export const writes =
+  (...words: string[]): Answer =>
+  (response) => {
+    const parts = words.map((content) => ({ choices: [{ delta: { content } }] }))
+    const usage = { prompt_tokens: 10, completion_tokens: 5 }
+    const end = { choices: [{ delta: {}, finish_reason: 'stop' }], usage }
+    response.setHeader('content-type', 'text/event-stream')
+    for (const part of [...parts, end]) response.write(`data: ${JSON.stringify(part)}\n\n`)
+    response.end('data: [DONE]\n\n')
+  }
+
 /** Asks for calls of tools. */
 export const asks =
   (...calls: (readonly [name: string, given: unknown])[]): Answer =>

@@ -32,7 +32,7 @@ export async function runHere(options: RunHere) {
     base: 'b',
     journal,
     isJournaled: true,
-    channel: { write, committed: async () => {} },
+    channel: { write, tell() {}, committed: async () => {} },
     signal: new AbortController().signal,
     stopping,
   })

@@ -22,6 +22,7 @@ function attempt({ journal = [] as RecordedStep[], commits = true } = {}) {
     isJournaled: true,
     channel: {
       write: (event) => written.push(event),
+      tell() {},
       committed: () =>
         commits ? Promise.resolve() : new Promise((resolve) => (release = resolve)),
     },

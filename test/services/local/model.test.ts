@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createLlm } from '../../../services/crew/llm.ts'
 import { startModel } from '../../../services/local/model.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import type { Service } from '../../../services/shared/http/serve.ts'
@@ -11,6 +12,11 @@ beforeAll(async () => {
 })
 
 afterAll(() => model.stop())
+
+interface Whole {
+  readonly choices: readonly [{ readonly message: { readonly content: string } }]
+  readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number }
+}
 
 const prompt = (task: string, expected: string, context = '') =>
   `Task: ${task}\n\nExpected output: ${expected}${context}\n\n` +
@@ -57,6 +63,32 @@ describe('the built-in demo model', () => {
     expect(text).toContain('It builds on: research (Researcher).')
   })
 
+  it('writes the same word by word to those who ask for that', async () => {
+    const content = prompt('List facts about whales.', 'One fact')
+    const { body } = await ask(content)
+    const heard: string[] = []
+    const llm = createLlm({ baseUrl: `${model.url}/v1`, timeoutMs: 20_000 })
+    const call = {
+      model: 'gpt-4o-mini',
+      messages: [
+        { role: 'system', content: 'You are Writer.' },
+        { role: 'user', content },
+      ],
+    }
+    const written = await llm.complete(call, new AbortController().signal, (text) =>
+      heard.push(text),
+    )
+    const { choices, usage } = body as unknown as Whole
+    expect(written).toMatchObject({
+      ok: true,
+      text: choices[0].message.content,
+      inputTokens: usage.prompt_tokens,
+      outputTokens: usage.completion_tokens,
+    })
+    expect(heard.join('')).toBe(choices[0].message.content)
+    expect(heard.length).toBeGreaterThan(10)
+  })
+
   it('says the same for the same words, and something else for others', async () => {
     const [one, same, other] = await Promise.all([
       ask(prompt('Write about whales.', 'One paragraph')),
@@ -80,7 +112,6 @@ describe('the built-in demo model', () => {
     [{ model: undefined }, 'model'],
     [{ messages: [] }, 'messages'],
     [{ temperature: 3 }, 'temperature'],
-    [{ stream: true }, 'stream'],
   ])('refuses %j as the real API does', async (more, param) => {
     expect(await ask('hi', more)).toMatchObject({
       status: 400,

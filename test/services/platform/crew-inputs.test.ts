@@ -8,6 +8,7 @@ import {
   resolveInputs,
 } from '../../../services/platform/crew-inputs.ts'
 import { inputText } from '../../../services/platform/input-text.ts'
+import { ownCrewDefinition } from '../../../services/platform/own-crew-definition.ts'
 import { toAppError } from '../../../services/shared/errors.ts'
 import { definition } from '../../support/crew.ts'
 
@@ -23,6 +24,14 @@ function refusalOf(call: () => unknown) {
   }
   throw new Error('it was accepted')
 }
+
+describe('the inputs of a crew that is made from a source', () => {
+  it('are those that it names, and whatever else is given', () => {
+    const own = ownCrewDefinition({ name: 'Own', inputs: ['topic'] })
+    expect(resolveInputs(own, { topic: 'bees', depth: 2 })).toEqual({ topic: 'bees', depth: 2 })
+    expect(() => resolveInputs(own, { depth: 2 })).toThrow('These inputs are missing: topic.')
+  })
+})
 
 describe('the inputs of a crew', () => {
   it('are those that its texts name, each required and of any type', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { excerpt, parseCrewEvent } from '../../../services/platform/crew-protocol.ts'
+import { parseCrewEvent } from '../../../services/platform/crew-protocol.ts'
+import { excerpt } from '../../../services/platform/event-text.ts'
 
 const at = '2026-11-21T10:00:00.000Z'
 

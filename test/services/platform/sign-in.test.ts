@@ -29,6 +29,7 @@ beforeAll(async () => {
   const { id: organizationId } = await ensureOrganization(sql, { name: 'Acme' })
   userId = await ensureUser(sql, {
     organizationId,
+    role: 'editor',
     email: 'Ada@Example.com',
     name: 'Ada',
     passwordHash: 'hash',
@@ -77,8 +78,9 @@ describe('sessions', () => {
     expect((await findSession(sql, token))?.user.roles).toEqual([])
     for (const role of ROLES) await grantRole(sql, userId, role)
     expect(await findSession(sql, token)).toMatchObject({
-      user: { email: 'ada@example.com', roles: ['member', 'platform-admin'] },
+      user: { email: 'ada@example.com', roles: ['platform-admin'] },
       organization: 'Acme',
+      role: 'editor',
     })
   })
 

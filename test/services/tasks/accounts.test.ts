@@ -11,7 +11,7 @@ import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
 import { createLog } from '../../../services/shared/log.ts'
 import { disable, enable, printUsers, resetPassword } from '../../../services/tasks/accounts.ts'
-import { createAdministrator } from '../../../services/tasks/create-user.ts'
+import { createUser, readUserRequest } from '../../../services/tasks/create-user.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
 
@@ -30,7 +30,13 @@ beforeAll(async () => {
   database = await createDatabase('platform')
   sql = connectDatabase(parseAddress(database.url), { name: 'test' })
   ;({ id: organizationId } = await ensureOrganization(sql, { name: 'Acme' }))
-  const user = { organizationId, email: EMAIL, name: 'Ada', passwordHash: null }
+  const user = {
+    organizationId,
+    role: 'admin' as const,
+    email: EMAIL,
+    name: 'Ada',
+    passwordHash: null,
+  }
   userId = await ensureUser(sql, user)
   await grantRole(sql, userId, 'platform-admin')
 })
@@ -123,13 +129,13 @@ describe('users:list and users:create', () => {
     const [{ count }] = await sql<[{ count: number }]>`select count(*)::int from users`
     expect(printed).toHaveLength(count)
     expect(printed[0]).toBe(
-      [userId, 'disabled', 'platform-admin', 'Acme', EMAIL, 'password'].join('\t'),
+      [userId, 'disabled', 'platform-admin', 'Acme: admin', EMAIL, 'password'].join('\t'),
     )
     expect(printed.find((line) => line.includes('carol'))).toContain('https://idp.test')
   })
 
   it('tell how to go on when the address is taken', async () => {
-    await expect(createAdministrator(sql, { email: EMAIL })).rejects.toMatchObject({
+    await expect(createUser(sql, readUserRequest([EMAIL]))).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringMatching(/users:password .*users:enable .*users:grant /),
     })

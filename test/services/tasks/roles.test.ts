@@ -66,9 +66,9 @@ describe('users:grant and users:revoke', () => {
       code: 'conflict',
       message: expect.stringContaining(`  ${other}: mallory of https://idp.test`),
     })
-    await change('grant', String(other), 'member')
+    await change('grant', String(other))
     const roles = await sql`select role, source from user_roles where user_id = ${other}`
-    expect([...roles]).toEqual([{ role: 'member', source: 'local' }])
+    expect([...roles]).toEqual([{ role: 'platform-admin', source: 'local' }])
   })
 
   it('take back only what was granted by hand, never what a claim gives', async () => {
@@ -84,7 +84,7 @@ describe('users:grant and users:revoke', () => {
     await expect(change('grant', 'nobody@example.com')).rejects.toMatchObject({ code: 'not_found' })
     await expect(change('grant', '999999')).rejects.toMatchObject({ code: 'not_found' })
     await expect(change('grant', 'ada@example.com', 'root')).rejects.toThrow(
-      'There is no role "root", only platform-admin and member.',
+      'There is no role "root", only platform-admin.',
     )
   })
 })

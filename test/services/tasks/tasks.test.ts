@@ -75,25 +75,43 @@ describe('npm run task', () => {
     const created = await task('tokens:create', 'Platform', 'release pipeline')
     const token = created.output.trim().split('\n').at(-1) ?? ''
     const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
-    expect(await findOrganizationToken(sql, token)).toMatchObject({ internal: true })
+    expect(
+      await findOrganizationToken(sql, token, { scopes: ['upload'], address: undefined }),
+    ).toMatchObject({ internal: true })
     const before = await sql`select 1 from static_tokens`
     for (const [args, problem] of [
       [['Nobody', 'x'], 'There is no organization "Nobody". There are: "Default", "Platform".'],
       [['Nobody', 'x'], '`organizations:create NAME` makes one.'],
       [['Platform'], 'Name the token'],
       [['Platform', 'a\u001bb'], 'Name the token'],
+      [['Platform', 'x', 'read,root'], 'A scope of "read,root" is none. Use:'],
+      [['Platform', 'x', 'read', '0'], '"0" is no number of days. Use:'],
     ] as const) {
       const refused = await task('tokens:create', ...args)
       expect(refused.code).toBe(1)
       expect(refused.output).toContain(problem)
     }
     expect(await sql`select 1 from static_tokens`).toHaveLength(before.length)
+    await task('tokens:create', 'Platform', 'short', 'upload,read', '30')
+    const [short] = await sql`
+      select scopes, round(extract(epoch from expires_at - now()) / 86400)::int as days
+      from static_tokens order by id desc limit 1`
+    expect(short).toEqual({ scopes: ['upload', 'read'], days: 30 })
     await sql.end()
   })
 
-  it('creates an administrator who can sign in, once', async () => {
+  it('creates a person who can sign in, once, and an administrator only when told to', async () => {
     const created = await task('users:create', 'ada@example.com')
-    expect(created.output).toContain('ada@example.com is an administrator in "Default".')
+    expect(created.output).toContain('ada@example.com is a viewer of "Default".')
+    const operator = await task('users:create', 'op@example.com', '--role', 'platform-admin')
+    expect(operator.output).toContain(
+      'op@example.com is an admin of "Default", and an administrator of the whole platform.',
+    )
+    const list = await task('users:list')
+    expect(list.stdout).toMatch(/enabled\t-\tDefault: viewer\tada@example\.com/)
+    expect(list.stdout).toMatch(/enabled\tplatform-admin\tDefault: admin\top@example\.com/)
+    const typo = await task('users:create', 'eve@example.com', '--role', 'root')
+    expect(typo).toMatchObject({ code: 1, output: expect.stringContaining('no role "root". Use:') })
     const password = created.stdout.trim().split('\n').at(-1) ?? ''
     const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
     const credentials = await findCredentials(sql, 'ada@example.com')
@@ -127,15 +145,17 @@ describe('npm run task', () => {
     expect({ ended: await ended, output }).toMatchObject({ ended: [143, null] })
   })
 
-  it('puts a new administrator where the automations are, and nowhere by a typo', async () => {
+  it('puts new people where the automations are, and nowhere by a typo', async () => {
     const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
     const organizationOf = async (email: string) => {
       const [row] = await sql<{ name: string }[]>`
-        select o.name from users u join organizations o on o.id = u.organization_id
+        select string_agg(o.name || ' ' || m.role, ', ' order by o.name) as name
+        from users u join memberships m on m.user_id = u.id
+          join organizations o on o.id = m.organization_id
         where u.email = ${email}`
-      return row?.name
+      return row?.name ?? undefined
     }
-    expect(await organizationOf('ada@example.com')).toBe('Default')
+    expect(await organizationOf('ada@example.com')).toBe('Default viewer')
     const typo = await task('users:create', 'bob@example.com', 'Defalt')
     expect(typo.code).toBe(1)
     expect(typo.output).toContain(
@@ -150,13 +170,15 @@ describe('npm run task', () => {
       output: expect.stringContaining('There is an organization "Globex" already.'),
     })
     await task('users:create', 'bob@example.com', 'Globex')
-    expect(await organizationOf('bob@example.com')).toBe('Globex')
-    const moved = await task('users:move', 'bob@example.com', 'Default')
-    expect(moved.output).toContain('"audit":"user_moved"')
-    expect(await organizationOf('bob@example.com')).toBe('Default')
-    expect(await task('users:move', 'bob@example.com')).toMatchObject({
+    const set = await task('members:set', 'bob@example.com', 'Default', 'editor')
+    expect(set.output).toContain('"audit":"member_set"')
+    expect(await organizationOf('bob@example.com')).toBe('Default editor, Globex viewer')
+    const removed = await task('members:remove', 'bob@example.com', 'Globex')
+    expect(removed.output).toContain('"audit":"member_removed"')
+    expect(await organizationOf('bob@example.com')).toBe('Default editor')
+    expect(await task('members:set', 'bob@example.com', 'Default')).toMatchObject({
       code: 1,
-      output: expect.stringContaining('Use: users:move EMAIL|ID ORGANIZATION'),
+      output: expect.stringContaining('Use: members:set EMAIL|ID ORGANIZATION ROLE'),
     })
     await sql.end()
   }, 180_000)

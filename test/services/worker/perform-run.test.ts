@@ -71,6 +71,7 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
     crewPatienceMs: 1000,
     runTimeoutMs: 10_000,
     handFiles: createFileHandover(platform.sql),
+    texts: { attend() {}, pass() {} },
     ...more,
   }
   const stopped = new AbortController().signal
@@ -462,13 +463,13 @@ describe('a run', () => {
     model.play(isSilent)
     const arrival = model.arrival()
     const id = await platform.kickoff()
-    expect(await runNext({ runTimeoutMs: 300 })).toBe('error')
+    expect(await runNext({ runTimeoutMs: 2000 })).toBe('error')
     await (
       await arrival
     ).abandoned
     expect((await platform.get(id))?.error).toEqual({
       code: 'execution_timeout',
-      message: 'The run took longer than 0.3 s and was ended.',
+      message: 'The run took longer than 2 s and was ended.',
     })
   })
 

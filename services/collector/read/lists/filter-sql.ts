@@ -16,6 +16,7 @@ export function indexedConditions(sql: Queryable, filter: SearchedFilter): Fragm
     )}
     ${from ? sql`and start_time >= ${timestamp(sql, from)}` : sql``}
     ${to ? sql`and start_time < ${timestamp(sql, to)}` : sql``}
+    ${filter.trace ? sql`and traces.trace_id = any (${filter.trace}::text[]::uuid[])` : sql``}
     ${filter.found?.isMany === false ? sql`and ${isFound(sql, filter.found)}` : sql``}
     ${withTerms(sql, filter)}`
 }

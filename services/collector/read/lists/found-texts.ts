@@ -86,7 +86,8 @@ export const hasText = (sql: Queryable, text: string): Fragment => sql`
       and texts.text ilike ${toPattern(text)}
   )`
 
-interface KnownTrace {
+/** A trace by its organization and id. */
+export interface KnownTrace {
   readonly organization: string
   readonly traceId: string
 }

@@ -5,7 +5,7 @@ import type { Reader } from '../reader.ts'
 import { countByTime, readHistogramQuery } from './histogram.ts'
 import { listSessions, readSessionQuery } from './sessions.ts'
 import { listTraces, readListQuery } from './trace-list.ts'
-import { readTotalsQuery, totalTraces } from './trace-totals.ts'
+import { readTotalsQuery, totalGroups, totalTraces } from './trace-totals.ts'
 import { readUsageQuery, sumUsage } from './usage-totals.ts'
 
 /** A question that has no more than its parameters. */
@@ -29,7 +29,10 @@ const QUESTIONS: readonly Question[] = [
   {
     path: '/traces/totals',
     view: 'totals',
-    answer: (reader, given) => totalTraces(reader, readTotalsQuery(given)),
+    answer(reader, given) {
+      const { filter, by } = readTotalsQuery(given)
+      return by === undefined ? totalTraces(reader, filter) : totalGroups(reader, filter, by)
+    },
   },
   {
     path: '/usage',

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { COST_COLUMNS } from '../../roll-ups/measures.ts'
 import { toHexId } from '../span-json.ts'
+import type { TraceExcerpt } from './excerpts.ts'
 import type { TextMatch } from './found-texts.ts'
 import type { TraceStatus, TraceSummary } from '../trace-summary.ts'
 
@@ -23,6 +24,9 @@ export interface TraceRow extends TokenCounts {
   readonly status: TraceStatus | 'running'
   readonly startUs: string
   readonly startNs: number
+  /** The first and the last start of its spans. */
+  readonly firstMs: number
+  readonly lastMs: number
   readonly endMs: number | null
   readonly durationNs: string | null
   readonly service: string | null
@@ -43,7 +47,8 @@ export interface TraceRow extends TokenCounts {
 }
 
 /** A trace in a list: its summary, and what only the roll-up has. */
-export interface ListedTrace extends Omit<TraceSummary, 'status' | 'tokens'> {
+export interface ListedTrace
+  extends Omit<TraceSummary, 'status' | 'tokens'>, Partial<TraceExcerpt> {
   /** `incomplete` without a root; `running` while the root has no end. */
   readonly status: TraceStatus | 'running'
   /** The latest end of any span. */
@@ -63,8 +68,14 @@ export interface ListedTrace extends Omit<TraceSummary, 'status' | 'tokens'> {
   readonly computed_cost_usd: number | null
 }
 
+/** What is known of a trace beside its row. */
+export interface TraceTexts {
+  readonly match?: TextMatch | undefined
+  readonly excerpt?: TraceExcerpt | undefined
+}
+
 /** The trace as the API shows it. */
-export function toListedTrace(row: TraceRow, match?: TextMatch): ListedTrace {
+export function toListedTrace(row: TraceRow, { match, excerpt }: TraceTexts = {}): ListedTrace {
   const start = BigInt(row.startUs) * 1000n + BigInt(row.startNs)
   return {
     trace_id: row.traceId.replaceAll('-', ''),
@@ -92,6 +103,7 @@ export function toListedTrace(row: TraceRow, match?: TextMatch): ListedTrace {
     computed_cost_usd: row.computedCostUsd,
     truncated: false,
     ...(match ? { match } : {}),
+    ...excerpt,
   }
 }
 
@@ -115,6 +127,8 @@ export const shownColumns = (sql: Queryable) => sql`
   traces.trace_id, (traces.start_time at time zone 'UTC')::text as start_time, start_ns,
   (extract(epoch from traces.start_time) * 1000000)::int8 as start_us, root_span_id,
   (extract(epoch from end_time) * 1000)::float8 as end_ms,
+  (extract(epoch from first_start) * 1000)::float8 as first_ms,
+  (extract(epoch from last_start) * 1000)::float8 as last_ms,
   name, status, duration_ns, service, traces.organization, crew_id, kickoff_id, session_id, user_id,
   agents, models, spans::float8 as spans, error_spans::float8 as error_spans,
   llm_calls::float8 as llm_calls, input_tokens::float8 as input_tokens,

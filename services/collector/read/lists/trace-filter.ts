@@ -1,12 +1,13 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
-import { invalid, name, time } from '../read-query.ts'
+import { invalid, isTraceId, name, readTraceId, time } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 
 const MAX_DURATION_MS = 365 * 86_400_000
 const MAX_TOKENS = 10 ** 15
 const MAX_COST_USD = 10 ** 9
 const MAX_TEXT = 200
+const MAX_IDS = 200
 
 /** All states of a trace: `incomplete` without a root, `running` while the root has no end. */
 export const STATUSES = ['ok', 'error', 'running', 'incomplete'] as const
@@ -36,8 +37,19 @@ const soughtText = v.pipe(
   ),
 )
 
+const traceIds = v.pipe(
+  v.string(),
+  v.transform((list) => list.split(',')),
+  v.check(
+    (list) => list.length <= MAX_IDS && list.every(isTraceId),
+    `must be a list of at most ${MAX_IDS} trace ids`,
+  ),
+  v.transform((list) => list.map(readTraceId)),
+)
+
 /** The parameters that say which traces are meant; all of them must hold. */
 export const filterParameters = {
+  trace: v.optional(traceIds),
   crew: v.optional(name),
   kickoff: v.optional(name),
   session: v.optional(name),

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { integer, word } from '../../../shared/env.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
-import { readParameters } from '../read-query.ts'
+import { invalid, readParameters, traceId } from '../read-query.ts'
 import type { Reader } from '../reader.ts'
 import { invalidCursor, readCursor, toCursor } from './cursor.ts'
 import type { Position } from './cursor.ts'
@@ -11,12 +11,13 @@ import {
   needsLookUps,
   otherConditions,
 } from './filter-sql.ts'
+import { EXCERPT_MAX, findExcerpts } from './excerpts.ts'
 import { lookUpAttribute } from './found-attributes.ts'
 import { findMatches, keyOf, MAX_FOUND, searchTexts } from './found-texts.ts'
 import type { SearchedFilter } from './found-texts.ts'
 import type { Fragment } from './sql-parts.ts'
 import { shownColumns, toListedTrace } from './listed-trace.ts'
-import type { ListedTrace, TraceRow } from './listed-trace.ts'
+import type { ListedTrace, TraceRow, TraceTexts } from './listed-trace.ts'
 import { filterParameters, limitTo, requireRanges } from './trace-filter.ts'
 import type { TraceFilter } from './trace-filter.ts'
 
@@ -38,6 +39,8 @@ const listParameters = v.object({
   sort: v.optional(word(['newest', 'oldest', 'duration', 'cost', 'tokens'] as const), 'newest'),
   limit: v.optional(integer(1, MAX_LIMIT), '50'),
   cursor: v.optional(v.pipe(v.string(), v.transform(readCursor))),
+  after: v.optional(traceId),
+  excerpts: v.optional(integer(1, EXCERPT_MAX)),
 })
 
 /** The query of a list of traces. */
@@ -46,16 +49,22 @@ export interface TraceQuery {
   readonly sort: Sort
   readonly limit: number
   readonly after?: Position | undefined
+  /** The id of a trace behind which the page begins, instead of a position. */
+  readonly afterTrace?: string | undefined
+  /** The characters that are shown of what was asked and answered. */
+  readonly excerpts?: number | undefined
 }
 
 /** Raises `invalid_request` that names the parameter, what was given and what is allowed. */
 export function readListQuery(parameters: URLSearchParams): TraceQuery {
-  const { sort, limit, cursor: after, ...filter } = readParameters(listParameters, parameters)
+  const given = readParameters(listParameters, parameters)
+  const { sort, limit, cursor: after, after: afterTrace, excerpts, ...filter } = given
   requireRanges(filter, parameters)
+  if (after && afterTrace) throw invalid('after', 'after and cursor cannot be given together.')
   if (after && (after.sort !== sort || isTimed(sort) !== after.sortKey.includes(':'))) {
     throw invalidCursor()
   }
-  return { filter, sort, limit, after }
+  return { filter, sort, limit, after, afterTrace, excerpts }
 }
 
 const isTimed = (sort: Sort): boolean => SORTS[sort].type === 'timestamptz'
@@ -92,15 +101,47 @@ export async function listTraces(
   return reader.ask(async (sql) => {
     const filter = await searchTexts(sql, limitTo(reader, query.filter), limits.found)
     const size = scanSize({ ...query, filter }, limits)
-    const searched = { ...query, filter: await lookUp(sql, { ...query, filter }, size) }
+    const placed = { ...query, after: await findPlace(sql, { ...query, filter }) }
+    const searched = { ...placed, filter: await lookUp(sql, { ...placed, filter }, size) }
     const page = toPage(await listRows(sql, searched, size), { ...query, size })
-    const { text } = filter
-    const matches = text === undefined ? undefined : await findMatches(sql, text, page.shown)
+    const textsOf = await findTexts(sql, { ...query, filter }, page.shown)
     return {
-      traces: page.shown.map((row) => toListedTrace(row, matches?.get(keyOf(row)))),
+      traces: page.shown.map((row) => toListedTrace(row, textsOf(row))),
       next_cursor: page.next ? toCursor({ ...page.next, sort: query.sort }) : null,
     }
   })
+}
+
+/** The place of a trace in the list, whether its filter leaves it or not. */
+async function findPlace(
+  sql: Queryable,
+  { filter, sort, after, afterTrace }: SearchedQuery,
+): Promise<Position | undefined> {
+  if (afterTrace === undefined) return after
+  const { organization } = filter
+  const [place] = await sql<Omit<Position, 'sort'>[]>`
+    select organization, trace_id, (start_time at time zone 'UTC')::text as start_time,
+      ${keyText(sql, sort)} as sort_key
+    from (
+      select *, ${keyOfSort(sql, sort)} as sort_key from listed_traces
+      where trace_id = ${afterTrace}::text::uuid
+        ${organization === undefined ? sql`` : sql`and organization = ${organization}`}
+      limit 1
+    ) as placed
+    where sort_key is not null`
+  if (place) return { sort, ...place }
+  throw invalid('after', 'after must be the id of a trace that can stand in this list.')
+}
+
+/** What is shown of the texts of traces, by their rows. */
+async function findTexts(
+  sql: Queryable,
+  { filter: { text }, excerpts }: SearchedQuery,
+  rows: readonly Row[],
+): Promise<(row: Row) => TraceTexts> {
+  const matches = text === undefined ? undefined : await findMatches(sql, text, rows)
+  const shown = excerpts === undefined ? undefined : await findExcerpts(sql, rows, excerpts)
+  return (row) => ({ match: matches?.get(keyOf(row)), excerpt: shown?.get(keyOf(row)) })
 }
 
 /** The rows of a page, and the one behind which the next page begins. */

@@ -6,6 +6,8 @@ import {
   listApprovals,
 } from '../../../platform/run-approvals.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { runEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -16,6 +18,7 @@ import { approvalsPage } from './page.ts'
 /** Serves what waits for the people of an organization, and takes their decisions. */
 export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -44,14 +47,15 @@ export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
     const task = fields.get('task') ?? ''
     const asked = { deploymentId: automation.id, runId: run.id, task, decision, text }
     try {
-      await decideApproval(sql, { ...asked, userId: user.id })
+      const entry = runEntry('approval_decided', run.id, { task, decision })
+      await audited(c.var, (tx) => decideApproval(tx, { ...asked, userId: user.id }), entry)
     } catch (thrown) {
       if (thrown instanceof AppError && thrown.code === 'conflict') {
         return refuse(thrown.message, 409)
       }
       throw thrown
     }
-    Object.assign(c.var.wide, { audit: 'approval_decided', kickoff_id: run.id, decision })
+    c.var.wide['kickoff_id'] = run.id
     return c.redirect('/approvals?notice=approval-decided', 303)
   })
 

@@ -2,6 +2,8 @@ import { Hono } from 'hono'
 import { listAutomationActivity } from '../../../platform/activity.ts'
 import { limitConcurrency } from '../../../platform/automations.ts'
 import { findRun } from '../../../platform/runs.ts'
+import { automationEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -22,6 +24,7 @@ const CONCURRENCY_PROBLEM =
 /** Serves the list of automations, and the page of each with its forms. */
 export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -51,10 +54,10 @@ export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
       const page = await readPage(c, automation)
       return c.html(automationPage({ ...page, limitProblem: CONCURRENCY_PROBLEM }), 422)
     }
-    await limitConcurrency(sql, automation, limit)
-    Object.assign(c.var.wide, {
-      audit: 'concurrency_limited',
-      automation_id: automation.automationId,
+    await audited(c.var, (tx) => limitConcurrency(tx, automation, limit), {
+      ...automationEntry('concurrency_limited', automation),
+      before: { concurrency_max: automation.concurrencyMax },
+      after: { concurrency_max: limit },
     })
     return c.redirect(`/automations/${automation.automationId}?notice=limit-saved`, 303)
   })

@@ -7,6 +7,8 @@ import { resumeAllStopped, resumeStopped } from '../../../platform/budget-stops.
 import { deleteBudget, listBudgets, setBudget } from '../../../platform/budgets.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
+import { budgetEntry, runEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -22,6 +24,7 @@ const OF_AUTOMATION = '/automations/:automationId/budgets'
 /** Serves the budgets of an organization and of its automations, and takes their limits. */
 export function budgetPageRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -41,10 +44,12 @@ export function budgetPageRoutes(deps: WebDeps): Hono<SignedIn> {
         return c.html(budgetsPage({ ...view, refused }), 422)
       }
       const { limits } = read
-      if (limits) await setBudget(sql, { ...owner, period }, limits)
-      else await deleteBudget(sql, { ...owner, period })
-      const audit = limits ? 'budget_set' : 'budget_deleted'
-      Object.assign(c.var.wide, { audit, ...owner, period, ...limits })
+      const key = { ...owner, period }
+      await audited(
+        c.var,
+        async (tx) => (limits ? setBudget(tx, key, limits) : void (await deleteBudget(tx, key))),
+        budgetEntry(limits ? 'budget_set' : 'budget_deleted', key, limits),
+      )
       const notice = limits ? 'budget-saved' : 'budget-deleted'
       return c.redirect(`${pathOf(view.automation)}?notice=${notice}`, 303)
     })
@@ -56,8 +61,12 @@ export function budgetPageRoutes(deps: WebDeps): Hono<SignedIn> {
         (each) => each.period === period && each.deploymentId === deploymentId,
       )
       if (!budget) throw new AppError('not_found', `There is no budget for the ${period}.`)
-      const runs = await resumeAllStopped(sql, { organizationId, budgetId: budget.id })
-      Object.assign(c.var.wide, { audit: 'budget_stops_resumed', budget_id: budget.id, runs })
+      const which = { organizationId, budgetId: budget.id }
+      await audited(
+        c.var,
+        (tx) => resumeAllStopped(tx, which),
+        (runs) => ({ ...budgetEntry('budget_stops_resumed', budget), after: { runs } }),
+      )
       return c.redirect(`${pathOf(automation)}?notice=budget-resumed`, 303)
     })
   }
@@ -65,8 +74,9 @@ export function budgetPageRoutes(deps: WebDeps): Hono<SignedIn> {
   const run = '/automations/:automationId/executions/:kickoffId'
   routes.post(`${run}/resume`, session, form, async (c) => {
     const { automation, run: stopped } = await getOwnRun(c, sql)
-    await resumeStopped(sql, { runId: stopped.id })
-    Object.assign(c.var.wide, { audit: 'budget_stop_resumed', kickoff_id: stopped.id })
+    c.var.wide['kickoff_id'] = stopped.id
+    const entry = runEntry('budget_stop_resumed', stopped.id)
+    await audited(c.var, (tx) => resumeStopped(tx, { runId: stopped.id }), entry)
     return c.redirect(`${runPath(automation, stopped)}?notice=budget-run-resumed`, 303)
   })
 

@@ -3,7 +3,8 @@ import type { Context } from 'hono'
 import { findAutomationOauth } from '../../../platform/automation-oauth.ts'
 import { listClientSightings } from '../../../platform/client-sightings.ts'
 import { bindOauthClient, listAutomations } from '../../../platform/automations.ts'
-import { AppError } from '../../../shared/errors.ts'
+import { automationEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -12,6 +13,7 @@ import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { clientFilteringPage } from './page.ts'
 import type { ClientFilteringPage } from './page.ts'
 import { queryOf } from '../frame/lists/pager.ts'
+import { getOwnAutomation } from '../frame/own-automation.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { OAUTH_PATH } from '../frame/addresses.ts'
 
@@ -21,6 +23,7 @@ import { OAUTH_PATH } from '../frame/addresses.ts'
  */
 export function clientFilteringRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -49,14 +52,19 @@ export function clientFilteringRoutes(deps: WebDeps): Hono<SignedIn> {
     const clientId = c.var.form.get('client_id') ?? ''
     const problem = clientId === '' ? undefined : clientIdProblem(clientId)
     if (problem) return c.html(clientFilteringPage({ ...(await read(c)), problem }), 422)
-    if (!(await bindOauthClient(sql, { automationId, organizationId }, clientId || null)))
-      throw new AppError('not_found', 'Your organization has no such automation.')
-    Object.assign(c.var.wide, {
-      audit: clientId === '' ? 'oauth_client_unbound' : 'oauth_client_bound',
-      organization_id: organizationId,
-      automation_id: automationId,
-      client: clientId,
-    })
+    const automation = await getOwnAutomation(c, sql)
+    await audited(
+      c.var,
+      (tx) => bindOauthClient(tx, { automationId, organizationId }, clientId || null),
+      {
+        ...automationEntry(
+          clientId === '' ? 'oauth_client_unbound' : 'oauth_client_bound',
+          automation,
+        ),
+        before: { client_id: automation.oauthClientId },
+        after: { client_id: clientId || null },
+      },
+    )
     const notice = clientId === '' ? 'client-unbound' : 'client-bound'
     const { after, before, search: q } = readPageRequest(c, isUuidCursor)
     return c.redirect(`${OAUTH_PATH}/clients${queryOf({ notice, after, before, q })}`, 303)

@@ -32,8 +32,8 @@ export function connectionPageRoutes(deps: WebDeps, service: ConnectionService):
     const connection = await getConnection(c, deps)
     const read = readConnectionForm(c.var.form, toTyped(connection))
     try {
-      const keepsTokens = await service.change(connection, toBody(read))
-      audit(c, 'connection_changed', connection.id)
+      const keepsTokens = await service.change(c.var.actor, connection, toBody(read))
+      note(c, 'connection_changed', connection.id)
       const isEnded = connection.status === 'connected' && !keepsTokens && read.token === ''
       const notice = isEnded ? 'connection-ended' : 'connection-saved'
       return c.redirect(`/connections/${connection.id}?notice=${notice}`, 303)
@@ -50,22 +50,22 @@ export function connectionPageRoutes(deps: WebDeps, service: ConnectionService):
 
   routes.post(`${path}/test`, session, form, async (c) => {
     const connection = await getConnection(c, deps)
-    audit(c, 'connection_tested', connection.id)
+    note(c, 'connection_tested', connection.id)
     const test = await service.test(connection)
     return c.html(await show(c, service, { connection: await getConnection(c, deps), test }))
   })
 
   routes.post(`${path}/revoke`, session, form, async (c) => {
     const connection = await getConnection(c, deps)
-    const revocation = await service.revoke(connection)
-    audit(c, 'connection_revoked', connection.id)
+    const revocation = await service.revoke(c.var.actor, connection)
+    note(c, 'connection_revoked', connection.id)
     return c.redirect(`/connections/${connection.id}?notice=connection-${NOTICES[revocation]}`, 303)
   })
 
   routes.post(`${path}/delete`, session, form, async (c) => {
     const connection = await getConnection(c, deps)
-    await service.remove(connection)
-    audit(c, 'connection_deleted', connection.id)
+    await service.remove(c.var.actor, connection)
+    note(c, 'connection_deleted', connection.id)
     return c.redirect('/connections?notice=connection-deleted', 303)
   })
 
@@ -95,8 +95,8 @@ export async function sendToProvider(
 ): Promise<Response> {
   const { organizationId } = c.var.session.user
   try {
-    const url = await service.connect({ id, organizationId }, c.var.session)
-    audit(c, 'connection_begun', id)
+    const url = await service.connect(c.var.actor, { id, organizationId }, c.var.session)
+    note(c, 'connection_begun', id)
     if (url === null) return c.redirect(`/connections/${id}?notice=connection-connected`, 303)
     return c.html(
       plainPage(
@@ -150,7 +150,10 @@ async function findOwn(
   throw new AppError('not_found', 'Your organization has no such connection.')
 }
 
-/** Adds to the log of the request what was done to which connection. */
-export function audit(c: Context<SignedIn>, event: string, connectionId: string): void {
+/**
+ * Adds to the log of the request what was done to which connection. The OAuth service records it in
+ * the audit.
+ */
+export function note(c: Context<SignedIn>, event: string, connectionId: string): void {
   Object.assign(c.var.wide, { audit: event, connection_id: connectionId })
 }

@@ -7,7 +7,7 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
-import { audit, callbackUrlOf, connectionPageRoutes, sendToProvider } from './connection-routes.ts'
+import { callbackUrlOf, connectionPageRoutes, note, sendToProvider } from './connection-routes.ts'
 import { fieldProblemsOf, newConnection, readConnectionForm, toBody } from './form.ts'
 import { connectionsPage } from './list-page.ts'
 import { choosePage, newConnectionPage } from './new-page.ts'
@@ -51,8 +51,8 @@ export function connectionRoutes(deps: WebDeps): Hono<SignedIn> {
     const read = readConnectionForm(posted, begun)
     try {
       const body = { ...toBody(read), name: read.typed.texts.name }
-      const id = await service.create(organizationId, body)
-      audit(c, 'connection_created', id)
+      const id = await service.create(c.var.actor, organizationId, body)
+      note(c, 'connection_created', id)
       if (begun.kind === 'static_token') {
         return c.redirect(`/connections/${id}?notice=connection-created`, 303)
       }
@@ -93,8 +93,12 @@ async function takeAnswer(c: Context<SignedIn>, context: ListContext): Promise<R
   // A program that looks at links must not use one up.
   if (c.req.method !== 'GET') throw new AppError('method_not_allowed', 'Open this link.')
   try {
-    const id = await context.service.complete(new URL(c.req.url).search || '?', c.var.session)
-    audit(c, 'connection_connected', id)
+    const id = await context.service.complete(
+      c.var.actor,
+      new URL(c.req.url).search || '?',
+      c.var.session,
+    )
+    note(c, 'connection_connected', id)
     return c.redirect(`/connections/${id}?notice=connection-connected`, 303)
   } catch (thrown) {
     const { message, status } = toAppError(thrown)

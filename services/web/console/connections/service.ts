@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Actor } from '../../../platform/audit.ts'
 import type { OauthConnection } from '../../../platform/oauth-connections.ts'
 import { callOauthService, oauthServiceOf, readAnswer } from '../../../shared/oauth-service.ts'
 import type { OauthServiceAccess } from '../../../shared/oauth-service.ts'
@@ -48,31 +49,39 @@ export function createConnectionService({ config }: Pick<WebDeps, 'config'>) {
   return {
     isThere: access !== undefined,
     providers: () => call(providers, { path: '/providers' }),
-    async create(organizationId: number, body: object): Promise<string> {
+    async create(by: Actor, organizationId: number, body: object): Promise<string> {
       const path = `/organizations/${organizationId}/connections`
-      return (await call(created, { path, method: 'POST', body })).connection_id
+      const request = { path, method: 'POST', body, actor: by } as const
+      return (await call(created, request)).connection_id
     },
-    async change(key: ConnectionKey, body: object): Promise<boolean> {
-      return (await call(changed, { path: pathOf(key), method: 'PUT', body })).keeps_tokens
+    async change(by: Actor, key: ConnectionKey, body: object): Promise<boolean> {
+      const request = { path: pathOf(key), method: 'PUT', body, actor: by } as const
+      return (await call(changed, request)).keeps_tokens
     },
     /** Returns the page of the provider; null: the connection is connected already. */
-    async connect(key: ConnectionKey, session: Session): Promise<string | null> {
+    async connect(by: Actor, key: ConnectionKey, session: Session): Promise<string | null> {
       const returnTo = `${config.PLATFORM_BASE_URL}/connect/callback`
       const body = { session: bindingOf(session), return_to: returnTo }
-      const request = { path: pathOf(key, '/authorization'), method: 'POST', body } as const
+      const request = {
+        path: pathOf(key, '/authorization'),
+        method: 'POST',
+        body,
+        actor: by,
+      } as const
       return (await call(link, request)).authorization_url
     },
-    async complete(query: string, session: Session): Promise<string> {
+    async complete(by: Actor, query: string, session: Session): Promise<string> {
       const body = { query, session: bindingOf(session) }
-      return (await call(created, { path: '/authorizations', method: 'POST', body })).connection_id
+      const request = { path: '/authorizations', method: 'POST', body, actor: by } as const
+      return (await call(created, request)).connection_id
     },
     test: (key: ConnectionKey) => call(test, { path: pathOf(key, '/test'), method: 'POST' }),
-    async revoke(key: ConnectionKey): Promise<Revocation> {
-      const request = { path: pathOf(key, '/revocation'), method: 'POST' } as const
+    async revoke(by: Actor, key: ConnectionKey): Promise<Revocation> {
+      const request = { path: pathOf(key, '/revocation'), method: 'POST', actor: by } as const
       return (await call(revocation, request)).revocation
     },
-    async remove({ id }: ConnectionKey): Promise<Revocation> {
-      const request = { path: `/connections/${id}`, method: 'DELETE' } as const
+    async remove(by: Actor, { id }: ConnectionKey): Promise<Revocation> {
+      const request = { path: `/connections/${id}`, method: 'DELETE', actor: by } as const
       return (await call(revocation, request)).revocation
     },
   }

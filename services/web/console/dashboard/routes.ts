@@ -2,9 +2,12 @@ import { Hono } from 'hono'
 import { countRunsByHour, listAutomationActivity } from '../../../platform/activity.ts'
 import { countOnline } from '../../../platform/automations.ts'
 import { countRuns, listNewestRuns } from '../../../platform/run-list.ts'
+import { countEndingTokens } from '../../../platform/static-tokens.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { noOrganizationPage } from './no-organization-page.ts'
 import { dashboardPage } from './page.ts'
+import { ENDING_DAYS } from '../frame/token-facts.ts'
 import { noticeOf, warningOf } from '../frame/notices.ts'
 
 const AUTOMATIONS = 8
@@ -17,17 +20,19 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.get('/', requireSession(deps), async (c) => {
     const { session } = c.var
     const { organizationId } = session.user
-    const [automations, online, counts, hours, recent] = await Promise.all([
+    const key = c.req.query('notice')
+    if (session.role === null) return c.html(noOrganizationPage(session, warningOf(key)))
+    const [automations, online, counts, hours, recent, endingTokens] = await Promise.all([
       listAutomationActivity(sql, organizationId, { limit: AUTOMATIONS }),
       countOnline(sql, organizationId),
       countRuns(sql, { organizationId }),
       countRunsByHour(sql, organizationId),
       listNewestRuns(sql, { organizationId }, RECENT),
+      countEndingTokens(sql, organizationId, ENDING_DAYS),
     ])
-    const key = c.req.query('notice')
     const messages = { notice: noticeOf(key), warning: warningOf(key) }
     const baseUrl = config.PLATFORM_BASE_URL
-    const figures = { automations, online, counts, hours, recent, baseUrl }
+    const figures = { automations, online, counts, hours, recent, endingTokens, baseUrl }
     return c.html(dashboardPage({ session, ...messages, ...figures }))
   })
   return routes

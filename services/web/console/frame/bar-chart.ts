@@ -29,7 +29,8 @@ export interface BarChart {
   readonly legend: Readonly<Partial<Record<BarTone, string>>>
   /** The unit of the axis below. */
   readonly unit: string
-  readonly table: Html
+  /** The same numbers; none where they are on the page already. */
+  readonly table?: Html
 }
 
 /** Draws bars, of at most some hundreds. */
@@ -64,10 +65,14 @@ export function barChart({ bars, summary, legend, unit, table }: BarChart): Html
       >
       <span>${unit}</span>
     </figcaption>
-    <details class="more">
-      <summary>Show as a table</summary>
-      ${table}
-    </details>
+    ${
+      table === undefined
+        ? ''
+        : html`<details class="more">
+            <summary>Show as a table</summary>
+            ${table}
+          </details>`
+    }
   </figure>`
 }
 

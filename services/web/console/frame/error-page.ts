@@ -12,6 +12,7 @@ export interface ErrorPage {
 }
 
 const TITLES: Partial<Record<ErrorCode, string>> = {
+  forbidden: 'Not allowed',
   not_found: 'Not found',
   csrf_failed: 'This form has expired',
   payload_too_large: 'That was too large',

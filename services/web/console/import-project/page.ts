@@ -5,7 +5,7 @@ import type { ImportProblem, ProblemLevel } from '../../../platform/crewai/repor
 import type { Session } from '../../../platform/sessions.ts'
 import { pretty } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { copyable, csrfField, noticeBox, pill, problemBox } from '../frame/parts.ts'
+import { copyable, csrfField, pill, problemBox } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
 
 /** The longest definition that the page can hand on, in bytes of its form. */
@@ -14,22 +14,20 @@ const FORM_BYTES_MAX = 240 * 1024
 /** The form for a project. */
 export interface UploadPage {
   readonly session: Session
-  readonly notice?: string | undefined
   readonly problem?: string | undefined
 }
 
 /** The page that takes a project. */
-export const uploadPage = ({ session, notice, problem }: UploadPage): Html =>
+export const uploadPage = ({ session, problem }: UploadPage): Html =>
   page(
-    { title: 'Import a project', session, current: '/automations' },
+    { title: 'Import a project', session, current: '/projects' },
     html`${crumbs()}
       <div class="page-head"><h1>Import a CrewAI project</h1></div>
-      ${noticeBox(notice)}
       <div class="card narrow">${problemBox(problem)} ${uploadForm(session)}</div>`,
   )
 
 const crumbs = (): Html =>
-  html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/automations">Automations</a></nav>`
+  html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/projects">Projects</a></nav>`
 
 const uploadForm = ({ csrfToken }: Session): Html =>
   html`<form method="post" action="/import-project" enctype="multipart/form-data" class="stack">
@@ -60,9 +58,9 @@ export interface PreviewPage {
 export function previewPage({ session, imported, name, problem }: PreviewPage): Html {
   const { definition, problems } = imported
   return page(
-    { title: 'Import a project', session, current: '/automations' },
+    { title: 'Import a project', session, current: '/projects' },
     html`<nav class="crumbs" aria-label="Breadcrumb">
-        <a href="/automations">Automations</a><a href="/import-project">Import a project</a>
+        <a href="/projects">Projects</a><a href="/import-project">Import a project</a>
       </nav>
       <div class="page-head"><h1>${definition?.name ?? 'This project is refused'}</h1></div>
       ${problemBox(problem ?? refusalOf(imported, { leaveOut: true }))}

@@ -3,34 +3,29 @@ import type { Context } from 'hono'
 import { parseCrewDefinition } from '../../../platform/crew-definition.ts'
 import type { CrewDefinition } from '../../../platform/crew-definition.ts'
 import { createVersion } from '../../../platform/project-versions.ts'
-import { ensureProject } from '../../../platform/projects.ts'
+import { ensureProject, projectNameProblem } from '../../../platform/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { mediaType } from '../../../shared/http/request-body.ts'
 import { parseStrictJson } from '../../../shared/http/strict-json.ts'
+import { versionEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { CSRF_FIELD } from '../../callers/csrf-field.ts'
 import { formExpired, isSame, requireForm, requireSameOrigin } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createImports } from '../../project-import/create-imports.ts'
 import { readUpload } from '../../project-import/read-upload.ts'
-import { noticeOf } from '../frame/notices.ts'
 import { previewPage, uploadPage } from './page.ts'
-
-const NAME = /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u
-const WRONG_NAME =
-  'Name the project in 1 to 200 characters, without control characters and spaces at its ends.'
 
 /** Serves the import of CrewAI projects: an upload, what would become of it, and the draft. */
 export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const importFiles = createImports()
 
-  routes.get('/import-project', session, (c) => {
-    const notice = noticeOf(c.req.query('notice'))
-    return c.html(uploadPage({ session: c.var.session, notice }))
-  })
+  routes.get('/import-project', session, (c) => c.html(uploadPage({ session: c.var.session })))
 
   routes.post('/import-project', session, async (c) => {
     requireSameOrigin(c, config.PLATFORM_BASE_URL)
@@ -48,18 +43,21 @@ export function importProjectRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.post('/import-project/drafts', session, form, async (c) => {
     const definition = readDefinition(c.var.form)
     const name = c.var.form.get('project') ?? ''
-    if (!NAME.test(name)) {
+    const wrong = projectNameProblem(name)
+    if (wrong !== undefined) {
       const page = { session: c.var.session, imported: { definition, problems: [] }, name }
-      return c.html(previewPage({ ...page, problem: WRONG_NAME }), 422)
+      return c.html(previewPage({ ...page, problem: `The name ${wrong}.` }), 422)
     }
     const { organizationId } = c.var.session.user
-    const version = await sql.begin(async (tx) => {
-      const projectId = await ensureProject(tx, { organizationId, name })
-      return createVersion(tx, { organizationId, projectId }, definition)
-    })
-    const { projectId, number } = version
-    Object.assign(c.var.wide, { audit: 'version_imported', project_id: projectId, version: number })
-    return c.redirect('/import-project?notice=project-imported', 303)
+    const { projectId, number } = await audited(
+      c.var,
+      async (tx) => {
+        const projectId = await ensureProject(tx, { organizationId, name })
+        return createVersion(tx, { organizationId, projectId }, definition)
+      },
+      (created) => versionEntry('version_imported', created),
+    )
+    return c.redirect(`/projects/${projectId}/versions/${number}?notice=project-imported`, 303)
   })
 
   return routes

@@ -8,11 +8,12 @@ import {
 } from '../../../platform/llm-connections.ts'
 import type { LlmConnection } from '../../../platform/llm-connections.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { readConnectionForm, toFields } from './form.ts'
-import { audit, createSaver } from './save-connection.ts'
+import { createSaver, entryOf } from './save-connection.ts'
 import { findCredentials, testConnection } from './test-connection.ts'
 import type { LlmSurroundings } from './test-connection.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
@@ -25,6 +26,7 @@ export function llmConnectionPageRoutes(
   surroundings: LlmSurroundings,
 ): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -45,14 +47,16 @@ export function llmConnectionPageRoutes(
     const { id, organizationId, hasKey } = connection
     const read = readConnectionForm(c.var.form, surroundings.guard)
     const fields = toFields(organizationId, read.typed)
-    const saved = await save(read, () => updateLlmConnection(sql, id, fields))
+    const saved = await save(c.var, read, {
+      before: connection,
+      store: (tx) => updateLlmConnection(tx, id, fields),
+    })
     if (saved === undefined) return notFound()
     if (typeof saved === 'string') {
       const credentials = findCredentials(connection, surroundings)
       const page = { ...(await frameOf(c, deps)), connection, credentials }
       return c.html(llmConnectionPage({ ...page, typed: read.typed, problem: saved }), 422)
     }
-    audit(c, 'llm_connection_changed', saved)
     const isForgotten = hasKey && !saved.hasKey && !read.key
     const notice = isForgotten ? 'llm-key-forgotten' : 'llm-connection-saved'
     return c.redirect(`/llm-connections/${id}?notice=${notice}`, 303)
@@ -61,15 +65,14 @@ export function llmConnectionPageRoutes(
   routes.post(`${path}/test`, session, form, async (c) => {
     const connection = await getConnection(c, deps)
     const test = await testConnection(connection, surroundings)
-    audit(c, 'llm_connection_tested', connection)
     const { credentials } = test
     return c.html(llmConnectionPage({ ...(await frameOf(c, deps)), connection, credentials, test }))
   })
 
   routes.post(`${path}/delete`, session, form, async (c) => {
     const connection = await getConnection(c, deps)
-    await deleteLlmConnection(sql, connection)
-    audit(c, 'llm_connection_deleted', connection)
+    const entry = entryOf('llm_connection_deleted', connection)
+    await audited(c.var, (tx) => deleteLlmConnection(tx, connection), entry)
     return c.redirect('/llm-connections?notice=llm-connection-deleted', 303)
   })
 

@@ -8,7 +8,7 @@ import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { EMPTY, readConnectionForm, toFields } from './form.ts'
-import { audit, createSaver, surroundingsOf } from './save-connection.ts'
+import { createSaver, surroundingsOf } from './save-connection.ts'
 import { findCredentials } from './test-connection.ts'
 import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { newLlmConnectionPage } from './page.ts'
@@ -47,13 +47,12 @@ export function llmConnectionRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.post(path, session, form, async (c) => {
     const read = readConnectionForm(c.var.form, surroundings.guard)
     const fields = toFields(c.var.session.user.organizationId, read.typed)
-    const saved = await save(read, () => createLlmConnection(sql, fields))
+    const saved = await save(c.var, read, { store: (tx) => createLlmConnection(tx, fields) })
     if (typeof saved !== 'object') {
       const models = await suggestModels(sql, c.var.session.user.organizationId)
       const page = { session: c.var.session, typed: read.typed, problem: saved, models }
       return c.html(newLlmConnectionPage(page), 422)
     }
-    audit(c, 'llm_connection_created', saved)
     return c.redirect(`${path}/${saved.id}?notice=llm-connection-created`, 303)
   })
 

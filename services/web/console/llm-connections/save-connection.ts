@@ -1,11 +1,14 @@
-import type { Context } from 'hono'
+import type { AuditEntry } from '../../../platform/audit.ts'
 import { setSealedKey } from '../../../platform/llm-connections.ts'
 import type { LlmConnection } from '../../../platform/llm-connections.ts'
 import { createLlmKeys } from '../../../platform/llm-keys.ts'
 import { originsOf, readerOf } from '../../../platform/llm-usage.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createLlmGuard } from '../../../shared/outgoing/llm-guard.ts'
-import type { SignedIn, WebDeps } from '../../context.ts'
+import type { Transaction } from '../../../shared/postgres/database.ts'
+import { createAudited } from '../../callers/audited.ts'
+import type { Acting } from '../../callers/audited.ts'
+import type { WebDeps } from '../../context.ts'
 import type { ReadConnection } from './form.ts'
 import type { LlmSurroundings } from './test-connection.ts'
 
@@ -16,22 +19,43 @@ export function surroundingsOf({ diagnostics, config }: WebDeps): LlmSurrounding
   return { env, providerUrls, guard: createLlmGuard(origins) }
 }
 
+/** How a connection is stored, and the one that was there before. */
+export interface Store {
+  readonly before?: LlmConnection
+  readonly store: (tx: Transaction) => Promise<LlmConnection | undefined>
+}
+
 /**
- * Creates the verb that stores a connection and then its key. It returns the connection, the
- * problem with the form, or undefined when the connection is gone.
+ * Creates the verb that stores a connection with its key. It returns the connection, the problem
+ * with the form, or undefined when the connection is gone.
  */
 export function createSaver({ sql, config }: WebDeps) {
   const keys = createLlmKeys(config.SECRET_KEY_BASE)
+  const audited = createAudited(sql)
   return async function save(
+    acting: Acting,
     { problem, key, forgetKey }: ReadConnection,
-    store: () => Promise<LlmConnection | undefined>,
+    { before, store }: Store,
   ): Promise<LlmConnection | string | undefined> {
     if (problem !== undefined) return problem
+    const action = before ? 'llm_connection_changed' : 'llm_connection_created'
+    const toEntry = (saved: LlmConnection | undefined): AuditEntry | undefined =>
+      saved && {
+        ...entryOf(action, saved),
+        before: before && factsOf(before),
+        after: { ...factsOf(saved), ...(key ? { key: 'entered' } : {}) },
+      }
     try {
-      const saved = await store()
-      if (saved && key) await setSealedKey(sql, saved, keys.seal(key, saved))
-      else if (saved && forgetKey) await setSealedKey(sql, saved, null)
-      return saved
+      return await audited(
+        acting,
+        async (tx) => {
+          const saved = await store(tx)
+          if (saved && key) await setSealedKey(tx, saved, keys.seal(key, saved))
+          else if (saved && forgetKey) await setSealedKey(tx, saved, null)
+          return saved
+        },
+        toEntry,
+      )
     } catch (thrown) {
       if (thrown instanceof AppError && thrown.code === 'conflict') return thrown.message
       throw thrown
@@ -39,15 +63,16 @@ export function createSaver({ sql, config }: WebDeps) {
   }
 }
 
-/** Adds to the log of the request what was done to which connection. */
-export function audit(
-  c: Context<SignedIn>,
-  event: string,
-  { id, organizationId }: LlmConnection,
-): void {
-  Object.assign(c.var.wide, {
-    audit: event,
-    llm_connection_id: id,
-    organization_id: organizationId,
-  })
-}
+/** Returns an entry of the audit about a connection. */
+export const entryOf = (action: string, { id, name }: LlmConnection): AuditEntry => ({
+  action,
+  target: { kind: 'llm_connection', id, name },
+})
+
+const factsOf = ({ name, provider, model, baseUrl, hasKey }: LlmConnection) => ({
+  name,
+  provider,
+  model,
+  base_url: baseUrl,
+  has_key: hasKey,
+})

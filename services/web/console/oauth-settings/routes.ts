@@ -8,6 +8,7 @@ import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import { explainToken } from '../../access-token/explain-token.ts'
 import type { OpenedGate } from '../../access-token/open-gate.ts'
 import { testConfiguration } from '../../access-token/test-configuration.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -27,6 +28,7 @@ export function oauthSettingsRoutes(
   { keys, guard }: Pick<OpenedGate, 'keys' | 'guard'>,
 ): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -49,15 +51,11 @@ export function oauthSettingsRoutes(
     }
     const { organizationId } = c.var.session.user
     const settings = await withTokenUrl(result.settings, { guard, organizationId })
-    await saveAutomationOauth(sql, organizationId, settings)
-    const { enabled, issuer, staticTokensAllowed } = result.settings
-    Object.assign(c.var.wide, {
-      audit: 'automation_oauth_saved',
-      organization_id: organizationId,
-      enabled,
-      issuer,
-      static_tokens_allowed: staticTokensAllowed,
-    })
+    const before = await findAutomationOauth(sql, organizationId)
+    const target = { kind: 'automation_oauth', id: organizationId }
+    const entry = { action: 'automation_oauth_saved', target, before, after: settings }
+    await audited(c.var, (tx) => saveAutomationOauth(tx, organizationId, settings), entry)
+    const { enabled } = settings
     return c.redirect(`${OAUTH_PATH}?notice=${enabled ? 'oauth-saved' : 'oauth-saved-off'}`, 303)
   })
 

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { Context, MiddlewareHandler } from 'hono'
+import type { Context } from 'hono'
 import {
   FEATURE_FLAGS,
   listFlags,
@@ -8,18 +8,18 @@ import {
 } from '../../../platform/feature-flags.ts'
 import { findOrganizationByName } from '../../../platform/organizations.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { requireAdministrator } from '../../callers/administrator.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
-import { readSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { identify } from '../../diagnostics/access.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { PLATFORM_SETTINGS_PATH, platformSettingsPage } from './page.ts'
-import { answerNotFound } from '../../http/errors.ts'
 
 /** Serves the settings of the whole platform to administrators, and 404 to anybody else. */
 export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
+  const audited = createAudited(sql)
   const administrator = requireAdministrator(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
 
@@ -41,22 +41,11 @@ export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
     const organization = wanted === '' ? null : await findOrganizationByName(sql, wanted)
     if (organization === undefined) return show(c, `There is no organization "${wanted}".`)
     const organizationId = organization?.id ?? null
-    await setFlag(sql, { name, organizationId, enabled })
-    const audit = { audit: 'feature_flag_set', flag: name, enabled }
-    Object.assign(c.var.wide, audit, { organization_id: organizationId })
+    const target = { kind: 'feature_flag', id: name }
+    const entry = { action: 'feature_flag_set', organizationId, target, after: { enabled } }
+    await audited(c.var, (tx) => setFlag(tx, { name, organizationId, enabled }), entry)
     return c.redirect(`${PLATFORM_SETTINGS_PATH}?notice=flag-saved`, 303)
   })
 
   return routes
-}
-
-/** Lets those pass who are administrators now, by the database; answers 404 to all others. */
-function requireAdministrator(deps: WebDeps): MiddlewareHandler<SignedIn> {
-  return async function checkRole(c, next) {
-    const session = (await identify(c, deps)) ? await readSession(c, deps) : undefined
-    if (!session?.user.roles.includes('platform-admin')) return answerNotFound(c)
-    c.set('session', session)
-    c.var.wide['user_id'] = session.user.id
-    return next()
-  }
 }

@@ -89,6 +89,9 @@ const newProject = ({ session, typed = '', problem }: ProjectsPage): Html =>
         >Name
         <input name="name" value="${typed}" maxlength="200" autocomplete="off" required />
       </label>
-      <div><button class="button primary">Create</button></div>
+      <div class="buttons">
+        <button class="button primary">Create</button>
+        <a class="button" href="/import-project">Import a CrewAI project</a>
+      </div>
     </form>
   </section>`

@@ -1,6 +1,8 @@
 import { Hono } from 'hono'
 import { createVersion } from '../../../platform/project-versions.ts'
 import { definitionText } from '../../../platform/proposal-answer.ts'
+import { versionEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -12,6 +14,7 @@ import { newVersionPage } from './version-page.ts'
 /** Serves the page on which a version is written, and adds it as a draft. */
 export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL, FORM_BYTES_MAX)
@@ -33,8 +36,12 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
       return c.html(newVersionPage(page), 422)
     }
     const key = { organizationId, projectId: project.id }
-    const { number } = await createVersion(sql, key, read.definition)
-    Object.assign(c.var.wide, { audit: 'version_created', version: number })
+    const { definition } = read
+    const { number } = await audited(
+      c.var,
+      (tx) => createVersion(tx, key, definition),
+      (created) => versionEntry('version_created', created),
+    )
     return c.redirect(`${versionPath(project, number)}?notice=draft-added`, 303)
   })
 

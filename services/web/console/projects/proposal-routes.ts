@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
+import type { AuditEntry } from '../../../platform/audit.ts'
 import { listConnectedModels } from '../../../platform/llm-connections.ts'
 import { definitionText } from '../../../platform/proposal-answer.ts'
 import {
@@ -12,6 +13,7 @@ import type { Proposal, ProposalKey } from '../../../platform/proposals.ts'
 import type { Project } from '../../../platform/projects.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -29,6 +31,7 @@ interface OwnProposal {
 /** Serves what the Assistant proposes, and takes what people decide about it. */
 export function proposalRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -55,20 +58,27 @@ export function proposalRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.post(`${one}/accept`, session, form, async (c) => {
     const { project, key } = await getOwn(c, sql)
-    const number = await acceptProposal(sql, key)
-    Object.assign(c.var.wide, { audit: 'proposal_accepted', version: number })
+    const number = await audited(
+      c.var,
+      (tx) => acceptProposal(tx, key),
+      (added) => ({ ...entryOf('proposal_accepted', key), after: { version: added } }),
+    )
     return c.redirect(`${versionPath(project, number)}?notice=draft-added`, 303)
   })
 
   routes.post(`${one}/discard`, session, form, async (c) => {
     const { project, key } = await getOwn(c, sql)
-    await discardProposal(sql, key)
-    Object.assign(c.var.wide, { audit: 'proposal_discarded' })
+    await audited(c.var, (tx) => discardProposal(tx, key), entryOf('proposal_discarded', key))
     return c.redirect(`${projectPath(project)}?notice=proposal-discarded`, 303)
   })
 
   return routes
 }
+
+const entryOf = (action: string, { id }: ProposalKey): AuditEntry => ({
+  action,
+  target: { kind: 'proposal', id },
+})
 
 async function getOwn(c: Context<SignedIn>, sql: Database): Promise<OwnProposal> {
   const project = await getOwnProject(c, sql)

@@ -5,6 +5,8 @@ import { listVersions } from '../../../platform/project-versions.ts'
 import { listProposals } from '../../../platform/proposals.ts'
 import { listConnectedModels } from '../../../platform/llm-connections.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { projectEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -24,6 +26,7 @@ const NUMBER_MAX = 2 ** 31 - 1
 /** Serves the designer's pages: projects, their versions, and what the Assistant proposes. */
 export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -44,8 +47,8 @@ export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
     const problem = projectNameProblem(name)
     if (problem !== undefined) return refuse(`The name ${problem}.`)
     try {
-      const project = await createProject(sql, { organizationId, name })
-      Object.assign(c.var.wide, { audit: 'project_created', project_id: project.id })
+      const wanted = { organizationId, name }
+      const project = await audited(c.var, (tx) => createProject(tx, wanted), projectEntry)
       return c.redirect(projectPath(project), 303)
     } catch (thrown) {
       if (thrown instanceof AppError && thrown.code === 'conflict') return refuse(thrown.message)

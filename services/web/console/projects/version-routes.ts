@@ -1,9 +1,11 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { listConnectedModels } from '../../../platform/llm-connections.ts'
-import { publishDraft, updateDraft } from '../../../platform/project-versions.ts'
+import { pinDraft, publishDraft, updateDraft } from '../../../platform/project-versions.ts'
 import { problemsOf } from '../../../platform/proposal-answer.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { versionEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -18,6 +20,7 @@ import type { Refused } from './version-page.ts'
 /** Serves the page of a version, on which drafts are changed and published. */
 export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL, FORM_BYTES_MAX)
@@ -44,8 +47,11 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     const own = await getOwnVersion(c, sql)
     const { text, read } = readDefinitionForm(c)
     if ('problems' in read) return refuse(c, own, { text, problems: read.problems })
-    await updateDraft(sql, own.key, read.definition)
-    Object.assign(c.var.wide, { audit: 'version_changed', version: own.version.number })
+    await audited(
+      c.var,
+      (tx) => updateDraft(tx, own.key, read.definition),
+      versionEntry('version_changed', own.key),
+    )
     return c.redirect(`${versionPath(own.project, own.version.number)}?notice=draft-saved`, 303)
   })
 
@@ -53,12 +59,16 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     const own = await getOwnVersion(c, sql)
     const { number } = own.version
     try {
-      await publishDraft(sql, own.key, pinOf(own.key.organizationId))
+      const draft = await pinDraft(sql, own.key, pinOf(own.key.organizationId))
+      await audited(
+        c.var,
+        (tx) => publishDraft(tx, draft),
+        versionEntry('version_published', own.key),
+      )
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.code !== 'unprocessable') throw thrown
       return refuse(c, own, { problems: problemsOf(thrown) })
     }
-    Object.assign(c.var.wide, { audit: 'version_published', version: number })
     return c.redirect(`${versionPath(own.project, number)}?notice=version-published`, 303)
   })
 

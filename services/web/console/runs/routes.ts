@@ -2,7 +2,10 @@ import { Hono } from 'hono'
 import { getDefinition } from '../../../platform/automations.ts'
 import { givenAgain } from '../../../platform/crew-inputs.ts'
 import { prepareInputs } from '../../../platform/prepare-inputs.ts'
+import { toStarter } from '../../callers/starter.ts'
 import { kickoff, stopRun } from '../../../platform/runs.ts'
+import { runEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -14,6 +17,7 @@ import { stopPage } from './stop-page.ts'
 /** Repeats and stops runs from the browser. */
 export function runRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -28,7 +32,9 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
       inputs: givenAgain(definition, run.inputs),
     })
     const idempotencyKey = startOnceKey(c.var.form.get('start_once'), prepared.inputs)
-    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey })
+    const starter = toStarter(c.var.actor, 'console')
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const id = await kickoff(sql, request)
     Object.assign(c.var.wide, { kickoff_id: id, again: run.id })
     return c.redirect(runPath(automation, { id }), 303)
   })
@@ -41,8 +47,13 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.post(`${path}/stop`, session, form, async (c) => {
     const { automation, run } = await getOwnRun(c, sql)
-    const notice = (await stopRun(sql, run.id)) ? 'stopped' : 'over-already'
-    Object.assign(c.var.wide, { audit: 'execution_stopped', kickoff_id: run.id })
+    const stopped = await audited(
+      c.var,
+      (tx) => stopRun(tx, run.id),
+      (isStopped) => (isStopped ? runEntry('run_stopped', run.id) : undefined),
+    )
+    c.var.wide['kickoff_id'] = run.id
+    const notice = stopped ? 'stopped' : 'over-already'
     return c.redirect(`${runPath(automation, run)}?notice=${notice}`, 303)
   })
 

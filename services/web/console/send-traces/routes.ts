@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
+import type { AuditEntry } from '../../../platform/audit.ts'
 import {
   countExpiringTokens,
   findTraceToken,
@@ -10,6 +11,7 @@ import {
 } from '../../../platform/trace-tokens.ts'
 import type { TraceToken } from '../../../platform/trace-tokens.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -28,6 +30,7 @@ const PATH = '/send-traces'
 /** Serves the page that shows how to send traces; issues and revokes tokens, for any member. */
 export function sendTracesRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
+  const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -47,10 +50,12 @@ export function sendTracesRoutes(deps: WebDeps): Hono<SignedIn> {
     if (Object.keys(given.problems).length > 0) return refuse()
     const { name, scope } = given
     const order = { organizationId, name, scope, days: Number(given.days), createdBy }
-    const recorded = await recordTraceToken(sql, order)
+    const recorded = await audited(
+      c.var,
+      (tx) => recordTraceToken(tx, order),
+      (issued) => issued && issuedEntry(order, issued),
+    )
     if (!recorded) return refuse(TOO_MANY)
-    const audit = { audit: 'trace_token_issued', token_id: recorded.tokenId, scope }
-    Object.assign(c.var.wide, audit)
     const token = await tokens.sign({ ...recorded, scope, organizationId })
     const { endpoint } = tokens
     return c.html(newTokenPage({ session: c.var.session, ...order, ...recorded, token, endpoint }))
@@ -65,13 +70,24 @@ export function sendTracesRoutes(deps: WebDeps): Hono<SignedIn> {
     // First the collector: what pages call revoked must be refused there.
     await tokensOf(deps).revoke(token)
     const { organizationId, id: revokedBy } = c.var.session.user
-    await markTraceTokenRevoked(sql, { id: token.id, organizationId, revokedBy })
-    Object.assign(c.var.wide, { audit: 'trace_token_revoked', token_id: token.tokenId })
+    const key = { id: token.id, organizationId, revokedBy }
+    const target = { kind: 'trace_token', id: token.tokenId, name: token.name }
+    const entry = { action: 'trace_token_revoked', target }
+    await audited(c.var, (tx) => markTraceTokenRevoked(tx, key), entry)
     return c.redirect(`${PATH}?notice=trace-token-revoked`, 303)
   })
 
   return routes
 }
+
+const issuedEntry = (
+  { name, scope }: Pick<TraceToken, 'name' | 'scope'>,
+  { tokenId, expiresAt }: Pick<TraceToken, 'tokenId' | 'expiresAt'>,
+): AuditEntry => ({
+  action: 'trace_token_issued',
+  target: { kind: 'trace_token', id: tokenId, name },
+  after: { scope, expires_at: expiresAt },
+})
 
 const TOO_MANY =
   `Your organization has issued ${TRACE_TOKENS_A_YEAR} tokens within a year, which is the limit. ` +

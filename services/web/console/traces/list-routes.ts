@@ -1,59 +1,59 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { listAutomationNames } from '../../../platform/automations.ts'
+import { countTraceNotes } from '../../../platform/trace-notes.ts'
 import { listTraceFilters } from '../../../platform/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import type { TraceReader } from '../../traces/trace-reader.ts'
 import { noticeOf } from '../frame/notices.ts'
 import type { Problem } from './filter-form.ts'
 import { traceListPage } from './list-page.ts'
 import type { FoundTraces } from './list-page.ts'
-import { FIELD_NAMES, filterParameters, readListQuery, STATUSES, WINDOWS } from './list-query.ts'
+import {
+  FIELD_NAMES,
+  NOTED,
+  pageParameters,
+  readListQuery,
+  STATUSES,
+  WINDOWS,
+} from './list-query.ts'
 import type { ListQuery } from './list-query.ts'
+import { readFilter } from './list-filter.ts'
 import { readerOf } from './reader-of.ts'
-import { sessionsPage } from './sessions-page.ts'
 import { usageCsv } from './usage-csv.ts'
-import { GROUPINGS, USAGE_DAYS, usagePage } from './usage-page.ts'
-import type { Grouping } from './usage-page.ts'
+import { USAGE_DAYS, usagePage } from './usage-page.ts'
+import { GROUPING_NAMES, readUsageRows } from './usage-rows.ts'
 
 const ROWS = '50'
 const DAY_MS = 86_400_000
-const CURSOR_MAX = 1000
 
-/** Serves what is known of many traces: the list, sessions and usage. */
+/** Serves what is known of many traces: the list and usage. */
 export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
 
   routes.get('/traces', session, async (c) => {
-    const reader = readerOf(c, deps)
     const query = readListQuery(new URL(c.req.url).searchParams)
     const { user } = c.var.session
     const [automations, filters, outcome] = await Promise.all([
       listAutomationNames(deps.sql, user.organizationId),
       listTraceFilters(deps.sql, user),
-      find(reader, query),
+      find(c, deps, query),
     ])
+    const ids = outcome.found?.traces.traces.map(({ trace_id: id }) => id) ?? []
+    const opinions = await countTraceNotes(deps.sql, user.organizationId, ids)
     const notice = noticeOf(c.req.query('notice'))
-    const facts = { session: c.var.session, query, automations, filters, notice }
+    const facts = { session: c.var.session, query, automations, filters, notice, opinions }
     const page = traceListPage({ ...facts, ...outcome })
     return c.html(page, outcome.problem ? 422 : 200)
-  })
-
-  routes.get('/sessions', session, async (c) => {
-    const cursor = (c.req.query('cursor') ?? '').slice(0, CURSOR_MAX)
-    const parameters = new URLSearchParams({ limit: ROWS, ...(cursor ? { cursor } : {}) })
-    const found = await readerOf(c, deps).sessions(parameters)
-    return c.html(sessionsPage({ session: c.var.session, found, isFirst: cursor === '' }))
   })
 
   routes.get('/usage', session, async (c) => c.html(usagePage(await readUsage(c, deps))))
 
   routes.get('/usage.csv', session, async (c) => {
     const usage = await readUsage(c, deps)
-    return c.body(usageCsv(usage), 200, {
+    return c.body(usageCsv(usage.rows), 200, {
       'content-type': 'text/csv; charset=utf-8',
       'content-disposition': `attachment; filename="usage-by-${usage.by}.csv"`,
     })
@@ -68,12 +68,13 @@ interface Outcome {
 }
 
 /** A filter that makes no sense is a matter of its field; other errors are pages of their own. */
-async function find(reader: TraceReader, query: ListQuery): Promise<Outcome> {
+async function find(c: Context<SignedIn>, deps: WebDeps, query: ListQuery): Promise<Outcome> {
   const wrong = problemOf(query)
   if (wrong) return { found: undefined, problem: wrong }
-  const parameters = filterParameters(query, Date.now())
-  const listed = new URLSearchParams([...parameters, ['limit', ROWS]])
-  if (query.cursor !== undefined) listed.set('cursor', query.cursor)
+  const reader = readerOf(c, deps)
+  const parameters = await readFilter(deps.sql, c.var.session.user.organizationId, query)
+  const listed = pageParameters(query, parameters)
+  listed.set('limit', ROWS)
   try {
     const [traces, histogram, totals] = await Promise.all([
       reader.list(listed),
@@ -93,6 +94,7 @@ function problemOf({ unknown }: ListQuery): Problem | undefined {
   const choices = [
     ['status', unknown.status, STATUSES],
     ['window', unknown.window, Object.keys(WINDOWS)],
+    ['noted', unknown.noted, NOTED],
   ] as const
   for (const [field, word, allowed] of choices) {
     if (word === undefined) continue
@@ -102,16 +104,11 @@ function problemOf({ unknown }: ListQuery): Problem | undefined {
 }
 
 async function readUsage(c: Context<SignedIn>, deps: WebDeps) {
-  const by = Object.keys(GROUPINGS).find((each) => each === c.req.query('by')) ?? 'day'
+  const by = GROUPING_NAMES.find((each) => each === c.req.query('by')) ?? 'day'
   const days = USAGE_DAYS.find((each) => String(each) === c.req.query('days')) ?? 30
   // From midnight on: the first day is a whole one.
   const from = new Date((Math.floor(Date.now() / DAY_MS) - days + 1) * DAY_MS)
-  const parameters = new URLSearchParams({ by, from: from.toISOString() })
-  const { user } = c.var.session
-  const [usage, automations] = await Promise.all([
-    readerOf(c, deps).usage(parameters),
-    listAutomationNames(deps.sql, user.organizationId),
-  ])
-  // It is one of the keys.
-  return { session: c.var.session, by: by as Grouping, days, usage, automations }
+  const automations = await listAutomationNames(deps.sql, c.var.session.user.organizationId)
+  const rows = await readUsageRows(readerOf(c, deps), { by, from }, automations)
+  return { session: c.var.session, by, days, rows }
 }

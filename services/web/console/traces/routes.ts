@@ -1,18 +1,22 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
+import { listTraceNotes } from '../../../platform/trace-notes.ts'
 import { findRunRecord } from '../../../platform/run-history.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
 import type { KindName } from '../frame/kinds.ts'
+import { queryOf } from '../frame/lists/pager.ts'
+import { noticeOf } from '../frame/notices.ts'
+import type { ShownAs } from '../frame/text/foreign-text.ts'
 import { createKeptRows } from './kept-rows.ts'
 import { readerOf } from './reader-of.ts'
 import { spanPanel } from './span-panel.ts'
 import { toRowsDocument, toSpanRow } from './span-row.ts'
 import type { SpanRow } from './span-row.ts'
 import { PAGE_ROWS, tracePage } from './trace-page.ts'
-import { readTraceQuery, spanIdOf, traceIdOf } from './trace-query.ts'
+import { getTraceId, readTraceQuery, spanIdOf } from './trace-query.ts'
 import type { TraceQuery } from './trace-query.ts'
 import { toTree } from './trace-tree.ts'
 import type { TraceTree } from './trace-tree.ts'
@@ -49,8 +53,13 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.get(`${path}/spans/:spanId`, session, async (c) => {
     const traceId = getTraceId(c)
-    const view = await readerOf(c, deps).span({ traceId, spanId: getSpanId(c) })
-    return c.html(spanPanel({ view, tracePath: `/traces/${traceId}`, oddities: [] }))
+    const spanId = getSpanId(c)
+    const view = await readerOf(c, deps).span({ traceId, spanId })
+    const { as, list } = readTraceQuery(c)
+    const tracePath = `/traces/${traceId}`
+    const pathAs = (format: ShownAs): string =>
+      `${tracePath}${queryOf({ span: spanId, as: format === 'text' ? format : undefined, list })}`
+    return c.html(spanPanel({ view, tracePath, oddities: [], as, pathAs }))
   })
 
   routes.get(`${path}/spans/:spanId/raw`, session, async (c) => {
@@ -70,14 +79,19 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
 async function readPage(c: Context<SignedIn>, deps: WebDeps) {
   const reader = readerOf(c, deps)
   const traceId = getTraceId(c)
-  const skeleton = await reader.skeleton(traceId)
+  const { organizationId } = c.var.session.user
+  const [skeleton, listed, notes, runPath] = await Promise.all([
+    reader.skeleton(traceId),
+    reader.list(new URLSearchParams({ trace: traceId })),
+    listTraceNotes(deps.sql, { organizationId, traceId }),
+    findRunPath(deps, organizationId, traceId),
+  ])
   const tree = toTree(skeleton.spans)
   const query = readTraceQuery(c)
   const found = query.text === undefined ? undefined : await reader.search(traceId, query.text)
   const rows = rowsOf(tree, query, new Set(found?.ids))
   const spanId = query.span ?? tree.rows[0]?.span.id
   const place = rows.findIndex(({ id }) => id === query.span)
-  const { organizationId } = c.var.session.user
   return {
     session: c.var.session,
     skeleton,
@@ -86,7 +100,10 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     query: query.from === 0 && place > 0 ? { ...query, from: startOfPage(place) } : query,
     rows,
     span: spanId === undefined ? undefined : await reader.span({ traceId, spanId }),
-    runPath: await findRunPath(deps, organizationId, traceId),
+    listed: listed.traces[0],
+    notice: noticeOf(c.req.query('notice')),
+    notes,
+    runPath,
   }
 }
 
@@ -136,12 +153,6 @@ async function findRunPath(
   const kickoffId = traceId.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
   const run = await findRunRecord(sql, { organizationId, id: kickoffId })
   return run && runPath(run, run)
-}
-
-function getTraceId(c: Context): string {
-  const id = traceIdOf(c.req.param('traceId') ?? '')
-  if (id !== undefined) return id
-  throw new AppError('not_found', 'A trace id has 32 hexadecimal digits.')
 }
 
 function getSpanId(c: Context): string {

@@ -3,6 +3,7 @@ import type { Message, Part, SpanView } from '../../traces/span-view.ts'
 import { count, plural, pretty, sentence } from '../frame/format.ts'
 import type { Html } from '../frame/parts.ts'
 import { foreignText } from '../frame/text/foreign-text.ts'
+import type { ShownAs } from '../frame/text/foreign-text.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 
 /** Of a longer conversation the last messages are open and the ones before are folded. */
@@ -12,30 +13,60 @@ const SHOWN_MAX = 200
 /** Characters of the name of a tool, or of the id of a call. */
 const NAME_MAX = 300
 
-/**
- * The conversation of a call: what was given and what came back, whichever library wrote it. The
- * script copies messages from the download of the span, where they are whole.
- */
-export function conversation({ messages }: SpanView, downloadPath: string): Html | string {
+/** How the messages of a call are shown. */
+export interface ConversationView {
+  /** The address of the span as JSON: there its messages are whole, and are copied from. */
+  readonly downloadPath: string
+  readonly as: ShownAs
+  /** The address of the same span, shown the other way. */
+  readonly pathAs: (as: ShownAs) => string
+}
+
+/** The conversation of a call: what was given and what came back, whichever library wrote it. */
+export function conversation({ messages }: SpanView, view: ConversationView): Html | string {
   const { input, output } = messages
+  const { downloadPath, as } = view
   if (input.length === 0 && output.length === 0) return ''
   return html`<section
     class="span-part"
     aria-labelledby="conversation"
     data-messages-from="${downloadPath}"
   >
-    <h3 id="conversation">Conversation</h3>
-    ${input.length > 0 ? list('input', input) : ''}
-    ${output.length > 0 ? list('output', output) : ''}
+    <div class="card-head">
+      <h3 id="conversation">Conversation</h3>
+      ${formats(view)}
+    </div>
+    ${input.length > 0 ? list('input', input, as) : ''}
+    ${output.length > 0 ? list('output', output, as) : ''}
   </section>`
 }
 
-/** The messages that came back. */
-export const outputMessages = ({ messages }: SpanView): Html => list('output', messages.output)
+const FORMATS = [
+  ['document', 'Rendered'],
+  ['text', 'As written'],
+] as const
 
-function list(side: keyof SpanView['messages'], messages: readonly Message[]): Html {
+const formats = ({ as, pathAs }: ConversationView): Html =>
+  html`<nav class="switch push" aria-label="Messages are shown">
+    ${FORMATS.map(
+      ([format, name]) =>
+        html`<a
+          href="${pathAs(format)}"
+          data-as="${format}"
+          ${format === as ? html`aria-current="true"` : ''}
+          >${name}</a
+        >`,
+    )}
+  </nav>`
+
+/** The messages that came back. */
+export const outputMessages = ({ messages }: SpanView): Html =>
+  list('output', messages.output, 'document')
+
+function list(side: keyof SpanView['messages'], messages: readonly Message[], as: ShownAs): Html {
   const before = Math.max(0, messages.length - SHOWN_MAX)
-  const message = (given: Message, place: number): Html => oneMessage(given, `${side} ${place}`)
+  const message = (given: Message, place: number): Html =>
+    oneMessage(given, { place: `${side} ${place}`, as })
   const shown = messages.slice(before)
   const folded = shown.slice(0, Math.max(0, shown.length - OPEN_MAX))
   return html`<div class="messages">
@@ -61,41 +92,50 @@ function list(side: keyof SpanView['messages'], messages: readonly Message[]): H
 
 const ROLES = new Set(['system', 'user', 'assistant', 'tool'])
 
-const oneMessage = ({ role, content }: Message, place: string): Html =>
+interface Shown {
+  /** Of its side, from 0. */
+  readonly place: string
+  readonly as: ShownAs
+}
+
+/** A fold, so that long prompts get out of the way of what follows them. */
+const oneMessage = ({ role, content }: Message, { place, as }: Shown): Html =>
   html`<article class="message ${ROLES.has(role) ? role : 'other'}" data-message="${place}">
-    <h5>${visibleText(sentence(role.slice(0, 60))) || 'Message'}</h5>
-    ${content.map((each) => part(each, role))}
+    <details open>
+      <summary>${visibleText(sentence(role.slice(0, 60))) || 'Message'}</summary>
+      ${content.map((each) => part(each, role, as))}
+    </details>
   </article>`
 
-function part(given: Part, role: string): Html {
+function part(given: Part, role: string, as: ShownAs): Html {
   switch (given.type) {
     case 'text':
-      return foreignText(given.text, `Message of ${visibleText(role.slice(0, 60))}`)
+      return foreignText(given.text, `Message of ${visibleText(role.slice(0, 60))}`, as)
     case 'reasoning':
       return html`<details class="more">
         <summary>Reasoning</summary>
-        ${foreignText(given.text, 'Reasoning')}
+        ${foreignText(given.text, 'Reasoning', as)}
       </details>`
     case 'tool_call':
       return call(
         `Calls ${visibleText(given.name.slice(0, NAME_MAX))}`,
-        pretty(given.arguments),
+        foreignText(pretty(given.arguments), 'Arguments', as),
         given.id,
       )
     case 'tool_result':
-      return call('Result', given.content, given.id)
+      return call('Result', foreignText(given.content, 'Result', as), given.id)
     case 'image':
       return html`<p class="hint">${visibleText(imageText(given.url, given.mime_type))}</p>`
   }
 }
 
-const call = (title: string, text: string, id: string | undefined): Html =>
+const call = (title: string, text: Html, id: string | undefined): Html =>
   html`<div class="call">
     <p class="call-head">
       <strong>${title}</strong
       >${id === undefined ? '' : html` <code>${visibleText(id.slice(0, NAME_MAX))}</code>`}
     </p>
-    ${foreignText(text, title)}
+    ${text}
   </div>`
 
 /** Images are not loaded: their host would learn who reads the page. */

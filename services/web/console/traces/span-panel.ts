@@ -11,6 +11,7 @@ import { explainOddity } from './oddities.ts'
 import { otlpText } from './otlp-text.ts'
 import { conversation } from './span-messages.ts'
 import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
+import type { ShownAs } from '../frame/text/foreign-text.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import type { Oddity } from './trace-tree.ts'
 
@@ -20,6 +21,9 @@ export interface SpanPanel {
   /** The address of its trace. */
   readonly tracePath: string
   readonly oddities: readonly Oddity[]
+  /** How its messages are shown, and the address that shows them the other way. */
+  readonly as: ShownAs
+  readonly pathAs: (as: ShownAs) => string
 }
 
 const ERROR = 2
@@ -29,7 +33,8 @@ const EVENTS_MAX = 100
 
 /** A span: what it is, what was said, what it cost, and everything that its sender wrote. */
 export function spanPanel(panel: SpanPanel): Html {
-  const { view, oddities } = panel
+  const { view, oddities, as, pathAs } = panel
+  const downloadPath = rawPathOf(panel)
   const { span, truncated } = view
   return html`<div class="span-panel" data-span="${span.spanId}">
     ${head(panel)}
@@ -41,7 +46,7 @@ export function spanPanel(panel: SpanPanel): Html {
           </p>`
         : ''
     }
-    ${problem(view)} ${facts(view)} ${conversation(view, rawPathOf(panel))}
+    ${problem(view)} ${facts(view)} ${conversation(view, { downloadPath, as, pathAs })}
     ${attributeTable('Attributes', span.attributes, span.droppedAttributesCount)} ${events(view)}
     ${links(view)} ${attributeTable('Resource', view.resource.attributes)} ${scope(view)}
   </div>`

@@ -1,20 +1,24 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
+import type { TraceNote } from '../../../platform/trace-notes.ts'
 import type { Skeleton } from '../../traces/skeleton.ts'
 import type { SpanView } from '../../traces/span-view.ts'
 import { absoluteTime, count, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { pill, warningBox, factList } from '../frame/parts.ts'
+import { noticeBox, pill, warningBox, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { KINDS, kindName, kindSprite } from '../frame/kinds.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
+import { traceNotes } from './trace-notes.ts'
+import type { ListedTrace } from '../../traces/trace-lists.ts'
 import { carriedAddress } from './list-query.ts'
 import { summarizeOddities } from './oddities.ts'
 import { sumUp } from './sums.ts'
 import type { Sums } from './sums.ts'
+import { sessionPath } from './session-page.ts'
 import { spanPanel } from './span-panel.ts'
 import type { SpanRow } from './span-row.ts'
 import type { TraceTree } from './trace-tree.ts'
@@ -30,6 +34,10 @@ export interface TracePage {
   /** The rows that the filter leaves, of which a page is shown. */
   readonly rows: readonly SpanRow[]
   readonly span: SpanView | undefined
+  /** What lists know of it; undefined until they do. */
+  readonly listed: ListedTrace | undefined
+  readonly notes: readonly TraceNote[]
+  readonly notice: string | undefined
   /** The page of the run that made the trace, where there is one. */
   readonly runPath: string | undefined
 }
@@ -44,11 +52,15 @@ export function tracePage(view: TracePage): Html {
   const name = visibleText(first?.span.name ?? '') || 'Trace'
   return page(
     { title: name, session, current: '/traces', script: 'traceScript' },
-    html`<nav class="crumbs" aria-label="Breadcrumb">
-        <a href="${carriedAddress(query.list)}">Traces</a>
-      </nav>
-      ${kindSprite()} ${head(view, name)} ${sums(view)}
-      ${skeleton.isTruncated ? warningBox(TRUNCATED) : ''} ${notes(view)}
+    html`<div class="trace-way">
+        <nav class="crumbs" aria-label="Breadcrumb">
+          <a href="${carriedAddress(query.list)}">Traces</a>
+        </nav>
+        ${neighbours(view)}
+      </div>
+      ${kindSprite()} ${noticeBox(view.notice)} ${head(view, name)} ${sums(view)}
+      ${skeleton.isTruncated ? warningBox(TRUNCATED) : ''} ${oddities(view)}
+      ${traceNotes({ session, tracePath: pathOf(view), list: query.list, notes: view.notes })}
       <div class="trace" data-trace="${pathOf(view)}" data-open="${isOpen(view) ? 'true' : ''}">
         <section class="card flush trace-tree" aria-labelledby="spans">
           <div class="card-head">
@@ -73,7 +85,8 @@ const pathOf = ({ skeleton }: TracePage): string => `/traces/${skeleton.traceId}
 const isOpen = ({ tree }: TracePage): boolean => tree.rows[0]?.span.durationNs === null
 
 function head(view: TracePage, name: string): Html {
-  const { skeleton, tree, runPath } = view
+  const { skeleton, tree, runPath, listed } = view
+  const session = listed?.session_id ?? undefined
   const isBad = tree.rows.some(({ span, depth }) => depth === 0 && span.status === 2)
   return html`<div class="page-head">
     <div>
@@ -88,10 +101,27 @@ function head(view: TracePage, name: string): Html {
     ${isOpen(view) ? pill('busy', 'Running') : isBad ? pill('bad', 'Failed') : pill('good', 'Ok')}
     <span class="push pair">
       ${runPath === undefined ? '' : html`<a class="button" href="${runPath}">Run</a>`}
+      ${session === undefined ? '' : sessionLink(session)}
       <a class="button" href="/trace-comparison?trace=${skeleton.traceId}">Compare</a>
       <a class="button" href="${pathOf(view)}/otlp">${icon('download')}<span>OTLP JSON</span></a>
     </span>
   </div>`
+}
+
+const sessionLink = (id: string): Html =>
+  html`<a class="button" href="${sessionPath(id)}">Session</a>`
+
+/** Where they lead is looked up when somebody goes there. */
+function neighbours(view: TracePage): Html {
+  const query = queryOf({ list: view.query.list })
+  return html`<nav class="pair" aria-label="Traces of the list">
+    <a class="button small" rel="prev" href="${pathOf(view)}/previous${query}"
+      >${icon('back')}<span>Previous</span></a
+    >
+    <a class="button small" rel="next" href="${pathOf(view)}/next${query}"
+      ><span>Next</span>${icon('chevron')}</a
+    >
+  </nav>`
 }
 
 function sums({ tree }: TracePage): Html {
@@ -120,16 +150,17 @@ function costNote({ costUsd, reportedCostUsd, computedCostUsd }: Sums): Html | s
   >`
 }
 
-function notes({ tree }: TracePage): Html | string {
+function oddities({ tree }: TracePage): Html | string {
   const odd = summarizeOddities(tree)
   return odd === undefined ? '' : warningBox(odd)
 }
 
 /** Works as a form; with the script it changes the tree at once. */
 function toolbar(view: TracePage): Html {
-  const { kind, depth, errors, critical, fold, text, list } = view.query
+  const { kind, depth, errors, critical, fold, text, list, as } = view.query
   return html`<form class="trace-tools" action="${pathOf(view)}" role="search">
     ${list === undefined ? '' : html`<input type="hidden" name="list" value="${list}" />`}
+    ${as === 'text' ? html`<input type="hidden" name="as" value="text" />` : ''}
     <input
       type="search"
       name="q"
@@ -206,8 +237,10 @@ function pages(view: TracePage): Html | string {
   </nav>`
 }
 
-function addressOf(view: TracePage, changes: Readonly<Record<string, string>>): string {
-  const { kind, depth, errors, critical, fold, text, from, span, list } = view.query
+type Changes = Readonly<Record<string, string | undefined>>
+
+function addressOf(view: TracePage, changes: Changes): string {
+  const { kind, depth, errors, critical, fold, text, from, span, list, as } = view.query
   return `${pathOf(view)}${queryOf({
     q: text,
     kind,
@@ -217,17 +250,24 @@ function addressOf(view: TracePage, changes: Readonly<Record<string, string>>): 
     fold,
     from: from > 0 ? String(from) : undefined,
     span,
+    as: as === 'text' ? as : undefined,
     list,
     ...changes,
   })}`
 }
 
-function beside({ span, tree, skeleton }: TracePage): Html {
+function beside(view: TracePage): Html {
+  const { span, tree, skeleton, query } = view
   if (!span) return html`<p class="hint" id="span-title">Choose a span to see what is in it.</p>`
   const row = tree.rows.find((each) => each.span.id === span.span.spanId)
   return spanPanel({
     view: span,
     tracePath: `/traces/${skeleton.traceId}`,
     oddities: row?.oddities ?? [],
+    as: query.as,
+    pathAs(as) {
+      const changes = { span: span.span.spanId, as: as === 'text' ? as : undefined }
+      return `${addressOf(view, changes)}#conversation`
+    },
   })
 }

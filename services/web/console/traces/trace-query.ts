@@ -1,6 +1,8 @@
 import type { Context } from 'hono'
+import { AppError } from '../../../shared/errors.ts'
 import type { KindName } from '../frame/kinds.ts'
 import { KINDS } from '../frame/kinds.ts'
+import type { ShownAs } from '../frame/text/foreign-text.ts'
 import { carriedList, readListQuery } from './list-query.ts'
 
 /** What the address of a trace asks for. */
@@ -18,6 +20,8 @@ export interface TraceQuery {
   readonly from: number
   /** The id of the span beside the tree. */
   readonly span: string | undefined
+  /** How messages are shown. */
+  readonly as: ShownAs
   /** The filter of the list that led here, as `carriedList` tells it. */
   readonly list: string | undefined
 }
@@ -33,6 +37,13 @@ const SPAN_ID = /^[0-9a-f]{16}$/
 export function traceIdOf(text: string): string | undefined {
   const id = text.toLowerCase().replaceAll('-', '')
   return TRACE_ID.test(id) ? id : undefined
+}
+
+/** The id of the trace in an address. Raises `not_found` for what is none. */
+export function getTraceId(c: Context): string {
+  const id = traceIdOf(c.req.param('traceId') ?? '')
+  if (id !== undefined) return id
+  throw new AppError('not_found', 'A trace id has 32 hexadecimal digits.')
 }
 
 /** Returns a span id; undefined for what is none. */
@@ -54,6 +65,7 @@ export function readTraceQuery(c: Context): TraceQuery {
     text: (c.req.query('q') ?? '').trim().slice(0, TEXT_MAX) || undefined,
     from: number('from', ROWS_MAX) ?? 0,
     span: spanIdOf(c.req.query('span') ?? ''),
+    as: c.req.query('as') === 'text' ? 'text' : 'document',
     list: c.req.query('list')?.slice(0, LIST_MAX) || listBefore(c),
   }
 }

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import type { TraceOpinions } from '../../../platform/trace-notes.ts'
 import type { ListedTrace } from '../../traces/trace-lists.ts'
 import { count, duration } from '../frame/format.ts'
 import { queryOf } from '../frame/lists/pager.ts'
@@ -7,6 +8,7 @@ import type { Html, Tone } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { traceStatusName } from './filter-form.ts'
+import { opinionText } from './trace-notes.ts'
 import { carriedList, COLUMNS } from './list-query.ts'
 import type { Column, ListQuery, Status } from './list-query.ts'
 
@@ -20,14 +22,26 @@ const TONES: Readonly<Record<Status, Tone>> = {
 /** The state of a trace, in its colour. */
 export const tracePill = (status: Status): Html => pill(TONES[status], traceStatusName(status))
 
-const NUMBERS: ReadonlySet<Column> = new Set(['duration', 'tokens', 'cost', 'spans'])
+/** The classes of columns; the others have none. */
+const CLASSES: Readonly<Partial<Record<Column, string>>> = {
+  input: 'excerpt',
+  output: 'excerpt',
+  duration: 'number',
+  tokens: 'number',
+  cost: 'number',
+  spans: 'number',
+}
 /** The id of the form that compares the traces which are chosen in the table. */
 export const COMPARE_FORM = 'compare'
 /** Names that a row shows of several. */
 const NAMES_MAX = 2
 
 /** Traces in the order given, with the columns that were chosen. */
-export function tracesTable(traces: readonly ListedTrace[], query: ListQuery): Html {
+export function tracesTable(
+  traces: readonly ListedTrace[],
+  query: ListQuery,
+  opinions: ReadonlyMap<string, TraceOpinions>,
+): Html {
   const { columns } = query
   const back = queryOf({ list: carriedList(query) })
   return html`<table class="list">
@@ -41,19 +55,24 @@ export function tracesTable(traces: readonly ListedTrace[], query: ListQuery): H
         <th scope="col">Start</th>
         ${columns.map(
           (column) =>
-            html`<th scope="col" class="${NUMBERS.has(column) ? 'number' : ''}">
-              ${COLUMNS[column]}
-            </th>`,
+            html`<th scope="col" class="${CLASSES[column] ?? ''}">${COLUMNS[column]}</th>`,
         )}
       </tr>
     </thead>
     <tbody>
-      ${traces.map((trace) => row(trace, columns, back))}
+      ${traces.map((trace) => row(trace, { columns, back, opinion: opinions.get(trace.trace_id) }))}
     </tbody>
   </table>`
 }
 
-const row = (trace: ListedTrace, columns: readonly Column[], back: string): Html =>
+interface Row {
+  readonly columns: readonly Column[]
+  /** The query of the address that leads back here. */
+  readonly back: string
+  readonly opinion: TraceOpinions | undefined
+}
+
+const row = (trace: ListedTrace, { columns, back, opinion }: Row): Html =>
   html`<tr data-trace-id="${trace.trace_id}">
     <td class="lead">
       <span class="pick"
@@ -67,13 +86,17 @@ const row = (trace: ListedTrace, columns: readonly Column[], back: string): Html
         />
         <a href="/traces/${trace.trace_id}${back}">${nameOf(trace)}</a></span
       >
-      <span class="sub mono">${trace.trace_id.slice(0, 8)}</span>
+      <span class="sub"
+        ><span class="mono">${trace.trace_id.slice(0, 8)}</span>${
+          opinion ? ` · ${opinionText(opinion)}` : ''
+        }</span
+      >
     </td>
     <td class="state">${tracePill(trace.status)}</td>
     <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>
     ${columns.map(
       (column) =>
-        html`<td data-label="${COLUMNS[column]}" class="${NUMBERS.has(column) ? 'number' : ''}">
+        html`<td data-label="${COLUMNS[column]}" class="${CLASSES[column] ?? ''}">
           ${TEXTS[column](trace)}
         </td>`,
     )}
@@ -83,7 +106,13 @@ const row = (trace: ListedTrace, columns: readonly Column[], back: string): Html
 export const nameOf = ({ name }: Pick<ListedTrace, 'name'>): string =>
   visibleText(name) || '(no name)'
 
-const TEXTS: Readonly<Record<Column, (trace: ListedTrace) => string>> = {
+/** Some lines of a text, whatever breaks are in it. */
+export const excerpt = (text: string | null): Html | string =>
+  text === null ? '–' : html`<span>${visibleText(text.replace(/\s+/g, ' '))}</span>`
+
+const TEXTS: Readonly<Record<Column, (trace: ListedTrace) => Html | string>> = {
+  input: ({ input }) => excerpt(input),
+  output: ({ output }) => excerpt(output),
   duration: ({ duration_ms: ms }) => (ms === null ? '–' : duration(ms)),
   tokens: ({ tokens: { input, output } }) => count(input + output),
   cost: ({ cost_usd: cost }) => (cost === null ? '–' : dollars(cost)),

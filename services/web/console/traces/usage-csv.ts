@@ -1,5 +1,4 @@
-import type { UsagePage } from './usage-page.ts'
-import { groupName } from './usage-page.ts'
+import type { UsageRow } from './usage-rows.ts'
 
 const HEAD = [
   'group',
@@ -11,22 +10,24 @@ const HEAD = [
   'unpriced_calls',
   'p50_ms',
   'p95_ms',
+  'traces',
 ]
 
 /** The table of usage as CSV (RFC 4180). */
-export function usageCsv(view: Pick<UsagePage, 'usage' | 'by' | 'automations'>): string {
-  const rows = view.usage.groups.map((group) => [
-    groupName(group, view),
-    group.calls,
-    group.errors,
-    group.tokens.input,
-    group.tokens.output,
-    group.cost_usd,
-    group.unpriced,
-    group.duration_ms.p50 ?? '',
-    group.duration_ms.p95 ?? '',
+export function usageCsv(rows: readonly UsageRow[]): string {
+  const values = rows.map((row) => [
+    row.name,
+    row.calls,
+    row.failed,
+    row.inputTokens,
+    row.outputTokens,
+    row.costUsd ?? '',
+    row.unpriced,
+    row.p50 ?? '',
+    row.p95 ?? '',
+    row.traces ?? '',
   ])
-  return [HEAD, ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('')
+  return [HEAD, ...values].map((row) => `${row.map(cell).join(',')}\r\n`).join('')
 }
 
 /** A text that a spreadsheet would take for a formula begins with an apostrophe instead. */

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
+import type { AuditEntry } from '../../../platform/audit.ts'
 import type { Automation } from '../../../platform/automations.ts'
 import { findWebhook } from '../../../platform/webhooks.ts'
-import type { Webhook, WebhookKey } from '../../../platform/webhooks.ts'
+import type { Webhook } from '../../../platform/webhooks.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn } from '../../context.ts'
@@ -19,7 +21,18 @@ export async function getOwnWebhook(
   throw new AppError('not_found', 'This automation has no such webhook.')
 }
 
-/** Adds to the log of the request what was done to which webhook. */
-export function audit(c: Context<SignedIn>, event: string, { id }: WebhookKey): void {
-  Object.assign(c.var.wide, { audit: event, webhook_id: id })
-}
+/** Returns an entry of the audit about a webhook that was created, deleted or used. */
+export const entryOf = (action: string, { id, url }: Pick<Webhook, 'id' | 'url'>): AuditEntry => ({
+  action,
+  target: { kind: 'webhook', id, name: new URL(url).origin },
+})
+
+/**
+ * Returns what the audit tells of the fields of a webhook. Receivers know callers by the path or
+ * the query of their address: it is told by its origin and a digest.
+ */
+export const factsOf = ({ url, eventTypes }: Pick<Webhook, 'url' | 'eventTypes'>) => ({
+  origin: new URL(url).origin,
+  url_sha256: createHash('sha256').update(url).digest('hex'),
+  event_types: eventTypes,
+})

@@ -12,6 +12,7 @@ import { updateWebhook } from '../../../platform/webhooks.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -19,7 +20,7 @@ import { readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { deliveryPage } from './delivery-page.ts'
 import { readWebhookForm, toFields } from './form.ts'
-import { audit, getOwnWebhook } from './own-webhook.ts'
+import { entryOf, factsOf, getOwnWebhook } from './own-webhook.ts'
 import { webhookPage, webhookPath } from './page.ts'
 
 /** Serves the page of a webhook with its form, and those of its messages. */
@@ -29,6 +30,7 @@ export function webhookPageRoutes(
 ): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
+  const audited = createAudited(sql)
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
   const path = '/automations/:automationId/webhooks/:webhookId'
@@ -52,8 +54,10 @@ export function webhookPageRoutes(
     if (problem !== undefined) {
       return c.html(webhookPage({ ...(await readPage(c)), typed, problem }), 422)
     }
-    await updateWebhook(sql, webhook, toFields(typed))
-    audit(c, 'webhook_changed', webhook)
+    const fields = toFields(typed)
+    const change = { before: factsOf(webhook), after: factsOf(fields) }
+    const entry = { ...entryOf('webhook_changed', webhook), ...change }
+    await audited(c.var, (tx) => updateWebhook(tx, webhook, fields), entry)
     return c.redirect(`${webhookPath(automation, webhook)}?notice=webhook-saved`, 303)
   })
 
@@ -68,8 +72,8 @@ export function webhookPageRoutes(
   routes.post(delivery, session, form, async (c) => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const { id } = await getDelivery(c, sql, webhook)
-    await redeliver(sql, webhook.id, { id })
-    audit(c, 'webhook_message_redelivered', webhook)
+    const entry = { ...entryOf('webhook_message_redelivered', webhook), after: { message: id } }
+    await audited(c.var, (tx) => redeliver(tx, webhook.id, { id }), entry)
     const back = `${webhookPath(automation, webhook)}/deliveries/${id}`
     return c.redirect(`${back}?notice=webhook-redelivered`, 303)
   })

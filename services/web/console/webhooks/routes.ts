@@ -4,6 +4,7 @@ import { createWebhookKeys, createWebhookSecret } from '../../../platform/webhoo
 import { createWebhook, listWebhooks } from '../../../platform/webhooks.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { createWebhookGuard } from '../../../shared/outgoing/webhook-guard.ts'
+import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -12,7 +13,7 @@ import { getOwnAutomation } from '../frame/own-automation.ts'
 import { NEW_WEBHOOK, readWebhookForm, toFields } from './form.ts'
 import { webhookKeyPage } from './key-page.ts'
 import { webhooksPage } from './list-page.ts'
-import { audit } from './own-webhook.ts'
+import { entryOf, factsOf } from './own-webhook.ts'
 import { webhookActionRoutes } from './action-routes.ts'
 import { webhookPageRoutes } from './page-routes.ts'
 
@@ -20,6 +21,7 @@ import { webhookPageRoutes } from './page-routes.ts'
 export function webhookRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
+  const audited = createAudited(sql)
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
   const guard = createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS)
@@ -44,11 +46,17 @@ export function webhookRoutes(deps: WebDeps): Hono<SignedIn> {
     }
     if (problem !== undefined) return refuse(problem)
     const key = { id: randomUUID(), deploymentId: automation.id }
+    const fields = toFields(typed)
     const secret = createWebhookSecret()
     const sealedKey = keys.seal(secret, key)
     try {
-      const webhook = await createWebhook(sql, { ...key, ...toFields(typed), sealedKey })
-      audit(c, 'webhook_created', webhook)
+      const entry = entryOf('webhook_created', { ...key, ...fields })
+      const after = factsOf(fields)
+      const webhook = await audited(
+        c.var,
+        (tx) => createWebhook(tx, { ...key, ...fields, sealedKey }),
+        { ...entry, after },
+      )
       const page = { session: c.var.session, automation, webhook, secret, isRotated: false }
       return c.html(webhookKeyPage(page))
     } catch (thrown) {

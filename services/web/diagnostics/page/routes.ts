@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import type { Session } from '../../../platform/sessions.ts'
+import { createRefusals } from '../../callers/refusals.ts'
 import type { WebApp, WebDeps } from '../../context.ts'
 import { findAdministrator, identify, isAvailable, isCrossSite } from '../access.ts'
 import type { Diagnostics } from '../create-diagnostics.ts'
@@ -17,10 +18,14 @@ const PATH = '/admin/platform_health'
 export function platformHealthRoutes(deps: WebDeps, diagnostics: Diagnostics): Hono<WebApp> {
   const { diagnoses, pod } = diagnostics
   const routes = new Hono<WebApp>()
+  const recordRefusal = createRefusals(deps)
 
   routes.get(PATH, async (c) => {
     // First as at /health/debug, so that a refusal looks the same and takes the same time.
-    if (!(await identify(c, deps))) return answerNotFound(c)
+    if (!(await identify(c, deps))) {
+      recordRefusal(c)
+      return answerNotFound(c)
+    }
     const session = await findAdministrator(c, deps)
     if (!session) return answerNotFound(c)
     c.set('session', session)

@@ -61,7 +61,8 @@ interface Settings {
 
 /** Creates the provider that is configured; undefined if people sign in with a password only. */
 export function createIdentityProvider(config: WebConfig): IdentityProvider | undefined {
-  const { AUTH_PROVIDER: kind, OIDC_ISSUER_URL: issuer, OIDC_ADMIN_CLAIM: adminClaim } = config
+  const { AUTH_PROVIDER: kind, OIDC_ISSUER_URL: issuer } = config
+  const claims = [config.OIDC_ADMIN_CLAIM, config.OIDC_GROUPS_CLAIM]
   const { OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = config
   if (kind === 'local' || !issuer || !clientId || !clientSecret) return undefined
   return openProvider(providerName(kind), {
@@ -70,7 +71,7 @@ export function createIdentityProvider(config: WebConfig): IdentityProvider | un
     clientSecret,
     scope: config.OIDC_SCOPES,
     redirectUri: callbackUrl(config.PLATFORM_BASE_URL),
-    wantedClaims: ['email', 'name', ...(adminClaim === undefined ? [] : [adminClaim])],
+    wantedClaims: ['email', 'name', ...claims.filter((each) => each !== undefined)],
   })
 }
 

@@ -4,6 +4,7 @@ import type { LeasedRun } from '../../../../services/platform/run-queue.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { stopRun, kickoff } from '../../../../services/platform/runs.ts'
 import { readEvents } from '../../../../services/platform/run-events.ts'
+import { publishTexts } from '../../../../services/platform/run-texts.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import type { Service } from '../../../../services/shared/http/serve.ts'
 import { start } from '../../../../services/web/start.ts'
@@ -56,9 +57,11 @@ async function* messagesOf(response: Response): AsyncGenerator<Message, void> {
       const [id, data] = ['id: ', 'data: '].map((name) =>
         lines.find((line) => line.startsWith(name))?.slice(name.length),
       )
-      if (id === undefined || data === undefined) continue
+      if (data === undefined) continue
       const message = JSON.parse(data) as Message
-      expect(message.id).toBe(Number(id))
+      // What is not kept has no id: a client that connects again cannot ask for it.
+      expect(message.id).toBe(id === undefined ? undefined : Number(id))
+      expect(id === undefined).toBe(message.type === 'text_delta')
       yield message
     }
   }
@@ -149,6 +152,47 @@ describe('GET events', () => {
     expect([over.status, await over.text()]).toEqual([204, ''])
   })
 
+  it('tells what models are writing to those who ask for it, up to the whole of it', async () => {
+    const id = await queue()
+    const lease = await take()
+    await tell(lease, ['crew_started'])
+    const [plain, full] = await Promise.all([
+      call(`events/${id}`),
+      call(`events/${id}?text_deltas=true`),
+    ])
+    const messages = messagesOf(full)
+    expect(await messages.next()).toMatchObject({ value: { type: 'crew_started' } })
+    const text = { run: id, step: 's1', task: 'research', agent: 'researcher' }
+    const waiting = messages.next()
+    // More than once: the service may still be connecting to the channel.
+    const told = new AbortController()
+    const telling = until(async () => {
+      await publishTexts(platform.sql, [{ ...text, offset: 0, text: 'Wha' }])
+      return told.signal.aborted
+    })
+    const { run: _run, ...shown } = text
+    const first = { type: 'text_delta', ...shown, offset: 0, text: 'Wha' }
+    expect((await waiting).value).toEqual(first)
+    told.abort()
+    await telling
+    await recordEvent(platform.sql, lease, { position: 1, event: { type: 'llm_call', step: 's1' } })
+    const rest = async (): Promise<Message> => {
+      const { value } = await messages.next()
+      if (!value) throw new Error('the stream has ended')
+      return value.type === 'text_delta' ? rest() : value
+    }
+    expect(await rest()).toMatchObject({ type: 'llm_call' })
+    await publishTexts(platform.sql, [
+      { ...text, offset: 3, text: 'les.' },
+      { ...text, step: 's2', offset: 0, text: 'More' },
+    ])
+    expect((await messages.next()).value).toMatchObject({ step: 's2', text: 'More' })
+    await stopRun(platform.sql, id)
+    expect(await rest()).toMatchObject({ type: 'run_stopped' })
+    const types = (await collect(plain)).map(({ type }) => type)
+    expect(types).toEqual(['crew_started', 'llm_call', 'run_stopped'])
+  })
+
   it('gives pages to callers that accept only JSON', async () => {
     const id = await performed()
     const page = async (query: string) =>
@@ -168,6 +212,7 @@ describe('GET events', () => {
     { what: '?after=7', reason: 'no event 7: its newest one is 6' },
     { what: 'last-event-id: x', reason: 'Last-Event-ID must be a whole number' },
     { what: '?after=1.5', reason: 'after must be a whole number' },
+    { what: '?text_deltas=yes', reason: 'text_deltas is "yes"; send true or false' },
     { what: '?limit=1001', reason: 'limit must be a whole number between 1 and 1000' },
   ]
   it.each(refused)('refuses $what', async ({ what, reason }) => {

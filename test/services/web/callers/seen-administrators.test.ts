@@ -4,12 +4,15 @@ import type { Role } from '../../../../services/platform/users.ts'
 import { createSeenAdministrators } from '../../../../services/web/callers/seen-administrators.ts'
 
 const session = (...roles: Role[]): Session => ({
+  id: 'x',
   user: { id: 1, organizationId: 1, email: null, name: 'Ada', roles },
   organization: 'Acme',
+  role: 'viewer',
+  organizations: [],
   csrfToken: 'x',
   isLocal: true,
 })
-const admin = session('member', 'platform-admin')
+const admin = session('platform-admin')
 
 describe('the administrators that a pod saw lately', () => {
   it('are kept for ten minutes after the database confirmed them', () => {
@@ -27,10 +30,10 @@ describe('the administrators that a pod saw lately', () => {
 
   it('are forgotten when they are none any more, or signed out', () => {
     const seen = createSeenAdministrators()
-    seen.note('member', session('member'))
+    seen.note('member', session())
     expect(seen.find('member')).toBeUndefined()
     seen.note('token', admin)
-    seen.note('token', session('member'))
+    seen.note('token', session())
     expect(seen.find('token')).toBeUndefined()
     seen.note('token', admin)
     seen.forget('token')

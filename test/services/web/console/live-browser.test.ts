@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { completeRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff } from '../../../../services/platform/runs.ts'
+import { publishTexts } from '../../../../services/platform/run-texts.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
 
@@ -36,6 +37,25 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
   }
 
   const announced = (page: Page) => page.locator('#announcer')
+
+  it('shows what models are writing until the run has it as a whole', async () => {
+    const { page, lease, complaints } = await openRun()
+    const { sql } = site.platform
+    const text = { run: lease.id, step: 's1', task: 'research', agent: 'researcher' }
+    const box = page.locator('.writing pre')
+    const said = 'Whales <script>alert(1)</script> sing.'
+    // More than once: the service may still be connecting to the channel.
+    const hear = async (): Promise<string[]> => {
+      await publishTexts(sql, [{ ...text, offset: 0, text: said }])
+      return box.allTextContents()
+    }
+    await expect.poll(hear, { timeout: 20_000 }).toEqual([said])
+    await publishTexts(sql, [{ ...text, offset: said.length, text: ' And sleep.' }])
+    await expect.poll(() => box.textContent(), { timeout: 20_000 }).toBe(`${said} And sleep.`)
+    await completeRun(sql, lease, { output: said, usage: { inputTokens: 1, outputTokens: 1 } })
+    await box.waitFor({ state: 'detached', timeout: 20_000 })
+    expect(complaints).toEqual([])
+  })
 
   it('shows each step as it comes, keeps folds open, and tells screen readers', async () => {
     const { page, lease, tell, complaints } = await openRun()

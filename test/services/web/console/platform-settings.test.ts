@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { isEnabled } from '../../../../services/platform/feature-flags.ts'
 import { grantRole } from '../../../../services/platform/users.ts'
+import { until } from '../../../support/until.ts'
 import { openPlatform } from '../support/platform.ts'
 import type { SignedInUser, Platform } from '../support/platform.ts'
 
@@ -56,15 +57,15 @@ describe('the flags under Platform settings', () => {
     const shown = await get(admin, saved.headers.get('location') ?? '')
     expect(shown.text).toContain('The flag is saved.')
     expect(shown.text).toContain('<span class="pill good">On</span>')
-    expect(platform.lines).toContainEqual(
-      expect.objectContaining({
-        audit: 'feature_flag_set',
-        flag: FLAG,
-        enabled: true,
-        organization_id: null,
-        user_id: platform.acme.userId,
-      }),
-    )
+    expect(await platform.audit()).toMatchObject([
+      {
+        action: 'feature_flag_set',
+        targetId: FLAG,
+        after: { enabled: true },
+        organizationId: null,
+        actorId: String(platform.acme.userId),
+      },
+    ])
     await post(admin, { state: 'off' })
     expect(await states()).toEqual([false, false])
   })
@@ -102,6 +103,12 @@ describe('the flags under Platform settings', () => {
     const refused = await post(member, { state: 'on' })
     expect(refused.status).toBe(404)
     expect(await states()).toEqual([false, false])
+    await until(async () => (await platform.audit()).filter((row) => row['refused']).length === 2)
+    expect((await platform.audit()).at(-1)).toMatchObject({
+      action: 'call_refused',
+      actorName: platform.rival.email,
+      organizationId: platform.rival.organizationId,
+    })
     expect((await get(admin, '/')).text).toContain(PATH)
     expect((await get(member, '/')).text).not.toContain(PATH)
   })

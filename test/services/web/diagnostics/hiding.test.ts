@@ -38,7 +38,7 @@ beforeAll(async () => {
   dependencies = await startDependencies()
   web = await serveWeb(dependencies.options())
   admin = await signIn('admin@acme.test', 'platform-admin')
-  member = await signIn('member@acme.test', 'member')
+  member = await signIn('member@acme.test')
 })
 
 afterAll(async () => {
@@ -46,11 +46,11 @@ afterAll(async () => {
   await dependencies.stop()
 })
 
-async function signIn(email: string, role: 'platform-admin' | 'member'): Promise<string> {
+async function signIn(email: string, role?: 'platform-admin'): Promise<string> {
   const { sql, organizationId } = dependencies
-  const user = { organizationId, email, name: 'Ada', passwordHash: null }
+  const user = { organizationId, role: 'viewer', email, name: 'Ada', passwordHash: null } as const
   const userId = await ensureUser(sql, user)
-  await grantRole(sql, userId, role)
+  if (role) await grantRole(sql, userId, role)
   return `Cookie: platform_session=${await createSession(sql, userId)}`
 }
 

@@ -20,7 +20,7 @@ const open: { close(): Promise<void> }[] = []
 beforeAll(async () => {
   dependencies = await startDependencies()
   admin = await signIn('admin@acme.test', 'platform-admin')
-  member = await signIn('member@acme.test', 'member')
+  member = await signIn('member@acme.test')
 })
 
 afterEach(async () => {
@@ -30,10 +30,11 @@ afterEach(async () => {
 
 afterAll(() => dependencies.stop())
 
-async function signIn(email: string, role: Role): Promise<string> {
+async function signIn(email: string, role?: Role): Promise<string> {
   const { sql, organizationId } = dependencies
-  const userId = await ensureUser(sql, { organizationId, email, name: 'Ada', passwordHash: null })
-  await grantRole(sql, userId, role)
+  const user = { organizationId, role: 'viewer', email, name: 'Ada', passwordHash: null } as const
+  const userId = await ensureUser(sql, user)
+  if (role) await grantRole(sql, userId, role)
   return `platform_session=${await createSession(sql, userId)}`
 }
 

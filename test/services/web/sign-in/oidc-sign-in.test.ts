@@ -10,7 +10,12 @@ let platform: PlatformWithOidc
 
 beforeAll(async () => {
   platform = await openPlatformWithOidc({
-    env: { OIDC_ADMIN_CLAIM: 'groups', OIDC_ADMIN_VALUE: 'admins' },
+    env: {
+      OIDC_ADMIN_CLAIM: 'groups',
+      OIDC_ADMIN_VALUE: 'admins',
+      OIDC_GROUPS_CLAIM: 'groups',
+      OIDC_GROUPS: 'crews -> rival: editor',
+    },
   })
 })
 
@@ -29,6 +34,13 @@ const users = () => platform.sql<
   { id: number; email: string | null; name: string; subject: string }[]
 >`
   select id, email, name, subject from users where issuer is not null order by id`
+const memberships = async () =>
+  (
+    await platform.sql<{ text: string }[]>`
+    select o.name || ': ' || m.role as text from memberships m
+      join organizations o on o.id = m.organization_id join users u on u.id = m.user_id
+    where u.issuer = ${platform.idp.issuer}`
+  ).map(({ text }) => text)
 const sessions = async () => (await platform.sql`select 1 from sessions`).length
 const roles = async () =>
   (
@@ -66,10 +78,19 @@ describe('signing in through the identity provider (SPEC 5.1)', () => {
     expect(await users()).toMatchObject([
       { email: 'ada.new@example.com', name: 'Ada <New>', subject: 'ada' },
     ])
-    const [user] = await platform.sql`
-      select o.name from users u join organizations o on o.id = u.organization_id
-      where u.issuer = ${platform.idp.issuer}`
-    expect(user).toEqual({ name: 'acme' })
+    expect(await memberships()).toEqual(['acme: viewer'])
+  })
+
+  it('makes a member of those organizations that the groups of this moment lead to', async () => {
+    platform.claimsOf.set('ada', { name: 'Ada', groups: ['staff', 'crews'] })
+    await platform.browse().signIn()
+    expect(await memberships()).toEqual(['rival: editor'])
+    expect(platform.audit()).toContainEqual(
+      expect.objectContaining({ audit: 'member_set', role: 'editor', source: 'claim' }),
+    )
+    platform.claimsOf.set('ada', { name: 'Ada', groups: [] })
+    await platform.browse().signIn()
+    expect(await memberships()).toEqual([])
   })
 
   it('is never the local account of the same address', async () => {

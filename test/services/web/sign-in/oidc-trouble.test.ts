@@ -232,6 +232,14 @@ describe('the settings of the identity provider', () => {
     )
   })
 
+  it('map groups by rules that name an organization and a role', () => {
+    const rules = (text: string) => ({ OIDC_GROUPS_CLAIM: 'groups', OIDC_GROUPS: text })
+    expect(problemsOf(rules('CN=crew,DC=corp -> Acme: admin;\n/team/x -> A: B: viewer;'))).toBe('')
+    for (const wrong of ['crew', 'crew -> Acme', 'crew -> Acme: owner', '-> Acme: admin']) {
+      expect(problemsOf(rules(wrong))).toContain('OIDC_GROUPS must be rules such as')
+    }
+  })
+
   it('are words, URLs and scopes', () => {
     const problems = problemsOf({
       AUTH_PROVIDER: 'Okta!',

@@ -7,7 +7,7 @@ import type { Automation } from '../../../../services/platform/automations.ts'
 import { ensureOrganization } from '../../../../services/platform/organizations.ts'
 import { createSession, findSession } from '../../../../services/platform/sessions.ts'
 import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
-import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import { ensureUser } from '../../../../services/platform/users.ts'
 import { connectDatabase } from '../../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
@@ -73,6 +73,8 @@ export async function openPlatform(passwordHash: string | null = null) {
     appAt,
     /** The log, line by line. */
     lines,
+    /** The entries of the audit, the oldest first. */
+    audit: () => sql`select * from audit_entries order by id`,
     signIn: (tenant: Tenant) => openSession(sql, tenant.userId),
     issueToken: (tenant: Tenant, deploymentId: number | null = null) =>
       issueStaticToken(sql, {
@@ -102,8 +104,8 @@ async function createTenant(
 ): Promise<Tenant> {
   const { id: organizationId } = await ensureOrganization(sql, { name })
   const email = `ada@${name}.test`
-  const userId = await ensureUser(sql, { organizationId, email, name: 'Ada Park', passwordHash })
-  await grantRole(sql, userId, 'member')
+  const person = { organizationId, role: 'admin', email, name: 'Ada Park', passwordHash } as const
+  const userId = await ensureUser(sql, person)
   const deploy = (slug: string, crew?: CrewDefinition): Promise<Automation> =>
     deployAutomation(sql, organizationId, {
       slug: `${name}-${slug}`,

@@ -2,7 +2,8 @@ import { crc32, deflateRawSync } from 'node:zlib'
 
 /** A file of an archive, and what the archive says of it. */
 export interface ZipEntry {
-  readonly name: string
+  /** Bytes, where they are not to be UTF-8. */
+  readonly name: string | Buffer
   readonly content: string | Buffer
   /** @default that of the content */
   readonly size?: number

@@ -1,6 +1,7 @@
 const POLL_MS = 1500
 const POLL_MS_MAX = 30000
 const ANSWER_MS = 15000
+const TEXT_QUIET_MS = 1000
 const announcer = document.getElementById('announcer')
 
 function announce(text) {
@@ -126,10 +127,61 @@ function swap(live, text) {
   Object.assign(live.dataset, fresh.dataset)
 }
 
+// What models write --------------------------------------------------------
+
+/** Shows the texts of a run while they are written; each goes when the run has it as a whole. */
+function showTexts(place) {
+  const boxes = new Map()
+  const source = new EventSource(place.dataset.texts)
+  source.addEventListener('message', ({ data }) => {
+    const delta = JSON.parse(data)
+    let box = boxes.get(delta.step)
+    if (!box) boxes.set(delta.step, (box = openText(place, delta)))
+    addText(box, delta)
+  })
+  return {
+    /** Takes away what nobody writes any more. */
+    tidy(isOver) {
+      if (isOver) source.close()
+      for (const [step, box] of boxes) {
+        if (!isOver && performance.now() - box.at < TEXT_QUIET_MS) continue
+        box.part.remove()
+        boxes.delete(step)
+      }
+      place.hidden = boxes.size === 0
+    },
+  }
+}
+
+function openText(place, { task, agent }) {
+  const part = document.createElement('div')
+  const name = document.createElement('p')
+  const text = document.createElement('pre')
+  name.className = 'hint'
+  name.textContent = `${agent} is writing (${task})`
+  text.className = 'prose'
+  part.append(name, text)
+  place.append(part)
+  place.hidden = false
+  return { part, text, length: 0, at: 0 }
+}
+
+function addText(box, { offset, text }) {
+  const isAtEnd = box.text.scrollTop + box.text.clientHeight >= box.text.scrollHeight - 20
+  if (offset === 0) box.text.textContent = ''
+  else if (offset !== box.length) box.text.append(' … ')
+  box.text.append(text)
+  box.length = offset + text.length
+  box.at = performance.now()
+  if (isAtEnd) box.text.scrollTop = box.text.scrollHeight
+}
+
 /** Polls until the run is over. Without news, the response is a 304 without a body. */
 async function follow(live) {
   let etag = ''
   let waitMs = POLL_MS
+  const place = live.querySelector('[data-texts]')
+  const texts = place && showTexts(place)
   while (live.dataset.live) {
     await pause(waitMs)
     await whenVisible()
@@ -142,7 +194,10 @@ async function follow(live) {
       })
       if (response.redirected || response.status === 404) return showRefresh(live)
       if (response.status !== 304 && !response.ok) throw new Error(String(response.status))
-      if (response.status === 200) swap(live, await response.text())
+      if (response.status === 200) {
+        swap(live, await response.text())
+        texts?.tidy(!live.dataset.live)
+      }
       etag = response.headers.get('etag') ?? ''
       waitMs = POLL_MS
     } catch {

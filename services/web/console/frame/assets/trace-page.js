@@ -34,14 +34,18 @@ async function ask(path) {
 
 // The span beside the tree -------------------------------------------------
 
-/** Returns what shows a span; while keys are held down only the last one is read. */
+/**
+ * Returns what shows a span; while keys are held down only the last one is read. How messages are
+ * shown stays from span to span.
+ */
 function createPanel(place, path) {
   let timer
   let wanted
+  let isPlain = new URL(location.href).searchParams.get('as') === 'text'
   async function load(id) {
     place.setAttribute('aria-busy', 'true')
     try {
-      const text = await (await ask(`${path}/spans/${id}`)).text()
+      const text = await (await ask(`${path}/spans/${id}${isPlain ? '?as=text' : ''}`)).text()
       if (id !== wanted) return
       const parsed = new DOMParser().parseFromString(text, 'text/html')
       place.replaceChildren(...parsed.body.childNodes)
@@ -54,6 +58,17 @@ function createPanel(place, path) {
     }
     place.removeAttribute('aria-busy')
   }
+  place.addEventListener('click', (event) => {
+    const { target, ctrlKey, metaKey, shiftKey } = event
+    const format = target.closest('[data-as]')?.dataset.as
+    const id = place.querySelector('[data-span]')?.dataset.span
+    if (!format || !id || ctrlKey || metaKey || shiftKey) return
+    event.preventDefault()
+    isPlain = format === 'text'
+    keepInAddress({ as: isPlain ? format : undefined })
+    wanted = id
+    void load(id).then(() => place.querySelector(`[data-as="${format}"]`)?.focus())
+  })
   return (id) => {
     wanted = id
     clearTimeout(timer)
@@ -61,9 +76,12 @@ function createPanel(place, path) {
   }
 }
 
-function keepInAddress(id) {
+function keepInAddress(parameters) {
   const address = new URL(location.href)
-  address.searchParams.set('span', id)
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined) address.searchParams.delete(name)
+    else address.searchParams.set(name, value)
+  }
   address.hash = ''
   history.replaceState(null, '', address)
 }
@@ -145,7 +163,7 @@ function createTree(place, loadSpan) {
     if (!row) return
     list.selected = row.id
     showSelected(view, list)
-    keepInAddress(row.id)
+    keepInAddress({ span: row.id })
     loadSpan(row.id)
   }
   const toggle = (row) => {

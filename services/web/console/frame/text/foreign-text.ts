@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import { count } from '../format.ts'
 import type { Html } from '../parts.ts'
 import { indentJson, isJson } from './text-format.ts'
-import { renderText } from './text-view.ts'
+import { plainText, renderText } from './text-view.ts'
 import { hasInvisible, visibleText } from './visible-text.ts'
 
 /** The most of a text that a page shows, in characters; the whole of it is in the download. */
@@ -11,12 +11,15 @@ const SHOWN_MAX = 100_000
 const SHORT_LINES = 12
 const SHORT = 1200
 
+/** How a text is shown: rendered as what it seems to be, or exactly as it was written. */
+export type ShownAs = 'document' | 'text'
+
 /** A text of somebody else, rendered where that is safe, bounded and with nothing hidden. */
-export function foreignText(text: string, label: string): Html {
+export function foreignText(text: string, label: string, as: ShownAs = 'document'): Html {
   const cut = text.length > SHOWN_MAX ? text.slice(0, SHOWN_MAX) : text
   const shown = visibleText(cut)
   const body = html`${hasInvisible(cut) ? note('Control characters are shown as symbols.') : ''}
-  ${renderText(shown)}
+  ${as === 'text' ? plainText(shown) : renderText(shown)}
   ${
     cut.length < text.length
       ? note(`The first ${count(SHOWN_MAX)} of ${count(text.length)} characters.`)

@@ -121,6 +121,8 @@ describe('what the Assistant proposes', () => {
       const accepted = await ada.post(`${at}/accept`)
       expect(accepted.headers.get('location')).toBe(`${path}/versions/2?notice=draft-added`)
     }
+    const entry = { action: 'proposal_accepted', after: { version: 2 } }
+    expect((await platform.audit()).at(-1)).toMatchObject(entry)
     expect((await versions()).map(({ number, publishedAt }) => [number, publishedAt])).toEqual([
       [2, null],
       [1, null],
@@ -174,6 +176,7 @@ describe('what the Assistant proposes', () => {
       `${path}?notice=proposal-discarded`,
     )
     expect(await takeRuns(platform.sql, 1)).toEqual([])
+    expect((await platform.audit()).at(-1)).toMatchObject({ action: 'proposal_discarded' })
     expect(await page(at)).toContain('no draft was added')
     expect((await ada.post(`${at}/accept`)).status).toBe(409)
   })

@@ -79,6 +79,10 @@ describe('tokens of the trace collector', () => {
       /The token is revoked\..*leaked.*Revoked/,
     )
     expect((await revoke('leaked')).status).toBe(404)
+    expect((await site.platform.audit()).slice(-2)).toMatchObject([
+      { action: 'trace_token_issued', targetName: 'leaked', after: { scope: 'traces:write' } },
+      { action: 'trace_token_revoked', targetName: 'leaked' },
+    ])
   })
 
   it('are seen and revoked by members of their organization only', async () => {

@@ -19,6 +19,7 @@ function traceOf(name: string, ago: number, root: OtlpSpan = {}): OtlpSpan[] {
   const attributes = [
     ...(first?.attributes ?? []),
     { key: 'session.id', value: { stringValue: `session of ${name}` } },
+    { key: 'user.id', value: { stringValue: `user of ${name}` } },
   ]
   return [{ ...first, name, attributes, ...root }, ...others]
 }
@@ -36,6 +37,7 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await traced.send(acme, traceOf('old', 26 * 60 * MINUTE))
     await traced.send(rival, traceOf('secret of the rival', 2 * MINUTE))
     await traced.collector.rolledUp()
+    await traced.collector.extracted()
   })
 
   afterAll(() => traced.close())
@@ -89,6 +91,27 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await page.context().close()
   })
 
+  it('show what was asked and answered, and lead from one trace to the next', async () => {
+    const page = await open('/traces', { ...WIDE, javaScriptEnabled: false })
+    const table = page.getByRole('table', { name: 'Traces', exact: true })
+    const row = table.getByRole('row').nth(1)
+    expect(await row.innerText()).toMatch(/What do tides do\?[^]*# Tides They \*rise\*/)
+    await page.getByRole('link', { name: 'good', exact: true }).click()
+    const heading = page.getByRole('heading', { level: 1 })
+    await page.getByRole('link', { name: 'Next' }).click()
+    expect(await heading.innerText()).toBe('bad')
+    for (const name of ['Previous', 'Previous']) await page.getByRole('link', { name }).click()
+    expect(await heading.innerText()).toBe('good')
+    await page.getByText('This is the first trace of the list').waitFor()
+    // In the order of the list that led there, and with its filter.
+    await page.goto(`${site.service.url}/traces?status=error`)
+    await page.getByRole('link', { name: 'bad', exact: true }).click()
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('This is the last trace of the list').waitFor()
+    expect(await heading.innerText()).toBe('bad')
+    await page.context().close()
+  })
+
   it('tell at its field what a filter cannot be', async () => {
     const page = await open('/traces?min_tokens=many')
     const field = page.getByLabel('Tokens from')
@@ -102,6 +125,13 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     const page = await open('/sessions')
     expect(await names(page)).toEqual(['session of good', 'session of bad', 'session of old'])
     await page.getByRole('link', { name: 'session of old' }).click()
+    await page.getByRole('heading', { name: 'session of old' }).waitFor()
+    const turn = page.getByRole('listitem').filter({ hasText: 'Asked' })
+    expect(await turn.innerText()).toMatch(/old[^]*What do tides do\?[^]*They rise and fall/)
+    await expectAccessible(page)
+    await turn.getByRole('link', { name: 'old' }).click()
+    await page.getByRole('link', { name: 'Session', exact: true }).click()
+    await page.getByRole('link', { name: 'List of traces' }).click()
     expect(await names(page)).toEqual(['old'])
     const path = new URL(page.url()).search
     await page.getByRole('table', { name: 'Traces' }).getByRole('link').first().click()
@@ -122,7 +152,17 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await page.getByRole('link', { name: 'CSV' }).click()
     expect((await download).suggestedFilename()).toBe('usage-by-model.csv')
     await page.getByRole('link', { name: 'Day', exact: true }).click()
-    expect(await page.getByRole('img').getAttribute('aria-label')).toBe('9 calls by day')
+    await page.getByRole('img', { name: '9 calls by day' }).waitFor()
+    await page
+      .getByRole('img', { name: /95th percentile of the duration of calls by day/ })
+      .waitFor()
+    const traces = await page.locator('tbody td[data-label="Traces"]').allInnerTexts()
+    expect(traces.reduce((sum, text) => sum + Number(text), 0)).toBe(3)
+    await page.getByRole('link', { name: 'User', exact: true }).click()
+    expect(await page.locator('tbody').innerText()).toMatch(/user of good\s+1\s+3\s/)
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'user of good' }).click()
+    expect(await names(page)).toEqual(['good'])
     await page.context().close()
   })
 
@@ -139,16 +179,19 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
 
 describe('usage as CSV', () => {
   it('quotes what needs it, and gives a spreadsheet no formula', () => {
-    const group = {
-      model: '=HYPERLINK("http://x","y")',
+    const row = {
+      name: '=HYPERLINK("http://x","y")',
+      traces: null,
       calls: 2,
-      errors: 1,
-      tokens: { input: 3, output: 4 },
-      cost_usd: 0.25,
+      failed: 1,
+      inputTokens: 3,
+      outputTokens: 4,
+      costUsd: 0.25,
       unpriced: 0,
-      duration_ms: { p50: 12.5, p95: null },
+      p50: 12.5,
+      p95: null,
     }
-    const csv = usageCsv({ usage: { groups: [group] }, by: 'model', automations: [] })
-    expect(csv.split('\r\n')[1]).toBe(`"'=HYPERLINK(""http://x"",""y"")",2,1,3,4,0.25,0,12.5,`)
+    const csv = usageCsv([row])
+    expect(csv.split('\r\n')[1]).toBe(`"'=HYPERLINK(""http://x"",""y"")",2,1,3,4,0.25,0,12.5,,`)
   })
 })

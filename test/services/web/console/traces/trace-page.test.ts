@@ -131,6 +131,25 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     await page.context().close()
   })
 
+  it.each([true, false])(
+    'folds messages, and shows them rendered or as they were written; with a script: %s',
+    async (javaScriptEnabled) => {
+      const page = await open(`?span=${idOf(3)}`, { javaScriptEnabled })
+      if (javaScriptEnabled) await page.locator('.tree-row').first().waitFor()
+      const system = page.locator('.message.system')
+      expect(await system.locator('strong').innerText()).toBe('careful')
+      await page.getByRole('link', { name: 'As written' }).click()
+      await system.getByText('You are a **careful** researcher.').waitFor()
+      const current = page.locator('[data-as][aria-current]')
+      expect(await current.innerText()).toBe('As written')
+      expect(new URL(page.url()).searchParams.get('as')).toBe('text')
+      await system.locator('summary').click()
+      await system.getByText('You are a **careful** researcher.').waitFor({ state: 'hidden' })
+      if (javaScriptEnabled) await expectAccessible(page)
+      await page.context().close()
+    },
+  )
+
   it('copies a message as it was sent', async () => {
     const permissions = ['clipboard-read', 'clipboard-write']
     const page = await ready(`?span=${idOf(4)}`, { permissions })
@@ -208,6 +227,12 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
 
   it('keeps the rules of accessibility, with its script and without', async () => {
     const page = await ready(`?span=${idOf(5)}`, { viewport: { width: 1440, height: 1000 } })
+    await page.getByText('Rate or add a note').click()
+    await page.getByLabel('Good').check()
+    await page.getByRole('button', { name: 'Add' }).click()
+    await page.getByText('Ada Park').first().waitFor()
+    await page.locator('.tree-row').first().waitFor()
+    await page.getByText('Rate or add a note').click()
     await expectAccessible(page, [1024, 390])
     await page.route('**/assets/trace-*.js', (route) => route.abort())
     await page.reload()

@@ -1,0 +1,131 @@
+import * as v from 'valibot'
+
+/** Hears the text of an answer while it is written; the offset is where it begins in the answer. */
+export type HearText = (text: string, offset: number) => void
+
+/** An answer of `chat/completions` that comes in parts. */
+export interface StreamedAnswer {
+  /** Takes the data of one event. */
+  add(data: string): void
+  /**
+   * Returns the answer as the endpoint would have sent it whole, an error with the status of a
+   * gateway's. Raises an error for a stream that broke off.
+   */
+  whole(): { readonly status?: number; readonly body: string }
+}
+
+const given = <Schema extends v.GenericSchema>(schema: Schema) => v.nullish(schema)
+
+const chunk = v.object({
+  id: given(v.string()),
+  model: given(v.string()),
+  choices: given(
+    v.array(
+      v.object({
+        delta: given(
+          v.object({
+            content: given(v.string()),
+            tool_calls: given(
+              v.array(
+                v.object({
+                  index: given(v.number()),
+                  id: given(v.string()),
+                  function: given(
+                    v.object({ name: given(v.string()), arguments: given(v.string()) }),
+                  ),
+                }),
+              ),
+            ),
+          }),
+        ),
+        finish_reason: given(v.string()),
+      }),
+    ),
+  ),
+  usage: given(v.unknown()),
+  error: v.optional(v.unknown()),
+})
+type Chunk = v.InferOutput<typeof chunk>
+
+interface ToolCall {
+  id?: string
+  function: { name: string; arguments: string }
+}
+
+interface Whole {
+  id?: string
+  model?: string
+  usage?: unknown
+  error?: unknown
+  content: string
+  finishReason?: string
+  readonly toolCalls: Map<number, ToolCall>
+}
+
+/** Puts the parts of an answer together, and tells of its text while it comes. */
+export function createStreamedAnswer(hearText: HearText): StreamedAnswer {
+  const whole: Whole = { content: '', toolCalls: new Map() }
+  let isDone = false
+  /** The first event that is no part of an answer. */
+  let foreign: string | undefined
+  return {
+    add(data) {
+      if (data.trim() === '[DONE]') return void (isDone = true)
+      const part = parse(data)
+      if (part) addChunk(whole, part, hearText)
+      else foreign ??= data
+    },
+    whole() {
+      if (foreign !== undefined) return { body: foreign }
+      const { error, finishReason } = whole
+      if (error !== undefined) return { status: 502, body: JSON.stringify({ error }) }
+      if (!isDone && finishReason === undefined) throw new Error('its answer broke off')
+      return { body: JSON.stringify(toCompletion(whole)) }
+    },
+  }
+}
+
+function parse(data: string): Chunk | undefined {
+  try {
+    return v.parse(chunk, JSON.parse(data))
+  } catch {
+    return undefined
+  }
+}
+
+function addChunk(whole: Whole, { id, model, usage, error, choices }: Chunk, hear: HearText): void {
+  if (id) whole.id ??= id
+  if (model) whole.model ??= model
+  whole.usage = usage ?? whole.usage
+  whole.error ??= error
+  for (const choice of (choices ?? []).slice(0, 1)) addChoice(whole, choice, hear)
+}
+
+type Choice = NonNullable<Chunk['choices']>[number]
+
+function addChoice(whole: Whole, { delta, finish_reason: reason }: Choice, hear: HearText): void {
+  if (reason) whole.finishReason = reason
+  const { content, tool_calls: calls } = delta ?? {}
+  if (content) {
+    hear(content, whole.content.length)
+    whole.content += content
+  }
+  for (const [place, call] of (calls ?? []).entries()) addCall(whole, call.index ?? place, call)
+}
+
+type CallPart = NonNullable<NonNullable<Choice['delta']>['tool_calls']>[number]
+
+/** The first part of a call names it; the others bring more of its arguments. */
+function addCall({ toolCalls }: Whole, index: number, { id, function: part }: CallPart): void {
+  const call = toolCalls.get(index) ?? { function: { name: '', arguments: '' } }
+  toolCalls.set(index, call)
+  if (id) call.id = id
+  if (part?.name) call.function.name = part.name
+  call.function.arguments += part?.arguments ?? ''
+}
+
+function toCompletion({ id, model, usage, content, finishReason, toolCalls }: Whole) {
+  const tool_calls = [...toolCalls].toSorted(([a], [b]) => a - b).map(([, call]) => call)
+  const message = { role: 'assistant', content, ...(tool_calls.length > 0 && { tool_calls }) }
+  return { id, model, usage, choices: [{ message, finish_reason: finishReason }] }
+}

@@ -1,0 +1,21 @@
+import type { AuditEntry } from '../platform/audit.ts'
+import type { ConnectionFields, OauthConnection } from '../platform/oauth-connections.ts'
+
+/** Returns an entry of the audit about a connection. */
+export const connectionEntry = (
+  action: string,
+  { id, organizationId, name }: Pick<OauthConnection, 'id' | 'organizationId'> & { name?: string },
+): AuditEntry => ({ action, organizationId, target: { kind: 'connection', id, name } })
+
+/** Returns the fields of a connection that the audit tells; secrets are none of them. */
+export const toFacts = ({
+  provider,
+  kind,
+  settings,
+  hosts,
+}: Pick<ConnectionFields, 'provider' | 'kind' | 'settings' | 'hosts'>) => ({
+  provider,
+  kind,
+  hosts,
+  ...settings,
+})

@@ -1,0 +1,20 @@
+import type { KubernetesDeployment } from './deployment.ts'
+import { toTrouble, troubleOfPod } from './pod.ts'
+import type { KubernetesPod, Trouble } from './pod.ts'
+
+/** Returns why the pods of a Deployment are not ready; undefined while they merely start. */
+export function findTrouble(
+  { spec, status }: KubernetesDeployment,
+  pods: readonly KubernetesPod[],
+): Trouble | undefined {
+  if (spec.replicas === 0)
+    return { reason: 'ScaledToZero', message: 'its Deployment has 0 replicas' }
+  const condition = (type: string, value: string) =>
+    status.conditions.find((each) => each.type === type && each.status === value)
+  // A quota, or Pod Security: no pod is made at all.
+  const refused = condition('ReplicaFailure', 'True')
+  const late = condition('Progressing', 'False')
+  return [refused && toTrouble(refused), ...pods.map(troubleOfPod), late && toTrouble(late)].find(
+    (trouble) => trouble !== undefined,
+  )
+}

@@ -1,0 +1,68 @@
+import type { Context, MiddlewareHandler } from 'hono'
+import { matchedRoutes } from 'hono/route'
+import { includesRole } from '../../platform/memberships.ts'
+import type { OrganizationRole } from '../../platform/memberships.ts'
+import type { Session } from '../../platform/sessions.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { WebApp, WebDeps } from '../context.ts'
+import { findRight, isApiRoute } from './rights.ts'
+import type { Right } from './rights.ts'
+import { readSession } from './session.ts'
+
+/** These look after themselves: some need nobody, others a token, and some hide from strangers. */
+const WITHOUT_SESSION: ReadonlySet<Right> = new Set(['anybody', 'token', 'platform-admin'])
+
+/**
+ * Applies the table of rights to every route. Reads the session, with the role of this moment, for
+ * the routes behind; those turn away whoever has none. Raises `forbidden` for a person whose role
+ * does not allow the call, before anything of the call is read.
+ */
+export function checkRights(deps: WebDeps): MiddlewareHandler<WebApp> {
+  return async function checkRight(c, next) {
+    const route = mountedRoute(c)
+    if (route === undefined) return next()
+    const right = findRight(route)
+    if (right === undefined) throw new AppError('forbidden', `Nobody may call ${route} yet.`)
+    if (WITHOUT_SESSION.has(right) || isOfToken(c, route)) return next()
+    const session = await readSession(c, deps)
+    if (!session) return next()
+    c.set('session', session)
+    const problem = findProblem(session, right)
+    if (problem === undefined) return next()
+    const { id, organizationId } = session.user
+    const facts = { user_id: id, organization_id: organizationId, role: session.role ?? 'none' }
+    Object.assign(c.var.wide, { audit: 'refused', ...facts })
+    throw new AppError('forbidden', problem)
+  }
+}
+
+/** A header that is there decides: a call with a token never has the rights of the cookie. */
+const isOfToken = (c: Context, route: string): boolean =>
+  isApiRoute(route) && c.req.header('authorization') !== undefined
+
+/**
+ * Returns the method and the path of the route that answers, as mounted. What is mounted for all
+ * methods only says which of them there are.
+ */
+function mountedRoute(c: Context<WebApp>): string | undefined {
+  const found = matchedRoutes(c).find(
+    ({ method, path }) => method !== 'ALL' && !path.endsWith('/*'),
+  )
+  return found && `${found.method} ${found.path}`
+}
+
+function findProblem(session: Session, right: Right): string | undefined {
+  if (!isRole(right)) return undefined
+  const { role, organization } = session
+  if (role === null) {
+    return 'You are not a member of any organization. Ask an admin of yours for an invitation.'
+  }
+  if (includesRole(role, right)) return undefined
+  return (
+    `This takes the role ${right} in ${organization}, and yours is ${role}. An admin of the ` +
+    'organization can change it.'
+  )
+}
+
+const isRole = (right: Right): right is OrganizationRole =>
+  right === 'viewer' || right === 'editor' || right === 'admin'

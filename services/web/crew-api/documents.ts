@@ -1,0 +1,55 @@
+import type { Automation } from '../../platform/automations.ts'
+import type { ListedDeployment } from '../../platform/crew-deployments.ts'
+import { toSettingsFields } from '../../platform/crew-settings-fields.ts'
+import type { CrewSettings, WantedLife } from '../../platform/crew-settings.ts'
+import type { CrewVariable } from '../../platform/crew-variables.ts'
+
+interface ShownCrew {
+  readonly automation: Automation
+  readonly settings: CrewSettings & WantedLife
+  readonly newest: ListedDeployment | undefined
+}
+
+/** Returns an automation that is made from a source, as the API shows it. */
+export const crewDocument = ({ automation, settings, newest }: ShownCrew) => ({
+  automation_id: automation.automationId,
+  name: automation.name,
+  slug: automation.slug,
+  status: automation.status,
+  status_reason: automation.statusReason,
+  stopped_at: settings.stoppedAt,
+  removing_since: settings.removingSince,
+  settings: toSettingsFields(settings),
+  newest_deployment: newest ? deploymentDocument(newest) : null,
+})
+
+/** Returns a deployment as the API shows it. */
+export const deploymentDocument = ({ source, settings, ...deployment }: ListedDeployment) => ({
+  number: deployment.number,
+  state: deployment.state,
+  reason: deployment.reason,
+  source: {
+    digest: source.digest,
+    name: source.name,
+    size: source.size,
+    files: source.fileCount,
+    git_ref: source.gitRef,
+    git_commit: source.gitCommit,
+    is_kept: source.isKept,
+  },
+  way: settings.way,
+  image: deployment.image,
+  rolled_back_from: deployment.rolledBackFrom,
+  created_at: deployment.createdAt,
+  state_since: deployment.stateSince,
+  online_at: deployment.onlineAt,
+  ended_at: deployment.endedAt,
+})
+
+/** Returns a variable as the API shows it: of a secret, no value. */
+export const variableDocument = ({ name, value, updatedAt }: CrewVariable) => ({
+  name,
+  secret: value === null,
+  value,
+  updated_at: updatedAt,
+})

@@ -1,0 +1,130 @@
+import { Hono } from 'hono'
+import * as v from 'valibot'
+import { writeAudit } from '../../platform/audit.ts'
+import { createOwnAutomation } from '../../platform/own-crews.ts'
+import { findAutomation } from '../../platform/automations.ts'
+import { listCrewDeployments } from '../../platform/crew-deployments.ts'
+import { changeSettings, crewSettingsFields } from '../../platform/crew-settings-fields.ts'
+import {
+  findCrewSettings,
+  removeCrew,
+  restartCrew,
+  saveCrewSettings,
+  startCrew,
+  stopCrew,
+} from '../../platform/crew-settings.ts'
+import { projectNameProblem } from '../../platform/projects.ts'
+import { AppError } from '../../shared/errors.ts'
+import { inTransaction } from '../../shared/postgres/database.ts'
+import type { Database } from '../../shared/postgres/database.ts'
+import { requireOrganization } from '../callers/organization.ts'
+import type { OrganizationCall, WebDeps } from '../context.ts'
+import { refuseMethod } from '../http/refuse-method.ts'
+import { deploymentRoutes } from './deployment-routes.ts'
+import { crewDocument } from './documents.ts'
+import { getOwnCrew, readBodyAs } from './own-crew.ts'
+import { recordChange } from './record-change.ts'
+import { variableRoutes } from './variable-routes.ts'
+
+const nameBody = v.strictObject({
+  name: v.pipe(
+    v.string('must be a text'),
+    v.check(
+      (name) => projectNameProblem(name) === undefined,
+      ({ input }) => projectNameProblem(input) ?? '',
+    ),
+  ),
+})
+const ACTIONS = [
+  ['restart', 'crew_restarted', restartCrew],
+  ['stop', 'crew_stopped', stopCrew],
+  ['start', 'crew_started', startCrew],
+] as const
+
+/** Automations that are made from sources: their settings, deployments, logs and variables. */
+export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql } = deps
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+  const path = '/automations/:automationId'
+
+  routes.post('/automations', authenticate, async (c) => {
+    const { organizationId } = c.var.caller
+    const { name } = await readBodyAs(c, nameBody)
+    const { actor, wide } = c.var
+    const automation = await inTransaction(sql, async (tx) => {
+      const made = await createOwnAutomation(tx, { organizationId, name })
+      await writeAudit(tx, actor, {
+        action: 'automation_created',
+        target: { kind: 'automation', id: made.automationId, name },
+      })
+      return made
+    })
+    Object.assign(wide, { audit: 'automation_created', automation_id: automation.automationId })
+    return c.json(await readCrew(sql, automation.automationId), 201, {
+      location: `/designer/v2/automations/${automation.automationId}`,
+    })
+  })
+  routes.all('/automations', authenticate, refuseMethod('POST'))
+
+  routes.get(path, authenticate, async (c) => {
+    const { automation } = await getOwnCrew(c, sql)
+    return c.json(await readCrew(sql, automation.automationId))
+  })
+
+  routes.delete(path, authenticate, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'automation_removed',
+      change: (tx) => removeCrew(tx, crew),
+    })
+    return c.json(await readCrew(sql, crew.automation.automationId), 202)
+  })
+  routes.all(path, authenticate, refuseMethod('GET, HEAD, DELETE'))
+
+  routes.patch(`${path}/settings`, authenticate, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const given = await readBodyAs(c, crewSettingsFields)
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_settings_changed',
+      change: (tx) => saveCrewSettings(tx, crew, changeSettings(crew.settings, given)),
+      after: given,
+    })
+    return c.json(await readCrew(sql, crew.automation.automationId))
+  })
+  routes.all(`${path}/settings`, authenticate, refuseMethod('PATCH'))
+
+  routes.route('/', actionRoutes(deps))
+  routes.route('/', deploymentRoutes(deps))
+  routes.route('/', variableRoutes(deps))
+  return routes
+}
+
+/** What is done to a crew as it is. */
+function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
+  const { sql } = deps
+  const routes = new Hono<OrganizationCall>()
+  const authenticate = requireOrganization(deps)
+  for (const [verb, action, act] of ACTIONS) {
+    const path = `/automations/:automationId/${verb}`
+    routes.post(path, authenticate, async (c) => {
+      const crew = await getOwnCrew(c, sql)
+      await recordChange({ sql, ...c.var }, crew.automation, {
+        action,
+        change: (tx) => act(tx, crew),
+      })
+      return c.json(await readCrew(sql, crew.automation.automationId), 202)
+    })
+    routes.all(path, authenticate, refuseMethod('POST'))
+  }
+  return routes
+}
+
+/** The automation as it is now. */
+async function readCrew(sql: Database, automationId: string) {
+  const automation = await findAutomation(sql, automationId)
+  const settings = automation && (await findCrewSettings(sql, automation.id))
+  if (!settings) throw new AppError('not_found', 'Your organization has no such automation.')
+  const [newest] = await listCrewDeployments(sql, { deploymentId: automation.id }, { limit: 1 })
+  return crewDocument({ automation, settings, newest })
+}

@@ -1,0 +1,410 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { setMembership } from '../../../../services/platform/memberships.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import { parkForBudget } from '../../../../services/platform/budget-stops.ts'
+import { reserveCall } from '../../../../services/platform/budget-ledger.ts'
+import { setBudget } from '../../../../services/platform/budgets.ts'
+import { createVersion } from '../../../../services/platform/project-versions.ts'
+import { parkRun } from '../../../../services/platform/run-approvals.ts'
+import { takeRuns } from '../../../../services/platform/run-queue.ts'
+import { kickoff } from '../../../../services/platform/runs.ts'
+import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { ensureOrganization } from '../../../../services/platform/organizations.ts'
+import { ensurePublicToolRepository } from '../../../../services/platform/tools.ts'
+import { definition } from '../../../support/crew.ts'
+import { tarGz } from '../../../support/tar.ts'
+import { agentJson, crewJson } from '../../platform/crewai/project.ts'
+import { BASE_URL, cheapHash } from '../support/platform.ts'
+import type { SignedInUser } from '../support/platform.ts'
+import { CLIENT_SECRET, openPlatformWithConnections } from '../support/platform-with-connections.ts'
+import type { PlatformWithConnections } from '../support/platform-with-connections.ts'
+import { makeWheel, uploadForm } from '../support/wheels.ts'
+
+const PASSWORD = 'a long and good password'
+const API_KEY = 'sk-a-key-of-a-model-provider'
+
+const PROJECT = tarGz([{ path: 'requirements.txt' }, { path: 'crew.jsonc', content: '{}' }])
+
+let platform: PlatformWithConnections
+let ada: SignedInUser
+let token: string
+let platformToken: string
+let projectId: string
+
+type Send = (path: string) => Promise<Response>
+
+const form =
+  (fields: Record<string, string> = {}): Send =>
+  async (path) =>
+    platform.post(path, ada, fields)
+
+const json =
+  (method: string, body: unknown = {}): Send =>
+  async (path) =>
+    platform.app.request(path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+
+const upload =
+  (name: string, which: () => string): Send =>
+  async (path) =>
+    platform.app.request(path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${which()}` },
+      body: uploadForm(makeWheel(name, '1.0')),
+    })
+
+/** The archive of a project, by a page or with a token. */
+const source =
+  (by: 'page' | 'token', fields: Record<string, string> = {}): Send =>
+  async (path) => {
+    const body = new FormData()
+    if (by === 'page') body.append('csrf_token', ada.csrfToken)
+    for (const [name, value] of Object.entries(fields)) body.append(name, value)
+    body.append('source', new Blob([PROJECT]), 'crew.tar.gz')
+    const headers = new Headers(
+      by === 'page' ? [['cookie', ada.cookie]] : [['authorization', `Bearer ${token}`]],
+    )
+    return platform.app.request(BASE_URL + path, { method: 'POST', headers, body })
+  }
+
+const yank =
+  (method: string, which: () => string): Send =>
+  async (path) =>
+    platform.app.request(path, {
+      method,
+      headers: { authorization: `Bearer ${which()}`, 'content-type': 'application/json' },
+      body: method === 'PUT' ? '{"reason": "broken"}' : null,
+    })
+
+/** What a route does that is no change of what the audit is about. */
+type Why = string
+
+const RUN: Why = 'starts a run, which is its own record'
+const FILE: Why = 'stores a file that runs are given'
+const LOOK: Why = 'looks at something, and changes nothing'
+const MINE: Why = 'is about the view of one person'
+const NOTE: Why = 'is a note, which says who wrote it, and which only its author deletes'
+const SESSION: Why = 'begins or ends a session'
+const own = () => token
+const internal = () => platformToken
+
+const ORGANIZATION_OAUTH = {
+  enabled: 'on',
+  issuer: 'https://idp.example.com',
+  audiences: BASE_URL,
+  scope: 'automations',
+  scope_claim: 'scope',
+  algorithms: 'RS256',
+  skew_seconds: '10',
+  lifetime_seconds_max: '3600',
+  static_tokens_allowed: 'on',
+}
+const LLM = { name: 'Main', provider: 'openai', model: 'm', base_url: '', api_key: API_KEY }
+const HOOK = { url: 'https://hooks.example.com/secret-path', event: 'run_completed' }
+const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
+
+/** Each changing route, in this order: a call that succeeds, or why it leaves no entry. */
+const ROUTES: Readonly<Record<string, Send | Why>> = {
+  'POST /admin/platform_settings/flags/:name': form({ state: 'on' }),
+  'POST /admin/organizations': form({ name: 'Globex' }),
+  'POST /admin/organizations/:organizationId/invitations': form(),
+  'POST /settings/organization/members/:userId/role': form({ from: 'viewer', to: 'editor' }),
+  'POST /settings/organization/members/:userId/remove': form(),
+  'POST /settings/organization/invitations': form({ role: 'viewer', note: 'Grace' }),
+  'POST /settings/organization/invitations/:invitationId/revoke': form(),
+  'POST /admin/people/:userId/disable': form(),
+  'POST /admin/people/:userId/enable': form(),
+  'POST /admin/people/:userId/reset': form(),
+  'POST /admin/people/:userId/delete': form(),
+  'POST /account/sessions/:sessionId/end': form(),
+  'POST /automations/:automationId/concurrency': form({ concurrency_max: '3' }),
+  'POST /automations/:automationId/tokens': form({ name: 'CI', scopes: 'read' }),
+  'POST /tokens/:tokenId/replace': form({ scopes: 'read' }),
+  'POST /tokens/:tokenId/revoke': form(),
+  'POST /automations/:automationId/webhooks': form(HOOK),
+  'POST /automations/:automationId/webhooks/:webhookId': form({ ...HOOK, url: 'https://b.test/x' }),
+  'POST /automations/:automationId/webhooks/:webhookId/test': form(),
+  'POST /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId': form(),
+  'POST /automations/:automationId/webhooks/:webhookId/key': form(),
+  'POST /automations/:automationId/webhooks/:webhookId/pause': form(),
+  'POST /automations/:automationId/webhooks/:webhookId/resume': form(),
+  'POST /automations/:automationId/webhooks/:webhookId/redeliver': form(),
+  'POST /automations/:automationId/webhooks/:webhookId/delete': form(),
+  'POST /designer/v2/projects': json('POST', { name: 'By API' }),
+  'POST /designer/v2/projects/:projectId/versions': json('POST', { definition }),
+  'PUT /designer/v2/projects/:projectId/versions/:number': json('PUT', { definition }),
+  'POST /designer/v2/projects/:projectId/imports': json('POST', {
+    files: { 'crew.jsonc': crewJson(), 'agents/writer.jsonc': agentJson() },
+  }),
+  'POST /designer/v2/projects/:projectId/versions/:number/publish': json('POST'),
+  'PUT /designer/v2/budgets/:period': json('PUT', { tokens_max: 1000 }),
+  'DELETE /designer/v2/budgets/:period': json('DELETE'),
+  'PUT /designer/v2/automations/:automationId/budgets/:period': json('PUT', { tokens_max: 1000 }),
+  'DELETE /designer/v2/automations/:automationId/budgets/:period': json('DELETE'),
+  'POST /designer/v2/automations': json('POST', { name: 'Crew by API' }),
+  'PATCH /designer/v2/automations/:automationId/settings': json('PATCH', { replicas: 2 }),
+  'PUT /designer/v2/automations/:automationId/variables/:name': json('PUT', {
+    value: PASSWORD,
+    secret: true,
+  }),
+  'DELETE /designer/v2/automations/:automationId/variables/:name': json('DELETE'),
+  'POST /designer/v2/automations/:automationId/deployments': source('token'),
+  'POST /designer/v2/automations/:automationId/stop': json('POST'),
+  'POST /designer/v2/automations/:automationId/start': json('POST'),
+  'POST /designer/v2/automations/:automationId/restart': json('POST'),
+  'DELETE /designer/v2/automations/:automationId': json('DELETE'),
+  'POST /new-automation': source('page', { name: 'Crew by page' }),
+  'POST /new-automation/empty': form({ name: 'Empty crew' }),
+  'POST /automations/:automationId/deployments': source('page'),
+  'POST /automations/:automationId/deployments/:number/roll-back': form(),
+  'POST /automations/:automationId/crew/deploy-again': form(),
+  'POST /automations/:automationId/crew/stop': form(),
+  'POST /automations/:automationId/crew/start': form(),
+  'POST /automations/:automationId/crew/restart': form(),
+  'POST /automations/:automationId/crew-settings': form({ replicas: '2' }),
+  'POST /automations/:automationId/environment': form({
+    name: 'A',
+    value: PASSWORD,
+    secret: 'yes',
+  }),
+  'POST /automations/:automationId/environment/many': form({ lines: `B=${PASSWORD}` }),
+  'POST /automations/:automationId/environment/delete': form({ name: 'A' }),
+  'POST /automations/:automationId/delete': form(),
+  'POST /budgets/:period': form(limits),
+  'POST /budgets/:period/resume': form(),
+  'POST /automations/:automationId/budgets/:period': form(limits),
+  'POST /automations/:automationId/budgets/:period/resume': form(),
+  'POST /projects': form({ name: 'By page' }),
+  'POST /projects/:projectId/versions': form({ definition: JSON.stringify(definition) }),
+  'POST /projects/:projectId/versions/:number': form({ definition: JSON.stringify(definition) }),
+  'POST /projects/:projectId/versions/:number/publish': form(),
+  'POST /import-project/drafts': form({
+    definition: JSON.stringify(definition),
+    project: 'Imported',
+  }),
+  'POST /llm-connections': form(LLM),
+  'POST /llm-connections/:id': form({ ...LLM, model: 'n' }),
+  'POST /llm-connections/:id/delete': form(),
+  'POST /connections': async (path) => platform.post(path, ada, platform.oidc({ name: 'new' })),
+  'POST /connections/:id': async (path) => platform.post(path, ada, platform.oidc()),
+  'POST /connections/:id/revoke': form(),
+  'POST /connections/:id/delete': form(),
+  'POST /settings/organization/oauth': form(ORGANIZATION_OAUTH),
+  'POST /settings/organization/oauth/clients/:automationId': form({ client_id: 'robot' }),
+  'POST /tools/public/': upload('one', internal),
+  'POST /tools/public': upload('two', internal),
+  'PUT /tools/public/files/:filename/yanked': yank('PUT', internal),
+  'DELETE /tools/public/files/:filename/yanked': yank('DELETE', internal),
+  'POST /tools/organization/': upload('one', own),
+  'POST /tools/organization': upload('two', own),
+  'PUT /tools/organization/files/:filename/yanked': yank('PUT', own),
+  'DELETE /tools/organization/files/:filename/yanked': yank('DELETE', own),
+  'POST /automations/:automationId/executions/:kickoffId/approval': form({
+    task: 'research',
+    decision: 'approve',
+  }),
+  'POST /automations/:automationId/executions/:kickoffId/resume': form(),
+  'POST /automations/:automationId/executions/:kickoffId/stop': form(),
+  'POST /platform/api/v1/crew/:automationId/resume/:kickoffId': json('POST', {
+    task: 'research',
+    decision: 'reject',
+  }),
+  'POST /platform/api/v1/crew/:automationId/stop/:kickoffId': json('POST'),
+  'POST /account/password': form({
+    current: PASSWORD,
+    next: 'another good one',
+    again: 'another good one',
+  }),
+
+  'POST /platform/api/v1/crew/:automationId/kickoff': RUN,
+  'POST /platform/api/v1/crew/:automationId/runs/:kickoffId/retry': RUN,
+  'POST /platform/api/v1/crew/:automationId/runs/:kickoffId/fork': RUN,
+  'POST /platform/api/v1/crew/:automationId/runs/:kickoffId/rerun': RUN,
+  'POST /designer/v2/projects/:projectId/executions': RUN,
+  'POST /automations/:automationId/executions': RUN,
+  'POST /automations/:automationId/executions/:kickoffId/again': RUN,
+  'POST /automations/:automationId/executions/:kickoffId/continue': RUN,
+  'POST /projects/:projectId/proposals': RUN,
+  'POST /platform/api/v1/crew/:automationId/files': FILE,
+  'POST /import-project': LOOK,
+  'POST /llm-connections/:id/test': LOOK,
+  'POST /connections/:id/test': LOOK,
+  'POST /settings/organization/oauth/test': LOOK,
+  'POST /settings/organization/oauth/explain': LOOK,
+  'POST /trace-filters': MINE,
+  'POST /trace-filters/:id/delete': MINE,
+  'POST /traces/:traceId/notes': NOTE,
+  'POST /traces/:traceId/notes/:noteId/delete': NOTE,
+  'POST /account/organization': MINE,
+  'POST /sign-in': SESSION,
+  'POST /sign-in/link/:token': SESSION,
+  'POST /account/sign-out-everywhere': SESSION,
+  'POST /account/organizations/:organizationId/leave': 'see console/people.test.ts',
+  'POST /reset-password/:token': 'see console/people.test.ts',
+  'POST /invitations/:token': 'see sign-in/invitations.test.ts',
+  'POST /invitations/:token/account': 'see sign-in/invitations.test.ts',
+  'POST /sign-out': SESSION,
+  'POST /connections/:id/connect': 'leads to the provider; what comes back is recorded',
+  'POST /projects/:projectId/proposals/:proposalId/accept': 'see projects/proposals.test.ts',
+  'POST /projects/:projectId/proposals/:proposalId/discard': 'see projects/proposals.test.ts',
+  'POST /send-traces/tokens': 'see send-traces/tokens.test.ts',
+  'POST /send-traces/tokens/:id/revoke': 'see send-traces/tokens.test.ts',
+}
+
+beforeAll(async () => {
+  platform = await openPlatformWithConnections()
+  const { sql, acme } = platform
+  await grantRole(sql, acme.userId, 'platform-admin')
+  await sql`update users set password_hash = ${cheapHash(PASSWORD)} where id = ${acme.userId}`
+  ada = await platform.signIn(acme)
+  token = await platform.issueToken(acme)
+  const { id } = await ensureOrganization(sql, { name: 'Platform', internal: true })
+  platformToken = await issueStaticToken(sql, {
+    organizationId: id,
+    deploymentId: null,
+    name: 'uploads',
+    createdBy: null,
+  })
+  await ensurePublicToolRepository(sql, 'public')
+  await platform.connect(ada)
+  projectId = await firstOf(sql`
+    select project_id from project_versions where id = ${acme.research.projectVersionId}`)
+  for (let drafts = 0; drafts < 2; drafts += 1) {
+    const { organizationId } = acme
+    await createVersion(sql, { organizationId, projectId: Number(projectId) }, definition)
+  }
+}, 60_000)
+
+afterAll(() => platform.close())
+
+async function takenRun() {
+  const { sql, acme } = platform
+  await kickoff(sql, { deploymentId: acme.research.id, inputs: { topic: 'x' } })
+  const [run] = await takeRuns(sql, 1)
+  if (!run) throw new Error('nothing to take')
+  return run
+}
+
+async function waitingRun(route: string): Promise<string> {
+  const run = await takenRun()
+  const { sql, acme } = platform
+  if (/approval|resume\/:kickoffId/.test(route)) {
+    await parkRun(sql, run, { step: 's'.repeat(32), task: 'research', output: 'x' })
+  } else if (route.endsWith('/resume')) {
+    const key = { organizationId: acme.organizationId, deploymentId: acme.research.id }
+    const low = { tokensMax: 1, usdMax: null, unpriced: 'refuse' } as const
+    await setBudget(sql, { ...key, period: 'run' }, low)
+    const plan = { step: 'a', inputTokens: 40, outputTokens: 10, price: undefined }
+    const refusal = await reserveCall(sql, run, plan)
+    if (typeof refusal === 'boolean') throw new Error('there was room')
+    await parkForBudget(sql, run, { ...refusal, model: 'm' })
+    await setBudget(sql, { ...key, period: 'run' }, { ...low, tokensMax: 10_000 })
+  }
+  return run.id
+}
+
+/** A viewer of the organization, whose account is made anew when it was deleted. */
+async function memberId(): Promise<string> {
+  const { sql, acme } = platform
+  const { organizationId } = acme
+  const person = { organizationId, email: 'guest@acme.test', name: 'Guest', passwordHash: null }
+  const userId = await ensureUser(sql, person)
+  await setMembership(sql, { userId, organizationId, role: 'viewer' })
+  return String(userId)
+}
+
+const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promise<string> =>
+  String(Object.values((await rows)[0] ?? {})[0])
+
+/** What is there of automations that are made from sources only. */
+const CREWS =
+  /automations\/:automationId(\/(settings|variables|deployments|st|re|crew|env|delete)|$)/
+
+/** What a parameter of a route is filled with. */
+const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
+  name: async () => 'k8s_namespace_isolation',
+  userId: () => memberId(),
+  organizationId: async () => String(platform.acme.organizationId),
+  invitationId: () => firstOf(platform.sql`select max(id) from invitations`),
+  sessionId: async () => {
+    const { sql, acme, signIn } = platform
+    await signIn(acme)
+    return firstOf(sql`select id from sessions order by created_at desc limit 1`)
+  },
+  period: async () => 'day',
+  filename: async () => 'two-1.0-py3-none-any.whl',
+  projectId: async () => projectId,
+  automationId: async (route) => {
+    if (!CREWS.test(route)) return platform.acme.research.automationId
+    const name = route.includes('designer') ? 'Crew by API' : 'Crew by page'
+    return firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
+  },
+  tokenId: () =>
+    firstOf(platform.sql`
+      select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
+  webhookId: () => firstOf(platform.sql`select id from webhooks`),
+  deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
+  number: async (route) =>
+    CREWS.test(route)
+      ? '1'
+      : firstOf(platform.sql`
+      select number from project_versions
+      where project_id = ${projectId} and published_at is null order by number`),
+  id: (route) =>
+    route.includes('llm')
+      ? firstOf(platform.sql`select id from llm_connections`)
+      : firstOf(platform.sql`select id from oauth_connections where name = 'files'`),
+  kickoffId: (route) => waitingRun(route),
+}
+
+async function pathOf(route: string): Promise<string> {
+  let path = route.slice(route.indexOf(' ') + 1)
+  for (const [parameter = '', name = ''] of path.matchAll(/:(\w+)/g)) {
+    path = path.replace(parameter, (await VALUES[name]?.(route)) ?? 'none')
+  }
+  return path
+}
+
+const mounted = (): string[] => [
+  ...new Set(
+    platform.app.routes
+      .filter(({ method }) => method !== 'GET' && method !== 'ALL')
+      .map(({ method, path }) => `${method} ${path}`),
+  ),
+]
+
+describe('the audit', () => {
+  it('is told of by every route that changes something', async () => {
+    expect(mounted().toSorted()).toEqual(Object.keys(ROUTES).toSorted())
+  })
+
+  it('has who changed what, for each of them, and no secret', async () => {
+    const { sql, acme } = platform
+    const missing: string[] = []
+    for (const [route, send] of Object.entries(ROUTES)) {
+      if (typeof send === 'string') continue
+      const path = await pathOf(route)
+      const [{ last }] = await sql<[{ last: string }]>`
+        select coalesce(max(id), 0)::text as last from audit_entries`
+      const response = await send(path)
+      const written = await sql<{ actorName: string; refused: boolean }[]>`
+        select actor_name, refused from audit_entries where id > ${last}`
+      const names = [acme.email, 'test', 'uploads']
+      const isRight = written.some(
+        ({ actorName, refused }) => !refused && names.includes(actorName),
+      )
+      if (response.status >= 400 || !isRight) {
+        missing.push(`${route} (${path}): ${response.status}, ${written.length} entries`)
+      }
+    }
+    expect(missing).toEqual([])
+    const [{ all }] = await sql<[{ all: string }]>`
+      select json_agg(e)::text as all from audit_entries e`
+    for (const secret of [PASSWORD, API_KEY, CLIENT_SECRET, token, 'secret-path', 'whsec_']) {
+      expect(all).not.toContain(secret)
+    }
+  }, 60_000)
+})

@@ -1,0 +1,157 @@
+import { inspectRoutes } from 'hono/dev'
+import { createInvitation } from '../../../../services/platform/invitations.ts'
+import { setMembership } from '../../../../services/platform/memberships.ts'
+import type { OrganizationRole } from '../../../../services/platform/memberships.ts'
+import { createSession, findSession } from '../../../../services/platform/sessions.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
+import { definition } from '../../../support/crew.ts'
+import { seedSettings, startRuns } from './console-states.ts'
+import { BASE_URL } from './platform.ts'
+import type { Platform, SignedInUser } from './platform.ts'
+
+/** A route as it is mounted. */
+export interface MountedRoute {
+  readonly method: string
+  readonly path: string
+}
+
+/** What is mounted at a path of its own, each once; for all methods are the refusals of methods. */
+export function mountedRoutes(app: Platform['app']): MountedRoute[] {
+  const found = inspectRoutes(app)
+    .filter(({ path }) => !path.endsWith('/*'))
+    .map(({ method, path }): [string, MountedRoute] => [`${method} ${path}`, { method, path }])
+  return [...new Map(found).values()]
+}
+
+/** Signs somebody in who has that role in an organization; without one, a member of none. */
+export async function signInAs(
+  { sql, acme }: Platform,
+  name: string,
+  role?: OrganizationRole | 'platform-admin',
+): Promise<SignedInUser & { readonly userId: number }> {
+  const { organizationId } = acme
+  const user = { organizationId, email: `${name}@roles.test`, name, passwordHash: null }
+  const userId = await ensureUser(sql, user)
+  if (role === 'platform-admin') await grantRole(sql, userId, role)
+  else if (role) await setMembership(sql, { userId, organizationId, role })
+  const token = await createSession(sql, userId)
+  const session = await findSession(sql, token)
+  if (!session) throw new Error('no session')
+  const { csrfToken } = session
+  return { userId, token, csrfToken, cookie: `platform_session=${token}` }
+}
+
+/** The pages of automations that are made from sources. */
+const CREWS = /^\/automations\/:automationId\/(deployments|crew|environment|delete)/
+
+/** What each parameter of a path is called with, so that it leads to something of `acme`. */
+export async function fillPaths(platform: Platform): Promise<(path: string) => string> {
+  const { sql, acme } = platform
+  const runs = await startRuns(platform)
+  const ids = await seedSettings(platform)
+  const { organizationId, userId } = acme
+  const [{ connection }] = await sql<[{ connection: string }]>`
+    insert into oauth_connections (organization_id, provider, name)
+    values (${organizationId}, 'github', 'GitHub') returning id as connection`
+  const invitation = await createInvitation(sql, {
+    organizationId,
+    role: 'viewer',
+    note: '',
+    createdBy: userId,
+  })
+  await createSession(sql, userId)
+  const [{ sessionId }] = await sql<[{ sessionId: string }]>`
+    select id as session_id from sessions where user_id = ${userId} limit 1`
+  const [{ filter }] = await sql<[{ filter: number }]>`
+    insert into trace_filters (organization_id, user_id, name, query)
+    values (${organizationId}, ${userId}, 'Slow', '') returning id as filter`
+  const [{ traceToken }] = await sql<[{ traceToken: number }]>`
+    insert into trace_tokens (organization_id, token_id, name, scope, expires_at)
+    values (${organizationId}, gen_random_uuid(), 'CI', 'traces:write', now() + interval '1 day')
+    returning id as trace_token`
+  const [{ note }] = await sql<[{ note: string }]>`
+    insert into trace_notes (organization_id, trace_id, author_id, note)
+    values (${organizationId}, ${runs.completed}, ${userId}, 'Look at this') returning id as note`
+  const [, proposal = ''] = ids.designer.find(([name]) => name === 'a proposal') ?? []
+  const [, , projectId = '', , proposalId = ''] = proposal.split('/')
+  const byParent: Readonly<Record<string, string | number>> = {
+    'llm-connections': ids.connection,
+    connections: connection,
+    'trace-filters': filter,
+    'send-traces': traceToken,
+    sources: 1,
+  }
+  const byName: Readonly<Record<string, string | number>> = {
+    automationId: acme.research.automationId,
+    kickoffId: runs.completed,
+    projectId,
+    proposalId,
+    number: 1,
+    tokenId: ids.token,
+    webhookId: ids.webhook,
+    deliveryId: ids.message,
+    period: 'day',
+    name: 'report.md',
+    stream: 'build',
+    traceId: runs.completed.replaceAll('-', ''),
+    spanId: '0123456789abcdef',
+    noteId: note,
+    filename: 'a-1.0.tar.gz',
+    userId: acme.userId,
+    organizationId,
+    sessionId,
+    invitationId: invitation.id,
+    token: invitation.token,
+  }
+  const [, ownCrew = ''] = ids.crew.find(([name]) => name === 'automation from source') ?? []
+  return (path) => {
+    if (CREWS.test(path)) return fillNames(path.replace('/automations/:automationId', ownCrew))
+    return fillNames(path)
+  }
+
+  function fillNames(path: string): string {
+    const [, parent = ''] = path.split('/')
+    const query = path.endsWith('/search') ? '?q=pump' : ''
+    const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
+      const value = name === 'id' ? byParent[parent] : byName[name]
+      if (value === undefined) throw new Error(`Say in every-route.ts what :${name} of ${path} is.`)
+      return String(value)
+    })
+    return filled + query
+  }
+}
+
+/** Where the pages take archives of sources. */
+const SOURCES = /^\/new-automation$|^\/automations\/[^/]+\/deployments$/
+
+function formFor(path: string, csrfToken = ''): FormData | URLSearchParams {
+  const isUpload = path === '/import-project' || SOURCES.test(path)
+  if (!isUpload) return new URLSearchParams({ csrf_token: csrfToken })
+  const form = new FormData()
+  form.append('csrf_token', csrfToken)
+  form.append('source', new File(['{}'], 'source.zip'))
+  form.append('files', new File(['{}'], 'crew.jsonc'))
+  return form
+}
+
+/** Calls a route as a browser would, with or without the CSRF token of the session. */
+export async function callRoute(
+  { app, lines }: Pick<Platform, 'app' | 'lines'>,
+  { method, path }: MountedRoute,
+  who?: Pick<SignedInUser, 'cookie'> & { readonly csrfToken?: string },
+): Promise<{ readonly status: number; readonly error: unknown; readonly location: string | null }> {
+  const isJson = /^\/designer\/.*\/versions/.test(path)
+  const body = isJson ? JSON.stringify({ definition }) : formFor(path, who?.csrfToken)
+  const response = await app.request(BASE_URL + path, {
+    method,
+    headers: {
+      ...(isJson ? { 'content-type': 'application/json' } : {}),
+      ...(who ? { cookie: who.cookie } : {}),
+      ...(who?.csrfToken ? { 'x-csrf-token': who.csrfToken } : {}),
+    },
+    ...(method === 'GET' ? {} : { body }),
+  })
+  await response.body?.cancel()
+  const { status, headers } = response
+  return { status, error: lines.at(-1)?.['error'], location: headers.get('location') }
+}
