@@ -71,7 +71,7 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
     await expectAccessible(page)
     await site.platform.sql`alter table gone rename to llm_connections`
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 
   it('breaks none in an empty organization, nor before sign-in', async () => {
     const [{ id }] = await site.platform.sql<[{ id: number }]>`
@@ -118,5 +118,5 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
       await expectAccessible(stranger)
     }
     await Promise.all([page.context().close(), stranger.context().close()])
-  }, 60_000)
+  }, 180_000)
 })
