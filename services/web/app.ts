@@ -18,6 +18,7 @@ import { organizationRoutes } from './console/administration/organization-routes
 import { peopleRoutes } from './console/administration/people-routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './automation-api/routes.ts'
+import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
@@ -50,6 +51,7 @@ import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceNoteRoutes } from './console/traces/note-routes.ts'
 import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
 import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
@@ -72,6 +74,7 @@ const PAGES = [
   staticTokenRoutes,
   webhookRoutes,
   approvalRoutes,
+  auditRoutes,
   runListRoutes,
   runRoutes,
   runPageRoutes,
@@ -83,6 +86,7 @@ const PAGES = [
   traceFilterRoutes,
   traceComparisonRoutes,
   traceNeighbourRoutes,
+  traceNoteRoutes,
   sessionRoutes,
   sendTracesRoutes,
   traceRoutes,

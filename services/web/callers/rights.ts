@@ -57,8 +57,6 @@ const RUNS = {
   'POST /automations/:automationId/concurrency': 'admin',
   'GET /automations/:automationId/tokens': 'viewer',
   'POST /automations/:automationId/tokens': 'admin',
-  'GET /automations/:automationId/tokens/:tokenId/revoke': 'admin',
-  'POST /automations/:automationId/tokens/:tokenId/revoke': 'admin',
   'GET /automations/:automationId/budgets': 'viewer',
   'POST /automations/:automationId/budgets/:period': 'admin',
   'POST /automations/:automationId/budgets/:period/resume': 'admin',
@@ -143,6 +141,8 @@ const TRACES = {
   'GET /traces': 'viewer',
   'GET /traces/:traceId': 'viewer',
   'GET /traces/:traceId/rows': 'viewer',
+  'POST /traces/:traceId/notes': 'editor',
+  'POST /traces/:traceId/notes/:noteId/delete': 'editor',
   'GET /traces/:traceId/next': 'viewer',
   'GET /traces/:traceId/previous': 'viewer',
   'GET /traces/:traceId/search': 'viewer',
@@ -166,6 +166,13 @@ const TRACES = {
 } as const satisfies Readonly<Record<string, Right>>
 
 const SETTINGS = {
+  'GET /tokens': 'viewer',
+  'GET /tokens/:tokenId/replace': 'admin',
+  'POST /tokens/:tokenId/replace': 'admin',
+  'GET /tokens/:tokenId/revoke': 'admin',
+  'POST /tokens/:tokenId/revoke': 'admin',
+  'GET /audit': 'admin',
+  'GET /audit-export': 'admin',
   'GET /settings': 'viewer',
   'GET /settings/organization/members': 'viewer',
   'POST /settings/organization/members/:userId/role': 'admin',

@@ -50,6 +50,8 @@ const NOTICES = {
   'webhook-deleted': 'The webhook is deleted.',
   'filter-saved': 'The filter is saved. Only you see it.',
   'filter-deleted': 'The filter is deleted.',
+  'note-added': 'The note is added.',
+  'note-deleted': 'The note is deleted.',
   'first-trace': 'This is the first trace of the list: none comes before it.',
   'last-trace': 'This is the last trace of the list: none comes after it.',
   'project-imported': 'The draft is stored. Publish it to run it.',

@@ -69,6 +69,9 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     insert into trace_tokens (organization_id, token_id, name, scope, expires_at)
     values (${organizationId}, gen_random_uuid(), 'CI', 'traces:write', now() + interval '1 day')
     returning id as trace_token`
+  const [{ note }] = await sql<[{ note: string }]>`
+    insert into trace_notes (organization_id, trace_id, author_id, note)
+    values (${organizationId}, ${runs.completed}, ${userId}, 'Look at this') returning id as note`
   const [, proposal = ''] = ids.designer.find(([name]) => name === 'a proposal') ?? []
   const [, , projectId = '', , proposalId = ''] = proposal.split('/')
   const byParent: Readonly<Record<string, string | number>> = {
@@ -92,6 +95,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     stream: 'build',
     traceId: runs.completed.replaceAll('-', ''),
     spanId: '0123456789abcdef',
+    noteId: note,
     filename: 'a-1.0.tar.gz',
     userId: acme.userId,
     organizationId,
