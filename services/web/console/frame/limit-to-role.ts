@@ -3,7 +3,8 @@ import type { Session } from '../../../platform/sessions.ts'
 import { mayCall } from '../../callers/may-call.ts'
 import type { Html } from './html.ts'
 
-const FORM = /(<form\b[^>]*>)([^]*?)(<\/form>)/g
+const FORM = /(<form\b[^>]*>)[^]*?<\/form>/g
+const FORM_END = '</form>'
 const BUTTON = /<a\b[^>]*\bclass="[^"]*\bbutton\b[^>]*>/g
 const HREF = /\bhref="(\/[^"?#]*)/
 
@@ -22,10 +23,11 @@ export function limitToRole(session: Session, body: Html): Html {
 function limit(session: Session, markup: string): Html {
   let isLimited = false
   const limited = markup
-    .replaceAll(FORM, (form: string, start: string, content: string, end: string) => {
+    .replaceAll(FORM, (form: string, start: string) => {
       if (isAllowed(session, start)) return form
       isLimited = true
-      return `${start}<fieldset class="off" disabled>${content}</fieldset>${end}`
+      const content = form.slice(start.length, -FORM_END.length)
+      return `${start}<fieldset class="off" disabled>${content}</fieldset>${FORM_END}`
     })
     .replaceAll(BUTTON, (button: string) => {
       const path = HREF.exec(button)?.[1]
