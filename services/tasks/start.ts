@@ -172,7 +172,7 @@ const TASKS: Readonly<Record<string, Task>> = {
     (sql, log, [name]) => acceptSealingKey(sql, log, name),
   ),
   'keys:reseal': {
-    summary: 'seal the keys of LLM connections and webhooks with SECRET_KEY_BASE, after a rotation',
+    summary: 'seal keys and secrets with SECRET_KEY_BASE, after a rotation',
     async run(source, args) {
       const given = readEnv(sealingKeysEnv, source)
       const pair = { current: given.SECRET_KEY_BASE, previous: given.SECRET_KEY_BASE_PREVIOUS }

@@ -3,7 +3,6 @@ import { matchedRoutes } from 'hono/route'
 import type { Session } from '../../platform/sessions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { WebApp, WebDeps } from '../context.ts'
-import { actorOf, toIdentity } from './actor.ts'
 import { hasRight } from './may-call.ts'
 import { findRight, isApiRoute } from './rights.ts'
 import type { Right } from './rights.ts'
@@ -32,7 +31,6 @@ export function checkRights(deps: WebDeps): MiddlewareHandler<WebApp> {
     const { id, organizationId } = session.user
     const facts = { user_id: id, organization_id: organizationId, role: session.role ?? 'none' }
     Object.assign(c.var.wide, { audit: 'refused', ...facts })
-    c.set('actor', actorOf(c, deps, toIdentity(session.user)))
     throw new AppError('forbidden', problem)
   }
 }

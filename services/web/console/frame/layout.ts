@@ -43,8 +43,8 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/budgets', name: 'Budgets', icon: 'gauge' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/connections', name: 'Connections', icon: 'key' },
-  { path: '/settings/organization/members', name: 'Members', icon: 'people' },
   { path: '/tokens', name: 'Tokens', icon: 'key' },
+  { path: '/settings/organization/members', name: 'Members', icon: 'people' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   { path: '/audit', name: 'Audit', icon: 'history', isOfAdmins: true },
   {
