@@ -27,6 +27,7 @@ import type { Html } from '../frame/parts.ts'
 import { startSection } from './start-section.ts'
 import type { StartForm } from './start-section.ts'
 import { tokensSection } from './tokens-section.ts'
+import { schedulesSection } from './schedules-section.ts'
 import { webhooksSection } from './webhooks-section.ts'
 import type { TokenForm } from './tokens-section.ts'
 
@@ -74,7 +75,7 @@ export function automationPage(view: AutomationPage): Html {
         </div>
         <div>
           ${startSection({ ...view, form: view.startForm })} ${detailsSection(view)}
-          ${budgetsSection(view)} ${webhooksSection(view)}
+          ${schedulesSection(view)} ${budgetsSection(view)} ${webhooksSection(view)}
         </div>
       </div>`,
   )

@@ -143,6 +143,9 @@ export function pathsOf(
     ['run to stop', `${automation}/executions/${runs.running}/stop`],
     ['tokens', `${automation}/tokens`],
     ['token to revoke', `${automation}/tokens/${ids.token}/revoke`],
+    ['schedules', `${automation}/schedules`],
+    ['schedule', `${automation}/schedules/${ids.schedule}`],
+    ['runs with a text', '/executions?text=pumps&trigger=api'],
     ['webhooks', `${automation}/webhooks`],
     ['webhook', `${automation}/webhooks/${ids.webhook}`],
     ['message of a webhook', `${automation}/webhooks/${ids.webhook}/deliveries/${ids.message}`],
@@ -168,6 +171,7 @@ export function pathsOf(
 export interface Ids {
   readonly token: number
   readonly connection: number
+  readonly schedule: number
   readonly webhook: string
   readonly message: string
   /** What each page of a project shows, and its path. */
@@ -185,12 +189,18 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
       'https://llm.example.com/v1') returning id`
   const { organizationId } = acme
   const limits = { tokensMax: 1000, usdMax: 5, unpriced: 'refuse' } as const
+  const [{ id: schedule }] = await sql<[{ id: number }]>`
+    insert into schedules (deployment_id, name, cron, time_zone, inputs, missed, next_at, last_at,
+      last_problem)
+    values (${acme.research.id}, 'nightly', '30 2 * * *', 'Europe/Berlin', '{"topic": "tides"}',
+      'skip', now() + interval '1 hour', now(), 'topic is required.') returning id`
   for (const deploymentId of [null, acme.research.id]) {
     await setBudget(sql, { organizationId, deploymentId, period: 'day' }, limits)
   }
   return {
     token,
     connection,
+    schedule,
     ...(await seedWebhook(platform)),
     designer: await seedDesigner(platform),
   }
