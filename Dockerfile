@@ -10,6 +10,7 @@ COPY patches patches
 RUN npm ci --ignore-scripts --no-audit --no-fund && npm run postinstall
 COPY scripts scripts
 COPY services services
+COPY python python
 RUN npm run build
 
 FROM node:24.21.0-bookworm-slim AS runtime
@@ -27,6 +28,7 @@ CMD ["node", "build/collector/main.js"]
 
 FROM runtime AS platform
 COPY --from=build /src/build/platform build/platform
+COPY --from=build /src/build/python build/python
 COPY --from=build /src/build/web build/web
 COPY --from=build /src/build/oauth build/oauth
 COPY --from=build /src/build/worker build/worker

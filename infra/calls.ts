@@ -5,7 +5,8 @@ import { all, any, isSet, not, text } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, crews, httpRoute, ingress, internalRegistry, oauth, postgres } = values
+const { buildkit, collector, crews, httpRoute, ingress, internalRegistry, oauth, postgres, web } =
+  values
 const { tracesNamespace } = values.networkPolicy
 
 interface Program {
@@ -38,6 +39,8 @@ export const outsiders = {
   visitors: 'everywhere, or `networkPolicy.ingressNamespace`, the crews and `helm test`',
   browsers: 'also from where web is reached, when oauth has a host in `ingress` or `httpRoute`',
   senders: 'traces from `networkPolicy.tracesNamespace`',
+  'own-crews': 'the crews from source, wherever they run',
+  builds: 'the Jobs that build images, beside the crews',
   monitoring: 'its metrics from `networkPolicy.monitoringNamespace`',
 } as const
 
@@ -79,6 +82,7 @@ const isTraceDatabaseShared = all(collector.enabled, not(isSet(collector.databas
  */
 export const calls = [
   { from: 'visitors', to: 'web', port: 'http', why: 'pages, the automation API, tools of crews' },
+  { from: 'buildkit', to: 'web', port: 'http', why: 'tools of crews' },
   { from: 'monitoring', to: 'web', port: 'metrics', why: 'metrics' },
 
   { from: 'web', to: 'oauth', port: 'http', why: 'connections to third-party providers' },
@@ -89,6 +93,13 @@ export const calls = [
   { from: 'worker', to: 'collector', port: 'http', why: 'the spans of runs' },
   { from: 'senders', to: 'collector', port: 'http', why: 'their spans', isMade: areSendersNamed },
   { from: 'senders', to: 'collector', port: 'grpc', why: 'their spans', isMade: isGrpcNamed },
+  {
+    from: 'own-crews',
+    to: 'collector',
+    port: 'http',
+    why: 'spans of their programs',
+    isMade: crews.fromSource,
+  },
   { from: 'monitoring', to: 'collector', port: 'metrics', why: 'metrics' },
 
   { from: 'monitoring', to: 'worker', port: 'http', why: 'metrics' },
@@ -106,7 +117,13 @@ export const calls = [
     isMade: isTraceDatabaseShared,
   },
 
-  { from: 'worker', to: 'buildkit', port: 'grpc', why: 'builds of crew images' },
+  {
+    from: 'builds',
+    to: 'buildkit',
+    port: 'grpc',
+    why: 'images of crews from source',
+    isMade: crews.fromSource,
+  },
 
   { from: 'worker', to: 'internal-registry', port: 'http', why: 'images of crews' },
   { from: 'buildkit', to: 'internal-registry', port: 'http', why: 'pushes of built images' },
@@ -146,6 +163,9 @@ export type CallerOf<To extends ProgramName> = Extract<Declared, { to: To }>['fr
 
 /** The address of a program inside the cluster, for a caller whose call is declared. */
 export const addressOf = ({ to }: Edge<Declared>): Val<string> => addresses[to]
+
+/** The address of web for programs of any namespace. */
+export const webInCluster = text`http://${nameOf('web')}.${releaseNamespace}:${web.servicePort}`
 
 const collectorHost = text`${nameOf('collector')}.${releaseNamespace}`
 /** The address of the collector for programs of any namespace. */

@@ -110,10 +110,29 @@ const ingressController = when<k8s.NetworkPolicyPeer>(
   namespace(networkPolicy.ingressNamespace),
 )
 
+/** Pods of one kind wherever the crews are. */
+const besideCrews = (name: string) => {
+  const podSelector = { matchLabels: { 'app.kubernetes.io/name': name } }
+  return [
+    when<k8s.NetworkPolicyPeer>(not(crews.namespaceIsolation), {
+      ...namespace(crewNamespace),
+      podSelector,
+    }),
+    when<k8s.NetworkPolicyPeer>(crews.namespaceIsolation, { ...organizations, podSelector }),
+  ]
+}
+
+/** The namespaces that the crews' Job and the workers make. */
+const organizations = {
+  namespaceSelector: { matchLabels: { 'platform/home': releaseNamespace } },
+}
+
 const PEERS: Readonly<Record<Outsider, Peers>> = {
   monitoring: [namespace(networkPolicy.monitoringNamespace)],
   senders: [namespace(networkPolicy.tracesNamespace)],
   browsers: [ingressController],
+  'own-crews': besideCrews('crew-from-source'),
+  builds: besideCrews('crew-build'),
   visitors: [
     ingressController,
     when<k8s.NetworkPolicyPeer>(
@@ -122,8 +141,7 @@ const PEERS: Readonly<Record<Outsider, Peers>> = {
     ),
     when<k8s.NetworkPolicyPeer>(
       all(isSet(networkPolicy.ingressNamespace), crews.namespaceIsolation),
-      // The namespaces that the crews' Job makes.
-      { namespaceSelector: { matchLabels: { 'platform/home': releaseNamespace } } },
+      organizations,
     ),
     when<k8s.NetworkPolicyPeer>(isSet(networkPolicy.ingressNamespace), pods('test')),
   ],

@@ -1,6 +1,7 @@
 import { Construct } from 'constructs'
 import type { WorkerEnv } from '../services/worker/env.ts'
 import { addressOf } from './calls.ts'
+import { crewsFromSourceEnv, WorkerAccess } from './crews-from-source.ts'
 import { hasPrices, pricesFileWhen } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
@@ -20,6 +21,7 @@ import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createServiceAccount, scratch } from './kit/workload.ts'
 import { all, digits, isSet, plus } from './template/operators.ts'
+import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { audit, worker, collector, envVars, oauth, outgoing, runs: history } = values
@@ -29,6 +31,7 @@ export class Worker extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     createServiceAccount(this, 'worker')
+    onlyWhen(makesCrews, new WorkerAccess(this, 'access'))
     createDeployment(this, {
       component: 'worker',
       replicas: replicasOf(worker),
@@ -48,6 +51,7 @@ export class Worker extends Construct {
       pod: {
         ...platformPod('worker', { ...secretKeyBase, ...noOauthEncryptionKey }),
         // For the runs that are still going, and then for their reports.
+        automountServiceAccountToken: values.crews.fromSource,
         terminationGracePeriodSeconds: plus(worker.drainSeconds, 30),
         containers: [runner()],
         volumes: [tmp.volume, workerPrices.volume, ...caVolumes, ...extraVolumes],
@@ -58,6 +62,7 @@ export class Worker extends Construct {
 }
 
 const tmp = scratch('/tmp')
+const makesCrews = all(values.crews.fromSource, values.rbac.create)
 // They come with the collector.
 const readsPrices = all(collector.enabled, hasPrices)
 const workerPrices = pricesFileWhen(readsPrices)
@@ -75,6 +80,9 @@ const runner = () => ({
     LOG_LEVEL: envVars.LOG_LEVEL,
     PLATFORM_VERSION: platformVersion,
     ...secretKeyBase,
+    // Crews run in pods of their own.
+    CREW_PROCESSES_DIRECTORY: unset,
+    CREW_TOOLS_URL: unset,
     WORKER_CONCURRENCY: digits(worker.concurrency),
     CREW_PATIENCE_SECONDS: digits(worker.crewPatienceSeconds),
     EXECUTION_TIMEOUT_SECONDS: digits(worker.executionTimeoutSeconds),
@@ -91,6 +99,7 @@ const runner = () => ({
     COLLECTOR_PRICES_FILE: setWhen(readsPrices, workerPrices.path),
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'worker', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
+    ...crewsFromSourceEnv,
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(worker.resources),

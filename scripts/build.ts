@@ -1,13 +1,19 @@
 import { build } from 'esbuild'
 import { existsSync, readdirSync } from 'node:fs'
-import { cp } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import {
+  buildPythonPackage,
+  readPythonPackage,
+} from '../services/shared/python-package/python-package.ts'
 import { readOptions } from './read-options.ts'
 
 const USAGE = `Usage: npm run build [-- options]
 
 Bundles each service into DIR/<service>/main.js, with its migrations and assets beside it, as the
-images have them.
+images have them, and the Python package crew-runtime, as a wheel and as a source archive, into
+DIR/python.
 
   --out DIR    directory to write to (default: build)
   --help       this text
@@ -21,6 +27,9 @@ const COPIED = {
   'web/console/automations/snippets': 'web/snippets',
   'web/console/send-traces/settings': 'web/settings',
 }
+
+/** The Python package: tasks publish it from its sources, which are beside them. */
+const PACKAGE = 'python/crew-runtime'
 
 // Some packages are CommonJS, and call `require` for modules of Node.
 const REQUIRE =
@@ -52,8 +61,23 @@ async function bundleServices(out: string): Promise<void> {
   )
 }
 
+async function buildPython(out: string): Promise<void> {
+  const { version }: { version: string } = JSON.parse(await readFile('package.json', 'utf8'))
+  const isSource = (path: string): boolean => !path.includes('__pycache__')
+  await cp(PACKAGE, join(out, PACKAGE), { recursive: true, filter: isSource })
+  const made = await readPythonPackage(pathToFileURL(`${PACKAGE}/`))
+  await mkdir(join(out, 'python'), { recursive: true })
+  for (const { filename, content } of buildPythonPackage(made, version)) {
+    await writeFile(join(out, 'python', filename), content)
+  }
+}
+
 const parsed = readOptions(USAGE, {
   options: { out: { type: 'string', default: 'build' }, help: { type: 'boolean' } },
 })
 // esbuild has said itself what is wrong.
-if (parsed) bundleServices(parsed.values.out).catch(() => (process.exitCode = 1))
+if (parsed) {
+  const { out } = parsed.values
+  bundleServices(out).catch(() => (process.exitCode = 1))
+  void buildPython(out)
+}

@@ -12,6 +12,7 @@ import type { LocalOptions } from './local/options.ts'
 import { startOauthTrial } from './local/oauth-trial.ts'
 import type { OauthTrial } from './local/oauth-trial.ts'
 import {
+  crewVariables,
   privateOriginsOf,
   modelEnv,
   openPlatformDatabase,
@@ -53,6 +54,8 @@ interface Context {
   readonly logOf: (name: string) => Log
   /** What this machine's variables say of LLM providers and webhooks. */
   readonly providers: EnvSource
+  /** The variables of a worker that runs crews. */
+  readonly crews: EnvSource
   /** The private origins that LLM connections and tools may use, as variables. */
   readonly privateOrigins: PrivateOrigins
   /** Of the identity provider, when there is one. */
@@ -79,7 +82,8 @@ async function startPlatform(
   const providers = providerVariables(source)
   const idpPort = options.withIdp ? portBase + 7 : undefined
   const privateOrigins = privateOriginsOf(source, `http://${HOST}:${portBase + 8}`)
-  const own = { owner, directory, portBase, secrets, logOf }
+  const crews = crewVariables(source, { directory, webUrl: `http://${HOST}:${portBase}` })
+  const own = { owner, directory, portBase, secrets, logOf, crews }
   const context: Context = { ...own, providers, privateOrigins, idpPort }
   try {
     return await startServices(context, databases, source)
@@ -147,8 +151,9 @@ function startTraceCollector({ owner, portBase, secrets, logOf }: Context, datab
 }
 
 function startWorkers(context: Context, databaseUrl: string, collectorUrl: string) {
-  const { owner, portBase, secrets, logOf, providers } = context
+  const { owner, portBase, secrets, logOf, providers, crews } = context
   const env = {
+    ...crews,
     HOST,
     PORT: String(portBase + 3),
     ...providers,

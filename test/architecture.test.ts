@@ -49,9 +49,9 @@ const SERVICES = ['web', 'worker', 'oauth', 'crew', 'tasks', 'doctor', 'verify']
 /** Which rooms a room may import, beside itself. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   infra: [],
-  // The constants of the collector's WebAssembly are written from its own tables, and the schema of
-  // the crew contract from what parses it.
-  scripts: ['services/collector', 'services/platform'],
+  // The constants of the collector's WebAssembly are written from its own tables, the schema of the
+  // crew contract from what parses it, and the Python package by what publishes it.
+  scripts: ['services/collector', 'services/platform', 'services/shared'],
   'services/shared': [],
   'services/platform': ['services/shared'],
   'services/collector': ['services/shared'],

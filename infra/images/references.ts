@@ -34,6 +34,7 @@ const FOREIGN: readonly { readonly image: Image; readonly enabled: Val<boolean> 
   { image: images.dbProxyImage, enabled: values.dbProxy.enabled },
   { image: images.buildkitImage, enabled: values.buildkit.enabled },
   { image: images.registryImage, enabled: values.internalRegistry.enabled },
+  { image: images.pythonImage, enabled: values.crews.fromSource },
 ]
 
 /** Publishers outside of Docker Hub, by the first component of the path. */

@@ -81,6 +81,9 @@ export const buildkitImage = imageOf('buildkit', values.buildkit.image)
 /** The image of the internal registry. */
 export const registryImage = imageOf('internalRegistry', values.internalRegistry.image)
 
+/** The image with uv and Python that crews from source run in. */
+export const pythonImage = imageOf('python', values.crews.pythonImage)
+
 /** The fields of a container that say what it runs. */
 export const runs = ({ reference, pullPolicy }: Image) => ({
   image: reference,

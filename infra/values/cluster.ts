@@ -1,6 +1,7 @@
 import { boolean, group, integer, string, word } from '../template/schema.ts'
 import { LABEL_KEY } from '../kubernetes-names.ts'
 import * as type from '../value-types.ts'
+import { crews } from './crews.ts'
 
 /** The ties to the cluster: access, network, addresses, metrics. */
 export const cluster = {
@@ -11,26 +12,7 @@ export const cluster = {
     ),
   }),
 
-  crews: group('The crews, and where their pods run.', {
-    install: boolean(
-      true,
-      'Install the Assistant and the Runner, the crews of the platform itself, with a Job. ' +
-        'Their model is that of `OPENAI_API_KEY` in `envFromSecrets`, and `OPENAI_BASE_URL` ' +
-        'in `extraEnvVars`.',
-    ),
-    namespace: type.namespace(
-      '',
-      'Namespace of the crews. Empty means one of their own, `<namespace of the ' +
-        'release>-crews`, which comes and goes with the release; any other must exist.',
-    ),
-    namespaceIsolation: boolean(
-      false,
-      'Each organization has a namespace of its own, `<namespace of the crews>-org-<id>`, ' +
-        'which the Job makes; it also sets the feature flag `k8s_namespace_isolation` to ' +
-        'this. Job and probe then have their rights in all namespaces, because a Role cannot ' +
-        'name those to come.',
-    ),
-  }),
+  crews,
 
   serviceAccount: group('The service accounts of everything but the secret bootstrap.', {
     annotations: type.annotations(

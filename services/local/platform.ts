@@ -7,6 +7,7 @@ import { parseAddress } from '../shared/postgres/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import type { EnvSource } from '../shared/env.ts'
 import type { Log } from '../shared/log.ts'
+import { machineVariables } from '../shared/machine-variables.ts'
 import { migrate } from '../shared/postgres/migrate.ts'
 import { explainFullDisk } from './disk-full.ts'
 import { keepPostgres } from './keep-postgres.ts'
@@ -91,6 +92,16 @@ export function providerVariables(source: EnvSource): EnvSource {
     PROVIDER_VARIABLES.has(name) || name === 'WEBHOOK_PRIVATE_ORIGINS'
   return Object.fromEntries(Object.entries(source).filter(([name]) => isPassed(name)))
 }
+
+/** The variables of a worker that runs crews as processes of this machine. */
+export const crewVariables = (
+  source: EnvSource,
+  { directory, webUrl }: { readonly directory: string; readonly webUrl: string },
+): EnvSource => ({
+  ...machineVariables(source),
+  CREW_PROCESSES_DIRECTORY: join(directory, 'crews'),
+  CREW_TOOLS_URL: webUrl,
+})
 
 /** The variables with the private origins that organizations may name. */
 export interface PrivateOrigins {

@@ -1,6 +1,8 @@
+import manifest from '../../package.json' with { type: 'json' }
 import { ensureAutomation, markOnline } from '../platform/automations.ts'
 import type { Automation } from '../platform/automations.ts'
 import { kickoff, listRuns } from '../platform/runs.ts'
+import { publishCrewRuntime } from '../platform/crew-runtime-package.ts'
 import type { CrewDefinition } from '../platform/crew-definition.ts'
 import { INTERNAL_DEFINITIONS } from '../platform/internal-crew-definitions.ts'
 import { INTERNAL_CREWS } from '../platform/internal-crew-definitions.ts'
@@ -11,6 +13,7 @@ import { ensurePublishedProject } from '../platform/project-versions.ts'
 import { sampleCrews } from '../platform/sample-crews.ts'
 import type { SampleCrew } from '../platform/sample-crews.ts'
 import { findOrganizationToken, issueStaticToken } from '../platform/static-tokens.ts'
+import { TOKEN_SCOPES } from '../platform/token-limits.ts'
 import { ensurePublicToolRepository } from '../platform/tools.ts'
 import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -19,6 +22,7 @@ import type { LocalSecrets } from './secrets.ts'
 /** The address of the administrator that `npm start` creates. */
 export const ADMIN_EMAIL = 'admin@example.com'
 const TOKEN_NAME = 'npm start'
+const ANY_USE = { scopes: TOKEN_SCOPES, address: undefined }
 
 /** The contents of a seeded database. */
 export interface Seeded {
@@ -37,7 +41,7 @@ export interface Seeded {
  * sample crews and the internal ones. What is there stays as it is.
  */
 export async function seed(sql: Database, secrets: LocalSecrets): Promise<Seeded> {
-  await ensurePublicToolRepository(sql, 'public')
+  await publishCrewRuntime(sql, await ensurePublicToolRepository(sql, 'public'), manifest)
   const { id: organizationId } = await ensureOrganization(sql, { name: 'Acme' })
   await seedAdministrator(sql, { organizationId, password: secrets.adminPassword })
   const crews = []
@@ -88,7 +92,7 @@ async function seedToken(
   organizationId: number,
   { staticToken }: LocalSecrets,
 ): Promise<string> {
-  const owner = staticToken && (await findOrganizationToken(sql, staticToken))
+  const owner = staticToken && (await findOrganizationToken(sql, staticToken, ANY_USE))
   if (owner && owner.organizationId === organizationId) return staticToken
   return issueStaticToken(sql, {
     organizationId,

@@ -6,7 +6,7 @@ import type { CrewDeployment } from './crew-deployments.ts'
 import type { OwnCrewKey, ScaleSettings, WantedLife } from './crew-settings.ts'
 
 /** The time that a worker owns a crew without renewing the lease. */
-const CREW_LEASE_SECONDS = 30
+export const CREW_LEASE_SECONDS = 30
 
 /** The proof that a worker alone looks after a crew. */
 export interface CrewLease extends OwnCrewKey {

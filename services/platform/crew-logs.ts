@@ -88,3 +88,15 @@ export async function readCrewLog(
     next: (rows.at(-1)?.position ?? from - 1) + 1,
   }
 }
+
+/** Returns the time of the last lines of a log. */
+export async function findLogEnd(
+  sql: Queryable,
+  { crewDeploymentId, stream }: LogKey,
+): Promise<Date | undefined> {
+  const [last] = await sql<{ at: Date }[]>`
+    select at from crew_deployment_logs
+    where crew_deployment_id = ${crewDeploymentId} and stream = ${stream}
+    order by position desc limit 1`
+  return last?.at
+}

@@ -22,7 +22,7 @@ export interface ToolDescription {
 interface ToolUpload {
   readonly repositoryId: number
   readonly uploadedBy: number | null
-  readonly content: AsyncIterable<Uint8Array>
+  readonly content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** Called at the end of the content, which may precede the form's fields. */
   readonly describe: () => Promise<ToolDescription>
 }
@@ -67,7 +67,7 @@ export async function uploadTool(
 async function storeParts(
   tx: Transaction,
   toolId: number,
-  content: AsyncIterable<Uint8Array>,
+  content: ToolUpload['content'],
 ): Promise<{ size: number; sha256: Buffer }> {
   const hash = createHash('sha256')
   let size = 0

@@ -1,3 +1,5 @@
+import manifest from '../../package.json' with { type: 'json' }
+import { publishCrewRuntime } from '../platform/crew-runtime-package.ts'
 import { ensureInternalOrganization } from '../platform/internal-crews.ts'
 import { ensurePublicToolRepository } from '../platform/tools.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -12,8 +14,12 @@ export async function installInternalOrganization(sql: Database, log: Log): Prom
   log.info({ organization_id: id, name }, 'the internal organization is there')
 }
 
-/** Creates the tool repository that every crew may use (SPEC 2.3). Safe to run again. */
+/**
+ * Creates the tool repository that every crew may use (SPEC 2.3), and publishes there what makes
+ * crews of Python projects. Safe to run again.
+ */
 export async function installPublicRepository(sql: Database, log: Log): Promise<void> {
   const id = await ensurePublicToolRepository(sql, 'public')
-  log.info({ repository_id: id }, 'the public tool repository is there')
+  const version = await publishCrewRuntime(sql, id, manifest)
+  log.info({ repository_id: id, crew_runtime: version }, 'the public tool repository is there')
 }

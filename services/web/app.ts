@@ -20,6 +20,7 @@ import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
+import { deploymentsRoutes } from './console/deployments/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
 import { connectionRoutes } from './console/connections/routes.ts'
@@ -44,6 +45,7 @@ import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceNoteRoutes } from './console/traces/note-routes.ts'
 import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
 import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
@@ -51,6 +53,7 @@ import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { scheduleRoutes } from './console/schedules/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
+import { sourceDownloadRoutes } from './source-downloads/routes.ts'
 import { createTextWatch } from './run-texts/text-watch.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
 import { securityHeaders } from './http/security-headers.ts'
@@ -60,6 +63,7 @@ import { traceCalls } from './tracing/trace-calls.ts'
 const PAGES = [
   dashboardRoutes,
   automationRoutes,
+  deploymentsRoutes,
   projectRoutes,
   importProjectRoutes,
   staticTokenRoutes,
@@ -78,6 +82,7 @@ const PAGES = [
   traceFilterRoutes,
   traceComparisonRoutes,
   traceNeighbourRoutes,
+  traceNoteRoutes,
   sessionRoutes,
   sendTracesRoutes,
   traceRoutes,
@@ -121,6 +126,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', assetRoutes())
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
+  app.route('/', sourceDownloadRoutes(deps))
   const passwords = createPasswordChecks()
   app.route('/', signInRoutes(deps, { provider: createIdentityProvider(deps.config), passwords }))
   app.route('/', passwordRoutes(deps, passwords))

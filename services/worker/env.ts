@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
 /** The variables of a worker. */
 export const workerEnv = v.object({
@@ -39,9 +40,14 @@ export const workerEnv = v.object({
   PLATFORM_OAUTH_API_KEY: optional(text(32)),
   /** A JSON file of prices of models, which come before the shipped ones: as the collector's. */
   COLLECTOR_PRICES_FILE: optional(text()),
+  /** A folder for crews that run as processes of this machine: only outside of a cluster. */
+  CREW_PROCESSES_DIRECTORY: optional(text()),
+  /** The address of web, which has the tools index; required with the folder. */
+  CREW_TOOLS_URL: optional(httpUrl()),
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),
+  ...clusterCrewsEnv,
 })
 
 /** The variables as a manifest sets them. */

@@ -36,6 +36,7 @@ import { keepTurning } from './keep-turning.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
+import { startCrews } from './deployments/start-crews.ts'
 import { createFileHandover } from './hand-files.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
@@ -104,12 +105,8 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops, texts })
   const { wake } = loop
   const retention = startRetentions({ config, log, sql, metrics })
-  const schedules = keepTurning({
-    name: 'looking for schedules',
-    turn: () => runDueSchedules(sql),
-    everyMs: SCHEDULES_MS,
-    log,
-  })
+  const schedules = startSchedules(sql, log)
+  const crews = startCrews({ config, source, log, sql, registry })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
@@ -122,6 +119,8 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     texts.stop()
     await schedules.stop()
     await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
+    // Runs in flight may be on crews of this process.
+    await crews.stop()
     await tracing.stop()
     await service.stop()
     await Promise.all([database.close(), end(1)])
@@ -137,6 +136,12 @@ function openMetrics(registry: Registry, sql: Database, running: () => number): 
     queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
     outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
+}
+
+/** Starts the runs whose time has come. */
+function startSchedules(sql: Database, log: Log) {
+  const turn = () => runDueSchedules(sql)
+  return keepTurning({ name: 'looking for schedules', turn, everyMs: SCHEDULES_MS, log })
 }
 
 /** Deletes runs, and files that none of them names. */

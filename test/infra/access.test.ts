@@ -31,6 +31,15 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
     ...of('networking.k8s.io/networkpolicies', ['create', 'patch', 'delete'], ['crew-network']),
     'list /pods',
   ],
+  worker: [
+    ...['get', 'list', 'create', 'patch', 'delete'].map((verb) => `${verb} /services`),
+    ...['create', 'patch', 'delete'].map((verb) => `${verb} /secrets`),
+    ...['apps/deployments', 'batch/jobs', 'networking.k8s.io/networkpolicies'].flatMap((resource) =>
+      ['get', 'create', 'patch', 'delete'].map((verb) => `${verb} ${resource}`),
+    ),
+    'list /pods',
+    'get /pods/log',
+  ],
   web: ['get apps/deployments', 'list apps/deployments', 'list /pods'],
   bootstrap: [
     'get /secrets demo-secrets',
@@ -151,6 +160,15 @@ describe('the Roles', () => {
     ])
   })
 
+  it('let workers deploy crews where the crews are, and nowhere else', () => {
+    expect(grantsOf('worker', {})).toEqual([['prod-crews', CALLS['worker']]])
+    expect(grantsOf('worker', { crews: { fromSource: false } })).toEqual([])
+    expect(grantsOf('worker', { crews: { namespaceIsolation: true } })).toEqual([
+      ['*', CALLS['worker']],
+      ['*', ['create /namespaces', 'patch /namespaces']],
+    ])
+  })
+
   it('keep the crew installer from every Secret and pod of the platform', () => {
     const atHome = grantsOf('crews', {})
       .filter(([namespace]) => namespace === 'prod')
@@ -159,9 +177,10 @@ describe('the Roles', () => {
     expect(atHome.filter((right) => !/^delete .* crew-(assistant|runner)$/.test(right))).toEqual([])
   })
 
-  it('let nobody make or change anything but to install crews', () => {
-    const writers = grants({ crews: { install: false } }).filter(({ account, rights }) =>
-      rights.some((right) => account !== 'bootstrap' && !/^(get|list) /.test(right)),
+  it('let nobody make or change anything but to install and deploy crews', () => {
+    const writers = grants({ crews: { install: false, fromSource: false } }).filter(
+      ({ account, rights }) =>
+        rights.some((right) => account !== 'bootstrap' && !/^(get|list) /.test(right)),
     )
     expect(writers).toEqual([])
   })

@@ -56,7 +56,7 @@ test('for a mirror the images of others come along, under the one path of the mi
     ),
   )
   const pushed = commands.filter((line) => line.startsWith('docker push'))
-  expect(pushed).toHaveLength(5)
+  expect(pushed).toHaveLength(6)
   for (const line of pushed) expect(line).toContain(`${mirror}/`)
 })
 

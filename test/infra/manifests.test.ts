@@ -80,14 +80,17 @@ describe.each(samples)('the manifests of %s', (_, objects) => {
     const elsewhere = objects.filter(({ metadata }) => metadata.namespace !== RELEASE.namespace)
     for (const { kind, metadata } of elsewhere) {
       if (isOfCluster({ kind })) expect(metadata).not.toHaveProperty('namespace')
-      else expect(`${kind} ${metadata.name}`).toMatch(/^Role(Binding)? demo-crew(s|-health)$/)
+      else
+        expect(`${kind} ${metadata.name}`).toMatch(
+          /^Role(Binding)? demo-crew(s|-health|s-from-source)$/,
+        )
     }
   })
 
   it('give no pod a token for the Kubernetes API but those that call it', () => {
     const withToken = podsOf(objects).filter(({ pod }) => pod.spec.automountServiceAccountToken)
     for (const { owner } of withToken)
-      expect(owner).toMatch(/^(Deployment demo-web|Job demo-(bootstrap|crews)-.*)$/)
+      expect(owner).toMatch(/^(Deployment demo-(web|worker)|Job demo-(bootstrap|crews)-.*)$/)
   })
 })
 

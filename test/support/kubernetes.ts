@@ -24,6 +24,8 @@ export interface KubernetesStub {
    * the API server does. A server-side apply creates what is not there.
    */
   readonly objects: Map<string, StoredObject>
+  /** Output of containers, in lines with their times, by the path of the log without its query. */
+  readonly logs: Map<string, string>
   /** Runs before each answer; may answer itself. */
   intercept: (call: RecordedCall, response: ServerResponse) => boolean
   setToken(token: string): Promise<void>
@@ -78,6 +80,9 @@ function status(code: number, reason: string, message: string) {
   }
 }
 
+/** Services, pods and the like of one namespace. */
+const isCollection = (path: string): boolean => /\/namespaces\/[^/]+\/(services|pods)$/.test(path)
+
 function answer(response: ServerResponse, code: number, body: unknown): true {
   response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   return true
@@ -98,6 +103,7 @@ export async function startKubernetes(): Promise<KubernetesStub> {
     address: { url: `http://127.0.0.1:${port}`, tokenFile },
     calls: [],
     objects: new Map(),
+    logs: new Map(),
     intercept: () => false,
     setToken: (token) => writeFile(tokenFile, `${token}\n`),
     async stop() {
@@ -126,7 +132,28 @@ export async function startKubernetes(): Promise<KubernetesStub> {
     if (stub.intercept(call, response)) return
     if (call.contentType === 'application/apply-patch+yaml')
       return applied(path, call.body, response)
-    handleObject(stub.objects.has(url) ? url : path, call, response)
+    respond(path, call, response)
+  }
+
+  function respond(path: string, call: RecordedCall, response: ServerResponse): void {
+    const known = [call.path, path].find((each) => stub.objects.has(each))
+    const log = stub.logs.get(path)
+    if (known !== undefined || call.method !== 'GET') handleObject(known ?? path, call, response)
+    else if (log !== undefined) response.writeHead(200).end(log)
+    else if (isCollection(path)) listed(call.path, response)
+    else handleObject(path, call, response)
+  }
+
+  function listed(url: string, response: ServerResponse): void {
+    const { pathname, searchParams } = new URL(url, 'http://cluster')
+    const wanted = (searchParams.get('labelSelector') ?? '').split(',').filter(Boolean)
+    const items = [...stub.objects].flatMap(([path, object]) => {
+      const labels = (object.metadata['labels'] ?? {}) as Record<string, string>
+      const isIn = path.startsWith(`${pathname}/`) && !path.slice(pathname.length + 1).includes('/')
+      const pairs = Object.entries(labels).map((pair) => pair.join('='))
+      return isIn && wanted.every((pair) => pairs.includes(pair)) ? [object] : []
+    })
+    answer(response, 200, { kind: 'List', apiVersion: 'v1', metadata: {}, items })
   }
 
   function handleObject(path: string, call: RecordedCall, response: ServerResponse): void {

@@ -277,6 +277,34 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: postgres
 {{- end }}
 
+{{- define "platform.python.image" -}}
+{{- if .Values.crews.pythonImage.host | default .Values.global.image.registry }}
+{{- printf "%s/%s:%s" (.Values.crews.pythonImage.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.python.imageName" .) (include "platform.python.imageVersion" .) }}
+{{- else }}
+{{- printf "%s:%s" (include "platform.python.imageName" .) (include "platform.python.imageVersion" .) }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.python.imageName" -}}
+{{- if .Values.global.image.namePrefixOverride }}
+{{- printf "%s/%s" .Values.global.image.namePrefixOverride (base .Values.crews.pythonImage.name) }}
+{{- else }}
+{{- .Values.crews.pythonImage.name }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.python.imageVersion" -}}
+{{- if .Values.crews.pythonImage.digest }}
+{{- printf "%s@%s" .Values.crews.pythonImage.tag .Values.crews.pythonImage.digest }}
+{{- else }}
+{{- .Values.crews.pythonImage.tag }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.python.pullSecret" -}}
+{{- .Values.crews.pythonImage.pullSecret | default .Values.global.image.pullSecret }}
+{{- end }}
+
 {{- define "platform.releaseLabels" -}}
 app.kubernetes.io/name: platform
 app.kubernetes.io/instance: {{ .Release.Name | quote }}

@@ -42,6 +42,8 @@ export interface KubernetesCall {
   readonly body?: unknown
   /** Of a patch. @default 'application/merge-patch+json' */
   readonly contentType?: string
+  /** `text` for an answer that is no JSON: its object is the text. @default 'json' */
+  readonly answer?: 'json' | 'text'
   readonly signal?: AbortSignal
 }
 
@@ -77,9 +79,10 @@ async function send(address: KubernetesAddress, call: KubernetesCall): Promise<K
   const token = (await readFile(address.tokenFile, 'utf8')).trim()
   const ca = address.caFile ? await readFile(address.caFile) : undefined
   const { status, text } = await exchange(new URL(call.path, address.url), { call, token, ca })
+  const isFine = status >= 200 && status < 300
+  if (isFine && call.answer === 'text') return { object: text }
   const object: unknown = parseJson(text)
-  if (status >= 200 && status < 300) return { object }
-  return { failure: { status, ...failureOf(object, status) } }
+  return isFine ? { object } : { failure: { status, ...failureOf(object, status) } }
 }
 
 interface Exchange {
@@ -99,7 +102,7 @@ function exchange(
       : 'application/json'
   const headers = {
     authorization: `Bearer ${token}`,
-    accept: 'application/json',
+    accept: call.answer === 'text' ? '*/*' : 'application/json',
     ...(body === undefined
       ? {}
       : { 'content-type': type, 'content-length': Buffer.byteLength(body) }),

@@ -18,6 +18,7 @@ const STUCK = new Set([
 const terminated = v.object({
   exitCode: v.optional(v.number()),
   reason: v.optional(v.string(), ''),
+  message: v.optional(v.string(), ''),
 })
 
 const waiting = v.object({
@@ -26,17 +27,28 @@ const waiting = v.object({
 })
 
 const containerStatus = v.object({
+  name: v.optional(v.string(), ''),
   image: v.optional(v.string(), ''),
-  state: v.optional(v.object({ waiting: v.optional(waiting) }), {}),
+  state: v.optional(
+    v.object({ waiting: v.optional(waiting), terminated: v.optional(terminated) }),
+    {},
+  ),
   lastState: v.optional(v.object({ terminated: v.optional(terminated) }), {}),
 })
 
 const containerStatuses = v.optional(v.array(containerStatus), [])
 
 const pod = v.object({
-  metadata: v.optional(v.object({ labels: v.optional(v.record(v.string(), v.string()), {}) }), {}),
+  metadata: v.optional(
+    v.object({
+      name: v.optional(v.string(), ''),
+      labels: v.optional(v.record(v.string(), v.string()), {}),
+    }),
+    {},
+  ),
   status: v.optional(
     v.object({
+      phase: v.optional(v.string(), ''),
       conditions: v.optional(v.array(kubernetesCondition), []),
       initContainerStatuses: containerStatuses,
       containerStatuses,

@@ -1,7 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
+import { remove } from '../../shared/kubernetes/apply.ts'
 import type { Kubernetes } from '../../shared/kubernetes/client.ts'
 import type { Log } from '../../shared/log.ts'
-import { remove } from './apply.ts'
 
 interface Former {
   readonly kubernetes: Kubernetes

@@ -8,14 +8,16 @@ import type { InternalSlug } from '../../platform/internal-crew-definitions.ts'
 import { crewToken } from '../../shared/crew-token.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
+import { apply, remove } from '../../shared/kubernetes/apply.ts'
 import type { Kubernetes } from '../../shared/kubernetes/client.ts'
+import { crewNamespace } from '../../shared/kubernetes/objects.ts'
+import type { KubernetesObject } from '../../shared/kubernetes/objects.ts'
+import { followRollout } from '../../shared/kubernetes/rollout.ts'
+import type { Patience, Rollout } from '../../shared/kubernetes/rollout.ts'
 import type { Log } from '../../shared/log.ts'
 import type { ClusterCrewConfig } from '../env.ts'
-import { apply, remove } from './apply.ts'
-import { crewNamespace, crewObjects, crewUrl, namespaceOf } from './crew-objects.ts'
-import type { CrewObjects, KubernetesObject } from './crew-objects.ts'
-import { followCrew } from './follow.ts'
-import type { Rollout, Patience } from './follow.ts'
+import { crewObjects, crewSelector, crewUrl, namespaceOf } from './crew-objects.ts'
+import type { CrewObjects } from './crew-objects.ts'
 import { readMountedFile } from './mounted-files.ts'
 import { removeFormerCrew } from './former-crew.ts'
 import { describeNamespace, NETWORK_POLICY } from './namespace-objects.ts'
@@ -117,11 +119,12 @@ async function deploy(
   }
   await applyAll(host, [...common.objects, secret, service, deployment], location)
   log.info({ namespace }, 'its Secret, Service and Deployment are applied')
-  return followCrew({
+  return followRollout({
     kubernetes,
     patience,
-    appId,
+    name: appId,
     namespace,
+    labels: crewSelector(appId),
     onWait: async (reason) => {
       log.info({ namespace, reason }, 'Crew is Provisioning')
       await markWaiting(installation, reason)

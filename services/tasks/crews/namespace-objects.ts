@@ -1,21 +1,19 @@
 import { AppError } from '../../shared/errors.ts'
+import {
+  inNamespace,
+  outsidePeers,
+  platformPods,
+  TO_NAMES,
+} from '../../shared/kubernetes/network-peers.ts'
+import { ownLabels } from '../../shared/kubernetes/objects.ts'
+import type { KubernetesObject } from '../../shared/kubernetes/objects.ts'
 import type { ClusterCrewConfig } from '../env.ts'
-import { ownLabels } from './crew-objects.ts'
-import type { KubernetesObject } from './crew-objects.ts'
 import { findMountedFile } from './mounted-files.ts'
 
 const PULL_SECRET = 'crew-image-pull'
 const PULL_KEY = '.dockerconfigjson'
 /** The NetworkPolicy of all crews in a namespace. */
 export const NETWORK_POLICY = 'crew-network'
-/** The addresses at which clouds hand out the identity of a node. */
-const LINK_LOCAL = { '0.0.0.0/0': ['169.254.0.0/16'], '::/0': ['fe80::/10', 'fd00:ec2::254/128'] }
-/** All that is not on the public Internet: private networks, and those of most clusters. */
-const PRIVATE = {
-  '0.0.0.0/0': ['10.0.0.0/8', '100.64.0.0/10', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
-  '::/0': ['fc00::/7', 'fe80::/10'],
-}
-
 /** The objects and settings that the crews of a namespace have in common. */
 export interface NamespaceSetup {
   readonly objects: readonly KubernetesObject[]
@@ -60,20 +58,8 @@ function networkPolicy(
         'so that the workers may reach the crews.',
     )
   }
-  const platform = (component: string) => ({
-    ...inNamespace(POD_NAMESPACE),
-    podSelector: {
-      matchLabels: {
-        'app.kubernetes.io/name': 'platform',
-        'app.kubernetes.io/instance': RELEASE_NAME,
-        'app.kubernetes.io/component': component,
-      },
-    },
-  })
-  const shut = CREW_PRIVATE_RANGES ? LINK_LOCAL : PRIVATE
-  const outside = Object.entries(shut).map(([cidr, except]) => ({
-    ipBlock: { cidr, except },
-  }))
+  const platform = { namespace: POD_NAMESPACE, release: RELEASE_NAME }
+  const [web, worker] = [platformPods(platform, 'web'), platformPods(platform, 'worker')]
   const http = [{ protocol: 'TCP', port: 'http' }]
   return {
     apiVersion: 'networking.k8s.io/v1',
@@ -82,12 +68,12 @@ function networkPolicy(
     spec: {
       podSelector: { matchLabels: { 'app.kubernetes.io/name': 'crew' } },
       policyTypes: ['Ingress', 'Egress'],
-      ingress: [{ from: [platform('worker'), platform('web')], ports: http }],
+      ingress: [{ from: [worker, web], ports: http }],
       egress: [
-        { ports: ['UDP', 'TCP'].map((protocol) => ({ protocol, port: 53 })) },
-        { to: [platform('web')], ports: http },
+        TO_NAMES,
+        { to: [web], ports: http },
         {
-          to: [...outside, ...inside(config)],
+          to: [...outsidePeers(CREW_PRIVATE_RANGES), ...inside(config)],
           ports: [{ protocol: 'TCP' }],
         },
       ],
@@ -101,9 +87,3 @@ function inside({ CREW_MODEL_NAMESPACE: models, CREW_TOOL_NAMESPACE: tools }: Cl
   const named = [models, tools].filter((each) => each !== undefined)
   return isOpen ? [inNamespace(undefined)] : [...new Set(named)].map(inNamespace)
 }
-
-/** The pods of one namespace, or of every one. */
-const inNamespace = (name: string | undefined) => ({
-  namespaceSelector:
-    name === undefined ? {} : { matchLabels: { 'kubernetes.io/metadata.name': name } },
-})

@@ -133,11 +133,14 @@ export const CREW_SCHEMAS = {
 
 const COMMON = {
   ...refusedTokens('No token of the whole organization, and no session.'),
+  '403': problem(
+    'A role in the organization, or a scope of the token, that does not allow this; or a session ' +
+      'without its `X-CSRF-Token`.',
+  ),
   '503': problem('The database is unavailable, or too many sources are being sent.', retryAfter),
 }
 const WRITES = {
   ...COMMON,
-  '403': problem('A session of the console without its `X-CSRF-Token`.'),
   '409': problem('The automation is being deleted, or a name or a limit is taken.'),
 }
 const NONE = { '404': problem('The organization has no such automation made from a source.') }

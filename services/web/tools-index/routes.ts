@@ -6,6 +6,7 @@ import type { Database } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
+import { streamParts } from '../http/stream-parts.ts'
 import { organizationScope, publicScope } from './scopes.ts'
 import type { Scope, ShownRepository } from './scopes.ts'
 import {
@@ -88,23 +89,6 @@ async function readFiles(
     }
   }
   throw new AppError('not_found', 'There is no tool of that name.')
-}
-
-/** Streams parts as fast as they are read, and reads none for a HEAD. */
-function streamParts(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await parts.next()
-        if (done) controller.close()
-        else controller.enqueue(value)
-      },
-      async cancel() {
-        await parts.return(undefined)
-      },
-    },
-    { highWaterMark: 0 },
-  )
 }
 
 function redirectToTool(c: Context, { path }: Scope, name: string): Response {

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { ensureToolRepository, findToolRepository } from '../../platform/tools.ts'
 import { AppError } from '../../shared/errors.ts'
-import { requireOrganizationToken } from '../callers/organization.ts'
+import { requireToolsReader } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 
 /** A repository as seen from the index that shows it. */
@@ -62,7 +62,7 @@ export function organizationScope(deps: WebDeps): Scope {
   return {
     path: '/tools/organization',
     isPublic: false,
-    read: requireOrganizationToken(deps),
+    read: requireToolsReader(deps),
     own,
     async shown(c) {
       const [id, publicId] = [await own(c), await findToolRepository(sql, null)]

@@ -13,7 +13,7 @@ import { words } from './words.ts'
 const definitions = join(import.meta.dirname, '../images')
 const NPM_VERSION = '11.21.2'
 const DEBIAN = 'bookworm'
-const DEBIAN_PACKAGES = ['ca-certificates', 'libstdc++6', 'postgresql-client', 'tzdata']
+const DEBIAN_PACKAGES = ['ca-certificates', 'libstdc++6', 'postgresql-client', 'python3', 'tzdata']
 
 /** An image that the bed makes itself, because the cluster has no registry to pull it from. */
 interface BaseImage {
@@ -29,6 +29,7 @@ export function baseImages(): readonly BaseImage[] {
     { name: 'debian', reference: `localhost/debian:${DEBIAN}`, prepare: bootstrapDebian },
     { name: 'node', reference: `docker.io/library/${nodeImage()}`, prepare: fetchNode },
     { name: 'postgres', reference: thirdParty('postgres'), prepare: copyPostgres },
+    { name: 'python', reference: thirdParty('uv'), prepare: fetchUv },
     { name: 'registry', reference: thirdParty('registry'), prepare: copyProgram('registry') },
     { name: 'coredns', reference: 'localhost/coredns:1', prepare: copyProgram('coredns') },
     { name: 'pause', reference: SANDBOX_IMAGE, prepare: copyProgram('pause') },
@@ -132,6 +133,17 @@ async function fetchNode(context: string): Promise<void> {
   await rename(join(context, 'package'), join(context, 'npm'))
   const authorities = '/etc/ssl/certs/ca-certificates.crt'
   if (existsSync(authorities)) await copyFile(authorities, join(context, 'ca-certificates.crt'))
+}
+
+/** uv as its package on PyPI carries it, in the version that the image has in its tag. */
+async function fetchUv(context: string): Promise<void> {
+  const version = thirdParty('uv').replace(/^.*:([\d.]+)-.*$/, '$1')
+  const target = join(context, 'package')
+  await command(words`python3 -m pip install --quiet --no-deps --target ${target} uv==${version}`, {
+    timeoutMs: 10 * 60_000,
+  })
+  await rename(join(target, 'bin/uv'), join(context, 'uv'))
+  await rm(target, { recursive: true })
 }
 
 async function unpack(context: string, spec: string): Promise<void> {

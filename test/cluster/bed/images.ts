@@ -14,6 +14,7 @@ const SOURCES = [
   'package.json',
   'package-lock.json',
   'patches',
+  'python',
   'scripts',
   'services',
 ]

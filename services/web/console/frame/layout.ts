@@ -42,6 +42,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/budgets', name: 'Budgets', icon: 'gauge' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/connections', name: 'Connections', icon: 'key' },
+  { path: '/tokens', name: 'Tokens', icon: 'key' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
   { path: '/audit', name: 'Audit', icon: 'history', isOfAdmins: true },
   {

@@ -108,7 +108,7 @@ export const problemBox = (text: string | undefined): Html | string =>
   text ? html`<p class="notice bad" role="alert">${icon('alert')}<span>${text}</span></p>` : ''
 
 /** A fact that the reader should know before going on. */
-export const warningBox = (text: string): Html =>
+export const warningBox = (text: Html | string): Html =>
   html`<p class="notice waiting" role="status">${icon('alert')}<span>${text}</span></p>`
 
 /** The hidden field that proves that a form came from our own page. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { crc32 } from 'node:zlib'
+import { zip } from '../../../../services/shared/python-package/zip.ts'
 
 export interface Wheel {
   readonly name: string
@@ -33,38 +33,8 @@ export function makeWheel(name: string, version: string, requiresPython?: string
   })
   const recordPath = `${stem}.dist-info/RECORD`
   entries.push([recordPath, `${record.join('')}${recordPath},,\n`])
-  return { name, version, filename: `${stem}-py3-none-any.whl`, content: zip(entries) }
-}
-
-/** An archive of files that are stored as they are (PKWARE APPNOTE 4.3). */
-function zip(entries: readonly (readonly [path: string, text: string])[]): Buffer {
-  const locals: Buffer[] = []
-  const directory: Buffer[] = []
-  let offset = 0
-  for (const [path, text] of entries) {
-    const [name, data] = [Buffer.from(path), Buffer.from(text)]
-    const facts = Buffer.alloc(26)
-    facts.writeUInt16LE(20, 0)
-    facts.writeUInt16LE(0x21, 8)
-    facts.writeUInt32LE(crc32(data), 10)
-    facts.writeUInt32LE(data.length, 14)
-    facts.writeUInt32LE(data.length, 18)
-    facts.writeUInt16LE(name.length, 22)
-    const local = Buffer.concat([Buffer.from('PK\u0003\u0004', 'latin1'), facts, name, data])
-    const place = Buffer.alloc(14)
-    place.writeUInt32LE(offset, 10)
-    directory.push(Buffer.from('PK\u0001\u0002\u0014\0', 'latin1'), facts, place, name)
-    locals.push(local)
-    offset += local.length
-  }
-  const central = Buffer.concat(directory)
-  const end = Buffer.alloc(22)
-  end.write('PK\u0005\u0006', 'latin1')
-  end.writeUInt16LE(entries.length, 8)
-  end.writeUInt16LE(entries.length, 10)
-  end.writeUInt32LE(central.length, 12)
-  end.writeUInt32LE(offset, 16)
-  return Buffer.concat([...locals, central, end])
+  const archived = entries.map(([path, text]) => ({ path, content: Buffer.from(text) }))
+  return { name, version, filename: `${stem}-py3-none-any.whl`, content: zip(archived) }
 }
 
 /** What twine sends for a wheel; `change` replaces fields, and removes those that are undefined. */

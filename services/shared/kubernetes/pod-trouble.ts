@@ -1,6 +1,6 @@
-import type { KubernetesDeployment } from '../../shared/kubernetes/deployment.ts'
-import { toTrouble, troubleOfPod } from '../../shared/kubernetes/pod.ts'
-import type { KubernetesPod, Trouble } from '../../shared/kubernetes/pod.ts'
+import type { KubernetesDeployment } from './deployment.ts'
+import { toTrouble, troubleOfPod } from './pod.ts'
+import type { KubernetesPod, Trouble } from './pod.ts'
 
 /** Returns why the pods of a Deployment are not ready; undefined while they merely start. */
 export function findTrouble(

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AppError } from '../../shared/errors.ts'
-import type { Kubernetes, KubernetesFailure } from '../../shared/kubernetes/client.ts'
-import type { KubernetesObject } from './crew-objects.ts'
+import { AppError } from '../errors.ts'
+import type { Kubernetes, KubernetesFailure } from './client.ts'
+import type { KubernetesObject, ObjectKind } from './objects.ts'
 
 const ATTEMPTS_MAX = 5
 const BACKOFF_MS = 200
@@ -13,16 +13,18 @@ const PLURALS = {
   Service: 'services',
   Deployment: 'deployments',
   NetworkPolicy: 'networkpolicies',
-} as const
+  Job: 'jobs',
+} as const satisfies Readonly<Record<ObjectKind, string>>
 
-const GROUPS: Partial<Record<keyof typeof PLURALS, string>> = {
+const GROUPS: Partial<Record<ObjectKind, string>> = {
   Deployment: '/apis/apps/v1',
   NetworkPolicy: '/apis/networking.k8s.io/v1',
+  Job: '/apis/batch/v1',
 }
 
-/** A verb and its objects, for the path and for the message of a refusal. */
+/** An object by its kind, name and namespace. */
 export interface Target {
-  readonly kind: keyof typeof PLURALS
+  readonly kind: ObjectKind
   readonly name: string
   /** None for a Namespace. */
   readonly namespace?: string
@@ -63,7 +65,9 @@ export async function apply(
  * to do.
  */
 export async function remove(kubernetes: Kubernetes, target: Target): Promise<void> {
-  const result = await kubernetes({ method: 'DELETE', path: pathOf(target) })
+  // The pods of a Job or a Deployment go with it: without this, those of a Job would stay.
+  const path = `${pathOf(target)}?propagationPolicy=Background`
+  const result = await kubernetes({ method: 'DELETE', path })
   if ('object' in result || result.failure.status === 404) return
   throw refusal(result.failure, { ...target, verbs: 'delete' })
 }
@@ -73,10 +77,14 @@ export const isPassing = ({ status }: KubernetesFailure): boolean =>
   status === 0 || status === 409 || status === 429 || status >= 500
 
 /** Returns the API server's path of an object. */
-export function pathOf({ kind, name, namespace }: Target): string {
+export const pathOf = ({ kind, name, namespace }: Target): string =>
+  `${pathOfKind(kind, namespace)}/${encodeURIComponent(name)}`
+
+/** Returns the API server's path of the objects of a kind. */
+export function pathOfKind(kind: ObjectKind, namespace?: string): string {
   const group = GROUPS[kind] ?? '/api/v1'
   const place = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`
-  return `${group}${place}/${PLURALS[kind]}/${encodeURIComponent(name)}`
+  return `${group}${place}/${PLURALS[kind]}`
 }
 
 interface Refused {
@@ -104,12 +112,12 @@ export function refusal(
       return new AppError(
         'forbidden',
         `Not allowed to ${verbs} the ${what}: ${said}. Grant it to the service account that ` +
-          'runs this task, then run it again.',
+          'does this, then try again.',
       )
     case 404:
       return new AppError(
         'not_found',
-        `There is no place for the ${what}: ${said}. Create the namespace, then run this again.`,
+        `There is no place for the ${what}: ${said}. Create the namespace, then try again.`,
       )
     case 400:
     case 422:
@@ -117,7 +125,7 @@ export function refusal(
     default:
       return new AppError(
         'unavailable',
-        `Could not ${verbs} the ${what}: ${said}. Run this again; it is safe.`,
+        `Could not ${verbs} the ${what}: ${said}. Try again; it is safe.`,
       )
   }
 }

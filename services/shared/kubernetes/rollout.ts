@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import type { Kubernetes } from '../../shared/kubernetes/client.ts'
-import { kubernetesDeployment } from '../../shared/kubernetes/deployment.ts'
-import type { KubernetesDeployment } from '../../shared/kubernetes/deployment.ts'
-import { describeTrouble, podList, podsPath, toSelector } from '../../shared/kubernetes/pod.ts'
-import type { Trouble } from '../../shared/kubernetes/pod.ts'
 import { isPassing, pathOf, refusal } from './apply.ts'
-import { crewSelector } from './crew-objects.ts'
+import type { Kubernetes } from './client.ts'
+import { kubernetesDeployment } from './deployment.ts'
+import type { KubernetesDeployment } from './deployment.ts'
+import type { Labels } from './objects.ts'
 import { findTrouble } from './pod-trouble.ts'
+import { describeTrouble, podList, podsPath, toSelector } from './pod.ts'
+import type { Trouble } from './pod.ts'
 
 const PODS_MAX = 50
 
-/** The bounds of waiting for a crew. */
+/** The bounds of waiting for a Deployment. */
 export interface Patience {
   /** The deadline of the whole roll-out. */
   readonly timeoutMs: number
@@ -22,27 +22,35 @@ export interface Patience {
 
 interface Followed {
   readonly kubernetes: Kubernetes
-  readonly appId: string
+  /** Of the Deployment. */
+  readonly name: string
   readonly namespace: string
+  /** Of its pods. */
+  readonly labels: Labels
   readonly patience: Patience
   /** Called when what is waited for changes. */
   readonly onWait: (reason: string) => Promise<void>
+  /** Aborts the wait. */
+  readonly signal?: AbortSignal
 }
 
-/** The end of waiting for a crew. */
+/** The end of waiting for a Deployment. */
 export type Rollout =
   | { readonly online: true }
   | {
       readonly online: false
       readonly reason: string
+      /** What the cluster says of a pod, where it says more than that it is not ready. */
+      readonly trouble?: Trouble | undefined
       /** Pods of the version before still answer. */
       readonly isServing: boolean
     }
 
 /**
- * Waits for the pods of a crew, within a bound. Raises `forbidden` when they cannot be looked at.
+ * Waits for the pods of a Deployment, within a bound. Raises `forbidden` when they cannot be looked
+ * at.
  */
-export async function followCrew(followed: Followed): Promise<Rollout> {
+export async function followRollout(followed: Followed): Promise<Rollout> {
   const { timeoutMs, stuckMs, pollMs } = followed.patience
   const started = performance.now()
   let troubledSince: number | undefined
@@ -51,19 +59,19 @@ export async function followCrew(followed: Followed): Promise<Rollout> {
     const look = await lookAt(followed)
     if (look.isReady) return { online: true }
     const now = performance.now()
-    const { key, reason, isServing, isTroubled } = look
+    const { key, reason, isServing, trouble } = look
     if (key !== reported) await followed.onWait(reason)
     reported = key
     // Trouble comes in turns: a pull that failed, the wait before the next, a container that runs
     // until it crashes again.
-    if (isTroubled) troubledSince ??= now
-    const isHopeless = isTroubled && now - (troubledSince ?? now) >= stuckMs
-    if (isHopeless) return { online: false, reason, isServing }
+    if (trouble) troubledSince ??= now
+    const isHopeless = trouble !== undefined && now - (troubledSince ?? now) >= stuckMs
+    if (isHopeless) return { online: false, reason, trouble, isServing }
     if (now - started >= timeoutMs) {
       const seconds = Math.round(timeoutMs / 1000)
-      return { online: false, reason: `${reason} (after ${seconds} s)`, isServing }
+      return { online: false, reason: `${reason} (after ${seconds} s)`, trouble, isServing }
     }
-    await sleep(pollMs)
+    await sleep(pollMs, undefined, signalOf(followed))
   }
 }
 
@@ -71,20 +79,20 @@ interface Look {
   readonly isReady: boolean
   readonly isServing: boolean
   /** It will not recover by itself. */
-  readonly isTroubled: boolean
+  readonly trouble?: Trouble | undefined
   /** The state that is waited for, in one word. */
   readonly key: string
   readonly reason: string
 }
 
 async function lookAt(followed: Followed): Promise<Look> {
-  const { kubernetes, appId, namespace } = followed
-  const target = { kind: 'Deployment', name: appId, namespace } as const
+  const { kubernetes, name, namespace } = followed
+  const target = { kind: 'Deployment', name, namespace } as const
   const result = await kubernetes({ method: 'GET', path: pathOf(target) })
   if ('failure' in result) {
     if (!isPassing(result.failure)) throw refusal(result.failure, { ...target, verbs: 'get' })
     const reason = `the Kubernetes API does not answer: ${result.failure.message}`
-    return { isReady: false, isServing: false, isTroubled: false, key: 'api', reason }
+    return { isReady: false, isServing: false, key: 'api', reason }
   }
   const deployment = v.parse(kubernetesDeployment, result.object)
   const isServing = deployment.status.readyReplicas > 0
@@ -92,7 +100,7 @@ async function lookAt(followed: Followed): Promise<Look> {
   return {
     isReady: isReady(deployment),
     isServing,
-    isTroubled: trouble !== undefined,
+    trouble,
     key: trouble?.reason ?? 'start',
     reason: describe(trouble),
   }
@@ -106,14 +114,16 @@ function isReady({ metadata, spec, status }: KubernetesDeployment): boolean {
   return isCurrent && desired > 0 && counts.every((count) => count === desired)
 }
 
+const signalOf = ({ signal }: Followed) => (signal ? { signal } : {})
+
 const describe = (trouble: Trouble | undefined): string =>
   trouble === undefined ? 'its pod is not ready yet' : describeTrouble(trouble)
 
-async function listPods({ kubernetes, appId, namespace }: Followed) {
-  const labelSelector = toSelector(crewSelector(appId))
+async function listPods({ kubernetes, name, namespace, labels }: Followed) {
+  const labelSelector = toSelector(labels)
   const path = podsPath({ namespace, labelSelector, limit: PODS_MAX })
   const result = await kubernetes({ method: 'GET', path })
   if ('object' in result) return v.parse(podList, result.object).items
   if (isPassing(result.failure)) return []
-  throw refusal(result.failure, { kind: 'pods of', name: appId, namespace, verbs: 'list' })
+  throw refusal(result.failure, { kind: 'pods of', name, namespace, verbs: 'list' })
 }

@@ -1,0 +1,88 @@
+import { Construct } from 'constructs'
+import type { WorkerEnv } from '../services/worker/env.ts'
+import { AccessEverywhere, AccessToCrews, crewNamespace } from './access.ts'
+import { collectorInCluster, webInCluster } from './calls.ts'
+import { also } from './kit/also.ts'
+import { podField, setWhen } from './kit/env.ts'
+import type { VariablesOf } from './kit/env.ts'
+import { pythonImage } from './kit/image.ts'
+import { release } from './kit/names.ts'
+import { all, amountText, any, isSet, pick, text } from './template/operators.ts'
+import { onlyWhen } from './template/structure.ts'
+import { values } from './values.ts'
+
+const { collector, crews, global, networkPolicy } = values
+
+// An organization names as many crews as it likes, so that no right can end at their names.
+const toDeploy = [
+  {
+    apiGroups: [''],
+    resources: ['services'],
+    verbs: ['get', 'list', 'create', 'patch', 'delete'],
+  },
+  // Written and never read: the worker knows what is in them.
+  { apiGroups: [''], resources: ['secrets'], verbs: ['create', 'patch', 'delete'] },
+  {
+    apiGroups: ['apps'],
+    resources: ['deployments'],
+    verbs: ['get', 'create', 'patch', 'delete'],
+  },
+  {
+    apiGroups: ['batch'],
+    resources: ['jobs'],
+    verbs: ['get', 'create', 'patch', 'delete'],
+  },
+  {
+    apiGroups: ['networking.k8s.io'],
+    resources: ['networkpolicies'],
+    verbs: ['get', 'create', 'patch', 'delete'],
+  },
+  { apiGroups: [''], resources: ['pods'], verbs: ['list'] },
+  { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
+]
+
+/** The rights with which workers make crews from source, where the crews are. */
+export class WorkerAccess extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    const grant = { name: 'crews-from-source', component: 'worker', rules: toDeploy }
+    new AccessToCrews(this, 'crews', grant)
+    onlyWhen(
+      crews.namespaceIsolation,
+      new AccessEverywhere(this, 'namespaces', {
+        ...grant,
+        name: 'worker-namespaces',
+        rules: [{ apiGroups: [''], resources: ['namespaces'], verbs: ['create', 'patch'] }],
+      }),
+    )
+  }
+}
+
+const on = crews.fromSource
+const { modelNamespace, toolNamespace } = networkPolicy
+const toolNamespaceToo = also(isSet(toolNamespace), toolNamespace)
+
+/** The variables of the worker for crews from source. */
+export const crewsFromSourceEnv = {
+  K8S_NAMESPACE: setWhen(on, crewNamespace),
+  POD_NAMESPACE: setWhen(on, podField('metadata.namespace')),
+  RELEASE_NAME: setWhen(on, release),
+  CREW_PYTHON_IMAGE: setWhen(on, pythonImage.reference),
+  CREW_PULL_POLICY: setWhen(on, pythonImage.pullPolicy),
+  // The Job that installs the platform's crews makes the first one.
+  CREW_PULL_CREDENTIALS: setWhen(
+    all(on, isSet(pythonImage.pullSecret)),
+    text`crew-image-pull,${pythonImage.pullSecret}`,
+  ),
+  CREW_WEB_URL: setWhen(on, webInCluster),
+  CREW_COLLECTOR_URL: setWhen(all(on, collector.enabled), collectorInCluster),
+  CREW_CPU_MAX: setWhen(on, amountText(crews.limits.cpu)),
+  CREW_MEMORY_MAX: setWhen(on, amountText(crews.limits.memory)),
+  CREW_NETWORK_POLICY: setWhen(on, pick(networkPolicy.enabled, 'true', 'false')),
+  CREW_PRIVATE_RANGES: setWhen(on, pick(networkPolicy.crewPrivateRanges, 'true', 'false')),
+  CREW_OPEN_NAMESPACES: setWhen(
+    all(on, any(isSet(modelNamespace), isSet(toolNamespace))),
+    text`${also(isSet(modelNamespace), modelNamespace)}${toolNamespaceToo}`,
+  ),
+  CREW_ARBITRARY_USER: setWhen(on, pick(global.openshift, 'true', 'false')),
+} satisfies Partial<VariablesOf<WorkerEnv>>

@@ -1,0 +1,246 @@
+"""Makes a step of each call of a model."""
+
+import contextvars
+import functools
+import inspect
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..channel import now
+from ..context import estimate
+from ..run import LlmCall, Place, Run
+from ..step_key import digest
+from ..steps import OpenStep, Step
+from .codec import decode, encode
+from .wrapping import Method, wrap_method, wrap_methods
+
+_ADDRESSES = {
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+    "openai": "https://api.openai.com/v1",
+}
+
+
+@dataclass
+class _Heard:
+    """What became known of a call while it went on."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+_calling: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar(
+    "calling", default=frozenset()
+)
+_heard: contextvars.ContextVar[_Heard | None] = contextvars.ContextVar("heard", default=None)
+
+
+def connect(run: Run) -> None:
+    """Lets all models report to a run."""
+    from crewai.llms.base_llm import BaseLLM
+
+    from crewai import LLM
+
+    wraps = {
+        "call": lambda method: _sync(run, method),
+        "acall": lambda method: _async(run, method),
+    }
+    wrap_methods(BaseLLM, wraps)
+    for name, wrap in wraps.items():
+        wrap_method(LLM, name, wrap)
+    wrap_method(BaseLLM, "_track_token_usage_internal", _counted)
+
+
+def hear(usage: Any, **facts: Any) -> None:
+    """Takes what an event says of the call that goes on here."""
+    heard = _heard.get()
+    if not heard:
+        return
+    heard.facts.update({name: each for name, each in facts.items() if isinstance(each, str)})
+    if isinstance(usage, dict) and not heard.input_tokens:
+        heard.input_tokens = _count(usage, "prompt_tokens", "input_tokens")
+        heard.output_tokens = _count(usage, "completion_tokens", "output_tokens")
+
+
+def _count(usage: dict[str, Any], *names: str) -> int:
+    found = next((usage[name] for name in names if isinstance(usage.get(name), int)), 0)
+    return int(found)
+
+
+def _counted(method: Method) -> Method:
+    """Sees the tokens that a model adds to its own count."""
+
+    @functools.wraps(method)
+    def track(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(self._token_usage)
+        result = method(self, *args, **kwargs)
+        heard = _heard.get()
+        if heard:
+            after = self._token_usage
+            heard.input_tokens += after["prompt_tokens"] - before["prompt_tokens"]
+            heard.output_tokens += after["completion_tokens"] - before["completion_tokens"]
+        return result
+
+    return track
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of a model as CrewAI makes it."""
+
+    llm: Any
+    place: Place
+    messages: list[dict[str, Any]]
+    expected: type | None
+    step: Step
+
+    def report(self, run: Run, opened: OpenStep, started_at: str, **ended: Any) -> None:
+        heard = _heard.get() or _Heard()
+        tokens = {"input_tokens": heard.input_tokens, "output_tokens": heard.output_tokens}
+        counted = tokens if any(tokens.values()) else {}
+        provider = str(getattr(self.llm, "provider", None) or "openai")
+        call = LlmCall(
+            model=self.step.name,
+            provider=provider,
+            base_url=_address(self.llm, provider),
+            messages=self.messages,
+            started_at=started_at,
+            facts={**heard.facts, **counted},
+            **ended,
+        )
+        run.report_llm(opened, self.place, call)
+
+
+def _sync(run: Run, method: Method) -> Method:
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if id(self) in _calling.get():
+            return method(self, *args, **kwargs)
+        made = _describe(run, self, method, args, kwargs)
+
+        def act(opened: OpenStep) -> Any:
+            tokens = _begin(self)
+            started_at = now()
+            try:
+                result = method(self, *args, **kwargs)
+            except Exception as error:
+                made.report(run, opened, started_at, error=error)
+                raise
+            else:
+                made.report(run, opened, started_at, answer=_answer(result))
+                return result
+            finally:
+                _end(tokens)
+
+        return run.steps.perform(made.step, act)
+
+    return call
+
+
+def _async(run: Run, method: Method) -> Method:
+    @functools.wraps(method)
+    async def acall(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if id(self) in _calling.get():
+            return await method(self, *args, **kwargs)
+        made = _describe(run, self, method, args, kwargs)
+
+        async def act(opened: OpenStep) -> Any:
+            tokens = _begin(self)
+            started_at = now()
+            try:
+                result = await method(self, *args, **kwargs)
+            except Exception as error:
+                made.report(run, opened, started_at, error=error)
+                raise
+            else:
+                made.report(run, opened, started_at, answer=_answer(result))
+                return result
+            finally:
+                _end(tokens)
+
+        return await run.steps.aperform(made.step, act)
+
+    return acall
+
+
+def _begin(llm: Any) -> tuple[Any, Any]:
+    return _calling.set(_calling.get() | {id(llm)}), _heard.set(_Heard())
+
+
+def _end(tokens: tuple[Any, Any]) -> None:
+    _calling.reset(tokens[0])
+    _heard.reset(tokens[1])
+
+
+def _describe(run: Run, llm: Any, method: Method, args: Any, kwargs: Any) -> _Call:
+    given = inspect.signature(method).bind(llm, *args, **kwargs).arguments
+    given = {**given, **given.get("kwargs", {})}
+    place = _place(run, given.get("from_task"), given.get("from_agent"))
+    model = str(getattr(llm, "model", type(llm).__name__))
+    messages = _messages(given.get("messages"))
+    expected = given.get("response_model")
+    request = {"model": model, "messages": messages, "tools": given.get("tools") or []}
+    limit = getattr(llm, "max_completion_tokens", None) or getattr(llm, "max_tokens", None)
+    step = Step(
+        "llm",
+        (place.task, place.agent, "llm", _question(request, expected)),
+        model,
+        estimate=estimate({**request, "max_tokens": limit}),
+        encode=encode,
+        decode=lambda recorded: decode(recorded, expected),
+    )
+    return _Call(llm, place, messages, expected, step)
+
+
+def _place(run: Run, task: Any, agent: Any) -> Place:
+    from .tasks import place_of
+
+    known = place_of(task)
+    if known:
+        return known
+    here = run.here()
+    role = getattr(agent, "role", None)
+    return Place(here.task, role.strip()) if isinstance(role, str) else here
+
+
+def _messages(given: Any) -> list[dict[str, Any]]:
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return [dict(each) for each in given or [] if isinstance(each, dict)]
+
+
+def _question(request: dict[str, Any], expected: type | None) -> str:
+    """A hash of what a model is asked, without ids that are other ones in each attempt.
+
+    An answer is only ever taken for the question that it was given to.
+    """
+    asked = []
+    for message in request["messages"]:
+        calls = [_asked_call(each) for each in message.get("tool_calls") or []]
+        asked.append([message.get("role"), str(message.get("content")), calls])
+    named = [str(getattr(expected, "__name__", "")), request["model"]]
+    return digest([named, asked])[:16]
+
+
+def _asked_call(call: Any) -> list[str]:
+    function = call.get("function", {}) if isinstance(call, dict) else getattr(call, "function", {})
+    if not isinstance(function, dict):
+        function = vars(function)
+    return [str(function.get("name")), str(function.get("arguments"))]
+
+
+def _answer(result: Any) -> dict[str, Any]:
+    if isinstance(result, list) and result and not isinstance(result[0], str):
+        return {"role": "assistant", "content": "", "tool_calls": result}
+    if hasattr(result, "model_dump_json"):
+        return {"role": "assistant", "content": result.model_dump_json()}
+    return {"role": "assistant", "content": result if isinstance(result, str) else str(result)}
+
+
+def _address(llm: Any, provider: str) -> str:
+    given = getattr(llm, "base_url", None) or getattr(llm, "api_base", None)
+    if not given and provider == "openai":
+        given = os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
+    return str(given or _ADDRESSES.get(provider, f"https://{provider}"))

@@ -1,0 +1,250 @@
+"""The steps of one attempt at a run: what is finished is not done again by the next attempt."""
+
+import asyncio
+import contextvars
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from .channel import Channel, excerpt
+from .step_key import idempotency_key, step_base, step_key
+
+_RESULT_CHARACTERS_MAX = 6_000_000
+_MESSAGE_CHARACTERS_MAX = 4000
+_current: contextvars.ContextVar["OpenStep | None"] = contextvars.ContextVar("step", default=None)
+
+
+@dataclass
+class Usage:
+    """Tokens of model calls."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def add(self, input_tokens: int, output_tokens: int) -> None:
+        self.input_tokens += max(0, input_tokens)
+        self.output_tokens += max(0, output_tokens)
+
+    def to_json(self) -> dict[str, int]:
+        return {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
+
+
+class Unrecorded(Exception):
+    """A result has no JSON, or a recorded one has another shape: the step is done again."""
+
+
+class ApprovalUnsupported(Exception):
+    """A worker without a journal cannot let a run wait."""
+
+    code = "approval_unsupported"
+
+    def __str__(self) -> str:
+        return "The worker cannot let a run wait for a person. Update the workers."
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step is: its kind, its path without what tells repetitions apart, and its codec."""
+
+    kind: str
+    path: tuple[str, ...]
+    name: str
+    input: Any = None
+    estimate: dict[str, int] | None = None
+    encode: Callable[[Any], Any] = _as_is
+    """Makes JSON of a result, or raises Unrecorded."""
+    decode: Callable[[Any], Any] = _as_is
+    """Makes a result of JSON, or raises Unrecorded."""
+
+
+@dataclass(eq=False)
+class OpenStep:
+    """A step that goes on: the means of its act."""
+
+    key: str
+    kind: str
+    parent: "OpenStep | None"
+    idempotency_key: str
+    usage: Usage = field(default_factory=Usage)
+    is_parked: bool = False
+
+
+class Steps:
+    """The steps of one attempt."""
+
+    def __init__(self, channel: Channel, kickoff: dict[str, Any], hand_over: Callable[[], None]):
+        self.is_journaled = "journal" in kickoff
+        self.usage = Usage()
+        self._channel = channel
+        self._run_id = kickoff["kickoff_id"]
+        self._base = step_base(kickoff.get("version", 0), kickoff["inputs"])
+        self._recorded = {each["step"]: each for each in kickoff.get("journal", [])}
+        self._hand_over = hand_over
+        self._counts: dict[tuple[str, ...], int] = {}
+        self._open: set[OpenStep] = set()
+        self._lock = threading.Lock()
+        self.asked: dict[str, Any] | None = None
+        """What a person is asked at the end of this attempt."""
+
+    def perform(self, step: Step, act: Callable[[OpenStep], Any]) -> Any:
+        """Returns the recorded result, or else acts and records what comes out."""
+        path, key = self._place(step)
+        is_known, result = self._recall(step, key)
+        if is_known:
+            return result
+        with self._opened(step, key) as opened:
+            self._begin(step, path, opened)
+            result = act(opened)
+            self._finish(step, opened, result)
+            return result
+
+    async def aperform(self, step: Step, act: Callable[[OpenStep], Awaitable[Any]]) -> Any:
+        """The same for what is awaited."""
+        path, key = self._place(step)
+        is_known, result = self._recall(step, key)
+        if is_known:
+            return result
+        with self._opened(step, key) as opened:
+            await asyncio.to_thread(self._begin, step, path, opened)
+            result = await act(opened)
+            self._finish(step, opened, result)
+            return result
+
+    def use(self, step: OpenStep | None, input_tokens: int, output_tokens: int) -> None:
+        """Counts tokens for the run, for a step and for those that it is a part of."""
+        with self._lock:
+            self.usage.add(input_tokens, output_tokens)
+            while step:
+                step.usage.add(input_tokens, output_tokens)
+                step = step.parent
+
+    def ask(self, opened: OpenStep, **asked: Any) -> None:
+        """Ends the attempt in the act of an approval: the next one finds the decision.
+
+        Acts that go on end before. Raises where the worker keeps no journal.
+        """
+        if not self.is_journaled:
+            raise ApprovalUnsupported
+        self.asked = {"step": opened.key, **asked}
+        self._channel.is_stopping = True
+        self._park_if_stopping(opened)
+
+    def stop(self) -> None:
+        """Ends the attempt if it waits for nothing but steps that may not begin."""
+        with self._lock:
+            is_idle = self._is_idle()
+        if is_idle:
+            self._hand_over()
+
+    def _place(self, step: Step) -> tuple[list[str], str]:
+        """The path and the key of a step; a number tells apart those of the same path."""
+        with self._lock:
+            count = self._counts.get(step.path, 0)
+            self._counts[step.path] = count + 1
+        is_first_task = step.kind == "task" and count == 0
+        path = [*step.path] if is_first_task else [*step.path, str(count)]
+        return path, step_key(self._base, path)
+
+    def _recall(self, step: Step, key: str) -> tuple[bool, Any]:
+        known = self._recorded.get(key)
+        if known is None:
+            return False, None
+        try:
+            result = step.decode(known.get("result"))
+        except Unrecorded:
+            return False, None
+        used = known.get("usage") or {}
+        self.use(_current.get(), used.get("input_tokens", 0), used.get("output_tokens", 0))
+        return True, result
+
+    @contextmanager
+    def _opened(self, step: Step, key: str) -> Iterator[OpenStep]:
+        opened = OpenStep(key, step.kind, _current.get(), idempotency_key(self._run_id, key))
+        with self._lock:
+            self._open.add(opened)
+        token = _current.set(opened)
+        try:
+            yield opened
+        except Exception as error:
+            self._fail(opened, error)
+            raise
+        finally:
+            _current.reset(token)
+            with self._lock:
+                self._open.discard(opened)
+            if self._channel.is_stopping:
+                self.stop()
+
+    def _begin(self, step: Step, path: list[str], opened: OpenStep) -> None:
+        """Reports that a step begins, and waits until it may act."""
+        if not self.is_journaled:
+            return
+        self._park_if_stopping(opened)
+        above = opened.parent.key if opened.parent else None
+        facts = {"kind": step.kind, "name": step.name, "path": path, "parent": above}
+        given = {"input": step.input, "estimate": step.estimate}
+        seq = self._channel.write("step_started", step=opened.key, **facts, **given)
+        # What a task does waits for starts of its own, which come after the task's.
+        if step.kind != "task":
+            self._channel.wait(seq)
+            self._park_if_stopping(opened)
+
+    def _park_if_stopping(self, opened: OpenStep) -> None:
+        """Keeps a step from acting, for good: the process ends once nothing else acts."""
+        if not self._channel.is_stopping:
+            return
+        with self._lock:
+            opened.is_parked = True
+        self.stop()
+        threading.Event().wait()
+
+    def _is_idle(self) -> bool:
+        with_parts = {step.parent for step in self._open}
+        return any(step.is_parked for step in self._open) and all(
+            step.is_parked or step.kind == "task" or step in with_parts for step in self._open
+        )
+
+    def _finish(self, step: Step, opened: OpenStep, result: Any) -> None:
+        if not self.is_journaled:
+            return
+        try:
+            recorded = step.encode(result)
+            length = len(json.dumps(recorded))
+        except (Unrecorded, TypeError, ValueError):
+            recorded, length = {"unrecorded": type(result).__name__}, 0
+        if length > _RESULT_CHARACTERS_MAX:
+            raise ValueError(
+                f"The result of {step.name} has {length} characters as JSON; the most is "
+                f"{_RESULT_CHARACTERS_MAX}. Let it return less."
+            )
+        usage = opened.usage.to_json()
+        self._channel.write("step_finished", step=opened.key, result=recorded, usage=usage)
+
+    def _fail(self, opened: OpenStep, error: Exception) -> None:
+        if not self.is_journaled:
+            return
+        usage = opened.usage
+        paid = usage.to_json() if usage.input_tokens + usage.output_tokens else None
+        self._channel.write("step_failed", step=opened.key, error=failure(error), usage=paid)
+
+
+def failure(error: BaseException) -> dict[str, str]:
+    """The failure of a step or a run, in words."""
+    said = str(error).strip()
+    name = type(error).__name__
+    code = getattr(error, "code", None)
+    if said and isinstance(code, str) and code.startswith("approval_"):
+        return {"code": code, "message": said}
+    return {"code": "crew_failed", "message": excerpt(f"{name}: {said}" if said else name, _MESSAGE_CHARACTERS_MAX)}
+
+
+def current_step() -> OpenStep | None:
+    """The step that goes on here."""
+    return _current.get()

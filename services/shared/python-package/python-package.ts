@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { tarGz } from './tar.ts'
+import { zip } from './zip.ts'
+import type { ArchivedFile } from './zip.ts'
+
+const VERSION_HERE = /^version = ".*"$/m
+
+/** A Python package as its folder has it: pure Python below `src`, without dependencies. */
+export interface PythonPackage {
+  readonly name: string
+  readonly requiresPython: string
+  readonly summary: string
+  readonly readme: string
+  readonly scripts: readonly string[]
+  readonly pyproject: string
+  /** Those of `src`, without that folder. */
+  readonly modules: readonly ArchivedFile[]
+}
+
+/** A file that installers take. */
+export interface Distribution {
+  readonly filename: string
+  readonly content: Buffer
+}
+
+/** Reads the folder of a package, whose `pyproject.toml` has each value on a line of its own. */
+export async function readPythonPackage(folder: URL): Promise<PythonPackage> {
+  const directory = fileURLToPath(folder)
+  const read = (name: string) => readFile(join(directory, name), 'utf8')
+  const [pyproject, readme] = [await read('pyproject.toml'), await read('README.md')]
+  const value = (name: string): string =>
+    new RegExp(`^${name} = "(.*)"$`, 'm').exec(pyproject)?.[1] ?? ''
+  const [, scripts = ''] = /^\[project\.scripts\]\n((?:.+\n)*)/m.exec(pyproject) ?? []
+  return {
+    name: value('name'),
+    requiresPython: value('requires-python'),
+    summary: value('description'),
+    scripts: scripts.trim().replaceAll('"', '').split('\n'),
+    readme,
+    pyproject,
+    modules: await readModules(join(directory, 'src')),
+  }
+}
+
+async function readModules(source: string): Promise<ArchivedFile[]> {
+  const names = await readdir(source, { recursive: true })
+  const paths = names.filter((name) => name.endsWith('.py') || name.endsWith('py.typed')).toSorted()
+  return Promise.all(
+    paths.map(async (path) => ({ path, content: await readFile(join(source, path)) })),
+  )
+}
+
+/** Makes the wheel and the source archive of a version: the same bytes on every machine. */
+export function buildPythonPackage(made: PythonPackage, version: string): Distribution[] {
+  const stem = `${made.name.replaceAll('-', '_')}-${version}`
+  return [
+    { filename: `${stem}-py3-none-any.whl`, content: zip(wheelFiles(made, version, stem)) },
+    { filename: `${stem}.tar.gz`, content: tarGz(sourceFiles(made, version, stem)) },
+  ]
+}
+
+function metadataOf(made: PythonPackage, version: string): string {
+  return [
+    'Metadata-Version: 2.1',
+    `Name: ${made.name}`,
+    `Version: ${version}`,
+    `Summary: ${made.summary}`,
+    `Requires-Python: ${made.requiresPython}`,
+    'Description-Content-Type: text/markdown',
+    '',
+    made.readme,
+  ].join('\n')
+}
+
+function wheelFiles(made: PythonPackage, version: string, stem: string): ArchivedFile[] {
+  const info = `${stem}.dist-info`
+  const wheel = [
+    'Wheel-Version: 1.0',
+    'Generator: crew-platform',
+    'Root-Is-Purelib: true',
+    'Tag: py3-none-any',
+    '',
+  ]
+  const files = [
+    ...made.modules,
+    text(`${info}/METADATA`, metadataOf(made, version)),
+    text(`${info}/WHEEL`, wheel.join('\n')),
+    text(`${info}/entry_points.txt`, `[console_scripts]\n${made.scripts.join('\n')}\n`),
+  ]
+  const record = files.map(({ path, content }) => {
+    const digest = createHash('sha256').update(content).digest('base64url')
+    return `${path},sha256=${digest},${content.length}\n`
+  })
+  return [...files, text(`${info}/RECORD`, `${record.join('')}${info}/RECORD,,\n`)]
+}
+
+function sourceFiles(made: PythonPackage, version: string, stem: string): ArchivedFile[] {
+  const pyproject = made.pyproject.replace(VERSION_HERE, `version = "${version}"`)
+  return [
+    text(`${stem}/PKG-INFO`, metadataOf(made, version)),
+    text(`${stem}/README.md`, made.readme),
+    text(`${stem}/pyproject.toml`, pyproject),
+    ...made.modules.map(({ path, content }) => ({ path: `${stem}/src/${path}`, content })),
+  ]
+}
+
+const text = (path: string, content: string): ArchivedFile => ({
+  path,
+  content: Buffer.from(content),
+})

@@ -1,0 +1,170 @@
+import {
+  plainVariables,
+  RESTRICTED_CONTAINER,
+  restrictedPod,
+  secretVariables,
+  toSecretData,
+} from '../../../shared/kubernetes/objects.ts'
+import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
+import type { ImageBuilder } from './cluster-settings.ts'
+import type { DescribedCrew } from './crew-deployment.ts'
+import { generateDockerfile } from './dockerfile.ts'
+import { EXIT_UNREACHABLE } from './install-script.ts'
+
+const CERTIFICATES = '/certificates'
+const CREDENTIALS = '/credentials'
+/** The longest time that a build may take. */
+export const BUILD_SECONDS = 3600
+
+/**
+ * The build: fetch the source, take the project's Dockerfile or the generated one, build and push.
+ * The digest is its last word, as the message of the ended container.
+ */
+const BUILD = `set -eu
+cd /work
+rm -rf source.tar.gz project generated && mkdir project generated
+unreachable() { echo "$1" >&2; exit ${EXIT_UNREACHABLE}; }
+wget -q -T 60 -O source.tar.gz "$SOURCE_URL" || unreachable 'The source cannot be fetched from web.'
+echo "$SOURCE_DIGEST  source.tar.gz" | sha256sum -c - >/dev/null
+tar -xzf source.tar.gz -C project
+buildctl $BUILDKIT_FLAGS debug workers >/dev/null || unreachable 'BuildKit cannot be reached.'
+if [ -f project/Dockerfile ]; then
+  echo 'Building with the Dockerfile of the project.'
+  dockerfile=project
+else
+  echo 'Building with a generated Dockerfile: the project has none.'
+  printf '%s' "$DOCKERFILE" >generated/Dockerfile
+  dockerfile=generated
+fi
+buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
+  --local context=project --local dockerfile="$dockerfile" \\
+  --opt build-arg:PYTHON_VERSION="\${PYTHON_VERSION:-}" \\
+  --secret id=uv_index,env=UV_INDEX \\
+  --import-cache "type=registry,ref=$REPOSITORY:cache" \\
+  --export-cache "type=registry,ref=$REPOSITORY:cache,$CACHE_OPTIONS" \\
+  --output "type=image,name=$REPOSITORY,push=true,push-by-digest=true" \\
+  --metadata-file metadata.json
+sed -n 's/.*"containerimage.digest": *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' metadata.json \\
+  >/dev/termination-log
+`
+
+/** What a build needs beside the crew that it is of. */
+export interface Build {
+  readonly builder: ImageBuilder
+  /** The repository of the image, as BuildKit reaches it. */
+  readonly repository: string
+  /** The `config.json` of Docker with the credentials for it; undefined: none are asked for. */
+  readonly dockerConfig?: string | undefined
+}
+
+const filesOf = ({ builder: { certificates }, dockerConfig }: Build) => ({
+  ...(certificates && {
+    'ca.pem': certificates.ca,
+    'cert.pem': certificates.cert,
+    'key.pem': certificates.key,
+  }),
+  ...(dockerConfig !== undefined && { 'config.json': dockerConfig }),
+})
+
+/** What the build must keep to itself. */
+export const buildSecret = (
+  { names, sourceUrl, indexes }: DescribedCrew,
+  build: Build,
+): KubernetesObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: names.build, namespace: names.namespace, labels: names.labels },
+  type: 'Opaque',
+  data: toSecretData({ SOURCE_URL: sourceUrl, UV_INDEX: indexes, ...filesOf(build) }),
+})
+
+/** Returns the Job that makes the image of a crew, which passes Pod Security "restricted". */
+export function buildJob(crew: DescribedCrew, build: Build): KubernetesObject {
+  const { names, cluster } = crew
+  const { pullSecrets } = cluster
+  const labels = { ...names.labels, ...names.buildSelector }
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: names.build, namespace: names.namespace, labels: names.labels },
+    spec: {
+      // A build that failed would fail again; what could not be reached is tried with a new Job.
+      backoffLimit: 0,
+      activeDeadlineSeconds: BUILD_SECONDS,
+      ttlSecondsAfterFinished: BUILD_SECONDS,
+      template: {
+        metadata: { labels },
+        spec: {
+          restartPolicy: 'Never',
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          ...(pullSecrets.length > 0
+            ? { imagePullSecrets: pullSecrets.map((name) => ({ name })) }
+            : {}),
+          securityContext: restrictedPod(cluster),
+          containers: [client(crew, build)],
+          volumes: [
+            { name: 'work', emptyDir: { sizeLimit: '1Gi' } },
+            ...mountsOf(build).map(({ name, keys }) => ({
+              name,
+              secret: {
+                secretName: names.build,
+                items: keys.map((key) => ({ key, path: key })),
+              },
+            })),
+          ],
+        },
+      },
+    },
+  }
+}
+
+const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
+  name: 'build',
+  image: build.builder.image,
+  imagePullPolicy: 'IfNotPresent',
+  command: ['sh', '-c', BUILD],
+  env: [
+    ...plainVariables({
+      HOME: '/work',
+      SOURCE_DIGEST: wanted.source.archiveSha256,
+      PYTHON_VERSION: wanted.settings.pythonVersion ?? '',
+      DOCKERFILE: generateDockerfile(cluster.pythonImage),
+      REPOSITORY: build.repository,
+      CACHE_OPTIONS: 'mode=max,image-manifest=true,ignore-error=true',
+      BUILDKIT_FLAGS: flagsOf(build.builder),
+      ...(build.dockerConfig === undefined ? {} : { DOCKER_CONFIG: CREDENTIALS }),
+    }),
+    ...secretVariables(names.build, ['SOURCE_URL', 'UV_INDEX']),
+  ],
+  resources: {
+    requests: { cpu: '20m', memory: '64Mi' },
+    limits: { cpu: '500m', memory: '512Mi' },
+  },
+  volumeMounts: [
+    { name: 'work', mountPath: '/work' },
+    ...mountsOf(build).map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
+  ],
+  securityContext: RESTRICTED_CONTAINER,
+})
+
+const flagsOf = ({ address, certificates }: ImageBuilder): string =>
+  [
+    `--addr ${address}`,
+    ...(certificates
+      ? [
+          `--tlscacert ${CERTIFICATES}/ca.pem`,
+          `--tlscert ${CERTIFICATES}/cert.pem`,
+          `--tlskey ${CERTIFICATES}/key.pem`,
+        ]
+      : []),
+  ].join(' ')
+
+const mountsOf = ({ builder, dockerConfig }: Build) => [
+  ...(builder.certificates
+    ? [{ name: 'certificates', mountPath: CERTIFICATES, keys: ['ca.pem', 'cert.pem', 'key.pem'] }]
+    : []),
+  ...(dockerConfig === undefined
+    ? []
+    : [{ name: 'credentials', mountPath: CREDENTIALS, keys: ['config.json'] }]),
+]

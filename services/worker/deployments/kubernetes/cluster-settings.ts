@@ -1,0 +1,50 @@
+import type { PlatformRelease } from '../../../shared/kubernetes/network-peers.ts'
+
+/** What the operator set for crews from source. */
+export interface CrewCluster {
+  /** The installation of the platform, whose pods reach crews. */
+  readonly home: PlatformRelease
+  /** An image with uv and Python. */
+  readonly pythonImage: string
+  /** @default IfNotPresent */
+  readonly pullPolicy: string
+  /** Secrets where the crews are, with which nodes pull images. */
+  readonly pullSecrets: readonly string[]
+  /** The cluster assigns user and group, and refuses others. */
+  readonly hasArbitraryUser: boolean
+  /** Crews get a NetworkPolicy. */
+  readonly isGuarded: boolean
+  /** Private addresses count among those of the word `internet`. */
+  readonly hasPrivateRanges: boolean
+  /** The namespaces of models and tools inside the cluster. */
+  readonly openNamespaces: readonly string[]
+  /** The address of web for pods of the cluster, without a slash at its end. */
+  readonly webUrl: string
+  /** The most that one pod of a crew may take, as quantities. */
+  readonly maxima: { readonly cpu: string; readonly memory: string }
+  /** Builds images; without it crews are installed when their pods start. */
+  readonly builder?: ImageBuilder | undefined
+}
+
+/** BuildKit, and the registry that it pushes to. */
+export interface ImageBuilder {
+  /** An image with BuildKit's client. */
+  readonly image: string
+  /** `tcp://` with host and port. */
+  readonly address: string
+  /** The registry as BuildKit reaches it: host and port. */
+  readonly registry: string
+  /** The same registry as nodes reach it. */
+  readonly pullAddress: string
+  /** The client's certificate, with its authority; without it BuildKit takes any caller. */
+  readonly certificates?: Certificates | undefined
+  /** The key from which the credentials of the registry derive; without it, it asks for none. */
+  readonly registryKey?: string | undefined
+}
+
+/** A certificate in PEM. */
+export interface Certificates {
+  readonly ca: string
+  readonly cert: string
+  readonly key: string
+}

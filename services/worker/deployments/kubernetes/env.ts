@@ -1,0 +1,38 @@
+import * as v from 'valibot'
+import { flag, httpUrl, optional, text, word } from '../../../shared/env.ts'
+
+/** A list of names with commas between. */
+const names = () =>
+  v.pipe(
+    v.string(),
+    v.transform((list): readonly string[] => list.split(',').filter((name) => name !== '')),
+  )
+
+/** The variables of crews from source in a cluster; without `CREW_PYTHON_IMAGE` there are none. */
+export const clusterCrewsEnv = {
+  /** The namespace of the crews, or the beginning of its name (SPEC 7). */
+  K8S_NAMESPACE: optional(text()),
+  /** The namespace and the release of the platform; only its workers reach the crews. */
+  POD_NAMESPACE: optional(text()),
+  RELEASE_NAME: optional(text()),
+  /** An image with uv and Python, in which crews are installed and run. */
+  CREW_PYTHON_IMAGE: optional(text()),
+  CREW_PULL_POLICY: v.optional(word(['IfNotPresent', 'Always', 'Never']), 'IfNotPresent'),
+  /** Secrets where the crews are, with which nodes pull that image. */
+  CREW_PULL_CREDENTIALS: v.optional(names(), ''),
+  /** The address of web for pods of the cluster: the source, and the tools index. */
+  CREW_WEB_URL: optional(httpUrl()),
+  /** The address of the collector for pods of the cluster. */
+  CREW_COLLECTOR_URL: optional(httpUrl()),
+  /** The most that one pod of a crew may be given, as quantities of Kubernetes. */
+  CREW_CPU_MAX: v.optional(text(), '2'),
+  CREW_MEMORY_MAX: v.optional(text(), '4Gi'),
+  /** Gives each crew a NetworkPolicy. */
+  CREW_NETWORK_POLICY: v.optional(flag(), 'true'),
+  /** Whether private addresses are among those of the entry `internet`. */
+  CREW_PRIVATE_RANGES: v.optional(flag(), 'true'),
+  /** The namespaces of models and tools inside the cluster, which every crew reaches. */
+  CREW_OPEN_NAMESPACES: v.optional(names(), ''),
+  /** The cluster assigns users and groups to pods, as OpenShift does. */
+  CREW_ARBITRARY_USER: v.optional(flag(), 'false'),
+}

@@ -1,0 +1,86 @@
+import { createServer } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { deadline } from '../../../shared/deadline.ts'
+import { toError } from '../../../shared/errors.ts'
+import { readBounded } from '../../../shared/http/read-bounded.ts'
+import type { PackageIndexes } from './tools-index.ts'
+
+const ANSWER_MS = 30_000
+const PAGE_BYTES_MAX = 8 * 1024 * 1024
+const NAME = /^\/simple\/([a-z0-9][a-z0-9-]*)\/$/
+const FILE = /^\/tools\/(?:organization|public)\/files\/[\w.+!-]+$/
+
+/** An index for pip that runs while a crew is built. */
+export interface FirstIndex {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/**
+ * Serves, on this machine alone, an index in which a name of the organization is never taken from
+ * anywhere else. pip would take the newest version that any of its indexes has, and so a
+ * stranger's package of the same name.
+ */
+export async function startFirstIndex(indexes: PackageIndexes): Promise<FirstIndex> {
+  const server = createServer((request, response) => {
+    answer(indexes, request, response).catch((thrown: unknown) => {
+      if (!response.headersSent) response.writeHead(502)
+      response.end(toError(thrown).message)
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve)
+  })
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : undefined
+  return {
+    url: `http://127.0.0.1:${port}/simple/`,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function answer(
+  { organization, publicUrl }: PackageIndexes,
+  { url: path = '', headers }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const name = NAME.exec(path)?.[1]
+  if (name === undefined && !FILE.test(path)) return void response.writeHead(404).end()
+  const own = organization.url.replace(/\/simple\/$/, '')
+  const address = name === undefined ? new URL(path, own) : new URL(`${own}/simple/${name}/`)
+  const authorization = `Bearer ${organization.token}`
+  const asked = await deadline({ name: 'tools index', timeoutMs: ANSWER_MS }, (signal) =>
+    fetch(address, {
+      headers: { authorization, accept: headers.accept ?? '*/*' },
+      redirect: 'manual',
+      signal,
+    }),
+  )
+  if (name === undefined) return passOn(asked, response)
+  if (asked.status === 404) {
+    const elsewhere = `${publicUrl.replace(/\/+$/, '')}/${name}/`
+    return void response.writeHead(302, { location: elsewhere }).end()
+  }
+  if (asked.status !== 200) throw new Error(`The tools index answers HTTP ${asked.status}.`)
+  const page = await readBounded(asked, PAGE_BYTES_MAX)
+  const type = asked.headers.get('content-type') ?? 'text/html'
+  response.writeHead(200, { 'content-type': type }).end(fromHere(page ?? ''))
+}
+
+/** Addresses of files are relative to the page; here they are those of this server. */
+const fromHere = (page: string): string =>
+  page
+    .replaceAll('"../../../public/files/', '"/tools/public/files/')
+    .replaceAll('"../../files/', '"/tools/organization/files/')
+
+async function passOn({ status, body }: Response, response: ServerResponse): Promise<void> {
+  response.writeHead(status, { 'content-type': 'application/octet-stream' })
+  if (body) await pipeline(Readable.from(body), response)
+  else response.end()
+}

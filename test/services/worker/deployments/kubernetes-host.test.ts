@@ -1,0 +1,292 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createKubernetes } from '../../../../services/shared/kubernetes/client.ts'
+import type { CrewProgress, WantedCrew } from '../../../../services/worker/deployments/crew-host.ts'
+import type { ImageBuilder } from '../../../../services/worker/deployments/kubernetes/cluster-settings.ts'
+import { createKubernetesHost } from '../../../../services/worker/deployments/kubernetes/kubernetes-host.ts'
+import { CHECKS } from '../../../infra/support/kubernetes-schema.ts'
+import { restrictedViolations } from '../../../infra/support/pod-security.ts'
+import type { Manifest } from '../../../infra/support/platform.ts'
+import { startKubernetes } from '../../../support/kubernetes.ts'
+import type { KubernetesStub, RecordedCall, StoredObject } from '../../../support/kubernetes.ts'
+
+const DIGEST = `sha256:${'ab'.repeat(32)}`
+const CREW = '/apis/apps/v1/namespaces/crews/deployments/crew-7-42'
+const POLICY = '/apis/networking.k8s.io/v1/namespaces/crews/networkpolicies/crew-7-42'
+const JOB = '/apis/batch/v1/namespaces/crews/jobs/crew-7-42-build'
+const POD = '/api/v1/namespaces/crews/pods/crew-7-42-6d5f7c9b8-x2x7q'
+const signal = new AbortController().signal
+
+const wanted: WantedCrew = {
+  id: 42,
+  number: 1,
+  owner: { deploymentId: 7, automationId: 'a-7', organizationId: 3, slug: 'research' },
+  way: 'slim',
+  source: {
+    id: 5,
+    digest: 'd'.repeat(64),
+    archiveSha256: 'a'.repeat(64),
+    async *read() {},
+  },
+  settings: {
+    pythonVersion: null,
+    entrypoint: null,
+    cpuRequest: null,
+    cpuLimit: null,
+    memoryRequest: null,
+    memoryLimit: '2Gi',
+    egress: ['internet', '10.1.0.0/16', 'api.test', 'search.tools.svc'],
+  },
+  replicas: 1,
+  restartedAt: null,
+  variables: { TOPIC: 'tides' },
+  image: null,
+  url: null,
+  loggedUntil: undefined,
+}
+
+const builder: ImageBuilder = {
+  image: 'moby/buildkit:rootless',
+  address: 'tcp://platform-buildkit.platform:1234',
+  registry: 'platform-internal-registry.platform:5000',
+  pullAddress: 'localhost:30500',
+  certificates: { ca: 'CA', cert: 'CERT', key: 'KEY' },
+  registryKey: 'k'.repeat(64),
+}
+
+let cluster: KubernetesStub
+let said: string[]
+let addresses: string[]
+const progress: CrewProgress = {
+  state: (state) => void said.push(state),
+  log: (stream, text) => void said.push(`${stream}: ${text.trimEnd()}`),
+}
+
+beforeEach(async () => {
+  cluster = await startKubernetes()
+  said = []
+  addresses = ['203.0.113.7']
+})
+
+afterEach(() => cluster.stop())
+
+const createHost = (withBuilder?: ImageBuilder) =>
+  createKubernetesHost({
+    kubernetes: createKubernetes(cluster.address),
+    cluster: {
+      home: { namespace: 'platform', release: 'platform' },
+      pythonImage: 'astral/uv:1-python3.13-bookworm-slim',
+      pullPolicy: 'IfNotPresent',
+      pullSecrets: [],
+      hasArbitraryUser: false,
+      isGuarded: true,
+      hasPrivateRanges: false,
+      openNamespaces: ['models'],
+      webUrl: 'http://platform-web.platform:80',
+      maxima: { cpu: '2', memory: '4Gi' },
+      ...(withBuilder && { builder: withBuilder }),
+    },
+    gifts: {
+      environmentOf: async ({ variables }) => ({ ...variables, CREW_TOKEN: 'crew-token' }),
+      sourceUrlOf: () => 'http://platform-web.platform:80/sources/5/source.tar.gz?signature=s',
+      indexesOf: () => 'platform=http://crew:read-token@platform-web.platform:80/tools/',
+      modelHostsOf: async () => ['model.models-2.svc'],
+      lookUp: async () => addresses,
+    },
+    placeOf: async () => ({ namespace: 'crews', isolated: false }),
+    patience: { stuckMs: 30, pollMs: 10 },
+  })
+
+const writes = (): readonly RecordedCall[] => cluster.calls.filter(({ method }) => method !== 'GET')
+const applied = (): readonly Manifest[] =>
+  writes().flatMap(({ method, body }) => (method === 'PATCH' ? [body as Manifest] : []))
+const ofKind = (kind: string): Manifest => applied().findLast((object) => object.kind === kind)
+
+/** The Deployment becomes ready as soon as it is there. */
+function becomesReady(): void {
+  cluster.intercept = ({ method, path }) => {
+    const object = cluster.objects.get(CREW)
+    if (method === 'GET' && path === CREW && object) {
+      object['status'] = {
+        observedGeneration: 9,
+        replicas: 1,
+        readyReplicas: 1,
+        updatedReplicas: 1,
+      }
+    }
+    return false
+  }
+}
+
+function addPod(labels: unknown, status: object, path = POD): void {
+  const name = path.split('/').at(-1)
+  cluster.objects.set(path, { metadata: { name, labels }, status } as StoredObject)
+}
+
+const crashed = (exitCode: number, container: 'install' | 'crew', reason = 'Error') => ({
+  [container === 'install' ? 'initContainerStatuses' : 'containerStatuses']: [
+    {
+      name: container,
+      state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 10s' } },
+      lastState: { terminated: { exitCode, reason } },
+    },
+  ],
+})
+
+const crewLabels = {
+  'app.kubernetes.io/name': 'crew-from-source',
+  'platform/automation': '7',
+  'platform/deployment': '42',
+}
+
+describe('a crew from source in a cluster', () => {
+  it('is a Deployment whose pods install it, which only workers reach', async () => {
+    becomesReady()
+    addPod(crewLabels, {})
+    cluster.logs.set(`${POD}/log`, '2026-01-01T00:00:00.5Z Installing what uv.lock pins.\n')
+    expect(await createHost().bringUp(wanted, progress, signal)).toEqual({
+      outcome: 'online',
+      url: 'http://crew-7-42.crews.svc:8000',
+    })
+    expect(said).toEqual(['Building', 'build: Installing what uv.lock pins.'])
+    for (const [version, check] of Object.entries(CHECKS))
+      expect(applied().flatMap(check), version).toEqual([])
+    const { template } = ofKind('Deployment').spec
+    expect(restrictedViolations('crew', template)).toEqual([])
+    const [install] = template.spec.initContainers
+    const [crew] = template.spec.containers
+    expect(crew.resources.limits).toEqual({ cpu: '1', memory: '2Gi' })
+    expect(crew.command.join(' ')).toContain('-m crew_runtime --project /crew/project')
+    // Neither a secret nor a variable of the project stands in the Deployment itself.
+    expect(JSON.stringify(template)).not.toMatch(/crew-token|read-token|signature|tides/)
+    const fetched = install.env.filter(({ valueFrom }: Manifest) => valueFrom)
+    expect(fetched.map(({ name }: Manifest) => name)).toEqual(['SOURCE_URL', 'UV_INDEX'])
+    expect(fetched[0].valueFrom.secretKeyRef.name).toBe('crew-7-42-install')
+    const { ingress, egress } = ofKind('NetworkPolicy').spec
+    expect(ingress[0].from[0].podSelector.matchLabels).toMatchObject({
+      'app.kubernetes.io/component': 'worker',
+    })
+    const { to } = egress.at(-1)
+    expect(to.map(({ ipBlock }: Manifest) => ipBlock?.cidr).filter(Boolean)).toEqual([
+      '0.0.0.0/0',
+      '::/0',
+      '10.1.0.0/16',
+      '203.0.113.7/32',
+    ])
+    const named = to.flatMap(({ namespaceSelector }: Manifest) =>
+      namespaceSelector ? Object.values(namespaceSelector.matchLabels) : [],
+    )
+    expect(named).toEqual(['models', 'models-2', 'tools'])
+  })
+
+  it('is left alone while it is as it should be, and told of when it is not', async () => {
+    becomesReady()
+    const host = createHost()
+    await host.bringUp(wanted, progress, signal)
+    addPod(crewLabels, {})
+    cluster.logs.set(`${POD}/log`, '2026-01-01T00:00:00Z one\n2026-01-01T00:00:05Z two\n')
+    said.length = 0
+    const before = writes().length
+    const since = { ...wanted, loggedUntil: new Date('2026-01-01T00:00:00Z') }
+    const online = { condition: 'online', url: 'http://crew-7-42.crews.svc:8000' }
+    expect(await host.look(since, progress, signal)).toEqual(online)
+    expect(said).toEqual(['crew: two'])
+    const drifts: [Partial<WantedCrew>, string][] = [
+      [{ replicas: 2 }, 'it was applied otherwise'],
+      [{ restartedAt: new Date() }, 'it was applied otherwise'],
+      [{ variables: { TOPIC: 'wind' } }, 'it was applied otherwise'],
+    ]
+    for (const [change, reason] of drifts) {
+      const seen = await host.look({ ...wanted, ...change }, progress, signal)
+      expect(seen).toEqual({ condition: 'drifted', reason, isServing: true })
+    }
+    addresses = ['203.0.113.9']
+    const moved = await host.look(wanted, progress, signal)
+    expect(moved).toMatchObject({ condition: 'drifted', isServing: true })
+    cluster.objects.delete(POLICY)
+    expect(await host.look(wanted, progress, signal)).toMatchObject({
+      reason: 'its NetworkPolicy is gone',
+    })
+    expect(writes()).toHaveLength(before)
+  })
+
+  it.each([
+    ['in its installation', 1, 'install', 'Error', /last lines/],
+    ['when it runs', 1, 'crew', 'Error', /last lines/],
+    ['for want of memory', 137, 'crew', 'OOMKilled', /raise the limit/],
+  ] as const)('has failed with its last lines when it ends %s', async (...row) => {
+    const [, exitCode, container, reason, expected] = row
+    addPod(crewLabels, crashed(exitCode, container, reason))
+    cluster.logs.set(`${POD}/log`, '2026-01-01T00:00:00Z ModuleNotFoundError: nowhere\n')
+    const outcome = await createHost().bringUp(wanted, progress, signal)
+    expect(outcome).toMatchObject({
+      outcome: 'failed',
+      reason: expect.stringMatching(expected),
+      lastLines: 'ModuleNotFoundError: nowhere',
+    })
+  })
+
+  it('is tried again when what it needs cannot be reached', async () => {
+    addPod(crewLabels, crashed(75, 'install'))
+    await expect(createHost().bringUp(wanted, progress, signal)).rejects.toThrow('does not start')
+  })
+
+  it('has failed when it asks for more than the operator allows', async () => {
+    const settings = { ...wanted.settings, memoryLimit: '8Gi' }
+    const outcome = await createHost().bringUp({ ...wanted, settings }, progress, signal)
+    expect(outcome).toMatchObject({ outcome: 'failed', reason: expect.stringContaining('4Gi') })
+    expect(writes()).toEqual([])
+  })
+
+  it('keeps what its pods need until the last one has ended, then leaves nothing', async () => {
+    becomesReady()
+    const host = createHost()
+    await host.bringUp(wanted, progress, signal)
+    addPod(crewLabels, {})
+    await host.keepOnly(wanted.owner, [42], signal)
+    expect(cluster.objects.has(CREW)).toBe(true)
+    await host.keepOnly(wanted.owner, [43], signal)
+    expect(cluster.objects.has(CREW)).toBe(false)
+    expect(cluster.objects.has(POLICY)).toBe(true)
+    await expect(host.remove(wanted.owner, signal)).rejects.toThrow('still ending')
+    cluster.objects.delete(POD)
+    await host.remove(wanted.owner, signal)
+    expect([...cluster.objects.keys()]).toEqual([])
+  })
+
+  it('is built by a Job and deployed by digest, where BuildKit is there', async () => {
+    becomesReady()
+    const ready = cluster.intercept
+    cluster.intercept = (call, response) => {
+      const job = cluster.objects.get(JOB)
+      if (call.method === 'GET' && call.path === JOB && job) {
+        job['status'] = { conditions: [{ type: 'Complete', status: 'True' }] }
+        const state = { terminated: { exitCode: 0, message: `${DIGEST}\n` } }
+        const labels = { ...crewLabels, 'app.kubernetes.io/name': 'crew-build' }
+        addPod(labels, { containerStatuses: [{ name: 'build', state }] }, `${POD}-build`)
+        cluster.logs.set(`${POD}-build/log`, '2026-01-01T00:00:00Z #1 exporting\n')
+      }
+      return ready(call, response)
+    }
+    const host = createHost(builder)
+    const image = `localhost:30500/org-3/crew-7@${DIGEST}`
+    const asImage = { ...wanted, way: 'image' } as const
+    expect(await host.bringUp(asImage, progress, signal)).toMatchObject({
+      outcome: 'online',
+      image,
+    })
+    expect(said).toEqual(['Building', 'build: #1 exporting', 'Deploying'])
+    for (const check of Object.values(CHECKS)) expect(applied().flatMap(check)).toEqual([])
+    const job = ofKind('Job')
+    expect(restrictedViolations('build', job.spec.template)).toEqual([])
+    expect(JSON.stringify(job)).not.toMatch(/read-token|signature|KEY"/)
+    expect(cluster.objects.has(JOB)).toBe(false)
+    const { spec } = ofKind('Deployment').spec.template
+    expect(spec.containers[0].image).toBe(image)
+    expect(spec).not.toHaveProperty('initContainers')
+    expect(spec.imagePullSecrets).toEqual([{ name: 'crew-7-42-pull' }])
+    // A worker that comes later finds the image in the record, and builds nothing.
+    expect(await host.look({ ...asImage, image }, progress, signal)).toMatchObject({
+      condition: 'online',
+    })
+  })
+})
