@@ -35,6 +35,7 @@ import { changeRole } from './roles.ts'
 import { acceptSealingKey, checkSealingKeys } from './sealing-keys.ts'
 import { followSecret } from './secret-readers.ts'
 import { seedSamples } from './seed.ts'
+import { createSignInLink } from './sign-in-link.ts'
 
 /** A registry may be unavailable for a moment. */
 const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
@@ -116,6 +117,16 @@ const TASKS: Readonly<Record<string, Task>> = {
       process.stdout.write(`${await resetPassword(sql, who, log)}\n`)
     },
   ),
+  'users:link': {
+    summary: 'EMAIL|ID: print a link that signs a user in once, within 15 minutes',
+    async run(source, args) {
+      const { PLATFORM_BASE_URL: baseUrl = '' } = source
+      const use: Use = async (sql, log, [who = '']) => {
+        process.stdout.write(`${baseUrl}${await createSignInLink(sql, who, log)}\n`)
+      }
+      await useDatabase({ source, args, waitSeconds: PERSON_WAIT_SECONDS, use })
+    },
+  },
   'users:disable': forPeople(
     'EMAIL|ID: end the sessions of a user and let nobody in as that user',
     (sql, log, [who = '']) => disable(sql, who, log),
