@@ -30,6 +30,7 @@ import type { Html } from '../frame/parts.ts'
 import { startSection } from './start-section.ts'
 import type { StartForm } from './start-section.ts'
 import { tokensSection } from './tokens-section.ts'
+import { schedulesSection } from './schedules-section.ts'
 import { webhooksSection } from './webhooks-section.ts'
 import type { TokenForm } from './tokens-section.ts'
 
@@ -79,7 +80,7 @@ export function automationPage(view: AutomationPage): Html {
         <div>
           ${isOwnCrew(definition) ? crewSection(automation) : ''}
           ${startSection({ ...view, form: view.startForm })} ${detailsSection(view)}
-          ${budgetsSection(view)} ${webhooksSection(view)}
+          ${schedulesSection(view)} ${budgetsSection(view)} ${webhooksSection(view)}
         </div>
       </div>`,
   )
