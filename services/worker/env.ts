@@ -38,7 +38,7 @@ export const workerEnv = v.object({
   COLLECTOR_PRICES_FILE: optional(text()),
   /** A folder for crews that run as processes of this machine: only outside of a cluster. */
   CREW_PROCESSES_DIRECTORY: optional(text()),
-  /** The address of web, where crews get the tools of their organization; required with the folder. */
+  /** The address of web, which has the tools index; required with the folder. */
   CREW_TOOLS_URL: optional(httpUrl()),
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */

@@ -65,12 +65,12 @@ export async function startAdapter(options: AdapterOptions) {
     output: () => output,
     ended,
     /** Asks it to end, and returns its exit code. */
-    async stop(): Promise<number> {
+    stop: async (): Promise<number> => {
       child.kill()
       return ended
     },
     /** Raises an error when it ends instead. */
-    async ready(): Promise<void> {
+    ready: async (): Promise<void> => {
       while (!log.includes('listens on')) {
         const over = await Promise.race([once(child.stderr, 'data'), ended])
         if (typeof over === 'number') throw new Error(`The adapter ended with ${over}: ${log}`)

@@ -29,7 +29,7 @@ afterEach(async () => {
 async function start(files: Record<string, string>, env: Record<string, string> = {}) {
   const project = await writeProject(files)
   const adapter = await startAdapter({ args: ['--project', project], env })
-  stops.push(adapter.stop)
+  stops.push(() => adapter.stop())
   return adapter
 }
 

@@ -36,7 +36,7 @@ describe('the Python package crew-runtime', () => {
     expect(await filenames()).toEqual(made)
   })
 
-  it('gets a version after the one that is there when it was changed without a release', async () => {
+  it('gets a version after the one that is there when it changed without a release', async () => {
     await appendFile(join(home, 'src/crew_runtime/__init__.py'), '# changed\n')
     expect([await publish(), await publish()]).toEqual(['2.0.0.post1', '2.0.0.post1'])
     await appendFile(join(home, 'src/crew_runtime/__init__.py'), '# again\n')

@@ -93,6 +93,9 @@ class Run:
         self.steps = steps
         self._models = kickoff.get("models") or {}
         self._connections = dict(kickoff.get("connections") or {})
+        self.artifacts: set[str] = set()
+        """The files that were added already, by their paths."""
+        self._last: Place | None = None
         self._open: list[Place] = []
         self._whole: Place | None = None
         self._lock = threading.RLock()
@@ -139,6 +142,7 @@ class Run:
         finally:
             _place.reset(token)
             self._open.remove(place)
+            self._last = place
 
     def here(self) -> Place:
         """The task and the agent that act here; without any, one that stands for the crew."""
@@ -181,7 +185,7 @@ class Run:
 
     def artifact(self, name: str, content: str) -> None:
         """Adds a file to the run, of which the first MiB is kept."""
-        task = self.here().task
+        task = (self._last if self._last and not self._open else self.here()).task
         self.channel.write(
             "artifact", task=task, name=name, content=content[:_ARTIFACT_CHARACTERS_MAX]
         )

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from . import spans
+from .artifacts import report_files
 from .channel import Channel, WorkerGone
-from .load import Crew, load_crew, output_of
+from .load import load_crew, output_of
 from .project import Entrypoint, ProjectError, find_entrypoint
 from .pyproject import load_variables
 from .redact import secrets_of
@@ -131,8 +132,8 @@ def perform(
     kickoff: dict[str, Any], order: dict[str, Any], lines: Iterator[bytes], out: int
 ) -> None:
     """Performs a run, and ends the process."""
-    channel = Channel(out, secrets_of(kickoff))
-    steps = Steps(channel, kickoff, lambda: _hand_over(channel))
+    channel = Channel(out, [*secrets_of(kickoff), *spans.header_secrets()])
+    steps = Steps(channel, kickoff, lambda: _hand_over(channel, steps))
     run = Run(kickoff, channel, steps, order["name"])
 
     def hear(said: dict[str, Any]) -> None:
@@ -156,17 +157,15 @@ def perform(
     try:
         prepare(run)
         crew = load_crew(_find(order))
-        run.complete(_perform(crew, run))
+        output = output_of(crew.perform(run))
+        report_files(run)
+        run.complete(output)
     except WorkerGone:
         pass
     except BaseException as error:
         _fail(run, error)
     spans.end()
     _exit(0)
-
-
-def _perform(crew: Crew, run: Run) -> str:
-    return output_of(crew.perform(run))
 
 
 def _fail(run: Run, error: BaseException) -> None:
@@ -200,15 +199,16 @@ def _names_model() -> bool:
 _handing = threading.Lock()
 
 
-def _hand_over(channel: Channel) -> None:
+def _hand_over(channel: Channel, steps: Steps) -> None:
     """Ends the attempt in a thread of its own: the one that hears acks may be who asks for it."""
     if _handing.acquire(blocking=False):
-        threading.Thread(target=_end_handed_over, args=(channel,), daemon=True).start()
+        threading.Thread(target=_end_early, args=(channel, steps), daemon=True).start()
 
 
-def _end_handed_over(channel: Channel) -> None:
+def _end_early(channel: Channel, steps: Steps) -> None:
+    end = {"type": "approval_requested", **steps.asked} if steps.asked else {"type": "handed_over"}
     try:
-        channel.wait(channel.end("handed_over"), 10)
+        channel.wait(channel.end(**end), 10)
     except WorkerGone:
         pass
     spans.end()

@@ -22,6 +22,7 @@ _SILENCE_SECONDS = 30
 _KICKOFF_BYTES_MAX = 201_326_592
 _PIECE_BYTES = 65_536
 _EXIT_SECONDS = 5
+_STOPPING_SECONDS = 1
 
 
 class BadKickoff(Exception):
@@ -68,7 +69,9 @@ class CrewServer(ThreadingHTTPServer):
             self.trouble = "The crew stops."
             for process in self.runs:
                 process.write(b'{"stopping": true}')
-            self.changed.wait_for(lambda: not self.runs, self.settings.drain_seconds)
+            # Even then they tell that they stop, or they would count as lost.
+            seconds = max(self.settings.drain_seconds, _STOPPING_SECONDS)
+            self.changed.wait_for(lambda: not self.runs, seconds)
             left = list(self.runs)
         for process in left:
             process.kill()

@@ -36,6 +36,15 @@ class Unrecorded(Exception):
     """A result has no JSON, or a recorded one has another shape: the step is done again."""
 
 
+class ApprovalUnsupported(Exception):
+    """A worker without a journal cannot let a run wait."""
+
+    code = "approval_unsupported"
+
+    def __str__(self) -> str:
+        return "The worker cannot let a run wait for a person. Update the workers."
+
+
 def _as_is(value: Any) -> Any:
     return value
 
@@ -81,6 +90,8 @@ class Steps:
         self._counts: dict[tuple[str, ...], int] = {}
         self._open: set[OpenStep] = set()
         self._lock = threading.Lock()
+        self.asked: dict[str, Any] | None = None
+        """What a person is asked at the end of this attempt."""
 
     def perform(self, step: Step, act: Callable[[OpenStep], Any]) -> Any:
         """Returns the recorded result, or else acts and records what comes out."""
@@ -113,6 +124,17 @@ class Steps:
             while step:
                 step.usage.add(input_tokens, output_tokens)
                 step = step.parent
+
+    def ask(self, opened: OpenStep, **asked: Any) -> None:
+        """Ends the attempt in the act of an approval: the next one finds the decision.
+
+        Acts that go on end before. Raises where the worker keeps no journal.
+        """
+        if not self.is_journaled:
+            raise ApprovalUnsupported
+        self.asked = {"step": opened.key, **asked}
+        self._channel.is_stopping = True
+        self._park_if_stopping(opened)
 
     def stop(self) -> None:
         """Ends the attempt if it waits for nothing but steps that may not begin."""
@@ -217,6 +239,9 @@ def failure(error: BaseException) -> dict[str, str]:
     """The failure of a step or a run, in words."""
     said = str(error).strip()
     name = type(error).__name__
+    code = getattr(error, "code", None)
+    if said and isinstance(code, str) and code.startswith("approval_"):
+        return {"code": code, "message": said}
     return {"code": "crew_failed", "message": excerpt(f"{name}: {said}" if said else name, _MESSAGE_CHARACTERS_MAX)}
 
 

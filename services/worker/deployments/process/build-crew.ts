@@ -4,7 +4,7 @@ import type { CrewProgress, WantedCrew } from '../crew-host.ts'
 import { mask } from '../crew-log-writer.ts'
 import { buildVenv } from './build-venv.ts'
 import type { BuiltVenv } from './build-venv.ts'
-import type { CrewDirectories } from './crew-directories.ts'
+import type { CrewDirectories, CrewFolders } from './crew-directories.ts'
 import { findPythonTools, noPython } from './find-python.ts'
 import { publicIndexOf } from './tools-index.ts'
 import { unpackSource } from './unpack-source.ts'
@@ -27,12 +27,16 @@ export interface BuildDeps {
 
 interface Building {
   readonly directories: CrewDirectories
+  readonly folders: CrewFolders
   readonly progress: CrewProgress
   readonly signal: AbortSignal
 }
 
+/** Waits for a place, and builds then. */
+export type BuildLine = <Result>(build: () => Promise<Result>) => Promise<Result>
+
 /** Lets a few builds go on at a time. */
-export function createBuildLine(): <Result>(build: () => Promise<Result>) => Promise<Result> {
+export function createBuildLine(): BuildLine {
   const busy = 'Too many crews are being built. This one is tried again soon.'
   const line = createWaitingLine({ concurrent: BUILDS, waitingMax: WAITING_MAX, busy })
   return async (build) => {
@@ -49,12 +53,11 @@ export function createBuildLine(): <Result>(build: () => Promise<Result>) => Pro
 export async function buildCrew(
   deps: BuildDeps,
   crew: WantedCrew,
-  { directories, progress, signal }: Building,
+  { directories, folders, progress, signal }: Building,
 ): Promise<BuiltVenv> {
   const { machine, secretKeyBase, toolsUrl, platformVersion } = deps
   const { owner, source, settings } = crew
   const { pythonVersion } = settings
-  const folders = await directories.open(crew)
   const search = { machine, directory: folders.root, signal }
   const tools = await findPythonTools(search, pythonVersion)
   if (!tools) return { failure: noPython(pythonVersion), lastLines: '' }

@@ -155,7 +155,7 @@ async function needsOf(project: string): Promise<string | undefined> {
   return undefined
 }
 
-/** Prints the dependencies of a pyproject.toml, one in a line; pip would install the project too. */
+/** Lists the dependencies of a pyproject.toml; pip would install the project as well. */
 const READ_DEPENDENCIES = `
 try:
     import tomllib

@@ -1,11 +1,13 @@
-import { access, mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CrewOwner, WantedCrew } from '../crew-host.ts'
 
 /** Environments that are kept for an automation, so that a rollback has none to make. */
 const VENVS_KEPT = 4
+/** The file of a deployment's folder that tells which process runs it. */
+export const RECORD = 'process.json'
 
-/** The folders of one deployment. */
+/** The folders of one start of a deployment. */
 export interface CrewFolders {
   readonly root: string
   /** The files of the project. */
@@ -15,19 +17,19 @@ export interface CrewFolders {
   readonly temporary: string
   /** Tells which process runs it. */
   readonly record: string
+  /** Deletes them. */
+  release(): Promise<void>
 }
 
 /** Where crews are kept on this machine. */
 export interface CrewDirectories {
-  readonly root: string
-  readonly foldersOf: (crew: Pick<WantedCrew, 'id' | 'owner'>) => CrewFolders
   readonly venvsOf: (owner: CrewOwner) => string
   /** For downloads; what one organization's packages left there is not another one's. */
   readonly cacheOf: (owner: CrewOwner) => string
-  /** Makes the folders of a deployment. */
-  open(crew: WantedCrew): Promise<CrewFolders>
-  /** Deletes the folders of an automation's other deployments, and environments of long ago. */
-  tidy(owner: CrewOwner, ids: readonly number[]): Promise<void>
+  /** Makes folders that nothing else uses, so that the end of one start disturbs no other one. */
+  open(crew: Pick<WantedCrew, 'id' | 'owner'>): Promise<CrewFolders>
+  /** Deletes environments of long ago. */
+  tidy(owner: CrewOwner): Promise<void>
   /** Deletes everything of an automation. */
   remove(owner: CrewOwner): Promise<void>
 }
@@ -36,33 +38,36 @@ export interface CrewDirectories {
 export function createCrewDirectories(root: string): CrewDirectories {
   const homeOf = ({ deploymentId }: CrewOwner): string => join(root, `automation-${deploymentId}`)
   const venvsOf = (owner: CrewOwner): string => join(homeOf(owner), 'venvs')
-  function foldersOf({ id, owner }: Pick<WantedCrew, 'id' | 'owner'>): CrewFolders {
-    const own = join(homeOf(owner), `deployment-${id}`)
-    const below = (name: string): string => join(own, name)
-    const [source, home] = [below('source'), below('home')]
-    return { root: own, source, home, temporary: below('tmp'), record: below('process.json') }
-  }
   return {
-    root,
-    foldersOf,
     venvsOf,
     cacheOf: ({ organizationId }) => join(root, `cache-${organizationId}`),
-    async open(crew) {
+    async open({ id, owner }) {
       await mkdir(root, { recursive: true, mode: 0o700 })
-      const folders = foldersOf(crew)
-      for (const folder of [folders.home, folders.temporary])
-        await mkdir(folder, { recursive: true })
-      return folders
+      await mkdir(homeOf(owner), { recursive: true })
+      const own = await mkdtemp(join(homeOf(owner), `deployment-${id}-`))
+      const below = (name: string): string => join(own, name)
+      const [source, home, temporary] = [below('source'), below('home'), below('tmp')]
+      for (const folder of [home, temporary]) await mkdir(folder)
+      const record = below(RECORD)
+      return { root: own, source, home, temporary, record, release: () => drop(own) }
     },
-    async tidy(owner, ids) {
-      const kept = new Set(ids.map((id) => `deployment-${id}`))
-      for (const name of await namesIn(homeOf(owner))) {
-        if (name.startsWith('deployment-') && !kept.has(name)) await drop(join(homeOf(owner), name))
-      }
+    async tidy(owner) {
       for (const old of (await newestFirst(venvsOf(owner))).slice(VENVS_KEPT)) await drop(old)
     },
     remove: (owner) => drop(homeOf(owner)),
   }
+}
+
+/** Lists the folders that former processes of this platform left behind. */
+export async function listLeftovers(root: string): Promise<CrewFolders['root'][]> {
+  const automations = (await namesIn(root)).filter((name) => name.startsWith('automation-'))
+  const lists = automations.map(async (automation) => {
+    const names = await namesIn(join(root, automation))
+    return names
+      .filter((name) => name.startsWith('deployment-'))
+      .map((name) => join(root, automation, name))
+  })
+  return (await Promise.all(lists)).flat()
 }
 
 const drop = (path: string): Promise<void> =>

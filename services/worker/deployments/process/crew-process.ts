@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '../../../shared/backoff.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import { toError } from '../../../shared/errors.ts'
-import { forgetProcess, recordProcess } from './orphans.ts'
+import { recordProcess } from './orphans.ts'
 import { describeEnd, startProgram } from './run-program.ts'
 import type { Program, ProgramEnd, RunningProgram } from './run-program.ts'
 
@@ -13,12 +13,13 @@ const HEALTH_MS = 5000
 const HEALTH_EVERY_MS = 100
 
 /** A crew to keep running. */
-export interface CrewProgram extends Omit<Program, 'onLines'> {
+export interface CrewProgram extends Program {
   /** Where it listens. */
   readonly url: string
   /** A file that tells which process it is. */
   readonly record: string
-  readonly onLines: (lines: string) => void
+  /** Deletes what it had, once it has ended. */
+  readonly release: () => Promise<void>
 }
 
 /** How a start ended. */
@@ -43,7 +44,7 @@ export interface CrewProcess {
 
 /** Starts the process of a crew. */
 export function startCrewProcess(program: CrewProgram): CrewProcess {
-  const { url, record, onLines } = program
+  const { url, record, onLines, release } = program
   const stopping = new AbortController()
   const startedAt = new Date()
   let running = begin()
@@ -94,7 +95,7 @@ export function startCrewProcess(program: CrewProgram): CrewProcess {
     async end(graceMs) {
       stopping.abort()
       await running.end(graceMs)
-      await forgetProcess(record)
+      await release()
     },
   }
 }

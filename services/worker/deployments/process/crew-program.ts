@@ -51,6 +51,7 @@ export async function readyProgram(
     hide,
     url: `http://${HOST}:${port}`,
     record: folders.record,
+    release: () => folders.release(),
     onLines: (lines) => progress.log('crew', hide(lines)),
     env: {
       LANG: 'C.UTF-8',

@@ -40,8 +40,8 @@ export async function findPythonTools(
 
 /** What to do where there is no Python. */
 export const noPython = (wanted: string | null): string =>
-  `This machine has neither uv nor Python ${wanted ?? `${OLDEST} or newer`} with its modules venv ` +
-  'and ensurepip, and so cannot run crews from source. Install uv (https://docs.astral.sh/uv/), ' +
+  `This machine has neither uv nor Python ${wanted ?? `${OLDEST} or newer`} with its modules ` +
+  'venv and ensurepip, and so cannot run crews. Install uv (https://docs.astral.sh/uv/), ' +
   'see that it is on the PATH, and deploy again.'
 
 async function findOnPath({ machine }: PythonSearch, name: string): Promise<string[]> {

@@ -1,8 +1,9 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import * as v from 'valibot'
+import { listLeftovers, RECORD } from './crew-directories.ts'
 import { killGroup } from './run-program.ts'
 
 const PS_MS = 5000
@@ -18,19 +19,16 @@ export async function recordProcess(file: string, pid: number): Promise<void> {
   if (started !== undefined) await writeFile(file, JSON.stringify({ pid, started }))
 }
 
-/** Forgets a process that has ended. */
-export const forgetProcess = (file: string): Promise<void> => rm(file, { force: true })
-
 /**
- * Ends the processes that were recorded below a folder and go on although nobody looks after them.
- * Another process that has got the same number by now is left alone. Returns how many.
+ * Ends the processes that were recorded below a folder and go on although nobody looks after them,
+ * and deletes what they had. Another process that has got the same number by now is left alone.
+ * Returns how many were ended.
  */
 export async function endOrphans(root: string): Promise<number> {
   let ended = 0
-  for (const automation of await namesIn(root, 'automation-')) {
-    for (const deployment of await namesIn(automation, 'deployment-')) {
-      if (await endOrphan(join(deployment, 'process.json'))) ended += 1
-    }
+  for (const folder of await listLeftovers(root)) {
+    if (await endOrphan(join(folder, RECORD))) ended += 1
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
   }
   return ended
 }
@@ -41,14 +39,8 @@ async function endOrphan(file: string): Promise<boolean> {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), record), text)
   const isAlive = parsed.success && (await startOf(parsed.output.pid)) === parsed.output.started
   if (isAlive) killGroup(parsed.output.pid)
-  await forgetProcess(file)
   return isAlive
 }
-
-const namesIn = async (directory: string, prefix: string): Promise<string[]> =>
-  (await readdir(directory).catch(() => []))
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => join(directory, name))
 
 /** When a process started, in whatever words the system has for it; undefined: there is none. */
 async function startOf(pid: number): Promise<string | undefined> {

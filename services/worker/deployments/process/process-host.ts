@@ -3,9 +3,9 @@ import type { Log } from '../../../shared/log.ts'
 import type { CrewEnvironmentDeps } from '../crew-environment.ts'
 import type { CrewHost, CrewOutcome, CrewProgress, SeenCrew, WantedCrew } from '../crew-host.ts'
 import { buildCrew, createBuildLine } from './build-crew.ts'
-import type { BuildDeps } from './build-crew.ts'
+import type { BuildDeps, BuildLine } from './build-crew.ts'
 import { createCrewDirectories } from './crew-directories.ts'
-import type { CrewDirectories } from './crew-directories.ts'
+import type { CrewDirectories, CrewFolders } from './crew-directories.ts'
 import { startCrewProcess } from './crew-process.ts'
 import type { CrewProcess } from './crew-process.ts'
 import { describeStart, readyProgram } from './crew-program.ts'
@@ -51,21 +51,23 @@ export function createProcessHost(deps: ProcessHostDeps): CrewHost {
       const present = table.find(crew.id)
       const isGood = present && isNewer(present, crew) && !(await present.findTrouble(signal))
       if (isGood) return { outcome: 'online', url: present.url }
-      progress.state('Building')
-      const built = await builds(() => buildCrew(deps, crew, { directories, progress, signal }))
-      if ('failure' in built) {
-        return { outcome: 'failed', reason: built.failure, lastLines: built.lastLines }
-      }
-      progress.state('Deploying')
-      const { python } = built
-      return start({ deps, table, directories }, crew, { python, progress, signal })
+      const folders = await directories.open(crew)
+      const starting = { folders, progress, signal }
+      const outcome = await begin({ deps, table, directories, builds }, crew, starting).catch(
+        async (thrown: unknown) => {
+          await folders.release()
+          throw thrown
+        },
+      )
+      if (outcome.outcome === 'failed') await folders.release()
+      return outcome
     },
     look: (crew, _progress, signal) => look(table.find(crew.id), crew, signal),
     async keepOnly(owner, ids) {
       // They may drain for long; nobody has to wait for that.
       table
         .endOthers(owner, ids)
-        .then(() => directories.tidy(owner, ids))
+        .then(() => directories.tidy(owner))
         .catch((thrown: unknown) => log.warn({ reason: toError(thrown).message }, 'not tidied'))
     },
     async remove(owner) {
@@ -83,28 +85,33 @@ interface Parts {
   readonly deps: ProcessHostDeps
   readonly table: ProcessTable
   readonly directories: CrewDirectories
+  readonly builds: BuildLine
 }
 
 interface Starting {
-  /** The Python of its environment. */
-  readonly python: string
+  readonly folders: CrewFolders
   readonly progress: CrewProgress
   readonly signal: AbortSignal
 }
 
-async function start(
-  { deps, table, directories }: Parts,
-  crew: WantedCrew,
-  { python, progress, signal }: Starting,
-): Promise<CrewOutcome> {
+/** Builds a crew and starts it. What it has in its folders is of no use unless it is online. */
+async function begin(parts: Parts, crew: WantedCrew, starting: Starting): Promise<CrewOutcome> {
+  const { deps, table, directories, builds } = parts
+  const { folders, progress, signal } = starting
   const { startMs = START_MS } = deps
-  const folders = directories.foldersOf(crew)
+  progress.state('Building')
+  const built = await builds(() => buildCrew(deps, crew, { directories, ...starting }))
+  if ('failure' in built) {
+    return { outcome: 'failed', reason: built.failure, lastLines: built.lastLines }
+  }
+  progress.state('Deploying')
   const environment = { ...deps, drainSeconds: DRAIN_SECONDS }
-  const program = await readyProgram(environment, crew, { folders, python, progress })
+  const place = { folders, python: built.python, progress }
+  const program = await readyProgram(environment, crew, place)
   if ('failure' in program) return { outcome: 'failed', reason: program.failure }
   const process = startCrewProcess(program)
-  const started = await process.waitUntilHealthy(startMs, signal).catch((thrown: unknown) => {
-    void table.end(process, 0)
+  const started = await process.waitUntilHealthy(startMs, signal).catch(async (thrown: unknown) => {
+    await table.end(process, 0)
     throw thrown
   })
   if (started.outcome !== 'healthy') {

@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -7,7 +7,6 @@ import { createGunzip } from 'node:zlib'
 import { AppError } from '../../../shared/errors.ts'
 import { readTar } from '../../../shared/tar/read-tar.ts'
 import type { TarEntry } from '../../../shared/tar/read-tar.ts'
-import { fileExists } from './crew-directories.ts'
 
 const FILES_MAX = 20_000
 const BYTES_MAX = 256 * 1024 * 1024
@@ -15,7 +14,7 @@ const BYTES_MAX = 256 * 1024 * 1024
 interface Unpacking {
   /** A .tar.gz. */
   readonly archive: AsyncIterable<Uint8Array>
-  /** The folder to make; one that is there is complete. */
+  /** The folder to make. */
   readonly to: string
   readonly signal: AbortSignal
 }
@@ -25,10 +24,7 @@ interface Unpacking {
  * `unprocessable` for what should not be in it.
  */
 export async function unpackSource({ archive, to, signal }: Unpacking): Promise<void> {
-  if (await fileExists(to)) return
-  const partial = `${to}.partial`
-  await rm(partial, { recursive: true, force: true })
-  await mkdir(partial, { recursive: true })
+  await mkdir(to)
   await pipeline(
     Readable.from(archive),
     createGunzip(),
@@ -38,12 +34,11 @@ export async function unpackSource({ archive, to, signal }: Unpacking): Promise<
         files += 1
         bytes += entry.size
         if (files > FILES_MAX || bytes > BYTES_MAX) throw refused('it is too large')
-        await unpack(entry, partial)
+        await unpack(entry, to)
       }
     },
     { signal },
   )
-  await rename(partial, to)
 }
 
 async function unpack({ path, kind, mode, content }: TarEntry, folder: string): Promise<void> {

@@ -8,6 +8,7 @@ import functools
 import itertools
 from typing import Any
 
+from .. import spans
 from ..channel import excerpt
 from ..run import Run
 from .llm_calls import hear
@@ -45,7 +46,9 @@ def connect(run: Run) -> None:
         # Agents of newer versions are flows of CrewAI's own.
         is_inner = name.startswith(_OF_FLOWS) and type(source).__module__.startswith("crewai.")
         if name.startswith(_REPORTED) and not is_inner and next(numbers) < _EVENTS_MAX:
-            run.report(f"crewai_{name}", **_fields(event))
+            fields = _fields(event)
+            run.report(f"crewai_{name}", **fields)
+            spans.observe(name, (id(source), fields.get("method_name")), fields)
 
     def wrap(method: Method) -> Method:
         @functools.wraps(method)

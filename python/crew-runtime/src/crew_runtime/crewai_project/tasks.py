@@ -138,6 +138,7 @@ def _conclude(run: Run, report: TaskReport, task: Any, output: Any) -> None:
     if name:
         path = Path(str(name))
         if path.is_file() and path.stat().st_size <= _ARTIFACT_BYTES_MAX:
+            run.artifacts.add(str(path))
             run.artifact(path.name, path.read_text("utf-8", "replace"))
     report.finish(str(getattr(output, "raw", output)))
 

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { acknowledge, attemptRun } from '../../services/verify/attempt.ts'
+import type { Attempt, Behaviour } from '../../services/verify/attempt.ts'
+import { startAdapter, TOKEN, whyNoPython, writeProject } from './adapter.ts'
+
+const whyNot = whyNoPython()
+const stops: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop()
+})
+
+async function start(program: string, env: Readonly<Record<string, string>> = {}) {
+  const project = await writeProject({ 'main.py': program, 'notes/old.txt': 'old' })
+  const settings = { CREW_PROJECT: project, CREW_ENTRYPOINT: 'main:run', ...env }
+  const adapter = await startAdapter({ env: settings })
+  stops.push(() => adapter.stop())
+  await adapter.ready()
+  return adapter
+}
+
+const attempt = (url: string, more: Partial<Behaviour> & { kickoff?: object } = {}) =>
+  attemptRun({
+    url,
+    token: TOKEN,
+    isOpen: true,
+    timeoutMs: 30_000,
+    ...more,
+    kickoff: { kickoff_id: randomUUID(), inputs: {}, version: 1, journal: [], ...more.kickoff },
+  })
+
+const eventsOf = ({ lines }: Attempt) =>
+  lines.flatMap(({ event }) => (event?.type === 'other' ? [event.event] : event ? [event] : []))
+const typesOf = (made: Attempt) =>
+  eventsOf(made).flatMap(({ type }) => (type === 'heartbeat' ? [] : [type]))
+const endOf = (made: Attempt) => eventsOf(made).at(-1)
+
+/** Goes on, beside other steps, until a file says so. */
+const WAITING = `
+import pathlib, subprocess, sys, tempfile, time
+flag = pathlib.Path(tempfile.gettempdir(), "go")
+def wait(context):
+    context.report("waiting")
+    while not flag.exists(): time.sleep(0.02)
+    return "waited"
+def run(inputs, context):
+    context.step("wait", lambda: wait(context))
+    return context.step("then", lambda: "then")
+`
+
+describe.skipIf(whyNot !== undefined)('a run of a Python project', () => {
+  it('is handed over on SIGTERM after the step that goes on', async () => {
+    const { url, home, stop, log } = await start(WAITING)
+    let stopped: Promise<number> | undefined
+    const made = await attempt(url, {
+      hear(line, worker) {
+        acknowledge(line, worker)
+        if (line.event?.type === 'other') stopped = stop()
+        if (line.event?.type === 'crew_stopping') writeFileSync(join(home, 'go'), '')
+      },
+    })
+    expect(log()).not.toContain('Traceback')
+    expect(typesOf(made).slice(-4)).toEqual([
+      'crew_stopping',
+      'tool_call',
+      'step_finished',
+      'handed_over',
+    ])
+    expect(await stopped).toBe(0)
+  })
+
+  it('is cut off after CREW_DRAIN_SECONDS when it does not end', async () => {
+    const { url, stop } = await start(WAITING, { CREW_DRAIN_SECONDS: '2' })
+    let stopped: Promise<number> | undefined
+    const made = await attempt(url, {
+      hear(line, worker) {
+        acknowledge(line, worker)
+        if (line.event?.type === 'other') stopped = stop()
+      },
+    })
+    expect(endOf(made)).toMatchObject({ type: 'crew_stopping' })
+    expect(await stopped).toBe(0)
+  })
+
+  it('ends with all that it has started when its worker leaves', async () => {
+    const child = 'subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).pid'
+    const program = WAITING.replace('report("waiting"', `report("waiting", pid=${child}`)
+    const { url } = await start(program)
+    let pid = 0
+    await attempt(url, {
+      hear(line, worker) {
+        acknowledge(line, worker)
+        if (line.event?.type !== 'other') return
+        pid = Number(line.event.event['pid'])
+        worker.leave()
+      },
+    })
+    const isThere = (): boolean => {
+      try {
+        return process.kill(pid, 0)
+      } catch {
+        return false
+      }
+    }
+    await expect.poll(isThere, { timeout: 10_000 }).toBe(false)
+  })
+
+  it('is refused while there are as many as there may be', async () => {
+    const { url } = await start(WAITING, { CREW_CONCURRENCY: '1' })
+    let second: Promise<Attempt> | undefined
+    await attempt(url, {
+      hear(line, worker) {
+        acknowledge(line, worker)
+        if (line.event?.type !== 'step_started') return
+        second = attempt(url).finally(worker.leave)
+      },
+    })
+    expect(await second).toMatchObject({ status: 429, cut: expect.stringContaining('1 runs') })
+  })
+
+  it('is lost, and the log says how, when its process is killed', async () => {
+    const program = 'import os\ndef run(inputs): os.kill(os.getpid(), 9)'
+    const { url, log } = await start(program)
+    const made = await attempt(url)
+    expect(typesOf(made)).toEqual(['crew_started'])
+    const words = 'it was killed (SIGKILL); most often it needed more memory than there is'
+    await expect.poll(log).toContain(words)
+  })
+
+  it.each([
+    ['raises', 'raise KeyError("topic")', "KeyError: 'topic'"],
+    ['ends the program', 'raise SystemExit("enough")', 'SystemExit: enough'],
+    ['asks for input', 'input()', 'EOFError: EOF when reading a line'],
+  ])('fails when it %s', async (_, line, message) => {
+    const { url, log } = await start(`def run(inputs):\n    ${line}\n`)
+    const error = { code: 'crew_failed', message }
+    expect(endOf(await attempt(url))).toMatchObject({ type: 'failed', error })
+    expect(log()).toContain('Traceback')
+  })
+
+  it('tells no key and no token, in events or in the log', async () => {
+    const program = `
+import os, crew_runtime
+def run(inputs, context):
+    token = crew_runtime.connection("tickets").headers["Authorization"]
+    print("token", token, os.environ.get("CREW_TOKEN"), os.environ["CREW_CONNECTION_TICKETS"])
+    context.step(token, lambda: os.environ["OPENAI_API_KEY"])
+    raise ValueError(f"refused: {token}")
+`
+    const { url, log } = await start(program)
+    const made = await attempt(url, {
+      kickoff: {
+        models: { 'gpt-5': { base_url: 'http://127.0.0.1:9/v1', api_key: 'key-of-the-model' } },
+        connections: { tickets: { access_token: 'token-of-tickets' } },
+      },
+    })
+    const error = { message: 'ValueError: refused: Bearer [redacted]' }
+    expect(endOf(made)).toMatchObject({ type: 'failed', error })
+    expect(log()).toContain('token Bearer [redacted] None [redacted]')
+    const said = JSON.stringify(made.lines) + log()
+    for (const secret of ['key-of-the-model', 'token-of-tickets', TOKEN]) {
+      expect(said).not.toContain(secret)
+    }
+  })
+
+  it('finds its files, and what it writes beside them becomes an artifact', async () => {
+    const program = `
+import pathlib
+def run(inputs, context):
+    old = pathlib.Path("notes/old.txt").read_text()
+    pathlib.Path("report.md").write_text(f"new beside {old}")
+    with context.task("write") as task: task.finish("written")
+    context.artifact("extra.txt", "more")
+    return {"list": [1, "é"]}
+`
+    const made = await attempt((await start(program)).url)
+    const artifacts = eventsOf(made).filter(({ type }) => type === 'artifact')
+    expect(artifacts).toMatchObject([
+      { task: 'write', name: 'extra.txt', content: 'more' },
+      { task: 'write', name: 'report.md', content: 'new beside old' },
+    ])
+    expect(endOf(made)).toMatchObject({ type: 'crew_completed', output: '{"list": [1, "é"]}' })
+  })
+
+  it('goes on in a process of its own, which knows nothing of the run before', async () => {
+    const program = `
+import os
+runs = []
+def run(inputs):
+    runs.append(1)
+    os.environ["SEEN"] = os.environ.get("SEEN", "") + "x"
+    return f'{len(runs)} {os.environ["SEEN"]}'
+`
+    const { url } = await start(program)
+    const outputs = [await attempt(url), await attempt(url)].map((made) => endOf(made))
+    expect(outputs).toMatchObject([{ output: '1 x' }, { output: '1 x' }])
+  })
+})
