@@ -1,4 +1,5 @@
-import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { buildDocument, refuseChange } from './crew-settings.ts'
 import type { BuildSettings, OwnCrewKey } from './crew-settings.ts'
@@ -85,7 +86,7 @@ export interface Deployer extends OwnCrewKey {
  * for a source whose files are deleted, or while the automation is being deleted.
  */
 export const deploySource = (
-  sql: Database,
+  sql: Queryable,
   deployer: Deployer,
   sourceId: number,
 ): Promise<CrewDeployment> =>
@@ -99,7 +100,7 @@ export const deploySource = (
  * Deploys the source of the newest deployment again, with the settings and variables of now. Raises
  * as `deploySource` does, and `conflict` when nothing was deployed yet.
  */
-export const deployAgain = (sql: Database, deployer: Deployer): Promise<CrewDeployment> =>
+export const deployAgain = (sql: Queryable, deployer: Deployer): Promise<CrewDeployment> =>
   deploy(sql, deployer, async (tx) => {
     const [newest] = await listCrewDeployments(tx, deployer, { limit: 1 })
     if (!newest) throw new AppError('conflict', 'Nothing is deployed yet. Send a source first.')
@@ -111,7 +112,7 @@ export const deployAgain = (sql: Database, deployer: Deployer): Promise<CrewDepl
  * of now. Raises as `deploySource` does.
  */
 export const rollBack = (
-  sql: Database,
+  sql: Queryable,
   deployer: Deployer,
   number: number,
 ): Promise<CrewDeployment> =>
@@ -135,11 +136,11 @@ interface Choice {
 }
 
 async function deploy(
-  sql: Database,
+  sql: Queryable,
   { deploymentId, createdBy }: Deployer,
   choose: (tx: Transaction) => Promise<Choice>,
 ): Promise<CrewDeployment> {
-  return sql.begin(async (tx) => {
+  return inTransaction(sql, async (tx) => {
     const [automation] = await tx<{ number: number; organizationId: number; name: string }[]>`
       update crew_settings s set last_number = last_number + 1, change = change + 1,
         due_at = now(), stopped_at = null

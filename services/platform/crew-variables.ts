@@ -1,6 +1,7 @@
 import { createVault } from '../shared/vault.ts'
 import { AppError } from '../shared/errors.ts'
-import type { Database, Queryable } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable } from '../shared/postgres/database.ts'
 import { refuseChange } from './crew-settings.ts'
 import type { OwnCrewKey } from './crew-settings.ts'
 
@@ -66,12 +67,12 @@ export const listCrewVariables = (
  * may, and as `refuseChange` does.
  */
 export async function setCrewVariable(
-  sql: Database,
+  sql: Queryable,
   { deploymentId, name }: VariableKey,
   value: { readonly value: string } | { readonly sealedValue: Buffer },
 ): Promise<void> {
   const row = { value: null, sealedValue: null, ...value }
-  await sql.begin(async (tx) => {
+  await inTransaction(sql, async (tx) => {
     const { count } = await tx`
       select from crew_settings
       where deployment_id = ${deploymentId} and removing_since is null for no key update`

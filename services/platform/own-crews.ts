@@ -1,5 +1,6 @@
 import { sqlState } from '../shared/postgres/failures.ts'
-import type { Database, Queryable } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { automationColumns } from './automations.ts'
 import type { Automation } from './automations.ts'
@@ -12,11 +13,11 @@ import { slugOf } from './project-automations.ts'
  * that name.
  */
 export async function createOwnAutomation(
-  sql: Database,
+  sql: Queryable,
   { organizationId, name }: { readonly organizationId: number; readonly name: string },
 ): Promise<Automation> {
   try {
-    return await sql.begin((tx) => create(tx, { organizationId, name }))
+    return await inTransaction(sql, (tx) => create(tx, { organizationId, name }))
   } catch (thrown) {
     if (sqlState(thrown) !== '23505') throw thrown
     throw new AppError(

@@ -169,6 +169,20 @@ const APIS = {
   'GET /designer/v2/automations/:automationId/budgets': 'viewer',
   'PUT /designer/v2/automations/:automationId/budgets/:period': 'admin',
   'DELETE /designer/v2/automations/:automationId/budgets/:period': 'admin',
+  'POST /designer/v2/automations': 'editor',
+  'GET /designer/v2/automations/:automationId': 'viewer',
+  'DELETE /designer/v2/automations/:automationId': 'admin',
+  'PATCH /designer/v2/automations/:automationId/settings': 'editor',
+  'POST /designer/v2/automations/:automationId/restart': 'editor',
+  'POST /designer/v2/automations/:automationId/stop': 'editor',
+  'POST /designer/v2/automations/:automationId/start': 'editor',
+  'GET /designer/v2/automations/:automationId/deployments': 'viewer',
+  'POST /designer/v2/automations/:automationId/deployments': 'editor',
+  'GET /designer/v2/automations/:automationId/deployments/:number': 'viewer',
+  'GET /designer/v2/automations/:automationId/deployments/:number/logs/:stream': 'viewer',
+  'GET /designer/v2/automations/:automationId/variables': 'viewer',
+  'PUT /designer/v2/automations/:automationId/variables/:name': 'editor',
+  'DELETE /designer/v2/automations/:automationId/variables/:name': 'editor',
 } as const satisfies Readonly<Record<string, Right>>
 
 const TOOLS = {

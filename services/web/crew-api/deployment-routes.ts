@@ -21,8 +21,9 @@ import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { createReceiver } from '../source-uploads/receive-source.ts'
 import { deploymentDocument } from './documents.ts'
-import { audit, deploymentKeyOf, getOwnCrew, readBodyAs } from './own-crew.ts'
+import { deploymentKeyOf, getOwnCrew, readBodyAs } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
+import { recordChange } from './record-change.ts'
 
 const LIST_MAX = 100
 const againBody = v.strictObject({
@@ -53,7 +54,6 @@ export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.post(path, authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const { number } = await deploy(c, crew)
-    audit(c, 'crew_deployed', crew)
     const deployment = await findCrewDeployment(sql, { ...crew, number })
     if (!deployment) throw noDeployment(number)
     const { automationId } = crew.automation
@@ -85,15 +85,23 @@ function createDeploy({ sql }: WebDeps) {
   const receive = createReceiver()
   return async (c: Context<OrganizationCall>, crew: OwnCrew): Promise<CrewDeployment> => {
     if (mediaType(c.req.raw) === 'application/json') {
-      const { roll_back_to } = await readBodyAs(c, againBody)
-      return roll_back_to === undefined ? deployAgain(sql, crew) : rollBack(sql, crew, roll_back_to)
+      const { roll_back_to: number } = await readBodyAs(c, againBody)
+      return recordChange({ sql, ...c.var }, crew.automation, {
+        action: number === undefined ? 'crew_deployed' : 'crew_rolled_back',
+        change: (tx) => (number === undefined ? deployAgain(tx, crew) : rollBack(tx, crew, number)),
+        after: { roll_back_to: number },
+      })
     }
     const { organizationId } = crew.automation
     const { entrypoint } = crew.settings
     const source = await receive(c.req.raw, ({ path, name }) =>
       storeArchive(sql, path, { organizationId, uploadedBy: null, name, entrypoint }),
     )
-    const deployment = await deploySource(sql, crew, source.id)
+    const deployment = await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_deployed',
+      change: (tx) => deploySource(tx, crew, source.id),
+      after: { source: source.digest.toString('hex') },
+    })
     await forgetSources(sql, organizationId)
     return deployment
   }

@@ -60,12 +60,3 @@ function describe({ type, expected, received, message }: v.BaseIssue<unknown>): 
   if (expected === 'never') return 'is not known'
   return received === 'undefined' ? 'is required' : 'must be a JSON object'
 }
-
-/** Writes what was done to an automation into the log of the call. */
-export function audit(
-  c: Context<OrganizationCall>,
-  event: string,
-  { automation }: Pick<OwnCrew, 'automation'>,
-): void {
-  Object.assign(c.var.wide, { audit: event, automation_id: automation.automationId })
-}

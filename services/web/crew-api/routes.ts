@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import * as v from 'valibot'
+import { writeAudit } from '../../platform/audit.ts'
 import { createOwnAutomation } from '../../platform/own-crews.ts'
 import { findAutomation } from '../../platform/automations.ts'
 import { listCrewDeployments } from '../../platform/crew-deployments.ts'
@@ -14,13 +15,15 @@ import {
 } from '../../platform/crew-settings.ts'
 import { projectNameProblem } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
+import { inTransaction } from '../../shared/postgres/database.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { deploymentRoutes } from './deployment-routes.ts'
 import { crewDocument } from './documents.ts'
-import { audit, getOwnCrew, readBodyAs } from './own-crew.ts'
+import { getOwnCrew, readBodyAs } from './own-crew.ts'
+import { recordChange } from './record-change.ts'
 import { variableRoutes } from './variable-routes.ts'
 
 const nameBody = v.strictObject({
@@ -32,7 +35,11 @@ const nameBody = v.strictObject({
     ),
   ),
 })
-const ACTIONS = { restart: restartCrew, stop: stopCrew, start: startCrew } as const
+const ACTIONS = [
+  ['restart', 'crew_restarted', restartCrew],
+  ['stop', 'crew_stopped', stopCrew],
+  ['start', 'crew_started', startCrew],
+] as const
 
 /** Automations that are made from sources: their settings, deployments, logs and variables. */
 export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
@@ -44,8 +51,16 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.post('/automations', authenticate, async (c) => {
     const { organizationId } = c.var.caller
     const { name } = await readBodyAs(c, nameBody)
-    const automation = await createOwnAutomation(sql, { organizationId, name })
-    audit(c, 'automation_created', { automation })
+    const { actor, wide } = c.var
+    const automation = await inTransaction(sql, async (tx) => {
+      const made = await createOwnAutomation(tx, { organizationId, name })
+      await writeAudit(tx, actor, {
+        action: 'automation_created',
+        target: { kind: 'automation', id: made.automationId, name },
+      })
+      return made
+    })
+    Object.assign(wide, { audit: 'automation_created', automation_id: automation.automationId })
     return c.json(await readCrew(sql, automation.automationId), 201, {
       location: `/designer/v2/automations/${automation.automationId}`,
     })
@@ -59,8 +74,10 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
   routes.delete(path, authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
-    await removeCrew(sql, crew)
-    audit(c, 'automation_removed', crew)
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'automation_removed',
+      change: (tx) => removeCrew(tx, crew),
+    })
     return c.json(await readCrew(sql, crew.automation.automationId), 202)
   })
   routes.all(path, authenticate, refuseMethod('GET, HEAD, DELETE'))
@@ -68,8 +85,11 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.patch(`${path}/settings`, authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const given = await readBodyAs(c, crewSettingsFields)
-    await saveCrewSettings(sql, crew, changeSettings(crew.settings, given))
-    audit(c, 'crew_settings_changed', crew)
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_settings_changed',
+      change: (tx) => saveCrewSettings(tx, crew, changeSettings(crew.settings, given)),
+      after: given,
+    })
     return c.json(await readCrew(sql, crew.automation.automationId))
   })
   routes.all(`${path}/settings`, authenticate, refuseMethod('PATCH'))
@@ -85,12 +105,14 @@ function actionRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const { sql } = deps
   const routes = new Hono<OrganizationCall>()
   const authenticate = requireOrganization(deps)
-  for (const [action, act] of Object.entries(ACTIONS)) {
-    const path = `/automations/:automationId/${action}`
+  for (const [verb, action, act] of ACTIONS) {
+    const path = `/automations/:automationId/${verb}`
     routes.post(path, authenticate, async (c) => {
       const crew = await getOwnCrew(c, sql)
-      await act(sql, crew)
-      audit(c, `crew_${action}`, crew)
+      await recordChange({ sql, ...c.var }, crew.automation, {
+        action,
+        change: (tx) => act(tx, crew),
+      })
       return c.json(await readCrew(sql, crew.automation.automationId), 202)
     })
     routes.all(path, authenticate, refuseMethod('POST'))

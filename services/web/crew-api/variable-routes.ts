@@ -12,7 +12,8 @@ import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { variableDocument } from './documents.ts'
-import { audit, getOwnCrew, readBodyAs } from './own-crew.ts'
+import { getOwnCrew, readBodyAs } from './own-crew.ts'
+import { recordChange } from './record-change.ts'
 
 const variableBody = v.strictObject({
   value: v.pipe(
@@ -46,8 +47,12 @@ export function variableRoutes(deps: WebDeps): Hono<OrganizationCall> {
     if (problem) throw new AppError('unprocessable', `The name of a variable ${problem}.`)
     const { value, secret } = await readBodyAs(c, variableBody)
     const key = { deploymentId: crew.deploymentId, name }
-    await setCrewVariable(sql, key, secret ? { sealedValue: seals.seal(value, key) } : { value })
-    audit(c, 'crew_variable_set', crew)
+    const stored = secret ? { sealedValue: seals.seal(value, key) } : { value }
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_variable_set',
+      change: (tx) => setCrewVariable(tx, key, stored),
+      after: { name, secret },
+    })
     return c.body(null, 204)
   })
 
@@ -55,10 +60,14 @@ export function variableRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const crew = await getOwnCrew(c, sql)
     const name = c.req.param('name')
     const key = { deploymentId: crew.deploymentId, name }
-    if (!(await deleteCrewVariable(sql, key))) {
-      throw new AppError('not_found', 'The crew has no variable of that name.')
-    }
-    audit(c, 'crew_variable_deleted', crew)
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_variable_deleted',
+      async change(tx) {
+        if (await deleteCrewVariable(tx, key)) return
+        throw new AppError('not_found', 'The crew has no variable of that name.')
+      },
+      after: { name },
+    })
     return c.body(null, 204)
   })
   routes.all(`${path}/:name`, authenticate, refuseMethod('PUT, DELETE'))

@@ -133,11 +133,13 @@ export const CREW_SCHEMAS = {
 
 const COMMON = {
   ...refusedTokens('No token of the whole organization, and no session.'),
+  '403': problem(
+    'The role of the person does not allow it, or a session comes without its `X-CSRF-Token`.',
+  ),
   '503': problem('The database is unavailable, or too many sources are being sent.', retryAfter),
 }
 const WRITES = {
   ...COMMON,
-  '403': problem('A session of the console without its `X-CSRF-Token`.'),
   '409': problem('The automation is being deleted, or a name or a limit is taken.'),
 }
 const NONE = { '404': problem('The organization has no such automation made from a source.') }

@@ -76,6 +76,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     deliveryId: ids.message,
     period: 'day',
     name: 'report.md',
+    stream: 'build',
     traceId: runs.completed.replaceAll('-', ''),
     spanId: '0123456789abcdef',
     filename: 'a-1.0.tar.gz',
