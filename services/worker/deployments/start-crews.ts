@@ -3,15 +3,21 @@ import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
 import { countCrews } from '../../platform/crew-counts.ts'
 import { createVariableSeals } from '../../platform/crew-variables.ts'
+import { readerOf } from '../../platform/llm-usage.ts'
 import { crewToken } from '../../shared/crew-token.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
+import { createKubernetes, inClusterAddress } from '../../shared/kubernetes/client.ts'
+import type { KubernetesAddress } from '../../shared/kubernetes/client.ts'
 import type { Log } from '../../shared/log.ts'
 import { machineVariables } from '../../shared/machine-variables.ts'
 import type { Database } from '../../shared/postgres/database.ts'
+import { signToolsReadToken } from '../../shared/tools-read-token.ts'
 import type { workerEnv } from '../env.ts'
+import { createCrewEnvironment } from './crew-environment.ts'
 import type { CrewHost } from './crew-host.ts'
 import { registerCrewMetrics } from './crew-metrics.ts'
+import { openKubernetesHost } from './kubernetes/open-host.ts'
 import { createProcessHost } from './process/process-host.ts'
 import { startReconciler } from './reconciler.ts'
 import type { Reconciler } from './reconciler.ts'
@@ -30,7 +36,7 @@ export function startCrews({ config, source, log, sql, registry }: Crews): Recon
   return startReconciler({
     sql,
     log,
-    host: createHost({ config, source, log }),
+    host: createHost({ config, source, log, sql }),
     seals: createVariableSeals(key, previous),
     tokenOf: (automationId) => crewToken(key, automationId),
     onFailed: registerCrewMetrics(registry, () => countCrews(sql)),
@@ -38,18 +44,16 @@ export function startCrews({ config, source, log, sql, registry }: Crews): Recon
 }
 
 /** Undefined where nothing can run crews. */
-function createHost({
-  config,
-  source,
-  log,
-}: Pick<Crews, 'config' | 'source' | 'log'>): CrewHost | undefined {
+function createHost({ config, source, log, sql }: Omit<Crews, 'registry'>): CrewHost | undefined {
+  const cluster = inClusterAddress(source)
+  if (cluster !== undefined) return createClusterHost({ config, source, sql }, cluster)
   const { CREW_PROCESSES_DIRECTORY: root, CREW_TOOLS_URL: toolsUrl } = config
   if (root === undefined) return undefined
   if (toolsUrl === undefined) {
     throw new AppError(
       'invalid_configuration',
-      'CREW_PROCESSES_DIRECTORY is set and CREW_TOOLS_URL is not: crews would have no tools. ' +
-        'Set both, or neither.',
+      'CREW_PROCESSES_DIRECTORY is set and CREW_TOOLS_URL is not: crews would have no tools ' +
+        'index. Set both, or neither.',
     )
   }
   return createProcessHost({
@@ -63,6 +67,29 @@ function createHost({
   })
 }
 
-function collectorOf({ COLLECTOR_URL: url, COLLECTOR_JWT_SECRET: secret }: Crews['config']) {
+function createClusterHost(
+  { config, source, sql }: Pick<Crews, 'config' | 'source' | 'sql'>,
+  address: KubernetesAddress,
+): CrewHost | undefined {
+  const { SECRET_KEY_BASE: secretKeyBase, CREW_COLLECTOR_URL: url } = config
+  const collector = collectorOf({ ...config, COLLECTOR_URL: url })
+  return openKubernetesHost(config, {
+    kubernetes: createKubernetes(address),
+    sql,
+    read: readerOf(source),
+    secretKeyBase,
+    async environmentOf(wanted, drainSeconds) {
+      const given = { secretKeyBase, collector, drainSeconds }
+      return (await createCrewEnvironment(given, wanted)).variables
+    },
+    toolsTokenOf: (organizationId, expiresAtMs) =>
+      signToolsReadToken(secretKeyBase, organizationId, { expiresAtMs }),
+  })
+}
+
+function collectorOf({
+  COLLECTOR_URL: url,
+  COLLECTOR_JWT_SECRET: secret,
+}: Pick<Crews['config'], 'COLLECTOR_URL' | 'COLLECTOR_JWT_SECRET'>) {
   return url === undefined || secret === undefined ? undefined : { url, secret }
 }
