@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { words } from '../bed/words.ts'
 import { addressOf, comesTrue, kubectl, tryKubectl } from './cluster.ts'
-import { issueToken, query, runToEnd } from './platform.ts'
+import { makeCaller, query, runToEnd } from './platform.ts'
 import { crewsOf, NAMESPACE } from './step.ts'
 import type { Step } from './step.ts'
 
@@ -98,7 +98,8 @@ export const ownCrew: readonly Step[] = [
     sentence: 'a project goes from curl to a completed run, in restricted pods, and leaves nothing',
     async run() {
       const base = await addressOf(NAMESPACE, 'platform-web')
-      const api = { base, token: await issueToken(NAMESPACE) }
+      const { token } = await makeCaller(NAMESPACE)
+      const api = { base, token }
       const { automation_id: id } = await call<{ automation_id: string }>(
         api,
         '/designer/v2/automations',
@@ -111,7 +112,7 @@ export const ownCrew: readonly Step[] = [
       const started = performance.now()
       await deploy(api, id)
       const seconds = Math.round((performance.now() - started) / 1000)
-      const caller = { url: `${base}/platform/api/v1/crew/${id}`, token: api.token }
+      const caller = { url: `${base}/platform/api/v1/crew/${id}`, token }
       const run = await runToEnd(caller)
       assert.equal(run.status, 'completed')
       const count = `select count(*) from spans where trace_id = '${run.id}'`

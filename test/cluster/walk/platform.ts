@@ -82,15 +82,10 @@ export async function makeCaller(namespace: string): Promise<Caller> {
   const seeded = await task(namespace, ['seed'])
   const [, automation] = /"automation_id":"([^"]+)"/.exec(seeded) ?? []
   assert(automation, `seed names no automation: ${seeded}`)
-  const token = await issueToken(namespace)
+  const issued = await task(namespace, words`tokens:create Default ${`walk ${randomUUID()}`}`)
+  const token = issued.trim().split('\n').at(-1) ?? ''
   const base = await addressOf(namespace, 'platform-web')
   return { url: `${base}/platform/api/v1/crew/${automation}`, token }
-}
-
-/** A token for the whole organization, as an operator makes it. */
-export async function issueToken(namespace: string): Promise<string> {
-  const issued = await task(namespace, words`tokens:create Default ${`walk ${randomUUID()}`}`)
-  return issued.trim().split('\n').at(-1) ?? ''
 }
 
 /** Starts a run and waits until it has ended; returns its id and how it ended. */
