@@ -3,6 +3,7 @@ import { Construct } from 'constructs'
 import { fingerprint } from './kit/fingerprint.ts'
 import { isRegistryGated } from './calls.ts'
 import type { RegistryGateEnv } from '../services/registry-gate/env.ts'
+import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { env, unset } from './kit/env.ts'
 import { platformImage, registryImage, runs } from './kit/image.ts'
 import { labels } from './kit/labels.ts'
@@ -70,6 +71,7 @@ export class InternalRegistry extends Construct {
           { name: 'data', persistentVolumeClaim: { claimName: nameOf('internal-registry') } },
           { name: 'config', configMap: { name: nameOf('internal-registry') } },
           tmp.volume,
+          ...caVolumes,
           when<k8s.Volume>(isSet(registry.htpasswdSecret), {
             name: 'auth',
             secret: { secretName: registry.htpasswdSecret },
@@ -166,6 +168,6 @@ const gate = () => ({
   }),
   ...databaseHealthProbes,
   resources: initResources,
-  volumeMounts: [tmp.mount],
+  volumeMounts: [tmp.mount, caMount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

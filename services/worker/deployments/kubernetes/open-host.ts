@@ -90,7 +90,7 @@ function createGifts(
     sourceUrlOf: ({ source }) => webUrl + sourceLink(secretKeyBase, source.id),
     indexesOf({ owner, source }) {
       const url = new URL(`${webUrl}/tools/organization/simple/`)
-      url.username = 'crew'
+      url.username = '__token__'
       url.password = toolsTokenOf(owner.organizationId, linkEndMs(source.id))
       return `platform=${url.href}`
     },
