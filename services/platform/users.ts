@@ -102,10 +102,3 @@ export async function listAccounts(sql: Queryable, email: string): Promise<Accou
 export async function hasUser(sql: Queryable, id: number): Promise<boolean> {
   return (await sql`select from users where id = ${id}`).length > 0
 }
-
-/** Returns the organization that a user was in last; null when there is none. */
-export async function findOrganizationOf(sql: Queryable, id: number): Promise<number | null> {
-  const [found] = await sql<{ organizationId: number | null }[]>`
-    select organization_id from users where id = ${id}`
-  return found?.organizationId ?? null
-}

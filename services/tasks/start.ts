@@ -15,6 +15,8 @@ import { createOrganizationToken } from './create-token.ts'
 import { createUser, describeUser, readUserRequest } from './create-user.ts'
 import { installCrews } from './crews/install-crew.ts'
 import type { CrewHost, Part } from './crews/install-crew.ts'
+import { deployDirectory } from './deploy-source/deploy-directory.ts'
+import { DEPLOY_USAGE, readDeployRequest } from './deploy-source/options.ts'
 import {
   bootstrapEnv,
   clusterCrewEnv,
@@ -71,6 +73,18 @@ const TASKS: Readonly<Record<string, Task>> = {
       return importProject(request, (use) => useDatabase({ source, args, waitSeconds, use }))
     },
   },
+  'automations:deploy': {
+    summary:
+      'DIR --to URL: deploy a project over the API, and follow it until it is online; --help',
+    async run(source, args) {
+      const request = readDeployRequest(args, source)
+      if (!request) return void process.stdout.write(DEPLOY_USAGE)
+      return deployDirectory(request, {
+        result: (text) => void process.stdout.write(`${text}\n`),
+        progress: (text) => void process.stderr.write(`${text}\n`),
+      })
+    },
+  },
   'designer:agent:install': installTask('agent', 'the Assistant'),
   'designer:runner:install': installTask('runner', 'the Runner'),
   'tools:install_public_repository': onDatabase(
@@ -122,9 +136,9 @@ const TASKS: Readonly<Record<string, Task>> = {
     addOrganization(sql, log, name),
   ),
   'tokens:create': forPeople(
-    'ORGANIZATION NAME: issue a token for a whole organization and print it, once',
-    async (sql, _log, [organization, name]) => {
-      const token = await createOrganizationToken(sql, { organization, name })
+    'ORGANIZATION NAME [SCOPES [DAYS]]: issue a token for a whole organization and print it, once',
+    async (sql, _log, [organization, name, scopes, days]) => {
+      const token = await createOrganizationToken(sql, { organization, name, scopes, days })
       process.stdout.write(`${token}\n`)
     },
   ),

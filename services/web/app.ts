@@ -15,10 +15,12 @@ import { refuseNul } from './http/refuse-nul.ts'
 import { approvalRoutes } from './console/approvals/routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './automation-api/routes.ts'
+import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
+import { deploymentsRoutes } from './console/deployments/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
 import { answerError, answerNotFound } from './http/errors.ts'
 import { connectionRoutes } from './console/connections/routes.ts'
@@ -43,6 +45,7 @@ import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceNoteRoutes } from './console/traces/note-routes.ts'
 import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
 import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
@@ -59,11 +62,13 @@ import { traceCalls } from './tracing/trace-calls.ts'
 const PAGES = [
   dashboardRoutes,
   automationRoutes,
+  deploymentsRoutes,
   projectRoutes,
   importProjectRoutes,
   staticTokenRoutes,
   webhookRoutes,
   approvalRoutes,
+  auditRoutes,
   runListRoutes,
   runRoutes,
   runPageRoutes,
@@ -75,6 +80,7 @@ const PAGES = [
   traceFilterRoutes,
   traceComparisonRoutes,
   traceNeighbourRoutes,
+  traceNoteRoutes,
   sessionRoutes,
   sendTracesRoutes,
   traceRoutes,

@@ -3,10 +3,11 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { createMetrics } from '../../../services/shared/http/metrics.ts'
 import { registerBudgetGauges } from '../../../services/worker/budget-metrics.ts'
+import { registerCrewMetrics } from '../../../services/worker/deployments/crew-metrics.ts'
 import { createWorkerMetrics } from '../../../services/worker/metrics.ts'
 
 const ALERTS = new URL('../../../services/worker/observability/alerts.yaml', import.meta.url)
-const PAGES = ['webhooks', 'budgets'].map(
+const PAGES = ['webhooks', 'budgets', 'operate'].map(
   (name) => new URL(`../../../docs/${name}.md`, import.meta.url),
 )
 
@@ -33,6 +34,7 @@ describe('the alerts of the workers', () => {
       outbox: async () => ({ waiting: 0, oldestSeconds: 0, paused: 0 }),
     })
     registerBudgetGauges(registry, async () => ({ warned: 2, exhausted: 1, waitingRuns: 3 }))
+    registerCrewMetrics(registry, async () => ({ 'Crew has Failed': 2 }))
     exposition = await registry.metrics()
   })
 
@@ -45,6 +47,12 @@ describe('the alerts of the workers', () => {
       expect(page).toContain(`\`${alert}\``)
       for (const name of metricsIn(expr)) expect(page).toContain(`\`${name}\``)
     }
+  })
+
+  it('counts crews in each state', () => {
+    expect(exposition).toContain('worker_crews{state="Crew has Failed"} 2')
+    expect(exposition).toContain('worker_crews{state="Crew is Online"} 0')
+    expect(exposition).toContain('worker_crew_failures_total 0')
   })
 
   it('say each what is wrong and what to do', () => {

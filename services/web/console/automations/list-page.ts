@@ -27,6 +27,7 @@ export function automationsPage({ session, page, request, baseUrl }: Automations
           <h1>Automations</h1>
           <p class="hint">
             ${countLine(list, ` of ${session.organization}`)} ·
+            <a href="/new-automation">New automation from source</a> ·
             <a href="/import-project">Import a CrewAI project</a>
           </p>
         </div>

@@ -6,14 +6,16 @@ import type { InputField } from '../../../platform/crew-inputs.ts'
 import type { Automation } from '../../../platform/automations.ts'
 import type { ListedRun } from '../../../platform/run-list.ts'
 import type { Page } from '../../../platform/paging.ts'
+import { isOwnCrew } from '../../../platform/own-crew-definition.ts'
 import type { Session } from '../../../platform/sessions.ts'
-import type { StaticToken } from '../../../platform/static-tokens.ts'
+import type { ListedToken } from '../../../platform/static-tokens.ts'
 import type { Webhook } from '../../../platform/webhooks.ts'
 import { budgetsSection } from './budgets-section.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
 import { plural } from '../frame/format.ts'
 import { apiSection } from './api-section.ts'
 import type { SnippetsFor } from './client-snippets.ts'
+import { crewSection } from './crew-section.ts'
 import { page } from '../frame/layout.ts'
 import {
   csrfField,
@@ -40,7 +42,7 @@ export interface AutomationPage {
   readonly runs: readonly ListedRun[]
   readonly runsTotal: number
   /** The newest ones. */
-  readonly tokens: Page<StaticToken>
+  readonly tokens: Page<ListedToken>
   readonly webhooks: readonly Webhook[]
   readonly budgets: readonly Budget[]
   /** The OAuth settings of its organization, if there are any. */
@@ -51,13 +53,14 @@ export interface AutomationPage {
   readonly notice?: string | undefined
   /** A form that was refused, with what was typed. */
   readonly tokenForm?: TokenForm
+  readonly tokenDaysMax: number
   readonly startForm?: StartForm | undefined
   readonly limitProblem?: string
 }
 
 /** The page of an automation: its runs, its API, its tokens, and the form that starts a run. */
 export function automationPage(view: AutomationPage): Html {
-  const { session, automation, notice } = view
+  const { session, automation, definition, notice } = view
   const { name, status, statusReason } = automation
   return page(
     { title: name, session, current: '/automations' },
@@ -73,6 +76,7 @@ export function automationPage(view: AutomationPage): Html {
           ${tokensSection({ ...view, form: view.tokenForm })}
         </div>
         <div>
+          ${isOwnCrew(definition) ? crewSection(automation) : ''}
           ${startSection({ ...view, form: view.startForm })} ${detailsSection(view)}
           ${budgetsSection(view)} ${webhooksSection(view)}
         </div>
@@ -102,7 +106,6 @@ function runsSection({ automation, runs, runsTotal }: AutomationPage): Html {
 
 function detailsSection(view: AutomationPage): Html {
   const { automation, definition, fields } = view
-  const { agents, tasks, llm } = definition
   return html`<section class="card" aria-labelledby="details">
     <div class="card-head"><h2 id="details">Details</h2></div>
     <dl class="facts">
@@ -120,27 +123,32 @@ function detailsSection(view: AutomationPage): Html {
             : 'None'
         }
       </dd>
-      <dt>Model</dt>
-      <dd class="mono">${llm.model}</dd>
-      <dt>Crew</dt>
-      <dd>${plural(agents.length, 'agent')}, ${plural(tasks.length, 'task')}</dd>
+      ${isOwnCrew(definition) ? '' : designFacts(definition)}
     </dl>
-    ${limitForm(view)}
-    <details class="more">
-      <summary>Agents and tasks</summary>
-      <ol class="plan">
-        ${tasks.map(
-          (task) =>
-            html`<li>
-              <strong class="mono">${task.key}</strong>
-              <span class="sub">${roleOf(definition, task.agent)}</span>
-              <p>${task.description}</p>
-            </li>`,
-        )}
-      </ol>
-    </details>
+    ${limitForm(view)} ${isOwnCrew(definition) ? '' : plan(definition)}
   </section>`
 }
+
+const designFacts = ({ agents, tasks, llm }: CrewDefinition): Html =>
+  html`<dt>Model</dt>
+    <dd class="mono">${llm.model}</dd>
+    <dt>Crew</dt>
+    <dd>${plural(agents.length, 'agent')}, ${plural(tasks.length, 'task')}</dd>`
+
+const plan = (definition: CrewDefinition): Html =>
+  html`<details class="more">
+    <summary>Agents and tasks</summary>
+    <ol class="plan">
+      ${definition.tasks.map(
+        (task) =>
+          html`<li>
+            <strong class="mono">${task.key}</strong>
+            <span class="sub">${roleOf(definition, task.agent)}</span>
+            <p>${task.description}</p>
+          </li>`,
+      )}
+    </ol>
+  </details>`
 
 /**
  * The form of the limit, which keeps a busy automation from taking all workers, and its model from

@@ -27,6 +27,7 @@ const PATHS = {
     'M16 11a6 6 0 0 1-10.5 3.5L4 13m0 3.5V13h3.5"/>',
   alert: '<path d="M10 3.2 18 16.8H2zM10 8.2v4M10 14.3v.3"/>',
   pen: '<path d="m4 16 .8-3.6L13.4 3.8l2.8 2.8-8.6 8.6z"/>',
+  history: '<path d="M4 6.5A7 7 0 1 1 3 10M3 4v3.5h3.5M10 6.5V10l2.5 2"/>',
   gauge: '<path d="M3 14a7 7 0 1 1 14 0M10 14l3.5-5"/>',
   check: '<path d="m4 10.5 4 4 8-9"/>',
 } as const

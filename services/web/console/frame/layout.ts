@@ -26,6 +26,8 @@ interface Entry {
   readonly icon: IconName
   /** The role that the entry is for. @default everyone */
   readonly role?: Role
+  /** Only for admins of the organization. */
+  readonly isOfAdmins?: true
   /** Only where there is a trace collector. */
   readonly isOfTraces?: true
 }
@@ -40,7 +42,9 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/budgets', name: 'Budgets', icon: 'gauge' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/connections', name: 'Connections', icon: 'key' },
+  { path: '/tokens', name: 'Tokens', icon: 'key' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
+  { path: '/audit', name: 'Audit', icon: 'history', isOfAdmins: true },
   {
     path: '/admin/platform_health',
     name: 'Platform health',
@@ -55,10 +59,12 @@ const NAVIGATION: readonly Entry[] = [
   },
 ]
 
-const entriesFor = ({ user, hasTraces }: Session): readonly Entry[] =>
+const entriesFor = ({ user, hasTraces, role: own }: Session): readonly Entry[] =>
   NAVIGATION.filter(
-    ({ role, isOfTraces }) =>
-      (role === undefined || user.roles.includes(role)) && (hasTraces || !isOfTraces),
+    ({ role, isOfTraces, isOfAdmins }) =>
+      (role === undefined || user.roles.includes(role)) &&
+      (hasTraces || !isOfTraces) &&
+      (own === 'admin' || !isOfAdmins),
   )
 
 /** A page for people who are signed in, with the navigation around it. */

@@ -5,6 +5,15 @@ const NOTICES = {
   'oauth-saved': 'The settings are saved. They apply from the next call on.',
   'oauth-saved-off':
     'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',
+  'crew-restart': 'The crew is restarted. What it does now it does to its end.',
+  'crew-stop': 'The crew is being stopped. Runs wait until it is started again.',
+  'crew-start': 'The crew is being started.',
+  'crew-saved':
+    'The settings are saved. Processes and sleep hold at once, the others from the next ' +
+    'deployment on.',
+  'variable-set': 'It is set, and holds from the next deployment on.',
+  'variable-deleted': 'The variable is deleted, and gone from the next deployment on.',
+  'automation-removed': 'The automation is being deleted. It is gone once its crew is.',
   'limit-saved': 'The limit is saved. It applies from the next run on.',
   'client-bound': 'The OAuth Client ID is saved. It applies from the next call on.',
   'client-unbound':
@@ -41,6 +50,8 @@ const NOTICES = {
   'webhook-deleted': 'The webhook is deleted.',
   'filter-saved': 'The filter is saved. Only you see it.',
   'filter-deleted': 'The filter is deleted.',
+  'note-added': 'The note is added.',
+  'note-deleted': 'The note is deleted.',
   'first-trace': 'This is the first trace of the list: none comes before it.',
   'last-trace': 'This is the last trace of the list: none comes after it.',
   'project-imported': 'The draft is stored. Publish it to run it.',

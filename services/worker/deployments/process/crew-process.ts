@@ -18,6 +18,8 @@ export interface CrewProgram extends Program {
   readonly url: string
   /** A file that tells which process it is. */
   readonly record: string
+  /** Ends what it has started and left behind, which may not have heard of its end. */
+  readonly endRest: () => Promise<void>
   /** Deletes what it had, once it has ended. */
   readonly release: () => Promise<void>
 }
@@ -44,7 +46,7 @@ export interface CrewProcess {
 
 /** Starts the process of a crew. */
 export function startCrewProcess(program: CrewProgram): CrewProcess {
-  const { url, record, onLines, release } = program
+  const { url, record, onLines } = program
   const stopping = new AbortController()
   const startedAt = new Date()
   let running = begin()
@@ -65,6 +67,8 @@ export function startCrewProcess(program: CrewProgram): CrewProcess {
       const waitMs = backoffMs(ends, RESTART)
       onLines(`It ${describeEnd(end)}, and starts again in ${Math.ceil(waitMs / 1000)} s.\n`)
       await sleep(waitMs, undefined, { signal: stopping.signal })
+      await program.endRest()
+      if (stopping.signal.aborted) return
       running = begin()
     }
   }
@@ -95,7 +99,8 @@ export function startCrewProcess(program: CrewProgram): CrewProcess {
     async end(graceMs) {
       stopping.abort()
       await running.end(graceMs)
-      await release()
+      await program.endRest()
+      await program.release()
     },
   }
 }

@@ -8,6 +8,7 @@ import type { CrewProgram, Start } from './crew-process.ts'
 import { findFreePort } from './free-port.ts'
 import { readMemoryLimit } from './memory-limit.ts'
 import type { MemoryLimit } from './memory-limit.ts'
+import { endProcessesBelow } from './orphans.ts'
 import { describeEnd } from './run-program.ts'
 
 const HOST = '127.0.0.1'
@@ -51,6 +52,7 @@ export async function readyProgram(
     hide,
     url: `http://${HOST}:${port}`,
     record: folders.record,
+    endRest: () => endProcessesBelow(folders.root),
     release: () => folders.release(),
     onLines: (lines) => progress.log('crew', hide(lines)),
     env: {

@@ -1,10 +1,10 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import * as v from 'valibot'
 import { listLeftovers, RECORD } from './crew-directories.ts'
-import { killGroup } from './run-program.ts'
+import { killGroup, killProcess } from './run-program.ts'
 
 const PS_MS = 5000
 
@@ -19,6 +19,32 @@ export async function recordProcess(file: string, pid: number): Promise<void> {
   if (started !== undefined) await writeFile(file, JSON.stringify({ pid, started }))
 }
 
+/** One that forks meanwhile is found by the next look. */
+const LOOKS_MAX = 5
+
+/**
+ * Ends all processes that were given folders below this one, also those that have left their group
+ * or lost their parent. Where the system does not tell the environment of processes, it ends none.
+ */
+export async function endProcessesBelow(folder: string): Promise<void> {
+  for (let look = 0; look < LOOKS_MAX; look += 1) {
+    const found = await findProcessesBelow(folder)
+    for (const pid of found) killProcess(pid)
+    if (found.length === 0) return
+  }
+}
+
+async function findProcessesBelow(folder: string): Promise<number[]> {
+  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
+  const marked = await Promise.all(
+    pids.map(async (pid) => {
+      const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+      return environment.includes(`=${folder}/`)
+    }),
+  )
+  return pids.filter((_, index) => marked[index]).map(Number)
+}
+
 /**
  * Ends the processes that were recorded below a folder and go on although nobody looks after them,
  * and deletes what they had. Another process that has got the same number by now is left alone.
@@ -28,6 +54,7 @@ export async function endOrphans(root: string): Promise<number> {
   let ended = 0
   for (const folder of await listLeftovers(root)) {
     if (await endOrphan(join(folder, RECORD))) ended += 1
+    await endProcessesBelow(folder)
     await rm(folder, { recursive: true, force: true, maxRetries: 3 })
   }
   return ended

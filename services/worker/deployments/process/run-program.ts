@@ -98,9 +98,13 @@ function waitForEnd(child: ChildProcess, tail: LineTail): Promise<ProgramEnd> {
 
 /** Ends a process and all that it started, at once. */
 export function killGroup(pid: number | undefined): void {
-  if (pid === undefined) return
+  if (pid !== undefined) killProcess(-pid)
+}
+
+/** Ends a process at once, or the group of one whose number is negative. */
+export function killProcess(pid: number): void {
   try {
-    process.kill(-pid, 'SIGKILL')
+    process.kill(pid, 'SIGKILL')
   } catch {
     // Nothing of it is left.
   }

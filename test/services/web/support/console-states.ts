@@ -7,7 +7,12 @@ import { storeArtifacts } from '../../../../services/platform/run-artifacts.ts'
 import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import type { LeasedRun } from '../../../../services/platform/run-queue.ts'
+import { appendCrewLog } from '../../../../services/platform/crew-logs.ts'
+import { deploySource } from '../../../../services/platform/crew-deployments.ts'
+import { setCrewVariable } from '../../../../services/platform/crew-variables.ts'
+import { createOwnAutomation } from '../../../../services/platform/own-crews.ts'
 import { definition } from '../../../support/crew.ts'
+import { seedSource } from '../../../support/own-crew.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs.ts'
 import { sendTestMessage } from '../../../../services/platform/webhook-deliveries.ts'
@@ -142,13 +147,18 @@ export function pathsOf(
     ['run raw', `${automation}/executions/${runs.completed}?view=raw`],
     ['run to stop', `${automation}/executions/${runs.running}/stop`],
     ['tokens', `${automation}/tokens`],
-    ['token to revoke', `${automation}/tokens/${ids.token}/revoke`],
+    ['all tokens', '/tokens'],
+    ['token to replace', `/tokens/${ids.token}/replace`],
+    ['token to revoke', `/tokens/${ids.token}/revoke`],
     ['webhooks', `${automation}/webhooks`],
     ['webhook', `${automation}/webhooks/${ids.webhook}`],
     ['message of a webhook', `${automation}/webhooks/${ids.webhook}/deliveries/${ids.message}`],
+    ...ids.crew,
     ['approvals', '/approvals'],
     ['projects', '/projects'],
     ...ids.designer,
+    ['audit', '/audit'],
+    ['audit that finds nothing', '/audit?who=nobody&since=2026-01-01'],
     ['import of a project', '/import-project'],
     ['budgets', '/budgets'],
     ['budgets of an automation', `${automation}/budgets`],
@@ -170,6 +180,7 @@ export interface Ids {
   readonly message: string
   /** What each page of a project shows, and its path. */
   readonly designer: readonly [string, string][]
+  readonly crew: [string, string][]
 }
 
 /** A token, a connection and a webhook of the organization. */
@@ -191,6 +202,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     connection,
     ...(await seedWebhook(platform)),
     designer: await seedDesigner(platform),
+    crew: await seedCrew(platform),
   }
 }
 
@@ -210,6 +222,40 @@ async function seedWebhook({ sql, acme }: Platform): Promise<Pick<Ids, 'webhook'
     insert into webhook_attempts (message_id, number, status, problem, duration_ms)
     values (${message}, 1, 410, 'It answered HTTP 410.', 25)`
   return { webhook, message }
+}
+
+/** An automation that is made from sources: one is online, the newer one is being built. */
+async function seedCrew({ sql, acme }: Platform): Promise<[string, string][]> {
+  const { organizationId, userId } = acme
+  const empty = await createOwnAutomation(sql, { organizationId, name: 'New crew' })
+  const own = await createOwnAutomation(sql, { organizationId, name: 'Own crew' })
+  const key = { deploymentId: own.id, createdBy: userId }
+  await setCrewVariable(sql, { ...key, name: 'REGION' }, { value: 'north' })
+  await setCrewVariable(sql, { ...key, name: 'TOKEN' }, { sealedValue: Buffer.alloc(40) })
+  for (const text of ['first', 'second']) {
+    const source = await seedSource(sql, acme, { text })
+    const { id, number } = await deploySource(sql, key, source.id)
+    const log = { crewDeploymentId: id, stream: 'build' } as const
+    await appendCrewLog(sql, log, '\u001b[32mResolved\u001b[0m 12 packages\n')
+    await sql`
+      update crew_deployments set
+        state = ${number === 1 ? 'Crew is Online' : 'Building'}, reason = 'Installing packages.',
+        url = 'http://127.0.0.1:9', online_at = ${number === 1 ? new Date() : null}
+      where id = ${id}`
+  }
+  const path = `/automations/${own.automationId}`
+  return [
+    ['new automation', '/new-automation'],
+    ['automation from source', path],
+    ['deployments', `${path}/deployments`],
+    ['no deployments', `/automations/${empty.automationId}/deployments`],
+    ['deployment that goes on', `${path}/deployments/2`],
+    ['deployment', `${path}/deployments/1`],
+    ['settings of a crew', `${path}/crew-settings`],
+    ['environment', `${path}/environment`],
+    ['no variables', `/automations/${empty.automationId}/environment`],
+    ['automation to delete', `${path}/delete`],
+  ]
 }
 
 /** A project with a version of each kind, and a proposal in each state. */

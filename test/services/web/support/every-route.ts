@@ -40,6 +40,9 @@ export async function signInAs(
   return { userId, token, csrfToken, cookie: `platform_session=${token}` }
 }
 
+/** The pages of automations that are made from sources. */
+const CREWS = /^\/automations\/:automationId\/(deployments|crew|environment|delete)/
+
 /** What each parameter of a path is called with, so that it leads to something of `acme`. */
 export async function fillPaths(platform: Platform): Promise<(path: string) => string> {
   const { sql, acme } = platform
@@ -56,6 +59,9 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     insert into trace_tokens (organization_id, token_id, name, scope, expires_at)
     values (${organizationId}, gen_random_uuid(), 'CI', 'traces:write', now() + interval '1 day')
     returning id as trace_token`
+  const [{ note }] = await sql<[{ note: string }]>`
+    insert into trace_notes (organization_id, trace_id, author_id, note)
+    values (${organizationId}, ${runs.completed}, ${userId}, 'Look at this') returning id as note`
   const [, proposal = ''] = ids.designer.find(([name]) => name === 'a proposal') ?? []
   const [, , projectId = '', , proposalId = ''] = proposal.split('/')
   const byParent: Readonly<Record<string, string | number>> = {
@@ -79,9 +85,16 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     stream: 'build',
     traceId: runs.completed.replaceAll('-', ''),
     spanId: '0123456789abcdef',
+    noteId: note,
     filename: 'a-1.0.tar.gz',
   }
+  const [, ownCrew = ''] = ids.crew.find(([name]) => name === 'automation from source') ?? []
   return (path) => {
+    if (CREWS.test(path)) return fillNames(path.replace('/automations/:automationId', ownCrew))
+    return fillNames(path)
+  }
+
+  function fillNames(path: string): string {
     const [, parent = ''] = path.split('/')
     const query = path.endsWith('/search') ? '?q=pump' : ''
     const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
@@ -93,10 +106,15 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
   }
 }
 
+/** Where the pages take archives of sources. */
+const SOURCES = /^\/new-automation$|^\/automations\/[^/]+\/deployments$/
+
 function formFor(path: string, csrfToken = ''): FormData | URLSearchParams {
-  if (path !== '/import-project') return new URLSearchParams({ csrf_token: csrfToken })
+  const isUpload = path === '/import-project' || SOURCES.test(path)
+  if (!isUpload) return new URLSearchParams({ csrf_token: csrfToken })
   const form = new FormData()
   form.append('csrf_token', csrfToken)
+  form.append('source', new File(['{}'], 'source.zip'))
   form.append('files', new File(['{}'], 'crew.jsonc'))
   return form
 }

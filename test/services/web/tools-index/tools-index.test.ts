@@ -5,7 +5,8 @@ import { issueStaticToken } from '../../../../services/platform/static-tokens.ts
 import { ensurePublicToolRepository } from '../../../../services/platform/tools.ts'
 import { makeWheel, uploadForm } from '../support/wheels.ts'
 import type { Wheel } from '../support/wheels.ts'
-import { openPlatform, readObject } from '../support/platform.ts'
+import { signToolsReadToken } from '../../../../services/shared/tools-read-token.ts'
+import { openPlatform, readObject, SECRET } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 
 const JSON_TYPE = 'application/vnd.pypi.simple.v1+json'
@@ -186,6 +187,24 @@ describe('the tools index of an organization', () => {
     expect((await upload(theirs, '/organization/', rivalToken)).status).toBe(200)
     const file = await get(`/organization/files/${ours.filename}`, { token: acmeToken })
     expect(Buffer.from(await file.arrayBuffer())).toEqual(ours.content)
+  })
+
+  it('shows them to whoever builds a crew of the organization, and takes nothing', async () => {
+    const wheel = makeWheel('acme-tool', '1.0')
+    expect((await upload(wheel)).status).toBe(200)
+    const token = signToolsReadToken(SECRET, platform.acme.organizationId)
+    expect((await get('/organization/simple/acme-tool/', { token })).status).toBe(200)
+    const file = await get(`/organization/files/${wheel.filename}`, { token })
+    expect(Buffer.from(await file.arrayBuffer())).toEqual(wheel.content)
+    const ofRival = signToolsReadToken(SECRET, platform.rival.organizationId)
+    expect((await get('/organization/simple/acme-tool/', { token: ofRival })).status).toBe(404)
+    const late = signToolsReadToken(SECRET, platform.acme.organizationId, { expiresAtMs: 1e12 })
+    expect((await get('/organization/simple/', { token: late })).status).toBe(401)
+    expect((await upload(makeWheel('acme-tool', '2.0'), '/organization/', token)).status).toBe(401)
+    const headers = { authorization: `Bearer ${token}` }
+    for (const path of ['/designer/v2/projects', '/designer/v2/automations']) {
+      expect((await platform.app.request(path, { headers })).status, path).not.toBe(200)
+    }
   })
 
   it('refuses tokens that are not good for the organization, in whatever shape', async () => {

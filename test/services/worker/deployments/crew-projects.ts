@@ -49,7 +49,7 @@ export function wantedCrew(project: Project, wanted: Partial<WantedCrew> = {}): 
     number: 1,
     owner: { deploymentId: ids, automationId, organizationId: 1, slug: `crew-${ids}` },
     way: 'process',
-    source: { id: ids, digest: String(ids), archiveSha256: '', read: () => pack(project) },
+    source: { id: ids, digest: String(ids), archiveSha256: String(ids), read: () => pack(project) },
     settings: {
       pythonVersion: null,
       entrypoint: null,

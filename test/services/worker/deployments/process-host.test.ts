@@ -56,6 +56,22 @@ const progress = { state: () => {}, log: () => {} }
 const ask = (url: string, path = '/inputs') =>
   fetch(`${url}${path}`).then((answer) => answer.json())
 
+/** The programs that run for some crews, where the system tells. */
+async function programsOf(crews: readonly WantedCrew[]): Promise<string[]> {
+  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
+  const read = (pid: string, file: string): Promise<string> =>
+    readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '')
+  const folders = crews.map(({ owner }) => `/automation-${owner.deploymentId}/deployment-`)
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const environment = await read(pid, 'environ')
+      const isOurs = environment.includes(platform.root)
+      return isOurs && folders.some((folder) => environment.includes(folder)) ? pid : ''
+    }),
+  )
+  return Promise.all(found.filter(Boolean).map((pid) => read(pid, 'cmdline')))
+}
+
 function online(outcome: Awaited<ReturnType<CrewHost['bringUp']>>): string {
   if (outcome.outcome === 'online') return outcome.url
   throw new Error(`${outcome.reason}\n${outcome.lastLines}`)
@@ -194,9 +210,11 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
     const impatient = openHost({ startMs: 8000, root: join(platform.root, 'impatient') })
     const good = wantedCrew(plainProject(shouter('Hello')))
     const url = online((await bringUp(patient, good)).outcome)
+    const crews: WantedCrew[] = []
     const tries = Object.entries(broken).map(async ([name, { project, wanted, says, isLate }]) => {
       const host = isLate ? impatient : patient
       const crew = wantedCrew(project, wanted)
+      crews.push(crew)
       const { outcome } = await bringUp(host, crew)
       if (outcome.outcome !== 'failed') throw new Error(`A crew that ${name} is online`)
       expect(`${outcome.reason}\n${outcome.lastLines}`, name).toMatch(says)
@@ -204,6 +222,8 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
     })
     await Promise.all(tries)
     expect(await patient.look(good, progress, never)).toEqual({ condition: 'online', url })
+    expect(await programsOf(crews)).toEqual([])
+    if (process.platform === 'linux') expect(await programsOf([good])).not.toEqual([])
   })
 
   it('say what is missing where there is no Python', async () => {

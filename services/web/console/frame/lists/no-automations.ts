@@ -8,7 +8,8 @@ export const noAutomations = (baseUrl: string): Html =>
   html`${emptyState(
       'automations',
       'No automations yet',
-      'An automation appears here when a project of your organization is published.',
+      html`An automation appears here when a project of your organization is published, or when you
+        <a href="/new-automation">deploy a program of your own</a>.`,
     )}
     <div class="card-foot steps">
       <p>

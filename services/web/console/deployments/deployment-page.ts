@@ -1,0 +1,154 @@
+import { html } from 'hono/html'
+import type { CrewLog, LogStream } from '../../../platform/crew-logs.ts'
+import type { ListedDeployment } from '../../../platform/crew-deployments.ts'
+import type { Session } from '../../../platform/sessions.ts'
+import { page } from '../frame/layout.ts'
+import { noticeBox, problemBox, time } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { visibleText } from '../frame/text/visible-text.ts'
+import { automationPath, deploymentPath } from './own-crew.ts'
+import type { OwnCrew } from './own-crew.ts'
+import { crumbs, isOpen, postButton, sourceText, statePill } from './parts.ts'
+
+const LOG_CHARACTERS_SHOWN = 40_000
+
+/** The page of a deployment, as its routes read it. */
+export interface DeploymentPage {
+  readonly session: Session
+  readonly crew: OwnCrew
+  readonly deployment: ListedDeployment
+  readonly logs: Readonly<Record<LogStream, CrewLog>>
+  readonly notice?: string | undefined
+}
+
+/** The page of a deployment: how far it came, why, and what it wrote. */
+export function deploymentPage(view: DeploymentPage): Html {
+  const { session, crew, deployment, notice } = view
+  const { automation } = crew
+  const back = { path: `${automationPath(automation)}/deployments`, name: 'Crew' }
+  return page(
+    { title: `Deployment ${deployment.number}`, session, current: '/automations' },
+    html`${crumbs(automation, back)} ${noticeBox(notice)} ${deploymentParts(view)}`,
+  )
+}
+
+/** What changes while a deployment goes on; the script of the console asks for it again. */
+export function deploymentParts(view: DeploymentPage): Html {
+  const { crew, deployment, logs } = view
+  const path = deploymentPath(crew.automation, deployment)
+  return html`<div
+    data-live="${isOpen(deployment) ? `${path}/live` : ''}"
+    data-say="Deployment ${deployment.number}: ${deployment.state}"
+  >
+    <div class="page-head" data-part="head">
+      <h1>Deployment ${deployment.number}</h1>
+      ${statePill(deployment.state)}
+      <div class="buttons push">
+        ${
+          isOpen(deployment)
+            ? html`<a class="button" href="${path}" data-without-script>Refresh</a>`
+            : ''
+        }
+        ${rollBackButton(view, path)}
+      </div>
+    </div>
+    <div data-part="reason">${reasonBox(deployment)}</div>
+    <div class="columns">
+      <div>
+        <div data-part="build">${logSection('Build log', 'build', { log: logs.build, path })}</div>
+        <div data-part="crew">
+          ${logSection('Log of the crew', 'crew', { log: logs.crew, path })}
+        </div>
+      </div>
+      <div><div data-part="facts">${factsSection(deployment)}</div></div>
+    </div>
+  </div>`
+}
+
+const reasonBox = ({ state, reason }: ListedDeployment): Html | string =>
+  state === 'Crew has Failed' || state === 'Crew is Offline'
+    ? problemBox(reason ?? undefined)
+    : reason
+      ? html`<p class="hint">${reason}</p>`
+      : ''
+
+/** Back to one that is no longer the wanted one, as long as its source is kept. */
+function rollBackButton({ session, deployment }: DeploymentPage, path: string): Html | string {
+  if (isOpen(deployment) || deployment.onlineAt === null) return ''
+  return deployment.source.isKept
+    ? postButton(session, { action: `${path}/roll-back`, text: 'Roll back to this one' })
+    : html`<span class="hint">Its source is no longer kept.</span>`
+}
+
+const ESCAPE = '\u001b['
+const COLOUR = /^[\d;]{0,20}m/
+
+/** Without the colours of terminals. */
+const plain = (text: string): string =>
+  text
+    .split(ESCAPE)
+    .map((part, index) => {
+      if (index === 0) return part
+      return COLOUR.test(part) ? part.replace(COLOUR, '') : `${ESCAPE}${part}`
+    })
+    .join('')
+
+function logSection(
+  title: string,
+  stream: LogStream,
+  { log, path }: { log: CrewLog; path: string },
+): Html {
+  const shown = log.text.slice(-LOG_CHARACTERS_SHOWN)
+  const isCut = log.isCut || shown.length < log.text.length
+  return html`<section class="card" aria-labelledby="log-${stream}">
+    <div class="card-head">
+      <h2 id="log-${stream}">${title}</h2>
+      ${log.text === '' ? '' : html`<a href="${path}/logs/${stream}">Save</a>`}
+    </div>
+    ${isCut ? html`<p class="hint">Its beginning is not shown.</p>` : ''}
+    ${
+      log.text === ''
+        ? html`<p class="hint">Nothing was written yet.</p>`
+        : html`<pre
+            class="code log"
+            tabindex="0"
+            aria-label="${title}"
+          ><code>${visibleText(plain(shown))}</code></pre>`
+    }
+  </section>`
+}
+
+function factsSection(deployment: ListedDeployment): Html {
+  const { source, settings, image, createdAt, onlineAt, endedAt, rolledBackFrom } = deployment
+  const moment = (name: string, date: Date | null): Html | string =>
+    date
+      ? html`<dt>${name}</dt>
+          <dd>${time(date)}</dd>`
+      : ''
+  return html`<section class="card" aria-labelledby="facts">
+    <div class="card-head"><h2 id="facts">Details</h2></div>
+    <dl class="facts">
+      <dt>Source</dt>
+      <dd>${sourceText(deployment)}</dd>
+      <dt>Digest</dt>
+      <dd class="mono select break">${source.digest.slice(0, 16)}</dd>
+      ${moment('Made', createdAt)} ${moment('Online', onlineAt)} ${moment('Ended', endedAt)}
+      <dt>By</dt>
+      <dd>${deployment.createdBy ?? 'API'}</dd>
+      ${
+        rolledBackFrom === null
+          ? ''
+          : html`<dt>As</dt>
+              <dd>Deployment ${rolledBackFrom}</dd>`
+      }
+      <dt>Way</dt>
+      <dd>${settings.way ?? 'As the platform decides'}</dd>
+      ${
+        image === null
+          ? ''
+          : html`<dt>Image</dt>
+              <dd class="mono break">${image}</dd>`
+      }
+    </dl>
+  </section>`
+}

@@ -1,0 +1,69 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { rollBack } from '../../../platform/crew-deployments.ts'
+import { LOG_STREAMS, readCrewLog } from '../../../platform/crew-logs.ts'
+import type { LogStream } from '../../../platform/crew-logs.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { recordChange } from '../../crew-api/record-change.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { deploymentPage, deploymentParts } from './deployment-page.ts'
+import type { DeploymentPage } from './deployment-page.ts'
+import { deploymentPath, getOwnDeployment } from './own-crew.ts'
+
+/** Serves the page of a deployment, with its logs, and the way back to it. */
+export function deploymentPageRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const path = '/automations/:automationId/deployments/:number'
+
+  const read = async (c: Context<SignedIn>): Promise<DeploymentPage> => {
+    const { crew, deployment } = await getOwnDeployment(c, sql)
+    const log = (stream: LogStream) => readCrewLog(sql, { crewDeploymentId: deployment.id, stream })
+    const [build, crewLog] = await Promise.all([log('build'), log('crew')])
+    return {
+      session: c.var.session,
+      crew,
+      deployment,
+      logs: { build, crew: crewLog },
+      notice: noticeOf(c.req.query('notice')),
+    }
+  }
+
+  routes.get(path, session, async (c) => c.html(deploymentPage(await read(c))))
+
+  routes.get(`${path}/live`, session, async (c) => {
+    const view = await read(c)
+    const { deployment, logs } = view
+    const news = [deployment.state, deployment.reason, logs.build.next, logs.crew.next]
+    const etag = `W/"${Buffer.from(news.join('.')).toString('base64url').slice(0, 200)}"`
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
+    return c.html(deploymentParts(view), 200, { etag })
+  })
+
+  routes.get(`${path}/logs/:stream`, session, async (c) => {
+    const { deployment } = await getOwnDeployment(c, sql)
+    const stream = LOG_STREAMS.find((each) => each === c.req.param('stream'))
+    if (!stream) throw new AppError('not_found', `A log is one of ${LOG_STREAMS.join(', ')}.`)
+    const { text } = await readCrewLog(sql, { crewDeploymentId: deployment.id, stream })
+    return c.body(text, 200, {
+      'content-type': 'text/plain; charset=utf-8',
+      'content-disposition': `attachment; filename="${stream}-${deployment.number}.log"`,
+    })
+  })
+
+  routes.post(`${path}/roll-back`, session, form, async (c) => {
+    const { crew, deployment } = await getOwnDeployment(c, sql)
+    const made = await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_rolled_back',
+      change: (tx) => rollBack(tx, crew, deployment.number),
+      after: { roll_back_to: deployment.number },
+    })
+    return c.redirect(deploymentPath(crew.automation, made), 303)
+  })
+  return routes
+}

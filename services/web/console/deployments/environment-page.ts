@@ -1,0 +1,131 @@
+import { html } from 'hono/html'
+import type { CrewVariable } from '../../../platform/crew-variables.ts'
+import type { Session } from '../../../platform/sessions.ts'
+import { page } from '../frame/layout.ts'
+import { csrfField, emptyState, noticeBox, problemBox, time } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { automationPath } from './own-crew.ts'
+import type { OwnCrew } from './own-crew.ts'
+import { crumbs, postButton } from './parts.ts'
+
+/** The variables of a crew, as the page shows them. */
+export interface EnvironmentPage {
+  readonly session: Session
+  readonly crew: OwnCrew
+  readonly variables: readonly CrewVariable[]
+  readonly notice?: string | undefined
+  readonly problem?: string | undefined
+  /** The name that was typed in a form that was refused. */
+  readonly typedName?: string | undefined
+}
+
+/** The page with the environment of a crew. */
+export function environmentPage(view: EnvironmentPage): Html {
+  const { session, crew, variables, notice, problem } = view
+  const { automation } = crew
+  const path = automationPath(automation)
+  return page(
+    { title: 'Environment of the crew', session, current: '/automations' },
+    html`${crumbs(automation, { path: `${path}/deployments`, name: 'Crew' })}
+      <div class="page-head">
+        <h1>Environment of the crew</h1>
+        <div class="buttons push">
+          ${postButton(session, { action: `${path}/crew/deploy-again`, text: 'Deploy again' })}
+        </div>
+      </div>
+      ${noticeBox(notice)} ${problemBox(problem)}
+      <div class="columns">
+        <section class="card flush" aria-labelledby="variables">
+          <div class="card-head"><h2 id="variables">Variables</h2></div>
+          ${
+            variables.length > 0
+              ? table(view, path)
+              : emptyState(
+                  'key',
+                  'No variables yet',
+                  'Keys of models and of tools, and whatever else the project reads of its ' +
+                    'environment, belong here.',
+                )
+          }
+        </section>
+        <div>${form(view, path)}</div>
+      </div>`,
+  )
+}
+
+const table = ({ session, variables }: EnvironmentPage, path: string): Html =>
+  html`<table class="list">
+      <caption class="unseen">
+        Variables
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Value</th>
+          <th scope="col">Set</th>
+          <th scope="col"><span class="unseen">Delete</span></th>
+        </tr>
+      </thead>
+      <tbody>
+        ${variables.map(
+          ({ name, value, updatedAt }) =>
+            html`<tr>
+              <td class="lead mono">${name}</td>
+              <td data-label="Value" class="mono break">
+                ${value === null ? html`<span class="quiet">secret</span>` : value}
+              </td>
+              <td data-label="Set">${time(updatedAt)}</td>
+              <td>
+                <form method="post" action="${path}/environment/delete">
+                  ${csrfField(session.csrfToken)}
+                  <input type="hidden" name="name" value="${name}" />
+                  <button class="button small" aria-label="Delete ${name}">Delete</button>
+                </form>
+              </td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+    <p class="card-foot hint">
+      They hold from the next deployment on. Secrets are never shown again: set one anew to change
+      it.
+    </p>`
+
+const form = ({ session, typedName = '' }: EnvironmentPage, path: string): Html =>
+  html`<section class="card" aria-labelledby="set">
+    <div class="card-head"><h2 id="set">Set a variable</h2></div>
+    <form method="post" action="${path}/environment" class="stack">
+      ${csrfField(session.csrfToken)}
+      <label
+        >Name
+        <input
+          name="name"
+          class="mono"
+          value="${typedName}"
+          maxlength="128"
+          autocomplete="off"
+          required
+        />
+      </label>
+      <label
+        >Value
+        <textarea name="value" rows="2" class="mono" autocomplete="off"></textarea>
+      </label>
+      <label class="tick"
+        ><input type="checkbox" name="secret" value="yes" checked /> It is a secret</label
+      >
+      <div class="buttons"><button class="button primary">Set</button></div>
+    </form>
+    <details class="more">
+      <summary>Many at once</summary>
+      <form method="post" action="${path}/environment/many" class="stack">
+        ${csrfField(session.csrfToken)}
+        <label
+          >Lines of a .env file
+          <textarea name="lines" rows="5" class="mono" autocomplete="off"></textarea>
+        </label>
+        <p class="hint">Each becomes a secret.</p>
+        <div class="buttons"><button class="button">Set all</button></div>
+      </form>
+    </details>
+  </section>`

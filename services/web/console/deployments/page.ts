@@ -1,0 +1,144 @@
+import { html } from 'hono/html'
+import { SOURCES_KEPT } from '../../../platform/sources.ts'
+import type { ListedDeployment } from '../../../platform/crew-deployments.ts'
+import type { Session } from '../../../platform/sessions.ts'
+import { page } from '../frame/layout.ts'
+import {
+  automationPill,
+  emptyState,
+  noticeBox,
+  problemBox,
+  time,
+  warningBox,
+} from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { deploySection } from './deploy-form.ts'
+import { automationPath, deploymentPath } from './own-crew.ts'
+import type { OwnCrew } from './own-crew.ts'
+import { crumbs, isOpen, postButton, sourceText, statePill } from './parts.ts'
+
+/** The page of the crew of an automation, as its routes read it. */
+export interface CrewPage {
+  readonly session: Session
+  readonly crew: OwnCrew
+  /** The newest ones. */
+  readonly deployments: readonly ListedDeployment[]
+  /** The address of the automation in the API. */
+  readonly apiUrl: string
+  readonly notice?: string | undefined
+  /** Why a source was refused. */
+  readonly problem?: string | undefined
+}
+
+/** The page of the crew of an automation: how it is, what was deployed, and what to do with it. */
+export function crewPage(view: CrewPage): Html {
+  const { session, crew, notice, problem, apiUrl } = view
+  const { automation } = crew
+  return page(
+    { title: `Crew of ${automation.name}`, session, current: '/automations' },
+    html`${crumbs(automation)} ${noticeBox(notice)}
+      ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
+      <div class="columns side-first">
+        <div>${crewParts(view)}</div>
+        <div>${deploySection({ session, automation, apiUrl, problem })} ${lifeSection(view)}</div>
+      </div>`,
+  )
+}
+
+/** What changes while a deployment goes on; the script of the console asks for it again. */
+export function crewParts({ crew, deployments }: CrewPage): Html {
+  const { automation } = crew
+  const { status, statusReason } = automation
+  const isLive = deployments.some(isOpen) || crew.settings.removingSince !== null
+  return html`<div
+    data-live="${isLive ? `${automationPath(automation)}/crew/live` : ''}"
+    data-say="${status}"
+  >
+    <div class="page-head" data-part="head">
+      <h1>Crew of ${automation.name}</h1>
+      ${automationPill(status)}
+      ${
+        isLive
+          ? html`<div class="buttons push" data-without-script>
+              <a class="button" href="${automationPath(automation)}/deployments">Refresh</a>
+            </div>`
+          : ''
+      }
+    </div>
+    <div data-part="reason">
+      ${deployments.length > 0 ? problemBox(statusReason ?? undefined) : ''}
+    </div>
+    <section class="card flush" aria-labelledby="history" data-part="history">
+      <div class="card-head"><h2 id="history">Deployments</h2></div>
+      ${
+        deployments.length > 0
+          ? history(crew, deployments)
+          : emptyState(
+              'play',
+              'Nothing is deployed yet',
+              html`<a href="#deploy">Send a source</a>, and what becomes of it is shown here. If the
+                crew needs keys or other settings, give it
+                <a href="${automationPath(automation)}/environment">its environment</a> first.`,
+            )
+      }
+    </section>
+  </div>`
+}
+
+const history = ({ automation }: OwnCrew, deployments: readonly ListedDeployment[]): Html =>
+  html`<table class="list">
+      <caption class="unseen">
+        Deployments
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Deployment</th>
+          <th scope="col">State</th>
+          <th scope="col">Since</th>
+          <th scope="col">By</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${deployments.map(
+          (each) =>
+            html`<tr>
+              <td class="lead">
+                <a href="${deploymentPath(automation, each)}">Deployment ${each.number}</a>
+                <span class="sub">${sourceText(each)}</span>
+              </td>
+              <td class="state">${statePill(each.state)}</td>
+              <td data-label="Since">${time(each.stateSince)}</td>
+              <td data-label="By">${each.createdBy ?? 'API'}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+    <p class="card-foot hint">
+      The sources of the last ${SOURCES_KEPT} deployments are kept: open one to go back to it.
+    </p>`
+
+function lifeSection({ session, crew, deployments }: CrewPage): Html {
+  const path = automationPath(crew.automation)
+  const act = (action: string, text: string): Html =>
+    postButton(session, { action: `${path}/crew/${action}`, text })
+  return html`<section class="card" aria-labelledby="life">
+    <div class="card-head"><h2 id="life">Crew</h2></div>
+    <ul class="plan">
+      <li><a href="${path}/environment">Environment</a> <span class="sub">variables</span></li>
+      <li>
+        <a href="${path}/crew-settings">Settings</a>
+        <span class="sub">size, Python, what it may reach</span>
+      </li>
+    </ul>
+    ${
+      deployments.length > 0
+        ? html`<div class="buttons">
+            ${postButton(session, { action: `${path}/crew/deploy-again`, text: 'Deploy again' })}
+            ${act('restart', 'Restart')}
+            ${crew.settings.stoppedAt ? act('start', 'Start') : act('stop', 'Stop')}
+          </div>`
+        : ''
+    }
+    <p><a class="button danger" href="${path}/delete">Delete the automation</a></p>
+  </section>`
+}

@@ -1,0 +1,142 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import {
+  deployAgain,
+  deploySource,
+  listCrewDeployments,
+} from '../../../platform/crew-deployments.ts'
+import { removeCrew, restartCrew, startCrew, stopCrew } from '../../../platform/crew-settings.ts'
+import { forgetSources } from '../../../platform/sources.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { recordChange } from '../../crew-api/record-change.ts'
+import { confirmPage } from '../frame/confirm-page.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { deploymentPageRoutes } from './deployment-routes.ts'
+import { environmentRoutes } from './environment-routes.ts'
+import { newAutomationRoutes } from './new-routes.ts'
+import { automationPath, deploymentPath, getOwnCrew } from './own-crew.ts'
+import type { OwnCrew } from './own-crew.ts'
+import { crewPage, crewParts } from './page.ts'
+import type { CrewPage } from './page.ts'
+import { createFormReceiver, isOfSource } from './receive-form.ts'
+import { settingsRoutes } from './settings-routes.ts'
+
+const DEPLOYMENTS_SHOWN = 50
+
+/** Serves the pages of automations that are made from sources. */
+export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const receive = createFormReceiver(sql, config.PLATFORM_BASE_URL)
+  const path = '/automations/:automationId/deployments'
+
+  const read = async (c: Context<SignedIn>): Promise<CrewPage> => {
+    const crew = await getOwnCrew(c, sql)
+    const { automationId } = crew.automation
+    return {
+      session: c.var.session,
+      crew,
+      deployments: await listCrewDeployments(sql, crew, { limit: DEPLOYMENTS_SHOWN }),
+      apiUrl: `${config.PLATFORM_BASE_URL}/designer/v2/automations/${automationId}`,
+      notice: noticeOf(c.req.query('notice')),
+    }
+  }
+
+  routes.get(path, session, async (c) => c.html(crewPage(await read(c))))
+  routes.get(`/automations/:automationId/crew/live`, session, async (c) =>
+    c.html(crewParts(await read(c))),
+  )
+
+  routes.post(path, session, async (c) => {
+    const view = await read(c)
+    const { crew } = view
+    try {
+      const { source } = await receive(c, crew.settings)
+      const deployment = await recordChange({ sql, ...c.var }, crew.automation, {
+        action: 'crew_deployed',
+        change: (tx) => deploySource(tx, crew, source.id),
+        after: { source: source.digest.toString('hex') },
+      })
+      await forgetSources(sql, crew.automation.organizationId)
+      return c.redirect(deploymentPath(crew.automation, deployment), 303)
+    } catch (thrown) {
+      if (!isOfSource(thrown)) throw thrown
+      return c.html(crewPage({ ...view, problem: thrown.message }), thrown.status)
+    }
+  })
+
+  routes.post(`/automations/:automationId/crew/deploy-again`, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const deployment = await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_deployed',
+      change: (tx) => deployAgain(tx, crew),
+    })
+    return c.redirect(deploymentPath(crew.automation, deployment), 303)
+  })
+
+  routes.route('/', lifeRoutes(deps))
+  routes.route('/', deploymentPageRoutes(deps))
+  routes.route('/', settingsRoutes(deps))
+  routes.route('/', environmentRoutes(deps))
+  routes.route('/', newAutomationRoutes(deps))
+  return routes
+}
+
+const ACTIONS = [
+  ['restart', 'crew_restarted', restartCrew],
+  ['stop', 'crew_stopped', stopCrew],
+  ['start', 'crew_started', startCrew],
+] as const
+
+/** What is done to a crew as it is, up to its end. */
+function lifeRoutes({ sql, config, ...rest }: WebDeps): Hono<SignedIn> {
+  const routes = new Hono<SignedIn>()
+  const session = requireSession({ sql, config, ...rest })
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const path = '/automations/:automationId'
+
+  for (const [verb, action, act] of ACTIONS) {
+    routes.post(`${path}/crew/${verb}`, session, form, async (c) => {
+      const crew = await getOwnCrew(c, sql)
+      await recordChange({ sql, ...c.var }, crew.automation, {
+        action,
+        change: (tx) => act(tx, crew),
+      })
+      return c.redirect(`${automationPath(crew.automation)}/deployments?notice=crew-${verb}`, 303)
+    })
+  }
+
+  routes.get(`${path}/delete`, session, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    return c.html(deletePage(c, crew))
+  })
+  routes.post(`${path}/delete`, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'automation_removed',
+      change: (tx) => removeCrew(tx, crew),
+    })
+    return c.redirect('/automations?notice=automation-removed', 303)
+  })
+  return routes
+}
+
+const deletePage = (c: Context<SignedIn>, { automation }: OwnCrew) =>
+  confirmPage({
+    session: c.var.session,
+    crumbs: [
+      { path: '/automations', name: 'Automations' },
+      { path: automationPath(automation), name: automation.name },
+    ],
+    question: `Delete ${automation.name}?`,
+    consequence:
+      'Its crew is stopped, and its runs, deployments, logs, variables and sources are deleted. ' +
+      'This cannot be undone.',
+    action: `${automationPath(automation)}/delete`,
+    verb: 'Delete the automation',
+    back: `${automationPath(automation)}/deployments`,
+  })

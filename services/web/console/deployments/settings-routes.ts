@@ -1,0 +1,50 @@
+import { Hono } from 'hono'
+import { deployAgain } from '../../../platform/crew-deployments.ts'
+import { changeSettings } from '../../../platform/crew-settings-fields.ts'
+import { saveCrewSettings } from '../../../platform/crew-settings.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { recordChange } from '../../crew-api/record-change.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { automationPath, deploymentPath, getOwnCrew } from './own-crew.ts'
+import { readSettingsForm, toTyped } from './settings-form.ts'
+import { settingsPage } from './settings-page.ts'
+
+/** Serves the page with the settings of a crew. */
+export function settingsRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const path = '/automations/:automationId/crew-settings'
+
+  routes.get(path, session, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const notice = noticeOf(c.req.query('notice'))
+    const typed = toTyped(crew.settings)
+    return c.html(settingsPage({ session: c.var.session, crew, typed, problems: {}, notice }))
+  })
+
+  routes.post(path, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const { typed, fields, problems } = readSettingsForm(c.var.form)
+    if (!fields) {
+      return c.html(settingsPage({ session: c.var.session, crew, typed, problems }), 422)
+    }
+    await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_settings_changed',
+      change: (tx) => saveCrewSettings(tx, crew, changeSettings(crew.settings, fields)),
+      after: fields,
+    })
+    if (c.var.form.get('deploy') !== 'yes') {
+      return c.redirect(`${automationPath(crew.automation)}/crew-settings?notice=crew-saved`, 303)
+    }
+    const deployment = await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_deployed',
+      change: (tx) => deployAgain(tx, crew),
+    })
+    return c.redirect(deploymentPath(crew.automation, deployment), 303)
+  })
+  return routes
+}

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { appendCrewLog } from '../../../../services/platform/crew-logs.ts'
+import { createVariableSeals } from '../../../../services/platform/crew-variables.ts'
+import { tarGz } from '../../../support/tar.ts'
+import { BASE_URL, SECRET, openPlatform } from '../support/platform.ts'
+import type { Platform, SignedInUser } from '../support/platform.ts'
+
+let platform: Platform
+let ada: SignedInUser
+
+beforeAll(async () => {
+  platform = await openPlatform()
+  ada = await platform.signIn(platform.acme)
+})
+afterAll(() => platform.close())
+
+async function open(path: string, body?: FormData | URLSearchParams, as = ada) {
+  const response = await platform.app.request(BASE_URL + path, {
+    headers: { cookie: as.cookie },
+    ...(body ? { method: 'POST', body } : {}),
+  })
+  const text = await response.text()
+  return { status: response.status, location: response.headers.get('location') ?? '', text }
+}
+const post = (path: string, fields: Record<string, string> = {}) =>
+  open(path, new URLSearchParams({ csrf_token: ada.csrfToken, ...fields }))
+
+const archive = (text = 'x') =>
+  tarGz([
+    { path: 'pyproject.toml', content: '[project]\nname = "crew"\n' },
+    { path: 'crew.py', content: `@CrewBase\nclass A: ...\n# ${text}\n` },
+  ])
+
+function upload(path: string, content: Buffer, fields: Record<string, string> = {}) {
+  const form = new FormData()
+  const all = { csrf_token: ada.csrfToken, ...fields }
+  for (const [name, value] of Object.entries(all)) form.append(name, value)
+  form.append('source', new Blob([content]), 'crew.tar.gz')
+  return open(path, form)
+}
+
+/** Creates an automation with one deployment; returns its address. */
+async function create(name: string): Promise<string> {
+  const { location } = await upload('/new-automation', archive(name), { name })
+  return location.replace(/\/deployments\/1$/, '')
+}
+
+describe('the pages of automations from source', () => {
+  it('make an automation of an archive, and lead to its deployment', async () => {
+    const form = await open('/new-automation')
+    expect(form.text).toContain('enctype="multipart/form-data"')
+    const made = await upload('/new-automation', archive(), { name: 'First' })
+    expect(made).toMatchObject({ status: 303, location: expect.stringMatching(/deployments\/1$/) })
+    const page = await open(made.location)
+    expect(page.text).toMatch(/Deployment 1.*Waiting.*crew\.tar\.gz, 2 files.*ada@acme\.test/s)
+    expect(page.text).toContain(`data-live="${made.location}/live"`)
+    const automation = await open(made.location.replace(/\/deployments.*/, ''))
+    expect(automation.text).toMatch(/It runs a program of yours/)
+    expect(automation.text).not.toContain('0 agents')
+    expect((await open('/automations')).text).toContain('New automation from source')
+  })
+
+  it('refuse a source on the page that sent it, and make nothing', async () => {
+    const bad = tarGz([{ path: '/etc/passwd' }])
+    const refused = await upload('/new-automation', bad, { name: 'Refused' })
+    expect(refused.status).toBe(400)
+    expect(refused.text).toMatch(/role="alert".*is absolute/s)
+    expect(refused.text).toContain('value="Refused"')
+    expect(await platform.sql`select from deployments where name = 'Refused'`).toHaveLength(0)
+    const unnamed = await upload('/new-automation', archive(), { name: '' })
+    expect([unnamed.status, unnamed.text]).toEqual([422, expect.stringContaining('The name must')])
+    await create('Taken')
+    const taken = await upload('/new-automation', archive(), { name: 'Taken' })
+    expect([taken.status, taken.text]).toEqual([409, expect.stringContaining('another name')])
+    const forged = await upload('/new-automation', archive(), { name: 'F', csrf_token: 'x' })
+    expect(forged.status).toBe(403)
+  })
+
+  it('show what becomes of a deployment, and go back to an earlier one', async () => {
+    const path = await create('Life')
+    await upload(`${path}/deployments`, archive('two'))
+    const [{ id }] = await platform.sql<[{ id: number }]>`
+      select max(id) as id from crew_deployments`
+    await platform.sql`
+      update crew_deployments set state = 'Replaced', online_at = now(), ended_at = now()
+      where id = ${id - 1}`
+    await platform.sql`
+      update crew_deployments set state = 'Crew has Failed', ended_at = now(),
+        reason = 'There is no package named crewia. Correct pyproject.toml.'
+      where id = ${id}`
+    const log = { crewDeploymentId: id, stream: 'build' } as const
+    await appendCrewLog(platform.sql, log, '\u001b[31merror\u001b[0m: <crewia>\n')
+    const failed = await open(`${path}/deployments/2`)
+    expect(failed.text).toMatch(/role="alert".*no package named crewia/s)
+    expect(failed.text).toContain('error: &lt;crewia&gt;')
+    expect(failed.text).toContain('data-live=""')
+    expect(failed.text).not.toContain('Roll back')
+    const saved = await open(`${path}/deployments/2/logs/build`)
+    expect(saved.text).toContain('\u001b[31m')
+    expect((await open(`${path}/deployments/1`)).text).toContain('Roll back to this one')
+    const back = await post(`${path}/deployments/1/roll-back`)
+    expect(back).toMatchObject({ status: 303, location: `${path}/deployments/3` })
+    const list = await open(`${path}/deployments`)
+    expect(list.text).toMatch(/Deployment 3.*Deployment 2.*Failed.*Deployment 1/s)
+    expect(list.text).toContain('-F &#39;source=@-;filename=source.tar.gz&#39;')
+  })
+
+  it('keep settings, and say at the field what is wrong with it', async () => {
+    const path = await create('Settings')
+    const fields = { replicas: '2', memory_limit: '2Gi', egress: 'a.example.com\n10.0.0.0/8' }
+    expect((await post(`${path}/crew-settings`, fields)).location).toContain('crew-saved')
+    const page = await open(`${path}/crew-settings`)
+    expect(page.text).toMatch(/name="replicas"[^>]*value="2"/)
+    expect(page.text).toMatch(/a\.example\.com\n10\.0\.0\.0\/8/)
+    const wrong = await post(`${path}/crew-settings`, { ...fields, memory_limit: 'lots' })
+    expect(wrong.status).toBe(422)
+    expect(wrong.text).toMatch(
+      /id="memory_limit-problem">\s*It must be bytes such as 512Mi or 2Gi, or empty\./,
+    )
+    const deployed = await post(`${path}/crew-settings`, { ...fields, deploy: 'yes' })
+    expect(deployed.location).toBe(`${path}/deployments/2`)
+  })
+
+  it('keep variables, and never show a secret again', async () => {
+    const path = await create('Variables')
+    const set = (fields: Record<string, string>) => post(`${path}/environment`, fields)
+    await set({ name: 'API_KEY', value: 'very-secret', secret: 'yes' })
+    await set({ name: 'REGION', value: 'north' })
+    const lines = '# keys\nexport A="one two" # yes\nB=\'x#y\'\n'
+    await post(`${path}/environment/many`, { lines })
+    const page = await open(`${path}/environment`)
+    expect(page.text).toMatch(/API_KEY.*REGION.*north/s)
+    expect(page.text).not.toContain('very-secret')
+    const rows = await platform.sql<{ id: number; name: string; sealedValue: Buffer }[]>`
+      select d.id, v.name, v.sealed_value from crew_variables v
+      join deployments d on d.id = v.deployment_id
+      where d.name = 'Variables' and v.sealed_value is not null order by v.name`
+    const seals = createVariableSeals(SECRET)
+    const opened = rows.map(({ id: deploymentId, name, sealedValue }) =>
+      seals.open(sealedValue, { deploymentId, name }),
+    )
+    expect(opened).toEqual(['one two', 'very-secret', 'x#y'])
+    for (const [fields, problem] of [
+      [{ name: '1A', value: '' }, 'must have letters'],
+      [{ name: 'PORT', value: '1' }, 'the platform sets PORT itself'],
+    ] as const) {
+      const { status, text } = await set(fields)
+      expect([status, text]).toEqual([422, expect.stringContaining(problem)])
+    }
+    const many = await post(`${path}/environment/many`, { lines: 'A=1\nB' })
+    expect([many.status, many.text]).toEqual([422, expect.stringContaining('Line 2 is not')])
+    await post(`${path}/environment/delete`, { name: 'REGION' })
+    expect((await open(`${path}/environment`)).text).not.toContain('REGION')
+  })
+
+  it('stop, start, restart, and delete after a question', async () => {
+    const { location } = await post('/new-automation/empty', { name: 'Empty' })
+    const path = location.replace('/environment', '')
+    expect((await open(`${path}/deployments`)).text).toContain('Nothing is deployed yet')
+    const again = await post(`${path}/crew/deploy-again`)
+    expect(again.status).toBe(409)
+    await upload(`${path}/deployments`, archive())
+    expect((await post(`${path}/crew/stop`)).location).toContain('notice=crew-stop')
+    expect((await open(`${path}/deployments`)).text).toContain(`${path}/crew/start`)
+    await post(`${path}/crew/start`)
+    await post(`${path}/crew/restart`)
+    expect((await open(`${path}/delete`)).text).toContain('Delete Empty?')
+    expect((await post(`${path}/delete`)).location).toContain('automation-removed')
+    expect((await open(`${path}/deployments`)).text).toContain('is being deleted')
+  })
+
+  it('are those of the own organization', async () => {
+    const path = await create('Private')
+    const eve = await platform.signIn(platform.rival)
+    for (const page of ['/deployments', '/deployments/1', '/environment', '/crew-settings']) {
+      expect((await open(path + page, undefined, eve)).status).toBe(404)
+    }
+    const designed = `/automations/${platform.acme.research.automationId}`
+    expect((await open(`${designed}/deployments`)).status).toBe(404)
+  })
+})
