@@ -85,8 +85,8 @@ const RUN: Why = 'starts a run, which is its own record'
 const FILE: Why = 'stores a file that runs are given'
 const LOOK: Why = 'looks at something, and changes nothing'
 const MINE: Why = 'is about the view of one person'
+const NOTE: Why = 'is a note, which says who wrote it, and which only its author deletes'
 const SESSION: Why = 'begins or ends a session'
-const CREWS: Why = 'see the tests of crew-api'
 const own = () => token
 const internal = () => platformToken
 
@@ -222,20 +222,15 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id/test': LOOK,
   'POST /settings/organization/oauth/test': LOOK,
   'POST /settings/organization/oauth/explain': LOOK,
+  'POST /traces/:traceId/notes': SAID,
+  'POST /traces/:traceId/notes/:noteId/delete': SAID,
   'POST /trace-filters': MINE,
   'POST /trace-filters/:id/delete': MINE,
+  'POST /traces/:traceId/notes': NOTE,
+  'POST /traces/:traceId/notes/:noteId/delete': NOTE,
   'POST /sign-in': SESSION,
   'POST /sign-out': SESSION,
   'POST /connections/:id/connect': 'leads to the provider; what comes back is recorded',
-  'POST /designer/v2/automations': CREWS,
-  'DELETE /designer/v2/automations/:automationId': CREWS,
-  'PATCH /designer/v2/automations/:automationId/settings': CREWS,
-  'POST /designer/v2/automations/:automationId/deployments': CREWS,
-  'POST /designer/v2/automations/:automationId/restart': CREWS,
-  'POST /designer/v2/automations/:automationId/start': CREWS,
-  'POST /designer/v2/automations/:automationId/stop': CREWS,
-  'PUT /designer/v2/automations/:automationId/variables/:name': CREWS,
-  'DELETE /designer/v2/automations/:automationId/variables/:name': CREWS,
   'POST /projects/:projectId/proposals/:proposalId/accept': 'see projects/proposals.test.ts',
   'POST /projects/:projectId/proposals/:proposalId/discard': 'see projects/proposals.test.ts',
   'POST /send-traces/tokens': 'see send-traces/tokens.test.ts',
