@@ -222,8 +222,6 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /connections/:id/test': LOOK,
   'POST /settings/organization/oauth/test': LOOK,
   'POST /settings/organization/oauth/explain': LOOK,
-  'POST /traces/:traceId/notes': SAID,
-  'POST /traces/:traceId/notes/:noteId/delete': SAID,
   'POST /trace-filters': MINE,
   'POST /trace-filters/:id/delete': MINE,
   'POST /traces/:traceId/notes': NOTE,
