@@ -36,6 +36,7 @@ import { changeRole } from './roles.ts'
 import { acceptSealingKey, checkSealingKeys } from './sealing-keys.ts'
 import { followSecret } from './secret-readers.ts'
 import { seedSamples } from './seed.ts'
+import { createSignInLink } from './sign-in-link.ts'
 
 /** A registry may be unavailable for a moment. */
 const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
@@ -117,6 +118,16 @@ const TASKS: Readonly<Record<string, Task>> = {
       process.stdout.write(`${await resetPassword(sql, who, log)}\n`)
     },
   ),
+  'users:link': {
+    summary: 'EMAIL|ID: print a link that signs a user in once, within 15 minutes',
+    async run(source, args) {
+      const { PLATFORM_BASE_URL: baseUrl = '' } = source
+      const use: Use = async (sql, log, [who = '']) => {
+        process.stdout.write(`${baseUrl}${await createSignInLink(sql, who, log)}\n`)
+      }
+      await useDatabase({ source, args, waitSeconds: PERSON_WAIT_SECONDS, use })
+    },
+  },
   'users:disable': forPeople(
     'EMAIL|ID: end the sessions of a user and let nobody in as that user',
     (sql, log, [who = '']) => disable(sql, who, log),
@@ -162,7 +173,7 @@ const TASKS: Readonly<Record<string, Task>> = {
     (sql, log, [name]) => acceptSealingKey(sql, log, name),
   ),
   'keys:reseal': {
-    summary: 'seal the keys of LLM connections and webhooks with SECRET_KEY_BASE, after a rotation',
+    summary: 'seal keys and secrets with SECRET_KEY_BASE, after a rotation',
     async run(source, args) {
       const given = readEnv(sealingKeysEnv, source)
       const pair = { current: given.SECRET_KEY_BASE, previous: given.SECRET_KEY_BASE_PREVIOUS }

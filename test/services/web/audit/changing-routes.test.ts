@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { grantRole } from '../../../../services/platform/users.ts'
+import { setMembership } from '../../../../services/platform/memberships.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
 import { parkForBudget } from '../../../../services/platform/budget-stops.ts'
 import { reserveCall } from '../../../../services/platform/budget-ledger.ts'
 import { setBudget } from '../../../../services/platform/budgets.ts'
@@ -108,6 +109,17 @@ const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 /** Each changing route, in this order: a call that succeeds, or why it leaves no entry. */
 const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /admin/platform_settings/flags/:name': form({ state: 'on' }),
+  'POST /admin/organizations': form({ name: 'Globex' }),
+  'POST /admin/organizations/:organizationId/invitations': form(),
+  'POST /settings/organization/members/:userId/role': form({ from: 'viewer', to: 'editor' }),
+  'POST /settings/organization/members/:userId/remove': form(),
+  'POST /settings/organization/invitations': form({ role: 'viewer', note: 'Grace' }),
+  'POST /settings/organization/invitations/:invitationId/revoke': form(),
+  'POST /admin/people/:userId/disable': form(),
+  'POST /admin/people/:userId/enable': form(),
+  'POST /admin/people/:userId/reset': form(),
+  'POST /admin/people/:userId/delete': form(),
+  'POST /account/sessions/:sessionId/end': form(),
   'POST /automations/:automationId/concurrency': form({ concurrency_max: '3' }),
   'POST /automations/:automationId/tokens': form({ name: 'CI', scopes: 'read' }),
   'POST /tokens/:tokenId/replace': form({ scopes: 'read' }),
@@ -226,7 +238,14 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /trace-filters/:id/delete': MINE,
   'POST /traces/:traceId/notes': NOTE,
   'POST /traces/:traceId/notes/:noteId/delete': NOTE,
+  'POST /account/organization': MINE,
   'POST /sign-in': SESSION,
+  'POST /sign-in/link/:token': SESSION,
+  'POST /account/sign-out-everywhere': SESSION,
+  'POST /account/organizations/:organizationId/leave': 'see console/people.test.ts',
+  'POST /reset-password/:token': 'see console/people.test.ts',
+  'POST /invitations/:token': 'see sign-in/invitations.test.ts',
+  'POST /invitations/:token/account': 'see sign-in/invitations.test.ts',
   'POST /sign-out': SESSION,
   'POST /connections/:id/connect': 'leads to the provider; what comes back is recorded',
   'POST /projects/:projectId/proposals/:proposalId/accept': 'see projects/proposals.test.ts',
@@ -287,6 +306,16 @@ async function waitingRun(route: string): Promise<string> {
   return run.id
 }
 
+/** A viewer of the organization, whose account is made anew when it was deleted. */
+async function memberId(): Promise<string> {
+  const { sql, acme } = platform
+  const { organizationId } = acme
+  const person = { organizationId, email: 'guest@acme.test', name: 'Guest', passwordHash: null }
+  const userId = await ensureUser(sql, person)
+  await setMembership(sql, { userId, organizationId, role: 'viewer' })
+  return String(userId)
+}
+
 const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promise<string> =>
   String(Object.values((await rows)[0] ?? {})[0])
 
@@ -297,6 +326,14 @@ const CREWS =
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   name: async () => 'k8s_namespace_isolation',
+  userId: () => memberId(),
+  organizationId: async () => String(platform.acme.organizationId),
+  invitationId: () => firstOf(platform.sql`select max(id) from invitations`),
+  sessionId: async () => {
+    const { sql, acme, signIn } = platform
+    await signIn(acme)
+    return firstOf(sql`select id from sessions order by created_at desc limit 1`)
+  },
   period: async () => 'day',
   filename: async () => 'two-1.0-py3-none-any.whl',
   projectId: async () => projectId,

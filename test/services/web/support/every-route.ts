@@ -1,4 +1,5 @@
 import { inspectRoutes } from 'hono/dev'
+import { createInvitation } from '../../../../services/platform/invitations.ts'
 import { setMembership } from '../../../../services/platform/memberships.ts'
 import type { OrganizationRole } from '../../../../services/platform/memberships.ts'
 import { createSession, findSession } from '../../../../services/platform/sessions.ts'
@@ -52,6 +53,15 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
   const [{ connection }] = await sql<[{ connection: string }]>`
     insert into oauth_connections (organization_id, provider, name)
     values (${organizationId}, 'github', 'GitHub') returning id as connection`
+  const invitation = await createInvitation(sql, {
+    organizationId,
+    role: 'viewer',
+    note: '',
+    createdBy: userId,
+  })
+  await createSession(sql, userId)
+  const [{ sessionId }] = await sql<[{ sessionId: string }]>`
+    select id as session_id from sessions where user_id = ${userId} limit 1`
   const [{ filter }] = await sql<[{ filter: number }]>`
     insert into trace_filters (organization_id, user_id, name, query)
     values (${organizationId}, ${userId}, 'Slow', '') returning id as filter`
@@ -87,6 +97,11 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     spanId: '0123456789abcdef',
     noteId: note,
     filename: 'a-1.0.tar.gz',
+    userId: acme.userId,
+    organizationId,
+    sessionId,
+    invitationId: invitation.id,
+    token: invitation.token,
   }
   const [, ownCrew = ''] = ids.crew.find(([name]) => name === 'automation from source') ?? []
   return (path) => {
