@@ -106,6 +106,8 @@ const toSecret = (name: Val<string>, verbs: readonly string[]) => ({
   verbs,
 })
 
+const registryKey = also(isRegistryGated, 'REGISTRY_KEY')
+
 const pod = () => ({
   automountServiceAccountToken: true,
   imagePullSecrets: pullSecretOf(platformImage),
@@ -132,7 +134,7 @@ const pod = () => ({
         PLATFORM_SECRET_KEYS: text`PLATFORM_DEBUG_TOKEN,SECRET_KEY_BASE${also(
           oauth.enabled,
           'PLATFORM_OAUTH_API_KEY,OAUTH_ENCRYPTION_KEY',
-        )}${also(collector.enabled, 'COLLECTOR_JWT_SECRET')}${also(isRegistryGated, 'REGISTRY_KEY')}${also(
+        )}${also(collector.enabled, 'COLLECTOR_JWT_SECRET')}${registryKey}${also(
           not(dbProxy.autoIamAuthn),
           'DB_PASSWORD',
         )}`,

@@ -88,7 +88,7 @@ describe('the architecture', () => {
     const wrong = imports.filter(({ from, to, isTypeOnly }) => {
       const room = roomOf(from)
       if (room === 'test' || from === 'services/local.ts' || room === roomOf(to)) return false
-      if (room === 'infra' && isTypeOnly && /^services\/\w+\/env\.ts$/.test(to)) return false
+      if (room === 'infra' && isTypeOnly && /^services\/[\w-]+\/env\.ts$/.test(to)) return false
       return to !== 'package.json' && !ALLOWED[room]?.includes(roomOf(to))
     })
     expect(wrong).toEqual([])

@@ -68,8 +68,8 @@ export const thirdParty = {
     image: type.image('registry', '3.1.1', 'the registry'),
     port: podPort(5000, 'Port of the pods and of the Service.'),
     htpasswdSecret: type.objectName(
-      'Secret whose key `htpasswd` lists users and bcrypt hashes, for a registry of your own use: ' +
-        'crews from source are then not built as images. Empty means credentials for each ' +
+      'Secret whose key `htpasswd` lists users and bcrypt hashes, for uses of your own: crews ' +
+        'from source are then not built as images. Empty means credentials for each ' +
         'organization, which derive from `secrets.REGISTRY_KEY`.',
     ),
     pullAddress: type.registry(

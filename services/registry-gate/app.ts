@@ -24,7 +24,7 @@ export function createApp(deps: GateDeps) {
   const { key } = deps
   return {
     fetch: app.fetch,
-    direct(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+    direct: (incoming: IncomingMessage, outgoing: ServerResponse): boolean => {
       const { method = '', url = '', headers } = incoming
       if (!url.startsWith('/v2')) return false
       const { authorization } = headers

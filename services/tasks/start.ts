@@ -9,7 +9,6 @@ import type { Kubernetes } from '../shared/kubernetes/client.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { disable, enable, printUsers, resetPassword } from './accounts.ts'
-import { ensureBuildCertificates } from './build-certificates.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
 import { createOrganizationToken } from './create-token.ts'
 import { createUser, describeUser, readUserRequest } from './create-user.ts'
@@ -272,9 +271,7 @@ function inCluster<Config extends FollowConfig>(
       )
     }
     const log = createLog({ name: 'tasks', level: config.LOG_LEVEL })
-    const kubernetes = createKubernetes(address)
-    await ensureBuildCertificates(kubernetes, config, log)
-    await use(kubernetes, config, log)
+    await use(createKubernetes(address), config, log)
   }
 }
 

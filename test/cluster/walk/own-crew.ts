@@ -55,7 +55,13 @@ interface Api {
   readonly token: string
 }
 
-async function call<T>({ base, token }: Api, path: string, init: RequestInit = {}): Promise<T> {
+interface Request {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array<ArrayBuffer>
+}
+
+async function call<T>({ base, token }: Api, path: string, init: Request = {}): Promise<T> {
   const answer = await fetch(base + path, {
     ...init,
     headers: { Authorization: `Bearer ${token}`, ...init.headers },

@@ -61,9 +61,9 @@ async function readCertificates(directory: string): Promise<Certificates> {
   } catch (thrown) {
     throw new AppError(
       'unavailable',
-      `The certificates of builds cannot be read in ${directory}: ${toError(thrown).message}. The ` +
-        'bootstrap Job makes them, unless buildkit.tlsSecret names a Secret with client-cert.pem ' +
-        'and client-key.pem.',
+      `The certificates of builds in ${directory} cannot be read: ${toError(thrown).message}. ` +
+        'The bootstrap Job makes them; a Secret in buildkit.tlsSecret has client-cert.pem and ' +
+        'client-key.pem too.',
     )
   }
 }
