@@ -33,6 +33,7 @@ COPY --from=build /src/build/web build/web
 COPY --from=build /src/build/oauth build/oauth
 COPY --from=build /src/build/worker build/worker
 COPY --from=build /src/build/crew build/crew
+COPY --from=build /src/build/registry-gate build/registry-gate
 COPY --from=build /src/build/tasks build/tasks
 COPY --from=build /src/build/verify build/verify
 EXPOSE 3000

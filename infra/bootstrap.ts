@@ -1,6 +1,8 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { BootstrapEnv } from '../services/tasks/env.ts'
+import { isRegistryGated } from './calls.ts'
+import { buildkitHost, buildTlsSecret, hasOwnBuildTls } from './build-tls.ts'
 import { also } from './kit/also.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { env, podField, setWhen } from './kit/env.ts'
@@ -9,10 +11,9 @@ import { argoSync, createJob } from './kit/job.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { initResources } from './kit/resources.ts'
-import { keptSecret, overridesSecret, platformSecret } from './kit/secret-keys.ts'
+import { beforeBootstrap, keptSecret, overridesSecret, platformSecret } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
-import { beforeBootstrap } from './secrets.ts'
 import type { Val } from './template/expression.ts'
 import { any, isSet, not, orElse, pick, revision, text } from './template/operators.ts'
 import { create, releaseNamespace } from './kit/create.ts'
@@ -65,6 +66,7 @@ class SecretAccess extends Construct {
         when<k8s.PolicyRule>(isForeign, toSecret(existingSecret, ['get'])),
         when<k8s.PolicyRule>(not(isForeign), toSecret(platformSecret, ['get', 'patch'])),
         when<k8s.PolicyRule>(not(isForeign), toSecret(overridesSecret, ['get'])),
+        when<k8s.PolicyRule>(hasOwnBuildTls, toSecret(buildTlsSecret, ['get', 'patch'])),
         // An apply names what it creates, so that even this right ends at the name.
         when<k8s.PolicyRule>(not(isForeign), toSecret(keptSecret, ['get', 'create', 'patch'])),
         {
@@ -75,6 +77,7 @@ class SecretAccess extends Construct {
             nameOf('worker'),
             when<string>(oauth.enabled, nameOf('oauth')),
             when<string>(collector.enabled, nameOf('collector')),
+            when<string>(isRegistryGated, nameOf('internal-registry')),
           ],
           verbs: ['get', 'patch'],
         },
@@ -103,6 +106,8 @@ const toSecret = (name: Val<string>, verbs: readonly string[]) => ({
   verbs,
 })
 
+const registryKey = also(isRegistryGated, 'REGISTRY_KEY')
+
 const pod = () => ({
   automountServiceAccountToken: true,
   imagePullSecrets: pullSecretOf(platformImage),
@@ -129,14 +134,19 @@ const pod = () => ({
         PLATFORM_SECRET_KEYS: text`PLATFORM_DEBUG_TOKEN,SECRET_KEY_BASE${also(
           oauth.enabled,
           'PLATFORM_OAUTH_API_KEY,OAUTH_ENCRYPTION_KEY',
-        )}${also(collector.enabled, 'COLLECTOR_JWT_SECRET')}${also(
+        )}${also(collector.enabled, 'COLLECTOR_JWT_SECRET')}${registryKey}${also(
           not(dbProxy.autoIamAuthn),
           'DB_PASSWORD',
         )}`,
         RESTART_DEPLOYMENTS: text`${nameOf('web')},${nameOf('worker')}${also(
           oauth.enabled,
           nameOf('oauth'),
-        )}${also(collector.enabled, nameOf('collector'))}`,
+        )}${also(collector.enabled, nameOf('collector'))}${also(
+          isRegistryGated,
+          nameOf('internal-registry'),
+        )}`,
+        BUILD_TLS_SECRET: setWhen(hasOwnBuildTls, buildTlsSecret),
+        BUILD_TLS_HOST: setWhen(hasOwnBuildTls, buildkitHost),
         RESTART_POSTGRES: setWhen(postgres.enabled, nameOf('postgres')),
       }),
       resources: initResources,

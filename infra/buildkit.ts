@@ -1,5 +1,6 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
+import { hasOwnBuildTls, tlsSecret } from './build-tls.ts'
 import { addressOf } from './calls.ts'
 import { fingerprint } from './kit/fingerprint.ts'
 import { buildkitImage, pullSecretOf, runs } from './kit/image.ts'
@@ -8,12 +9,14 @@ import { nameOf } from './kit/names.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { PLATFORM_USER } from './kit/security.ts'
 import { createDeployment, createService, createServiceAccount } from './kit/workload.ts'
-import { isSet, text } from './template/operators.ts'
+import { any, isSet, text } from './template/operators.ts'
 import { create } from './kit/create.ts'
 import { when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit } = values
+
+const hasTls = any(isSet(buildkit.tlsSecret), hasOwnBuildTls)
 
 /** Builds the images of crews, rootless. */
 export class Buildkit extends Construct {
@@ -46,9 +49,12 @@ export class Buildkit extends Construct {
         volumes: [
           { name: 'cache', emptyDir: {} },
           { name: 'config', configMap: { name: nameOf('buildkit') } },
-          when<k8s.Volume>(isSet(buildkit.tlsSecret), {
+          when<k8s.Volume>(hasTls, {
             name: 'certificates',
-            secret: { secretName: buildkit.tlsSecret },
+            secret: {
+              secretName: tlsSecret,
+              items: ['ca.pem', 'cert.pem', 'key.pem'].map((key) => ({ key, path: key })),
+            },
           }),
         ],
       },
@@ -83,9 +89,9 @@ const daemon = () => ({
     text`--addr=tcp://0.0.0.0:${buildkit.port}`,
     // A process sandbox would need a privileged container.
     '--oci-worker-no-process-sandbox',
-    when<string>(isSet(buildkit.tlsSecret), '--tlscacert=/certificates/ca.pem'),
-    when<string>(isSet(buildkit.tlsSecret), '--tlscert=/certificates/cert.pem'),
-    when<string>(isSet(buildkit.tlsSecret), '--tlskey=/certificates/key.pem'),
+    when<string>(hasTls, '--tlscacert=/certificates/ca.pem'),
+    when<string>(hasTls, '--tlscert=/certificates/cert.pem'),
+    when<string>(hasTls, '--tlskey=/certificates/key.pem'),
   ],
   ports: [{ name: 'grpc', containerPort: buildkit.port }],
   startupProbe: { ...works, periodSeconds: 5, failureThreshold: 24 },
@@ -101,7 +107,7 @@ const daemon = () => ({
     // live on.
     { name: 'cache', mountPath: '/home/user/.local/share/buildkit' },
     { name: 'config', mountPath: '/etc/buildkit', readOnly: true },
-    when<k8s.VolumeMount>(isSet(buildkit.tlsSecret), {
+    when<k8s.VolumeMount>(hasTls, {
       name: 'certificates',
       mountPath: '/certificates',
       readOnly: true,

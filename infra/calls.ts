@@ -41,6 +41,7 @@ export const outsiders = {
   senders: 'traces from `networkPolicy.tracesNamespace`',
   'own-crews': 'the crews from source, wherever they run',
   builds: 'the Jobs that build images, beside the crews',
+  nodes: 'the nodes, at addresses that no policy knows: its gate asks for credentials',
   monitoring: 'its metrics from `networkPolicy.monitoringNamespace`',
 } as const
 
@@ -74,6 +75,13 @@ const areSendersNamed = isSet(tracesNamespace)
 const isGrpcNamed = all(collector.grpc.enabled, areSendersNamed)
 
 const isTraceDatabaseShared = all(collector.enabled, not(isSet(collector.database.host)))
+
+/** The registry has credentials for each organization, and a gate that knows them. */
+export const isRegistryGated = all(
+  internalRegistry.enabled,
+  crews.fromSource,
+  not(isSet(internalRegistry.htpasswdSecret)),
+)
 
 /**
  * Every call to a program of the platform. The addresses that callers get, the NetworkPolicies and
@@ -127,6 +135,13 @@ export const calls = [
 
   { from: 'worker', to: 'internal-registry', port: 'http', why: 'images of crews' },
   { from: 'buildkit', to: 'internal-registry', port: 'http', why: 'pushes of built images' },
+  {
+    from: 'nodes',
+    to: 'internal-registry',
+    port: 'http',
+    why: 'pulls of crew images',
+    isMade: isRegistryGated,
+  },
 
   { from: 'worker', to: 'crew-pods', port: 'http', why: 'kickoffs of runs' },
   { from: 'web', to: 'crew-pods', port: 'http', why: 'the status of crews' },
@@ -147,6 +162,7 @@ export const unrestricted: readonly ProgramName[] = [
 ]
 
 const addresses = {
+  buildkit: text`tcp://${nameOf('buildkit')}.${releaseNamespace}:${buildkit.port}`,
   oauth: text`http://${nameOf('oauth')}:${oauth.port}`,
   collector: text`http://${nameOf('collector')}:${collector.port}`,
   postgres: nameOf('postgres'),

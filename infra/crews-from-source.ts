@@ -1,17 +1,20 @@
+import type * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { WorkerEnv } from '../services/worker/env.ts'
-import { AccessEverywhere, AccessToCrews, crewNamespace } from './access.ts'
-import { collectorInCluster, webInCluster } from './calls.ts'
+import { AccessEverywhere, AccessToCrews, AccessToRelease, crewNamespace } from './access.ts'
+import { hasOwnBuildTls, tlsSecret } from './build-tls.ts'
+import { addressOf, collectorInCluster, isRegistryGated, webInCluster } from './calls.ts'
 import { also } from './kit/also.ts'
 import { podField, setWhen } from './kit/env.ts'
 import type { VariablesOf } from './kit/env.ts'
-import { pythonImage } from './kit/image.ts'
-import { release } from './kit/names.ts'
+import { buildkitImage, pythonImage } from './kit/image.ts'
+import { nameOf, release } from './kit/names.ts'
 import { all, amountText, any, isSet, pick, text } from './template/operators.ts'
-import { onlyWhen } from './template/structure.ts'
+import { fromSecret } from './kit/secret-keys.ts'
+import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { collector, crews, global, networkPolicy } = values
+const { buildkit, collector, crews, global, internalRegistry, networkPolicy } = values
 
 // An organization names as many crews as it likes, so that no right can end at their names.
 const toDeploy = [
@@ -48,6 +51,21 @@ export class WorkerAccess extends Construct {
     const grant = { name: 'crews-from-source', component: 'worker', rules: toDeploy }
     new AccessToCrews(this, 'crews', grant)
     onlyWhen(
+      buildsImages,
+      new AccessToRelease(this, 'registry', {
+        ...grant,
+        name: 'registry-port',
+        rules: [
+          {
+            apiGroups: [''],
+            resources: ['services'],
+            resourceNames: [nameOf('internal-registry')],
+            verbs: ['get'],
+          },
+        ],
+      }),
+    )
+    onlyWhen(
       crews.namespaceIsolation,
       new AccessEverywhere(this, 'namespaces', {
         ...grant,
@@ -59,6 +77,32 @@ export class WorkerAccess extends Construct {
 }
 
 const on = crews.fromSource
+/** BuildKit knows its callers, and the registry those of each organization. */
+const buildsImages = all(
+  isRegistryGated,
+  buildkit.enabled,
+  any(isSet(buildkit.tlsSecret), hasOwnBuildTls),
+)
+const CERTIFICATES = '/etc/platform/builds'
+const CLIENT_FILES = ['ca.pem', 'client-cert.pem', 'client-key.pem']
+
+/** The client's certificates; a worker reads them for each build. */
+export const buildCertificates = {
+  volume: when<k8s.Volume>(buildsImages, {
+    name: 'build-certificates',
+    secret: {
+      secretName: tlsSecret,
+      items: CLIENT_FILES.map((key) => ({ key, path: key })),
+      optional: true,
+    },
+  }),
+  mount: when<k8s.VolumeMount>(buildsImages, {
+    name: 'build-certificates',
+    mountPath: CERTIFICATES,
+    readOnly: true,
+  }),
+}
+
 const { modelNamespace, toolNamespace } = networkPolicy
 const toolNamespaceToo = also(isSet(toolNamespace), toolNamespace)
 
@@ -84,5 +128,15 @@ export const crewsFromSourceEnv = {
     all(on, any(isSet(modelNamespace), isSet(toolNamespace))),
     text`${also(isSet(modelNamespace), modelNamespace)}${toolNamespaceToo}`,
   ),
+  BUILDKIT_IMAGE: setWhen(buildsImages, buildkitImage.reference),
+  BUILDKIT_ADDRESS: setWhen(buildsImages, addressOf({ from: 'builds', to: 'buildkit' })),
+  BUILDKIT_CERTIFICATES: setWhen(buildsImages, CERTIFICATES),
+  REGISTRY_ADDRESS: setWhen(buildsImages, addressOf({ from: 'buildkit', to: 'internal-registry' })),
+  REGISTRY_PULL_ADDRESS: setWhen(
+    all(buildsImages, isSet(internalRegistry.pullAddress)),
+    internalRegistry.pullAddress,
+  ),
+  REGISTRY_SERVICE: setWhen(buildsImages, nameOf('internal-registry')),
+  REGISTRY_KEY: setWhen(buildsImages, fromSecret('REGISTRY_KEY', { optional: true })),
   CREW_ARBITRARY_USER: setWhen(on, pick(global.openshift, 'true', 'false')),
 } satisfies Partial<VariablesOf<WorkerEnv>>

@@ -1,15 +1,26 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { fingerprint } from './kit/fingerprint.ts'
-import { pullSecretOf, registryImage, runs } from './kit/image.ts'
+import { isRegistryGated } from './calls.ts'
+import type { RegistryGateEnv } from '../services/registry-gate/env.ts'
+import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { env, unset } from './kit/env.ts'
+import { platformImage, registryImage, runs } from './kit/image.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
-import { resourcesOf } from './kit/resources.ts'
+import { databaseHealthProbes } from './kit/probes.ts'
+import { initResources, resourcesOf } from './kit/resources.ts'
+import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
-import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { isSet, text } from './template/operators.ts'
+import {
+  createDeployment,
+  createServiceAccount,
+  createTypedService,
+  scratch,
+} from './kit/workload.ts'
+import { digits, distinct, isSet, not, pick, text } from './template/operators.ts'
 import { create } from './kit/create.ts'
-import { quantity, when, whenSet } from './template/structure.ts'
+import { eachText, quantity, when, whenSet } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { internalRegistry: registry } = values
@@ -29,24 +40,38 @@ export class InternalRegistry extends Construct {
         resources: { requests: { storage: quantity(registry.storage.size) } },
       },
     })
-    createService(this, 'internal-registry', [
-      { name: 'http', port: registry.port, targetPort: k8s.IntOrString.fromString('http') },
-    ])
+    createTypedService(this, 'internal-registry', {
+      // Nodes pull from `localhost`, where every node has a port for it.
+      type: pick(isRegistryGated, 'NodePort', 'ClusterIP'),
+      ports: [
+        { name: 'http', port: registry.port, targetPort: k8s.IntOrString.fromString('http') },
+      ],
+    })
     createDeployment(this, {
       component: 'internal-registry',
       replicas: 1,
       strategy: { type: 'Recreate' },
       pods: registry,
-      annotations: { 'checksum/config': fingerprint(CONFIG) },
+      annotations: { 'checksum/config': fingerprint(CONFIG), ...secretsChecksum('REGISTRY_KEY') },
       pod: {
-        imagePullSecrets: pullSecretOf(registryImage),
+        imagePullSecrets: [
+          eachText<k8s.LocalObjectReference>(
+            distinct(registryImage.pullSecret, pick(isRegistryGated, platformImage.pullSecret, '')),
+            (name) => ({ name }),
+          ),
+        ],
         securityContext: podSecurity(PLATFORM_USER),
         terminationGracePeriodSeconds: 30,
-        containers: [server()],
+        containers: [
+          when<k8s.Container>(isRegistryGated, gate()),
+          when<k8s.Container>(isRegistryGated, server(BEHIND_GATE)),
+          when<k8s.Container>(not(isRegistryGated), server(OPEN)),
+        ],
         volumes: [
           { name: 'data', persistentVolumeClaim: { claimName: nameOf('internal-registry') } },
           { name: 'config', configMap: { name: nameOf('internal-registry') } },
           tmp.volume,
+          ...caVolumes,
           when<k8s.Volume>(isSet(registry.htpasswdSecret), {
             name: 'auth',
             secret: { secretName: registry.htpasswdSecret },
@@ -59,6 +84,9 @@ export class InternalRegistry extends Construct {
 
 const tmp = scratch('/tmp')
 
+/** Nobody but the gate reaches it there. */
+const GATED_PORT = 5010
+
 const CONFIG = text`version: 0.1
 log:
   level: info
@@ -66,7 +94,8 @@ log:
   accesslog:
     disabled: true
 http:
-  addr: :${registry.port}
+  addr: ${pick(isRegistryGated, `127.0.0.1:${GATED_PORT}`, text`:${registry.port}`)}
+  relativeurls: true
   headers:
     X-Content-Type-Options: [nosniff]
 storage:
@@ -78,10 +107,9 @@ health:
   storagedriver:
     enabled: true`
 
-const server = () => ({
+const server = (reached: object) => ({
   name: 'registry',
   ...runs(registryImage),
-  ports: [{ name: 'http', containerPort: registry.port }],
   env: [
     { name: 'OTEL_TRACES_EXPORTER', value: 'none' },
     when<k8s.EnvVar>(isSet(registry.htpasswdSecret), { name: 'REGISTRY_AUTH', value: 'htpasswd' }),
@@ -94,10 +122,7 @@ const server = () => ({
       value: '/auth/htpasswd',
     }),
   ],
-  // `/` needs no sign-in.
-  startupProbe: { ...answers, periodSeconds: 5, failureThreshold: 12 },
-  readinessProbe: { ...answers, periodSeconds: 5, failureThreshold: 3 },
-  livenessProbe: { tcpSocket: { port: HTTP }, periodSeconds: 10, failureThreshold: 3 },
+  ...reached,
   resources: resourcesOf(registry.resources),
   volumeMounts: [
     { name: 'data', mountPath: '/var/lib/registry' },
@@ -114,3 +139,35 @@ const server = () => ({
 
 const HTTP = k8s.IntOrString.fromString('http')
 const answers = { httpGet: { path: '/', port: HTTP }, timeoutSeconds: 5 }
+const ports = [{ name: 'http', containerPort: registry.port }]
+
+/** The registry as others reach it; `/` needs no sign-in. */
+const OPEN = {
+  ports,
+  startupProbe: { ...answers, periodSeconds: 5, failureThreshold: 12 },
+  readinessProbe: { ...answers, periodSeconds: 5, failureThreshold: 3 },
+  livenessProbe: { tcpSocket: { port: HTTP }, periodSeconds: 10, failureThreshold: 3 },
+}
+
+/** Behind its gate, whose health is that of both. */
+const BEHIND_GATE = {}
+
+/** Lets the credential of an organization reach its own repositories. */
+const gate = () => ({
+  name: 'gate',
+  ...runs(platformImage),
+  command: ['node', 'build/registry-gate/main.js'],
+  ports,
+  env: env<RegistryGateEnv>({
+    PORT: digits(registry.port),
+    HOST: unset,
+    LOG_LEVEL: values.envVars.LOG_LEVEL,
+    REGISTRY_URL: `http://127.0.0.1:${GATED_PORT}`,
+    // Without it nobody gets in, and crews are not built as images.
+    REGISTRY_KEY: fromSecret('REGISTRY_KEY', { optional: true }),
+  }),
+  ...databaseHealthProbes,
+  resources: initResources,
+  volumeMounts: [tmp.mount, caMount],
+  securityContext: containerSecurity(PLATFORM_USER),
+})

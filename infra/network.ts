@@ -16,7 +16,8 @@ import { values } from './values.ts'
 const { collector, crews, dbProxy, envVars, networkPolicy, postgres } = values
 
 type IngressRule = Templated<k8s.NetworkPolicyIngressRule>
-type Peers = Exactly<k8s.NetworkPolicyIngressRule>['from']
+/** None: whoever calls. */
+type Peers = Exactly<k8s.NetworkPolicyIngressRule>['from'] | undefined
 
 /** Lets pods talk to each other as `calls.ts` declares, and in no other way. */
 export class Network extends Construct {
@@ -75,7 +76,7 @@ function rulesFor(calls: readonly Call[]): readonly IngressRule[] {
 }
 
 const ruleFor = (port: string, from: Peers): Exactly<k8s.NetworkPolicyIngressRule> => ({
-  from,
+  ...(from && { from }),
   ports: [{ protocol: 'TCP', port: k8s.IntOrString.fromString(port) }],
 })
 
@@ -133,6 +134,7 @@ const PEERS: Readonly<Record<Outsider, Peers>> = {
   browsers: [ingressController],
   'own-crews': besideCrews('crew-from-source'),
   builds: besideCrews('crew-build'),
+  nodes: undefined,
   visitors: [
     ingressController,
     when<k8s.NetworkPolicyPeer>(

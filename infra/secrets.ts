@@ -1,18 +1,16 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
+import { BuildTls, hasOwnBuildTls } from './build-tls.ts'
 import type { Val } from './template/expression.ts'
 import { any, isSet, not } from './template/operators.ts'
 import { create } from './kit/create.ts'
 import { onlyWhen, spread, whenSet } from './template/structure.ts'
 import { labels } from './kit/labels.ts'
-import { overridesSecret, platformSecret } from './kit/secret-keys.ts'
+import { beforeBootstrap, overridesSecret, platformSecret } from './kit/secret-keys.ts'
 import { extraEnvVars } from './kit/extras.ts'
 import { values } from './values.ts'
 
 const { existingSecret, revision: _, ...overrides } = values.secrets
-
-/** Argo CD must have these before the bootstrap Job runs. */
-export const beforeBootstrap = { 'argocd.argoproj.io/sync-wave': '-2' }
 
 /**
  * The objects that pods read: the platform's Secret, and the operator's own values and variables.
@@ -22,6 +20,7 @@ export class Secrets extends Construct {
     super(scope, id)
     onlyWhen(not(isSet(existingSecret)), new PlatformSecret(this, 'platform'))
     onlyWhen(any(...Object.values(overrides).map(isSet)), new Overrides(this, 'overrides'))
+    onlyWhen(hasOwnBuildTls, new BuildTls(this, 'build-tls'))
     onlyWhen(isSet(values.extraEnvVars), new ExtraEnv(this, 'extra-env'))
   }
 }

@@ -1,7 +1,7 @@
 import { Construct } from 'constructs'
 import type { WorkerEnv } from '../services/worker/env.ts'
 import { addressOf } from './calls.ts'
-import { crewsFromSourceEnv, WorkerAccess } from './crews-from-source.ts'
+import { buildCertificates, crewsFromSourceEnv, WorkerAccess } from './crews-from-source.ts'
 import { hasPrices, pricesFileWhen } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
@@ -42,6 +42,7 @@ export class Worker extends Construct {
           'SECRET_KEY_BASE',
           'SECRET_KEY_BASE_PREVIOUS',
           'COLLECTOR_JWT_SECRET',
+          'REGISTRY_KEY',
           'PLATFORM_OAUTH_API_KEY',
           'DB_PASSWORD',
         ),
@@ -54,7 +55,13 @@ export class Worker extends Construct {
         automountServiceAccountToken: values.crews.fromSource,
         terminationGracePeriodSeconds: plus(worker.drainSeconds, 30),
         containers: [runner()],
-        volumes: [tmp.volume, workerPrices.volume, ...caVolumes, ...extraVolumes],
+        volumes: [
+          tmp.volume,
+          workerPrices.volume,
+          buildCertificates.volume,
+          ...caVolumes,
+          ...extraVolumes,
+        ],
       },
     })
     scale(this, 'worker', worker)
@@ -103,6 +110,6 @@ const runner = () => ({
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(worker.resources),
-  volumeMounts: [tmp.mount, workerPrices.mount, caMount, ...extraMounts],
+  volumeMounts: [tmp.mount, workerPrices.mount, buildCertificates.mount, caMount, ...extraMounts],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -10,6 +10,9 @@ const { existingSecret, revision, ...overrides } = values.secrets
 /** A key of the platform's Secret. */
 export type SecretKey = keyof typeof overrides
 
+/** Argo CD must have these before the bootstrap Job runs. */
+export const beforeBootstrap = { 'argocd.argoproj.io/sync-wave': '-2' }
+
 /** The name of the Secret with the generated values. */
 export const platformSecret = nameOf('secrets')
 

@@ -1,7 +1,7 @@
 import * as k8s from '../k8s.ts'
 import type { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
-import type { Symbolic } from '../template/operators.ts'
+import type { In, Symbolic } from '../template/operators.ts'
 import { create } from './create.ts'
 import { spread, whenGiven, whenSet } from '../template/structure.ts'
 import type { Exactly, Templated, When } from '../template/structure.ts'
@@ -50,9 +50,18 @@ export function createService(
   component: string,
   ports: readonly Templated<k8s.ServicePort>[],
 ): void {
+  createTypedService(scope, component, { type: 'ClusterIP', ports })
+}
+
+/** The address of a component, which may be open on each node as well. */
+export function createTypedService(
+  scope: Construct,
+  component: string,
+  { type, ports }: { type: In<string>; ports: readonly Templated<k8s.ServicePort>[] },
+): void {
   create(scope, k8s.KubeService, {
     metadata: { name: nameOf(component), labels: labels(component) },
-    spec: { type: 'ClusterIP', selector: selectorLabels(component), ports },
+    spec: { type, selector: selectorLabels(component), ports },
   })
 }
 

@@ -38,6 +38,9 @@ export const secrets = group(
     COLLECTOR_JWT_SECRET_PREVIOUS: type.formerSecret(
       'Former `COLLECTOR_JWT_SECRET`, still accepted while it is replaced.',
     ),
+    REGISTRY_KEY: type.secret(
+      'Key from which the credentials of the internal registry derive, one for each organization.',
+    ),
     DB_PASSWORD: string(
       '',
       'Password of `envVars.DB_USER`. Empty means generated, when the chart manages PostgreSQL.',

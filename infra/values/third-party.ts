@@ -49,8 +49,10 @@ export const thirdParty = {
       image: type.image('moby/buildkit', 'v0.32.2-rootless', 'BuildKit'),
       port: podPort(1234, 'Port of the pods and of the Service.'),
       tlsSecret: type.objectName(
-        'Secret with `ca.pem`, `cert.pem` and `key.pem`: callers must then show a ' +
-          'certificate of that authority. Empty leaves the network policy as the only guard.',
+        'Secret of your own with `ca.pem`, `cert.pem` and `key.pem`, and for the builds of crews ' +
+          '`client-cert.pem` and `client-key.pem`: callers must show a certificate of that ' +
+          'authority. Empty means one that the bootstrap makes while `crews.fromSource` and ' +
+          '`rbac.create` are on; without these the network policy is the only guard.',
       ),
       cacheGigabytes: integer(10, 'Gigabytes that the build cache may take of a node.', {
         min: 1,
@@ -66,7 +68,13 @@ export const thirdParty = {
     image: type.image('registry', '3.1.1', 'the registry'),
     port: podPort(5000, 'Port of the pods and of the Service.'),
     htpasswdSecret: type.objectName(
-      'Secret whose key `htpasswd` lists users and bcrypt hashes. Empty means no sign-in.',
+      'Secret whose key `htpasswd` lists users and bcrypt hashes, for uses of your own: crews ' +
+        'from source are then not built as images. Empty means credentials for each ' +
+        'organization, which derive from `secrets.REGISTRY_KEY`.',
+    ),
+    pullAddress: type.registry(
+      'Address under which nodes pull images of crews. Empty means `localhost` and the node port ' +
+        'of the Service, from which container runtimes pull without TLS.',
     ),
     storage: group('The volume that holds the images.', {
       size: type.size('20Gi', 'Size of the volume.'),

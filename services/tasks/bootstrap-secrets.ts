@@ -3,6 +3,7 @@ import { AppError } from '../shared/errors.ts'
 import { apply } from '../shared/kubernetes/apply.ts'
 import type { Kubernetes } from '../shared/kubernetes/client.ts'
 import type { Log } from '../shared/log.ts'
+import { ensureBuildCertificates } from './build-certificates.ts'
 import type { BootstrapConfig } from './env.ts'
 import { findSecret, fingerprint, getSecret, secretPath, succeed } from './platform-secret.ts'
 import type { SecretKey, Values } from './platform-secret.ts'
@@ -35,6 +36,7 @@ export async function bootstrapSecrets(
   config: BootstrapConfig,
   log: Log,
 ): Promise<void> {
+  await ensureBuildCertificates(kubernetes, config, log)
   for (let attempt = 1; attempt <= CONFLICTS_MAX; attempt += 1) {
     if (await fill(kubernetes, config, log)) return
     log.info({ attempt }, 'another writer was faster; reading the Secret again')

@@ -46,6 +46,9 @@ export const followEnv = v.object({
    * The StatefulSet of the chart's own PostgreSQL, which restarts when the password has changed.
    */
   RESTART_POSTGRES: optional(text()),
+  /** The Secret that gets the certificates of builds, and the host of BuildKit. */
+  BUILD_TLS_SECRET: optional(text()),
+  BUILD_TLS_HOST: optional(text()),
 })
 
 /** The further variables of `secrets:bootstrap`. */

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { Kubernetes } from '../shared/kubernetes/client.ts'
 import type { Log } from '../shared/log.ts'
+import { ensureBuildCertificates } from './build-certificates.ts'
 import type { FollowConfig } from './env.ts'
 import { findSecret, fingerprint, isMissing, succeed } from './platform-secret.ts'
 import type { Values } from './platform-secret.ts'
@@ -40,6 +41,7 @@ export async function followSecret(
   config: FollowConfig,
   log: Log,
 ): Promise<void> {
+  await ensureBuildCertificates(kubernetes, config, log)
   const key = { namespace: config.POD_NAMESPACE, name: config.PLATFORM_SECRET }
   const secret = await findSecret(kubernetes, key)
   if (secret) await restartReaders(kubernetes, config, { found: secret.values, log })

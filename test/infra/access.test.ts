@@ -39,6 +39,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
     ),
     'list /pods',
     'get /pods/log',
+    'get /services demo-internal-registry',
   ],
   web: ['get apps/deployments', 'list apps/deployments', 'list /pods'],
   bootstrap: [
@@ -48,7 +49,13 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
     'get /secrets demo-keys',
     'create /secrets demo-keys',
     'patch /secrets demo-keys',
-    ...of('apps/deployments', ['get', 'patch'], ['web', 'worker', 'oauth', 'collector'].map(demo)),
+    'get /secrets demo-build-tls',
+    'patch /secrets demo-build-tls',
+    ...of(
+      'apps/deployments',
+      ['get', 'patch'],
+      ['web', 'worker', 'oauth', 'collector', 'internal-registry'].map(demo),
+    ),
     ...of('apps/statefulsets', ['get', 'patch'], [demo('postgres')]),
   ],
 }
@@ -161,10 +168,13 @@ describe('the Roles', () => {
   })
 
   it('let workers deploy crews where the crews are, and nowhere else', () => {
-    expect(grantsOf('worker', {})).toEqual([['prod-crews', CALLS['worker']]])
+    const registry = ['prod', ['get /services demo-internal-registry']]
+    const there = CALLS['worker']?.filter((right) => !right.endsWith('internal-registry'))
+    expect(grantsOf('worker', {})).toEqual([['prod-crews', there], registry])
     expect(grantsOf('worker', { crews: { fromSource: false } })).toEqual([])
     expect(grantsOf('worker', { crews: { namespaceIsolation: true } })).toEqual([
-      ['*', CALLS['worker']],
+      ['*', there],
+      registry,
       ['*', ['create /namespaces', 'patch /namespaces']],
     ])
   })

@@ -29,6 +29,7 @@ describe('global.caBundle', () => {
         'worker',
         'oauth',
         'collector',
+        'gate',
         'migrate',
         'migrate',
         'migrate',

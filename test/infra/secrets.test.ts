@@ -103,6 +103,12 @@ describe('the bootstrap Job', () => {
       {
         apiGroups: [''],
         resources: ['secrets'],
+        resourceNames: ['demo-build-tls'],
+        verbs: ['get', 'patch'],
+      },
+      {
+        apiGroups: [''],
+        resources: ['secrets'],
         resourceNames: ['demo-keys'],
         verbs: ['get', 'create', 'patch'],
       },
@@ -166,7 +172,7 @@ describe('the bootstrap Job', () => {
   })
 
   it('only reads a Secret of the operator, to restart its readers; it creates none', () => {
-    const own = { secrets: { existingSecret: 'mine' } }
+    const own = { secrets: { existingSecret: 'mine' }, buildkit: { enabled: false } }
     const objects = manifests(own)
     expect(objects.filter(({ kind }) => kind === 'Secret')).toEqual([])
     expect(referencesTo(objects, 'PLATFORM_DEBUG_TOKEN')).toEqual(['mine'])

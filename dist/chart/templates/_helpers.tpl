@@ -1,5 +1,5 @@
 {{- define "platform.bootstrap.content" -}}
-{{- list "b0aa8257" .Chart.AppVersion .Release.Name .Values.collector.enabled .Values.dbProxy.autoIamAuthn .Values.envVars.LOG_LEVEL .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.global.openshift .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.oauth.enabled .Values.postgres.enabled .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "6f7fff8e" .Chart.AppVersion .Release.Name .Release.Namespace .Values.buildkit.enabled .Values.buildkit.tlsSecret .Values.collector.enabled .Values.crews.fromSource .Values.dbProxy.autoIamAuthn .Values.envVars.LOG_LEVEL .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.global.openshift .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.internalRegistry.enabled .Values.internalRegistry.htpasswdSecret .Values.oauth.enabled .Values.postgres.enabled .Values.rbac.create .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.REGISTRY_KEY .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.bootstrap.selectorLabels" -}}
@@ -368,6 +368,14 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{- define "platform.secretName.PLATFORM_OAUTH_API_KEY" -}}
 {{- if .Values.secrets.PLATFORM_OAUTH_API_KEY }}
+{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
+{{- else }}
+{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.secretName.REGISTRY_KEY" -}}
+{{- if .Values.secrets.REGISTRY_KEY }}
 {{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
 {{- else }}
 {{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}

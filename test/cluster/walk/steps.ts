@@ -1,6 +1,7 @@
 import { faults } from './faults.ts'
 import { installation } from './installation.ts'
 import { network } from './network.ts'
+import { ownCrew } from './own-crew.ts'
 import { removal } from './removal.ts'
 import type { Step } from './step.ts'
 import { upgrades } from './upgrades.ts'
@@ -8,6 +9,7 @@ import { upgrades } from './upgrades.ts'
 /** Every step in the order of the walk; each one leaves the installation well. */
 export const steps: readonly Step[] = [
   ...installation,
+  ...ownCrew,
   ...network,
   ...upgrades,
   ...faults,

@@ -70,10 +70,10 @@ async function build(
   progress.state('Building')
   // By it a build that nobody follows any more is found and removed.
   await applyAll(kubernetes, [crewService(crew)], { ...place, home: home.namespace })
-  const plan = planBuild(builder, wanted.owner)
+  const plan = await planBuild(builder, wanted.owner)
   const outcome = await buildImage({ kubernetes, crew, build: plan, place, progress, signal })
   if ('reason' in outcome) return { outcome: 'failed', ...outcome }
-  return { ...crew, image: imageOf(builder, wanted.owner, outcome.digest) }
+  return { ...crew, image: await imageOf(builder, wanted.owner, outcome.digest) }
 }
 
 async function start(attempt: Attempt, crew: DescribedCrew): Promise<CrewOutcome> {

@@ -6,13 +6,17 @@ import {
   toSecretData,
 } from '../../../shared/kubernetes/objects.ts'
 import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
-import type { ImageBuilder } from './cluster-settings.ts'
+import type { Certificates, ImageBuilder } from './cluster-settings.ts'
 import type { DescribedCrew } from './crew-deployment.ts'
 import { generateDockerfile } from './dockerfile.ts'
 import { EXIT_UNREACHABLE } from './install-script.ts'
 
 const CERTIFICATES = '/certificates'
 const CREDENTIALS = '/credentials'
+const MOUNTS = [
+  { name: 'certificates', mountPath: CERTIFICATES, keys: ['ca.pem', 'cert.pem', 'key.pem'] },
+  { name: 'credentials', mountPath: CREDENTIALS, keys: ['config.json'] },
+]
 /** The longest time that a build may take. */
 export const BUILD_SECONDS = 3600
 
@@ -53,17 +57,16 @@ export interface Build {
   readonly builder: ImageBuilder
   /** The repository of the image, as BuildKit reaches it. */
   readonly repository: string
-  /** The `config.json` of Docker with the credentials for it; undefined: none are asked for. */
-  readonly dockerConfig?: string | undefined
+  readonly certificates: Certificates
+  /** The `config.json` of Docker with the credentials for it. */
+  readonly dockerConfig: string
 }
 
-const filesOf = ({ builder: { certificates }, dockerConfig }: Build) => ({
-  ...(certificates && {
-    'ca.pem': certificates.ca,
-    'cert.pem': certificates.cert,
-    'key.pem': certificates.key,
-  }),
-  ...(dockerConfig !== undefined && { 'config.json': dockerConfig }),
+const filesOf = ({ certificates, dockerConfig }: Build) => ({
+  'ca.pem': certificates.ca,
+  'cert.pem': certificates.cert,
+  'key.pem': certificates.key,
+  'config.json': dockerConfig,
 })
 
 /** What the build must keep to itself. */
@@ -105,7 +108,7 @@ export function buildJob(crew: DescribedCrew, build: Build): KubernetesObject {
           containers: [client(crew, build)],
           volumes: [
             { name: 'work', emptyDir: { sizeLimit: '1Gi' } },
-            ...mountsOf(build).map(({ name, keys }) => ({
+            ...MOUNTS.map(({ name, keys }) => ({
               name,
               secret: {
                 secretName: names.build,
@@ -133,7 +136,7 @@ const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
       REPOSITORY: build.repository,
       CACHE_OPTIONS: 'mode=max,image-manifest=true,ignore-error=true',
       BUILDKIT_FLAGS: flagsOf(build.builder),
-      ...(build.dockerConfig === undefined ? {} : { DOCKER_CONFIG: CREDENTIALS }),
+      DOCKER_CONFIG: CREDENTIALS,
     }),
     ...secretVariables(names.build, ['SOURCE_URL', 'UV_INDEX']),
   ],
@@ -143,28 +146,15 @@ const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
   },
   volumeMounts: [
     { name: 'work', mountPath: '/work' },
-    ...mountsOf(build).map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
+    ...MOUNTS.map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
   ],
   securityContext: RESTRICTED_CONTAINER,
 })
 
-const flagsOf = ({ address, certificates }: ImageBuilder): string =>
+const flagsOf = ({ address }: ImageBuilder): string =>
   [
     `--addr ${address}`,
-    ...(certificates
-      ? [
-          `--tlscacert ${CERTIFICATES}/ca.pem`,
-          `--tlscert ${CERTIFICATES}/cert.pem`,
-          `--tlskey ${CERTIFICATES}/key.pem`,
-        ]
-      : []),
+    `--tlscacert ${CERTIFICATES}/ca.pem`,
+    `--tlscert ${CERTIFICATES}/cert.pem`,
+    `--tlskey ${CERTIFICATES}/key.pem`,
   ].join(' ')
-
-const mountsOf = ({ builder, dockerConfig }: Build) => [
-  ...(builder.certificates
-    ? [{ name: 'certificates', mountPath: CERTIFICATES, keys: ['ca.pem', 'cert.pem', 'key.pem'] }]
-    : []),
-  ...(dockerConfig === undefined
-    ? []
-    : [{ name: 'credentials', mountPath: CREDENTIALS, keys: ['config.json'] }]),
-]

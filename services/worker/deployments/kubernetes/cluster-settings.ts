@@ -34,12 +34,12 @@ export interface ImageBuilder {
   readonly address: string
   /** The registry as BuildKit reaches it: host and port. */
   readonly registry: string
-  /** The same registry as nodes reach it. */
-  readonly pullAddress: string
-  /** The client's certificate, with its authority; without it BuildKit takes any caller. */
-  readonly certificates?: Certificates | undefined
-  /** The key from which the credentials of the registry derive; without it, it asks for none. */
-  readonly registryKey?: string | undefined
+  /** Returns the host and port under which nodes reach the same registry. */
+  readonly pullAddress: () => Promise<string>
+  /** Returns the client's certificate, with its authority. */
+  readonly certificates: () => Promise<Certificates>
+  /** The key from which the credentials of the registry derive. */
+  readonly registryKey: string
 }
 
 /** A certificate in PEM. */

@@ -126,8 +126,7 @@ const podSpec = (crew: DescribedCrew) => ({
 })
 
 function pullSecretsOf({ image, cluster, names }: DescribedCrew) {
-  const isGated = image !== undefined && cluster.builder?.registryKey !== undefined
-  const secrets = image === undefined ? cluster.pullSecrets : isGated ? [names.pull] : []
+  const secrets = image === undefined ? cluster.pullSecrets : [names.pull]
   return secrets.length === 0 ? {} : { imagePullSecrets: secrets.map((name) => ({ name })) }
 }
 

@@ -12,42 +12,45 @@ export const repositoryOf = ({ organizationId, deploymentId }: CrewOwner): strin
   `${repositoriesOf(organizationId)}/crew-${deploymentId}`
 
 /** Returns an image by its digest, as nodes pull it. */
-export const imageOf = (builder: ImageBuilder, owner: CrewOwner, digest: string): string =>
-  `${builder.pullAddress}/${repositoryOf(owner)}@${digest}`
-
-/** Returns what the build of an automation's image needs. */
-export function planBuild(builder: ImageBuilder, owner: CrewOwner): Build {
-  const repository = `${builder.registry}/${repositoryOf(owner)}`
-  const dockerConfig = dockerConfigOf(builder, owner, 'push')
-  return { builder, repository, dockerConfig }
-}
-
-/** The credentials with which nodes pull the images of an organization; none are asked for. */
-export function pullSecret(
+export const imageOf = async (
   builder: ImageBuilder,
   owner: CrewOwner,
+  digest: string,
+): Promise<string> => `${await builder.pullAddress()}/${repositoryOf(owner)}@${digest}`
+
+/** Returns what the build of an automation's image needs. */
+export async function planBuild(builder: ImageBuilder, owner: CrewOwner): Promise<Build> {
+  return {
+    builder,
+    certificates: await builder.certificates(),
+    repository: `${builder.registry}/${repositoryOf(owner)}`,
+    dockerConfig: dockerConfigOf(builder, builder.registry, { owner, action: 'push' }),
+  }
+}
+
+/** The credentials with which nodes pull an image of an organization. */
+export function pullSecret(
+  builder: ImageBuilder,
+  { owner, image }: { readonly owner: CrewOwner; readonly image: string },
   { namespace, pull, labels }: CrewNames,
-): KubernetesObject | undefined {
-  const config = dockerConfigOf(builder, owner, 'pull')
-  return config === undefined
-    ? undefined
-    : {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name: pull, namespace, labels },
-        type: 'kubernetes.io/dockerconfigjson',
-        data: toSecretData({ '.dockerconfigjson': config }),
-      }
+): KubernetesObject {
+  const [host = ''] = image.split('/')
+  const config = dockerConfigOf(builder, host, { owner, action: 'pull' })
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: pull, namespace, labels },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: toSecretData({ '.dockerconfigjson': config }),
+  }
 }
 
 function dockerConfigOf(
-  { registry, pullAddress, registryKey }: ImageBuilder,
-  { organizationId }: CrewOwner,
-  action: RegistryAction,
-): string | undefined {
-  if (registryKey === undefined) return undefined
-  const { username, password } = registryCredential(registryKey, organizationId, action)
+  { registryKey }: ImageBuilder,
+  host: string,
+  { owner, action }: { readonly owner: CrewOwner; readonly action: RegistryAction },
+): string {
+  const { username, password } = registryCredential(registryKey, owner.organizationId, action)
   const auth = Buffer.from(`${username}:${password}`).toString('base64')
-  const host = action === 'push' ? registry : pullAddress
   return JSON.stringify({ auths: { [host]: { username, password, auth } } })
 }

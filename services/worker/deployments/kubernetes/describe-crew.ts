@@ -80,7 +80,11 @@ export async function crewObjects(
   const models = await gifts.modelHostsOf(wanted.owner.organizationId)
   const reach = await resolveReach([...wanted.settings.egress, ...models], gifts.lookUp)
   const { builder } = cluster
-  const pull = crew.image && builder && pullSecret(builder, wanted.owner, names)
+  const { image } = crew
+  const pull =
+    builder && image !== undefined
+      ? pullSecret(builder, { owner: wanted.owner, image }, names)
+      : undefined
   const secrets = [
     variablesSecret(crew),
     ...(crew.image === undefined ? [installSecret(crew)] : []),

@@ -24,7 +24,7 @@ export async function describeIn(
   const crew = await describeCrew(wanted, { cluster, gifts, namespace })
   const [, digest] = wanted.image?.split('@') ?? []
   return wanted.way === 'image' && cluster.builder && digest !== undefined
-    ? { ...crew, image: imageOf(cluster.builder, wanted.owner, digest) }
+    ? { ...crew, image: await imageOf(cluster.builder, wanted.owner, digest) }
     : crew
 }
 

@@ -33,6 +33,19 @@ export const clusterCrewsEnv = {
   CREW_PRIVATE_RANGES: v.optional(flag(), 'true'),
   /** The namespaces of models and tools inside the cluster, which every crew reaches. */
   CREW_OPEN_NAMESPACES: v.optional(names(), ''),
+  /** An image with BuildKit's client; without it no images are built. */
+  BUILDKIT_IMAGE: optional(text()),
+  /** `tcp://` with host and port. */
+  BUILDKIT_ADDRESS: optional(text()),
+  /** A folder with `ca.pem`, `client-cert.pem` and `client-key.pem`. */
+  BUILDKIT_CERTIFICATES: optional(text()),
+  /** The registry of crew images as BuildKit reaches it, and as nodes do. */
+  REGISTRY_ADDRESS: optional(text()),
+  /** Without it nodes pull from `localhost` and the node port of the Service. */
+  REGISTRY_PULL_ADDRESS: optional(text()),
+  REGISTRY_SERVICE: optional(text()),
+  /** The key from which the credentials of organizations derive. */
+  REGISTRY_KEY: optional(text(32)),
   /** The cluster assigns users and groups to pods, as OpenShift does. */
   CREW_ARBITRARY_USER: v.optional(flag(), 'false'),
 }

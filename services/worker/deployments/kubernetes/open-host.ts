@@ -12,6 +12,7 @@ import { linkEndMs, sourceLink } from '../../../shared/source-link.ts'
 import type { workerEnv } from '../../env.ts'
 import type { CrewHost, WantedCrew } from '../crew-host.ts'
 import type { CrewCluster } from './cluster-settings.ts'
+import { openBuilder } from './open-builder.ts'
 import { DRAIN_SECONDS } from './crew-deployment.ts'
 import type { LookUp } from './crew-network.ts'
 import type { CrewGifts } from './describe-crew.ts'
@@ -69,6 +70,7 @@ export function openKubernetesHost(
     openNamespaces: config.CREW_OPEN_NAMESPACES,
     webUrl: CREW_WEB_URL.replace(/\/$/, ''),
     maxima: { cpu: config.CREW_CPU_MAX, memory: config.CREW_MEMORY_MAX },
+    builder: openBuilder(config, kubernetes),
   }
   return createKubernetesHost({
     kubernetes,

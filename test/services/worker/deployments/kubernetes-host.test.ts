@@ -48,8 +48,8 @@ const builder: ImageBuilder = {
   image: 'moby/buildkit:rootless',
   address: 'tcp://platform-buildkit.platform:1234',
   registry: 'platform-internal-registry.platform:5000',
-  pullAddress: 'localhost:30500',
-  certificates: { ca: 'CA', cert: 'CERT', key: 'KEY' },
+  pullAddress: async () => 'localhost:30500',
+  certificates: async () => ({ ca: 'CA', cert: 'CERT', key: 'KEY' }),
   registryKey: 'k'.repeat(64),
 }
 
