@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { deadline } from '../../../shared/deadline.ts'
 import { toError } from '../../../shared/errors.ts'
 import { readBounded } from '../../../shared/http/read-bounded.ts'
+import { ADAPTER } from './tools-index.ts'
 import type { PackageIndexes } from './tools-index.ts'
 
 const ANSWER_MS = 30_000
@@ -63,10 +64,11 @@ async function answer(
     }),
   )
   if (name === undefined) return passOn(asked, response)
-  if (asked.status === 404) {
+  if (asked.status === 404 && name !== ADAPTER) {
     const elsewhere = `${publicUrl.replace(/\/+$/, '')}/${name}/`
     return void response.writeHead(302, { location: elsewhere }).end()
   }
+  if (asked.status === 404) return void response.writeHead(404).end()
   if (asked.status !== 200) throw new Error(`The tools index answers HTTP ${asked.status}.`)
   const page = await readBounded(asked, PAGE_BYTES_MAX)
   const type = asked.headers.get('content-type') ?? 'text/html'
