@@ -3,6 +3,7 @@ import { symbolicValues } from './template/operators.ts'
 import { boolean, group, integer, list, podPort, port, string, word } from './template/schema.ts'
 import type { OverridesOf, ValuesOf } from './template/typed-values.ts'
 import * as type from './value-types.ts'
+import { audit } from './values/audit.ts'
 import { auth } from './values/auth.ts'
 import { cluster } from './values/cluster.ts'
 import { outgoing } from './values/outgoing.ts'
@@ -143,6 +144,8 @@ export const schema = {
       max: 36_500,
     }),
   }),
+
+  audit,
 
   worker: group('Worker: runs the automations.', {
     replicaCount: type.replicas('worker'),

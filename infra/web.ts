@@ -28,7 +28,7 @@ import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
-const { outgoing, rbac, web } = values
+const { auth, outgoing, rbac, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -134,6 +134,7 @@ const server = () => ({
     PLATFORM_DEBUG_TOKEN: fromSecret('PLATFORM_DEBUG_TOKEN'),
     ...secretKeyBase,
     TRUSTED_PROXIES: trustedProxies,
+    STATIC_TOKEN_DAYS_MAX: digits(auth.staticTokenDaysMax),
     ...signInEnv,
     AUTOMATION_OAUTH_STALE_HOURS: digits(outgoing.oauthStaleHours),
     LLM_PRIVATE_ORIGINS: setWhen(isSet(outgoing.llmPrivateOrigins), outgoing.llmPrivateOrigins),

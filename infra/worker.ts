@@ -24,7 +24,7 @@ import { all, digits, isSet, plus } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { worker, collector, envVars, oauth, outgoing, runs: history } = values
+const { audit, worker, collector, envVars, oauth, outgoing, runs: history } = values
 
 /** Runs the automations that the API starts. */
 export class Worker extends Construct {
@@ -88,6 +88,8 @@ const runner = () => ({
     EXECUTION_TIMEOUT_SECONDS: digits(worker.executionTimeoutSeconds),
     WORKER_DRAIN_SECONDS: digits(worker.drainSeconds),
     RUNS_RETENTION_DAYS: digits(history.retentionDays),
+    AUDIT_RETENTION_DAYS: digits(audit.retentionDays),
+    AUDIT_LOG: audit.log,
     WEBHOOK_PRIVATE_ORIGINS: setWhen(
       isSet(outgoing.webhookPrivateOrigins),
       outgoing.webhookPrivateOrigins,

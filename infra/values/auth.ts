@@ -1,4 +1,4 @@
-import { group, string, word } from '../template/schema.ts'
+import { group, integer, string, word } from '../template/schema.ts'
 import * as type from '../value-types.ts'
 
 /** The sign-in of people. */
@@ -42,6 +42,11 @@ export const auth = group('How people sign in.', {
     '',
     'Rules such as `crew-admins -> Acme: admin`, with semicolons between them: who is in the ' +
       'group on the left has the role on the right in that organization, from sign-in to sign-in.',
+  ),
+  staticTokenDaysMax: integer(
+    0,
+    'Longest life, in days, of static tokens that people issue. `0` means any, for ever too.',
+    { min: 0, max: 3650 },
   ),
   defaultRole: word(
     ['none', 'viewer', 'editor', 'admin'],

@@ -13,6 +13,7 @@ import { ensurePublishedProject } from '../platform/project-versions.ts'
 import { sampleCrews } from '../platform/sample-crews.ts'
 import type { SampleCrew } from '../platform/sample-crews.ts'
 import { findOrganizationToken, issueStaticToken } from '../platform/static-tokens.ts'
+import { TOKEN_SCOPES } from '../platform/token-limits.ts'
 import { ensurePublicToolRepository } from '../platform/tools.ts'
 import { ensureUser, findCredentials, grantRole } from '../platform/users.ts'
 import type { Database } from '../shared/postgres/database.ts'
@@ -21,6 +22,7 @@ import type { LocalSecrets } from './secrets.ts'
 /** The address of the administrator that `npm start` creates. */
 export const ADMIN_EMAIL = 'admin@example.com'
 const TOKEN_NAME = 'npm start'
+const ANY_USE = { scopes: TOKEN_SCOPES, address: undefined }
 
 /** The contents of a seeded database. */
 export interface Seeded {
@@ -90,7 +92,7 @@ async function seedToken(
   organizationId: number,
   { staticToken }: LocalSecrets,
 ): Promise<string> {
-  const owner = staticToken && (await findOrganizationToken(sql, staticToken))
+  const owner = staticToken && (await findOrganizationToken(sql, staticToken, ANY_USE))
   if (owner && owner.organizationId === organizationId) return staticToken
   return issueStaticToken(sql, {
     organizationId,

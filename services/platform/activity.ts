@@ -65,8 +65,7 @@ export async function countRunsByHour(
     from generate_series(
         date_trunc('hour', now()) - interval '23 hours',
         date_trunc('hour', now()), interval '1 hour') hour
-      left join (executions e join deployments d
-          on d.id = e.deployment_id and d.organization_id = ${organizationId})
-        on e.queued_at >= hour and e.queued_at < hour + interval '1 hour'
+      left join executions e on e.organization_id = ${organizationId}
+        and e.queued_at >= hour and e.queued_at < hour + interval '1 hour'
     group by hour order by hour`
 }

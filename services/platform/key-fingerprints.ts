@@ -4,7 +4,7 @@ import { AppError } from '../shared/errors.ts'
 
 /** The operator's keys that seal what the database keeps, and what would be lost with each. */
 const LOSSES = {
-  SECRET_KEY_BASE: 'the keys of LLM connections and webhooks',
+  SECRET_KEY_BASE: 'the keys of LLM connections and webhooks, and the secrets of crews',
   OAUTH_ENCRYPTION_KEY: 'the tokens of OAuth connections',
 } as const
 

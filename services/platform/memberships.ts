@@ -21,6 +21,17 @@ export interface MemberKey {
   readonly organizationId: number
 }
 
+/** Returns the role of a person in an organization; undefined for somebody who is no member. */
+export async function findMemberRole(
+  sql: Queryable,
+  { userId, organizationId }: MemberKey,
+): Promise<OrganizationRole | undefined> {
+  const [found] = await sql<{ role: OrganizationRole | null }[]>`
+    select max(role) as role from memberships
+    where user_id = ${userId} and organization_id = ${organizationId}`
+  return found?.role ?? undefined
+}
+
 /** Gives a person a role in an organization, whether or not they are a member already. */
 export async function setMembership(
   sql: Queryable,
@@ -31,14 +42,40 @@ export async function setMembership(
     on conflict (user_id, organization_id, source) do update set role = excluded.role`
 }
 
+/** A change of a role that was made from a page, which may be out of date. */
+export interface RoleChange extends MemberKey {
+  /** The role that the page showed. */
+  readonly from: OrganizationRole
+  readonly to: OrganizationRole
+}
+
+/**
+ * Changes the role that somebody gave a member here. Raises `conflict` when the role is another one
+ * by now, or when the organization would be left without an admin.
+ */
+export async function changeMemberRole(sql: Queryable, change: RoleChange): Promise<void> {
+  const { userId, organizationId, from, to } = change
+  await keepAnAdmin(sql, organizationId, async (tx) => {
+    const changed = await tx`
+      update memberships set role = ${to}
+      where user_id = ${userId} and organization_id = ${organizationId} and source = 'local'
+        and role = ${from} returning user_id`
+    if (changed.length > 0) return
+    throw new AppError(
+      'conflict',
+      `The role was not changed: it is no longer ${from}. Reload the page and decide anew.`,
+    )
+  })
+}
+
 /**
  * Ends a membership that was given here. Returns false when there was none. Raises `conflict` when
  * the organization would be left without an admin.
  */
 export async function removeMember(sql: Queryable, key: MemberKey): Promise<boolean> {
   const { userId, organizationId } = key
-  return changeMembers(sql, organizationId, async (transaction) => {
-    const removed = await transaction`
+  return keepAnAdmin(sql, organizationId, async (tx) => {
+    const removed = await tx`
       delete from memberships
       where user_id = ${userId} and organization_id = ${organizationId} and source = 'local'
       returning user_id`
@@ -47,16 +84,16 @@ export async function removeMember(sql: Queryable, key: MemberKey): Promise<bool
 }
 
 /** Two admins who remove each other at once do so one after the other. */
-function changeMembers<Result>(
+function keepAnAdmin<Result>(
   sql: Queryable,
   organizationId: number,
-  change: (transaction: Queryable) => Promise<Result>,
+  change: (tx: Queryable) => Promise<Result>,
 ): Promise<Result> {
-  return inTransaction(sql, async (transaction) => {
-    await transaction`select from organizations where id = ${organizationId} for update`
-    const before = await countAdmins(transaction, organizationId)
-    const result = await change(transaction)
-    if (before > 0 && (await countAdmins(transaction, organizationId)) === 0) throw lastAdmin()
+  return inTransaction(sql, async (tx) => {
+    await tx`select from organizations where id = ${organizationId} for update`
+    const before = await countAdmins(tx, organizationId)
+    const result = await change(tx)
+    if (before > 0 && (await countAdmins(tx, organizationId)) === 0) throw lastAdmin()
     return result
   })
 }

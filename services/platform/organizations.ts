@@ -1,6 +1,8 @@
 import { didYouMean } from '../shared/closest.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import { contains, keyset, toPage } from './paging.ts'
+import type { Page, PageRequest } from './paging.ts'
 
 /** An organization: the owner of projects, automations, connections and people. */
 export interface Organization {
@@ -97,4 +99,38 @@ export async function ensureDefaultOrganization(sql: Queryable): Promise<Organiz
   const [first] = await sql<Organization[]>`
     select id, name, internal from organizations where not internal order by id limit 1`
   return first ?? ensureOrganization(sql, { name: DEFAULT_ORGANIZATION })
+}
+
+/** An organization as administrators of the platform see one. */
+export interface OrganizationFigures extends Organization {
+  readonly members: number
+  readonly admins: number
+  readonly automations: number
+  readonly createdAt: Date
+}
+
+/** Returns the organizations by name. */
+export async function listOrganizations(
+  sql: Queryable,
+  page: PageRequest,
+): Promise<Page<OrganizationFigures>> {
+  const byName = {
+    columns: [sql`lower(o.name)`, sql`o.id`],
+    at: (cursor: string) =>
+      sql`(select lower(name), id from organizations where id = ${cursor}::int)`,
+  }
+  const isListed = sql`(${contains(sql, [sql`o.name`], page.search)})`
+  const [rows, [{ total }]] = await Promise.all([
+    sql<OrganizationFigures[]>`
+      select o.id, o.name, o.internal, o.created_at,
+        (select count(distinct m.user_id)::int from memberships m
+          where m.organization_id = o.id) as members,
+        (select count(distinct m.user_id)::int
+          from memberships m join users u on u.id = m.user_id and u.disabled_at is null
+          where m.organization_id = o.id and m.role = 'admin') as admins,
+        (select count(*)::int from deployments d where d.organization_id = o.id) as automations
+      from organizations o where ${isListed} ${keyset(sql, byName, page)}`,
+    sql<[{ total: number }]>`select count(*)::int as total from organizations o where ${isListed}`,
+  ])
+  return toPage(rows, page, { total, cursorOf: ({ id }) => String(id) })
 }

@@ -13,6 +13,7 @@ import { definitionText, readAnswer } from './proposal-answer.ts'
 import { findRunRecord } from './run-history.ts'
 import type { RunRecord } from './run-history.ts'
 import { kickoff, stopRun } from './runs.ts'
+import type { Starter } from './runs.ts'
 
 /** The longest request, in characters. */
 export const REQUEST_CHARACTERS_MAX = 8000
@@ -59,6 +60,7 @@ export interface ProposalRequest extends ProjectKey {
   readonly models: readonly string[]
   readonly createdBy: number
   readonly idempotencyKey?: string | undefined
+  readonly starter?: Starter | undefined
 }
 
 const columns = (sql: Queryable) => sql`
@@ -73,7 +75,8 @@ const isProposal = (sql: Queryable, { organizationId, projectId, id }: ProposalK
  * the Assistant is not installed.
  */
 export async function startProposal(sql: Database, asked: ProposalRequest): Promise<Proposal> {
-  const { organizationId, projectId, request, base, models, createdBy, idempotencyKey } = asked
+  const { organizationId, projectId, request, base, models, createdBy, ...once } = asked
+  const { idempotencyKey, starter } = once
   const current = base && definitionText(base.definition)
   if (current !== undefined && current.length > CURRENT_CHARACTERS_MAX) {
     throw new AppError(
@@ -85,7 +88,7 @@ export async function startProposal(sql: Database, asked: ProposalRequest): Prom
   const given = { request, models: models.join(', '), ...(current && { current }) }
   const inputs = resolveInputs(INTERNAL_DEFINITIONS.assistant, given)
   const { id: deploymentId } = await ensureAssistant(sql, asked)
-  const runId = await kickoff(sql, { deploymentId, inputs, idempotencyKey })
+  const runId = await kickoff(sql, { deploymentId, inputs, idempotencyKey, starter })
   const row = { organizationId, projectId, request, runId, createdBy }
   // A form that is sent twice started one run, and gets one proposal.
   const [created] = await sql<[Proposal]>`

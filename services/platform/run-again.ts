@@ -9,7 +9,7 @@ import { listRunFiles } from './run-files.ts'
 import { listSteps } from './run-steps.ts'
 import type { ListedStep } from './run-steps.ts'
 import { kickoff } from './runs.ts'
-import type { Inputs, Run } from './runs.ts'
+import type { Inputs, Run, Starter } from './runs.ts'
 import { stepBase, stepKey } from './step-key.ts'
 
 /** A run that is over, and where it came from. */
@@ -17,18 +17,20 @@ export interface Again {
   readonly automation: Automation
   readonly run: Run
   readonly idempotencyKey?: string | undefined
+  readonly starter?: Starter | undefined
 }
 
 /** Starts a run with the inputs of another one and the version of now. Returns its id. */
 export async function startRerun(
   sql: Database,
-  { automation, run, idempotencyKey }: Again,
+  { automation, run, idempotencyKey, starter }: Again,
 ): Promise<string> {
   const definition = await getDefinition(sql, automation)
   const given = givenAgain(definition, run.inputs)
   const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
   const origin = { id: run.id, action: 'rerun', carry: async () => {} } as const
-  return kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey, origin })
+  const request = { deploymentId: automation.id, ...prepared, idempotencyKey, origin, starter }
+  return kickoff(sql, request)
 }
 
 /**
@@ -39,7 +41,7 @@ export async function startRerun(
  */
 export async function startRetry(
   sql: Database,
-  { automation, run, idempotencyKey, fromStep }: Again & { readonly fromStep?: string | undefined },
+  { automation, run, fromStep, ...rest }: Again & { readonly fromStep?: string | undefined },
 ): Promise<string> {
   requireOver(run)
   if (run.status === 'completed' && fromStep === undefined) {
@@ -55,7 +57,9 @@ export async function startRetry(
   const origin = { id: run.id, action: 'retry', fromStep, carry } as const
   const { inputs } = run
   const files = await listRunFiles(sql, run.id)
-  return kickoff(sql, { deploymentId: automation.id, inputs, files, idempotencyKey, origin })
+  const { idempotencyKey, starter } = rest
+  const request = { deploymentId: automation.id, inputs, files, idempotencyKey, origin, starter }
+  return kickoff(sql, request)
 }
 
 /** The inputs of a fork, and the step that it goes on from. */
@@ -70,7 +74,7 @@ export interface Fork extends Again {
  * Raises as `startRetry` does, and `unprocessable` for inputs that the version does not take.
  */
 export async function startFork(sql: Database, fork: Fork): Promise<string> {
-  const { automation, run, idempotencyKey, fromStep } = fork
+  const { automation, run, idempotencyKey, fromStep, starter } = fork
   requireOver(run)
   const version = await getVersionOf(sql, run.id)
   const { definition } = version
@@ -80,7 +84,8 @@ export async function startFork(sql: Database, fork: Fork): Promise<string> {
   const bases = [stepBase(version.id, run.inputs), stepBase(version.id, prepared.inputs)] as const
   const carry = carryOver(run.id, renameKeys(kept, steps, bases))
   const origin = { id: run.id, action: 'fork', fromStep, carry } as const
-  return kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey, origin })
+  const request = { deploymentId: automation.id, ...prepared, idempotencyKey, origin, starter }
+  return kickoff(sql, request)
 }
 
 function requireOver({ finishedAt }: Run): void {

@@ -1,5 +1,5 @@
 import type { Queryable } from '../shared/postgres/database.ts'
-import type { Run } from './runs.ts'
+import type { Run, RunStatus } from './runs.ts'
 import { isUuid } from './automations.ts'
 
 /** A run with its project version. */
@@ -11,7 +11,8 @@ export interface RunRecord extends Run {
 
 const columns = (sql: Queryable) => sql`
   e.id, e.deployment_id, e.status, e.inputs, e.attempt, e.queued_at, e.started_at, e.finished_at,
-  e.output, e.usage, e.error, d.automation_id, v.project_id, v.number as version`
+  e.output, e.usage, e.error, e.origin_id, e.origin_action, e.trigger, e.starter_name,
+  d.automation_id, v.project_id, v.number as version`
 
 const source = (sql: Queryable) => sql`
   executions e join deployments d on d.id = e.deployment_id
@@ -29,11 +30,26 @@ export async function findRunRecord(
   return found
 }
 
+/** Returns the version that a run is of. */
+export async function getVersionNumber(
+  sql: Queryable,
+  runId: string,
+): Promise<Pick<RunRecord, 'projectId' | 'version'>> {
+  const [found] = await sql<[Pick<RunRecord, 'projectId' | 'version'>]>`
+    select v.project_id, v.number as version
+    from executions e join project_versions v on v.id = e.project_version_id
+    where e.id = ${runId}`
+  return found
+}
+
 /** The part of an organization's runs that a page shows. */
 export interface RunPage {
   readonly organizationId: number
   /** Only the runs of this project. */
   readonly projectId?: number
+  /** Only the runs of this automation. */
+  readonly deploymentId?: number
+  readonly status?: RunStatus | undefined
   /** The id of the run that the page follows. */
   readonly after?: string
   readonly limit: number
@@ -42,11 +58,13 @@ export interface RunPage {
 /** Returns the runs of an organization, newest first. */
 export async function listRunRecords(
   sql: Queryable,
-  { organizationId, projectId, after, limit }: RunPage,
+  { organizationId, projectId, deploymentId, status, after, limit }: RunPage,
 ): Promise<RunRecord[]> {
   return sql<RunRecord[]>`
     select ${columns(sql)} from ${source(sql)}
     where e.organization_id = ${organizationId}
+      ${deploymentId === undefined ? sql`` : sql`and e.deployment_id = ${deploymentId}`}
+      ${status === undefined ? sql`` : sql`and e.status = ${status}`}
       ${projectId === undefined ? sql`` : sql`and v.project_id = ${projectId}`}
       ${
         after === undefined

@@ -1,23 +1,39 @@
 import type { Queryable } from '../shared/postgres/database.ts'
 import { RUN_STATUSES } from './runs.ts'
-import type { Run, RunStatus } from './runs.ts'
-import { keyset, toPage } from './paging.ts'
+import type { Run, RunStatus, Trigger } from './runs.ts'
+import { contains, keyset, toPage } from './paging.ts'
 import type { Page, PageRequest } from './paging.ts'
 
 /** A run as lists show it: without inputs and output. */
 export interface ListedRun extends Pick<
   Run,
-  'id' | 'status' | 'attempt' | 'queuedAt' | 'startedAt' | 'finishedAt' | 'usage'
+  | 'id'
+  | 'status'
+  | 'attempt'
+  | 'queuedAt'
+  | 'startedAt'
+  | 'finishedAt'
+  | 'usage'
+  | 'trigger'
+  | 'starterName'
 > {
   readonly automationId: string
   readonly automationName: string
 }
 
-/** The runs of a list: those of an organization, of one of its automations, of one status. */
-interface RunFilter {
+/** The runs of a list: those of an organization, or only some of them. */
+export interface RunFilter {
   readonly organizationId: number
   readonly deploymentId?: number | undefined
   readonly status?: RunStatus | undefined
+  /** A part of the name of the automation. */
+  readonly automation?: string | undefined
+  readonly trigger?: Trigger | undefined
+  /** A part of the name of the person, the token or the client that started it. */
+  readonly starter?: string | undefined
+  /** Days of UTC on which it was queued, both included: `2026-11-22`. */
+  readonly since?: string | undefined
+  readonly until?: string | undefined
 }
 
 /** The number of runs in each status. */
@@ -47,22 +63,74 @@ export async function listNewestRuns(
   return (await readRows(sql, filter, { limit })).slice(0, limit)
 }
 
-function readRows(sql: Queryable, filter: RunFilter, request: PageRequest) {
-  const newestFirst = {
-    columns: [sql`e.queued_at`, sql`e.id`],
-    at: (cursor: string) => sql`(
-      select queued_at, id from executions
-      where id = ${cursor} and organization_id = ${filter.organizationId})`,
-    descending: true,
-  }
-  const { status } = filter
-  const hasStatus = status === undefined ? sql`` : sql`and e.status = ${status}`
-  return sql<ListedRun[]>`
-    select e.id, e.status, e.attempt, e.queued_at, e.started_at, e.finished_at, e.usage,
-      d.automation_id, d.name as automation_name
+const newestFirst = (sql: Queryable, { organizationId }: RunFilter) => ({
+  columns: [sql`e.queued_at`, sql`e.id`],
+  at: (cursor: string) => sql`(
+    select queued_at, id from executions
+    where id = ${cursor} and organization_id = ${organizationId})`,
+  descending: true,
+})
+
+const columns = (sql: Queryable) => sql`
+  e.id, e.status, e.attempt, e.queued_at, e.started_at, e.finished_at, e.usage, e.trigger,
+  e.starter_name, d.automation_id, d.name as automation_name`
+
+const hasStatus = (sql: Queryable, { status }: RunFilter) =>
+  status === undefined ? sql`` : sql`and e.status = ${status}`
+
+const readRows = (sql: Queryable, filter: RunFilter, request: PageRequest) =>
+  sql<ListedRun[]>`
+    select ${columns(sql)}
     from executions e join deployments d on d.id = e.deployment_id
-    where ${isListed(sql, filter, request.search)} ${hasStatus}
-      ${keyset(sql, newestFirst, request)}`
+    where ${isListed(sql, filter, request.search)} ${hasStatus(sql, filter)}
+      ${keyset(sql, newestFirst(sql, filter), request)}`
+
+/** The runs that are searched at once for a text: a fraction of a second, however long they are. */
+const SEARCHED_MAX = 2000
+
+/** The runs that a search for a text found, in a part of the runs of the filter. */
+export interface FoundRuns {
+  readonly items: readonly ListedRun[]
+  /** The cursor behind which the search goes on; undefined once all were searched. */
+  readonly next?: string | undefined
+  /** When the oldest run was queued that was searched; null: all were. */
+  readonly searchedTo: Date | null
+}
+
+/**
+ * Searches inputs and outputs for a text, in any case, from the newest run on or from the one of
+ * the cursor `after`: in so many runs at a time that each part takes a fraction of a second.
+ */
+export async function searchRuns(
+  sql: Queryable,
+  filter: RunFilter,
+  { text, after, limit }: { text: string; after?: string | undefined; limit: number },
+): Promise<FoundRuns> {
+  const listed = sql`${isListed(sql, filter, undefined)} ${hasStatus(sql, filter)}`
+  const page = { after, limit: SEARCHED_MAX - 1 }
+  const [boundary] = await sql<{ id: string; queuedAt: Date }[]>`
+    select id, queued_at from (
+      select e.id, e.queued_at from executions e
+      where ${listed} ${keyset(sql, newestFirst(sql, filter), page)}) searched
+    offset ${SEARCHED_MAX - 1}`
+  const isWithin = boundary
+    ? sql`and (e.queued_at, e.id) >= (
+        select queued_at, id from executions where id = ${boundary.id})`
+    : sql``
+  const inInputs = JSON.stringify(text).slice(1, -1)
+  const rows = await sql<ListedRun[]>`
+    select ${columns(sql)}
+    from executions e join deployments d on d.id = e.deployment_id
+    where ${listed} ${isWithin}
+      and (${contains(sql, [sql`e.inputs::text`], inInputs)}
+        or ${contains(sql, [sql`e.output`], text)})
+      ${keyset(sql, newestFirst(sql, filter), { after, limit })}`
+  const items = rows.slice(0, limit)
+  if (rows.length > limit) {
+    const last = items.at(-1)
+    return { items, next: last?.id, searchedTo: last?.queuedAt ?? null }
+  }
+  return { items, next: boundary?.id, searchedTo: boundary?.queuedAt ?? null }
 }
 
 /** Counts the runs in each status, whatever status the filter asks for. */
@@ -83,16 +151,30 @@ export async function countRuns(
 export const sumOf = (counts: RunCounts): number =>
   RUN_STATUSES.reduce((sum, status) => sum + counts[status], 0)
 
-function isListed(
-  sql: Queryable,
-  { organizationId, deploymentId }: RunFilter,
-  search: string | undefined,
-) {
+function isListed(sql: Queryable, filter: RunFilter, search: string | undefined) {
+  const { organizationId, deploymentId } = filter
   const ofAutomation =
     deploymentId === undefined ? sql`` : sql`and e.deployment_id = ${deploymentId}`
   const begins = search === undefined ? sql`` : beginsWith(sql, search)
-  return sql`e.organization_id = ${organizationId} ${ofAutomation} ${begins}`
+  return sql`e.organization_id = ${organizationId} ${ofAutomation} ${begins}
+    ${isChosen(sql, filter)}`
 }
+
+function isChosen(sql: Queryable, filter: RunFilter) {
+  const { organizationId, automation, trigger, starter, since, until } = filter
+  const named = sql`and e.deployment_id in (
+    select id from deployments
+    where organization_id = ${organizationId} and ${contains(sql, [sql`name`], automation)})`
+  return sql`
+    ${automation === undefined ? sql`` : named}
+    ${trigger === undefined ? sql`` : sql`and e.trigger = ${trigger}`}
+    and (${contains(sql, [sql`e.starter_name`], starter)})
+    ${since === undefined ? sql`` : sql`and e.queued_at >= ${dayOf(sql, since)}`}
+    ${until === undefined ? sql`` : sql`and e.queued_at < ${dayOf(sql, until)} + interval '1 day'`}`
+}
+
+/** The beginning of a day of UTC. */
+const dayOf = (sql: Queryable, day: string) => sql`(${day}::date::timestamp at time zone 'UTC')`
 
 /**
  * The range of ids that begin with the hexadecimal digits of a text; nothing begins with any other

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Database, Queryable } from '../shared/postgres/database.ts'
+import { inTransaction } from '../shared/postgres/database.ts'
+import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { isUuid } from './automations.ts'
 import { keepFiles } from './run-files.ts'
@@ -36,6 +37,19 @@ export const ORIGIN_ACTIONS = ['retry', 'fork', 'rerun'] as const
 /** The way in which a run follows another one. */
 export type OriginAction = (typeof ORIGIN_ACTIONS)[number]
 
+/** What runs are started by: the automation API, a page, the designer API, … */
+export const TRIGGERS = ['api', 'console', 'designer', 'assistant', 'schedule'] as const
+/** What a run was started by. */
+export type Trigger = (typeof TRIGGERS)[number]
+
+/** Who or what starts a run. */
+export interface Starter {
+  readonly trigger: Trigger
+  /** Such as `person:7` or `token:3`. */
+  readonly id: string
+  readonly name: string
+}
+
 /** One run of an automation. Its id is the kickoff id. */
 export interface Run {
   readonly id: string
@@ -52,11 +66,14 @@ export interface Run {
   /** The run that it follows; null: none, or one whose retention is over. */
   readonly originId: string | null
   readonly originAction: OriginAction | null
+  /** Null for runs from before it was kept, as is the name of the starter. */
+  readonly trigger: Trigger | null
+  readonly starterName: string | null
 }
 
 const columns = (sql: Queryable) => sql`
   id, deployment_id, status, inputs, attempt, queued_at, started_at, finished_at,
-  output, usage, error, origin_id, origin_action`
+  output, usage, error, origin_id, origin_action, trigger, starter_name`
 
 /** A run to start. */
 export interface Kickoff {
@@ -68,6 +85,7 @@ export interface Kickoff {
   readonly files?: readonly string[] | undefined
   /** The run that it follows. */
   readonly origin?: Origin | undefined
+  readonly starter?: Starter | undefined
 }
 
 /** How a new run follows another one. */
@@ -85,11 +103,11 @@ export interface Origin {
  * started; raises `unprocessable` when the inputs, or the run that it follows, differ from that
  * time's.
  */
-export async function kickoff(sql: Database, request: Kickoff): Promise<string> {
+export async function kickoff(sql: Queryable, request: Kickoff): Promise<string> {
   const { deploymentId, idempotencyKey: key, origin, files = [] } = request
   // Nothing but one statement, for the most frequent request of all.
   if (key === undefined && !origin && files.length === 0) return insertRun(sql, request)
-  return sql.begin(async (tx) => {
+  return inTransaction(sql, async (tx) => {
     const requestHash = hashOf(request)
     const earlier = key === undefined ? undefined : await findEarlier(tx, { deploymentId, key })
     if (earlier?.requestHash.equals(requestHash)) return earlier.executionId
@@ -144,21 +162,24 @@ export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
 /** One that goes on where another one left off is of that one's version. */
 async function insertRun(
   sql: Queryable,
-  { deploymentId, inputs: given, origin }: Kickoff,
+  { deploymentId, inputs: given, origin, starter }: Kickoff,
 ): Promise<string> {
+  const { trigger = null, id: starterId = null, name: starterName = null } = starter ?? {}
   // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
   const inputs = JSON.stringify(given)
   if (!origin) {
     const [row] = await sql<[{ id: string }]>`
-      insert into executions (deployment_id, inputs)
-      values (${deploymentId}, ${inputs}::text::jsonb) returning id`
+      insert into executions (deployment_id, inputs, trigger, starter_id, starter_name)
+      values (${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName})
+      returning id`
     return row.id
   }
   const { id, action } = origin
   const [row] = await sql<[{ id: string }]>`
-    insert into executions (deployment_id, inputs, origin_id, origin_action, project_version_id)
-    select ${deploymentId}, ${inputs}::text::jsonb, id, ${action},
-      case when ${action} = 'rerun' then null else project_version_id end
+    insert into executions (deployment_id, inputs, trigger, starter_id, starter_name,
+      origin_id, origin_action, project_version_id)
+    select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName},
+      id, ${action}, case when ${action} = 'rerun' then null else project_version_id end
     from executions where id = ${id} and deployment_id = ${deploymentId} returning id`
   return row.id
 }

@@ -7,6 +7,7 @@ import type { Role, User } from './users.ts'
 const LIFETIME = '12 hours'
 const IDLE = '2 hours'
 const CHOICES_MAX = 50
+const SESSIONS_MAX = 100
 const ADDRESS_CHARACTERS_MAX = 64
 const AGENT_CHARACTERS_MAX = 300
 
@@ -186,6 +187,35 @@ export async function deleteSession(sql: Queryable, token: string): Promise<stri
  */
 export async function deleteSessionsOf(sql: Queryable, userId: number): Promise<number> {
   return (await sql`delete from sessions where user_id = ${userId}`).count
+}
+
+/** A session as its person sees it. */
+export interface ListedSession {
+  readonly id: string
+  readonly createdAt: Date
+  readonly lastSeenAt: Date
+  /** Both may be empty: where the session began was not recorded. */
+  readonly clientAddress: string
+  readonly userAgent: string
+}
+
+/** Returns the live sessions of a person, the one used last first. */
+export const listSessions = (sql: Queryable, userId: number): Promise<ListedSession[]> =>
+  sql<ListedSession[]>`
+    select id, created_at, last_seen_at, coalesce(client_address, '') as client_address,
+      coalesce(user_agent, '') as user_agent
+    from sessions
+    where user_id = ${userId} and expires_at > now() and last_seen_at > now() - ${IDLE}::interval
+    order by last_seen_at desc, id limit ${SESSIONS_MAX}`
+
+/** Ends one session of a person. Returns false when there is no such session. */
+export async function endSession(
+  sql: Queryable,
+  { id, userId }: { id: string; userId: number },
+): Promise<boolean> {
+  const ended = await sql`
+    delete from sessions where id = ${id} and user_id = ${userId} returning id`
+  return ended.length > 0
 }
 
 /** Ends the sessions of a user but the one of that token. Returns how many ended. */

@@ -28,18 +28,23 @@ interface NewUser {
   readonly passwordHash: string | null
 }
 
-/** Creates a local user, or returns the id of the one with that address, unchanged. */
-export async function ensureUser(sql: Queryable, user: NewUser): Promise<number> {
+/** Creates a local user. Returns undefined when there is one with that address. */
+export async function createLocalUser(sql: Queryable, user: NewUser): Promise<number | undefined> {
   const { role, ...person } = user
   const email = user.email.toLowerCase()
   const [created] = await sql<{ id: number }[]>`
     insert into users ${sql({ ...person, email })}
     on conflict (email) where issuer is null do nothing returning id`
-  if (created) {
-    const { organizationId } = user
-    if (role) await setMembership(sql, { userId: created.id, organizationId, role })
-    return created.id
-  }
+  const { organizationId } = user
+  if (created && role) await setMembership(sql, { userId: created.id, organizationId, role })
+  return created?.id
+}
+
+/** Creates a local user, or returns the id of the one with that address, unchanged. */
+export async function ensureUser(sql: Queryable, user: NewUser): Promise<number> {
+  const created = await createLocalUser(sql, user)
+  if (created !== undefined) return created
+  const email = user.email.toLowerCase()
   const [found] = await sql<[{ id: number }]>`
     select id from users where email = ${email} and issuer is null`
   return found.id
@@ -101,11 +106,4 @@ export async function listAccounts(sql: Queryable, email: string): Promise<Accou
 /** Checks that a user exists. */
 export async function hasUser(sql: Queryable, id: number): Promise<boolean> {
   return (await sql`select from users where id = ${id}`).length > 0
-}
-
-/** Returns the organization that a user was in last; null when there is none. */
-export async function findOrganizationOf(sql: Queryable, id: number): Promise<number | null> {
-  const [found] = await sql<{ organizationId: number | null }[]>`
-    select organization_id from users where id = ${id}`
-  return found?.organizationId ?? null
 }

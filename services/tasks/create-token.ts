@@ -1,8 +1,25 @@
 import { OPERATOR, writeAudit } from '../platform/audit.ts'
 import { getOrganizationByName } from '../platform/organizations.ts'
 import { createStaticToken } from '../platform/static-tokens.ts'
+import { readTokenScope, TOKEN_SCOPES, UNLIMITED } from '../platform/token-limits.ts'
+import type { TokenLimits } from '../platform/token-limits.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+
+const USE =
+  'Use: tokens:create ORGANIZATION NAME [SCOPES [DAYS]]. SCOPES are some of ' +
+  `${TOKEN_SCOPES.join()}; DAYS is from 1 to 3650. Without them the token may do everything, for ` +
+  'ever.'
+const DAY_MS = 86_400_000
+
+interface TokenRequest {
+  readonly organization?: string | undefined
+  readonly name?: string | undefined
+  /** With commas between them. @default all */
+  readonly scopes?: string | undefined
+  /** @default it never ends */
+  readonly days?: string | undefined
+}
 
 /**
  * Issues a token that is good for a whole organization, such as to upload tools or to call the
@@ -11,23 +28,37 @@ import { AppError } from '../shared/errors.ts'
  */
 export async function createOrganizationToken(
   sql: Database,
-  { organization = '', name = '' }: { organization?: string; name?: string },
+  { organization = '', name = '', ...asked }: TokenRequest,
 ): Promise<string> {
   if (!/^[^\p{Cc}]{1,100}$/u.test(name)) {
     throw new AppError(
       'invalid_request',
-      'Name the token after what will use it, in at most 100 characters: tokens:create ' +
-        'ORGANIZATION NAME',
+      `Name the token after what will use it, in at most 100 characters. ${USE}`,
     )
   }
+  const limits = readLimits(asked)
   const { id: organizationId } = await getOrganizationByName(sql, organization)
-  const token = { organizationId, deploymentId: null, name, createdBy: null }
+  const token = { ...limits, organizationId, deploymentId: null, name, createdBy: null }
   return sql.begin(async (tx) => {
     const { id, secret } = await createStaticToken(tx, token)
     const target = { kind: 'static_token', id, name }
-    const after = { automation: null, last_four: secret.slice(-4) }
+    const { scopes, expiresAt } = limits
+    const facts = { scopes, expires_at: expiresAt?.toISOString() ?? null }
+    const after = { automation: null, last_four: secret.slice(-4), ...facts }
     const entry = { action: 'static_token_issued', organizationId, target, after }
     await writeAudit(tx, OPERATOR, entry)
     return secret
   })
+}
+
+function readLimits({ scopes: words, days }: Pick<TokenRequest, 'scopes' | 'days'>): TokenLimits {
+  const scopes = words?.split(',').map(readTokenScope) ?? TOKEN_SCOPES
+  if (!scopes.every((each) => each !== undefined)) {
+    throw new AppError('invalid_request', `A scope of "${words}" is none. ${USE}`)
+  }
+  if (days !== undefined && (!/^[1-9]\d{0,3}$/.test(days) || Number(days) > 3650)) {
+    throw new AppError('invalid_request', `"${days}" is no number of days. ${USE}`)
+  }
+  const expiresAt = days === undefined ? null : new Date(Date.now() + Number(days) * DAY_MS)
+  return { ...UNLIMITED, scopes: [...new Set(scopes)], expiresAt }
 }

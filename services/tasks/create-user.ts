@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { OPERATOR, writeAudit } from '../platform/audit.ts'
 import { readOrganizationRole } from '../platform/memberships.ts'
 import type { OrganizationRole } from '../platform/memberships.ts'
 import { ensureDefaultOrganization, getOrganizationByName } from '../platform/organizations.ts'
@@ -67,6 +68,10 @@ export async function createUser(
     const user = { organizationId, role, email, name: email, passwordHash }
     const id = await ensureUser(transaction, user)
     if (isPlatformAdmin) await grantRole(transaction, id, 'platform-admin')
+    const target = { kind: 'user', id, name: email }
+    const after = { role, platform_admin: isPlatformAdmin }
+    const entry = { action: 'user_created', organizationId, target, after }
+    await writeAudit(transaction, OPERATOR, entry)
   })
   return { password, organization: name }
 }

@@ -1,4 +1,7 @@
 import { listSealedKeys, replaceSealedKey } from '../platform/llm-connections.ts'
+import { listSealedCrewSecrets, replaceSealedCrewSecret } from '../platform/crew-variable-seals.ts'
+import type { SecretCursor } from '../platform/crew-variable-seals.ts'
+import { createVariableSeals } from '../platform/crew-variables.ts'
 import { createLlmKeys } from '../platform/llm-keys.ts'
 import { createWebhookKeys } from '../platform/webhook-keys.ts'
 import { listSealedWebhookKeys, replaceSealedWebhookKeys } from '../platform/webhooks.ts'
@@ -17,8 +20,8 @@ interface SecretKeyPair {
 type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
- * Seals the keys of LLM connections and webhooks with the current SECRET_KEY_BASE, so that the
- * previous one is no longer needed. Safe to run again. Raises `invalid_configuration` without a
+ * Seals the keys of LLM connections and webhooks and the secrets of crews with the current
+ * SECRET_KEY_BASE, so that the previous one is no longer needed. Safe to run again. Raises `invalid_configuration` without a
  * key, and `conflict` when some open with neither.
  */
 export async function resealKeys(
@@ -32,13 +35,15 @@ export async function resealKeys(
   const counts = { resealed: 0, current: 0, unreadable: 0 }
   for await (const outcome of resealLlmKeys(sql, current, previous)) counts[outcome] += 1
   for await (const outcome of resealWebhookKeys(sql, current, previous)) counts[outcome] += 1
-  log.info(counts, 'keys of LLM connections and webhooks')
+  for await (const outcome of resealCrewSecrets(sql, current, previous)) counts[outcome] += 1
+  log.info(counts, 'keys of LLM connections and webhooks, and secrets of crews')
   if (counts.unreadable > 0) {
     throw new AppError(
       'conflict',
-      `${counts.unreadable} keys of LLM connections and webhooks open neither with ` +
+      `${counts.unreadable} keys of LLM connections and webhooks, or secrets of crews, open neither with ` +
         'SECRET_KEY_BASE nor with SECRET_KEY_BASE_PREVIOUS. Give the former key as ' +
-        'SECRET_KEY_BASE_PREVIOUS, or enter those keys again; webhooks get new ones on their page.',
+        'SECRET_KEY_BASE_PREVIOUS, or enter those keys and variables again; webhooks get new ' +
+        'ones on their page.',
     )
   }
 }
@@ -85,6 +90,26 @@ async function* resealWebhookKeys(
     }
     more = page.length === PAGE_ROWS
     afterId = page.at(-1)?.id ?? afterId
+  }
+}
+
+/** Those of the next deployments, and of the ones that go on. */
+async function* resealCrewSecrets(
+  sql: Database,
+  current: string,
+  previous?: string,
+): AsyncGenerator<Outcome> {
+  const seals = createVariableSeals(current, previous)
+  let after: SecretCursor | undefined
+  for (let more = true; more;) {
+    const page = await listSealedCrewSecrets(sql, { after, limit: PAGE_ROWS })
+    for (const sealed of page) {
+      const resealed = seals.reseal(sealed.sealedValue, sealed)
+      if (resealed) await replaceSealedCrewSecret(sql, sealed, resealed)
+      yield outcomeOf(resealed, seals.open(sealed.sealedValue, sealed))
+    }
+    more = page.length === PAGE_ROWS
+    after = page.at(-1) ?? after
   }
 }
 

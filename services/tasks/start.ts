@@ -14,6 +14,8 @@ import { createOrganizationToken } from './create-token.ts'
 import { createUser, describeUser, readUserRequest } from './create-user.ts'
 import { installCrews } from './crews/install-crew.ts'
 import type { CrewHost, Part } from './crews/install-crew.ts'
+import { deployDirectory } from './deploy-source/deploy-directory.ts'
+import { DEPLOY_USAGE, readDeployRequest } from './deploy-source/options.ts'
 import {
   bootstrapEnv,
   clusterCrewEnv,
@@ -33,6 +35,7 @@ import { changeRole } from './roles.ts'
 import { acceptSealingKey, checkSealingKeys } from './sealing-keys.ts'
 import { followSecret } from './secret-readers.ts'
 import { seedSamples } from './seed.ts'
+import { createSignInLink } from './sign-in-link.ts'
 
 /** A registry may be unavailable for a moment. */
 const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
@@ -70,6 +73,18 @@ const TASKS: Readonly<Record<string, Task>> = {
       return importProject(request, (use) => useDatabase({ source, args, waitSeconds, use }))
     },
   },
+  'automations:deploy': {
+    summary:
+      'DIR --to URL: deploy a project over the API, and follow it until it is online; --help',
+    async run(source, args) {
+      const request = readDeployRequest(args, source)
+      if (!request) return void process.stdout.write(DEPLOY_USAGE)
+      return deployDirectory(request, {
+        result: (text) => void process.stdout.write(`${text}\n`),
+        progress: (text) => void process.stderr.write(`${text}\n`),
+      })
+    },
+  },
   'designer:agent:install': installTask('agent', 'the Assistant'),
   'designer:runner:install': installTask('runner', 'the Runner'),
   'tools:install_public_repository': onDatabase(
@@ -102,6 +117,16 @@ const TASKS: Readonly<Record<string, Task>> = {
       process.stdout.write(`${await resetPassword(sql, who, log)}\n`)
     },
   ),
+  'users:link': {
+    summary: 'EMAIL|ID: print a link that signs a user in once, within 15 minutes',
+    async run(source, args) {
+      const { PLATFORM_BASE_URL: baseUrl = '' } = source
+      const use: Use = async (sql, log, [who = '']) => {
+        process.stdout.write(`${baseUrl}${await createSignInLink(sql, who, log)}\n`)
+      }
+      await useDatabase({ source, args, waitSeconds: PERSON_WAIT_SECONDS, use })
+    },
+  },
   'users:disable': forPeople(
     'EMAIL|ID: end the sessions of a user and let nobody in as that user',
     (sql, log, [who = '']) => disable(sql, who, log),
@@ -121,9 +146,9 @@ const TASKS: Readonly<Record<string, Task>> = {
     addOrganization(sql, log, name),
   ),
   'tokens:create': forPeople(
-    'ORGANIZATION NAME: issue a token for a whole organization and print it, once',
-    async (sql, _log, [organization, name]) => {
-      const token = await createOrganizationToken(sql, { organization, name })
+    'ORGANIZATION NAME [SCOPES [DAYS]]: issue a token for a whole organization and print it, once',
+    async (sql, _log, [organization, name, scopes, days]) => {
+      const token = await createOrganizationToken(sql, { organization, name, scopes, days })
       process.stdout.write(`${token}\n`)
     },
   ),
@@ -147,7 +172,7 @@ const TASKS: Readonly<Record<string, Task>> = {
     (sql, log, [name]) => acceptSealingKey(sql, log, name),
   ),
   'keys:reseal': {
-    summary: 'seal the keys of LLM connections and webhooks with SECRET_KEY_BASE, after a rotation',
+    summary: 'seal keys and secrets with SECRET_KEY_BASE, after a rotation',
     async run(source, args) {
       const given = readEnv(sealingKeysEnv, source)
       const pair = { current: given.SECRET_KEY_BASE, previous: given.SECRET_KEY_BASE_PREVIOUS }

@@ -12,9 +12,13 @@ import type { WebApp, WebDeps, WebOptions } from './context.ts'
 import { identify } from './diagnostics/access.ts'
 import { createDiagnostics } from './diagnostics/create-diagnostics.ts'
 import { refuseNul } from './http/refuse-nul.ts'
+import { accountRoutes } from './console/account/routes.ts'
 import { approvalRoutes } from './console/approvals/routes.ts'
+import { organizationRoutes } from './console/administration/organization-routes.ts'
+import { peopleRoutes } from './console/administration/people-routes.ts'
 import { assetRoutes } from './console/frame/asset-routes.ts'
 import { automationApiRoutes } from './automation-api/routes.ts'
+import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
@@ -26,6 +30,7 @@ import { connectionRoutes } from './console/connections/routes.ts'
 import { artifactRoutes } from './console/runs/artifact-routes.ts'
 import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
+import { memberRoutes } from './console/members/routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
@@ -39,11 +44,14 @@ import { platformHealthRoutes } from './diagnostics/page/routes.ts'
 import { platformSettingsRoutes } from './console/platform-settings/routes.ts'
 import { projectRoutes } from './console/projects/routes.ts'
 import { resourceMetadataRoutes } from './automation-api/resource-metadata.ts'
+import { invitationLinkRoutes } from './sign-in/invitations/routes.ts'
+import { accountLinkRoutes } from './sign-in/links/routes.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { sendTracesRoutes } from './console/send-traces/routes.ts'
 import { staticTokenRoutes } from './console/tokens/routes.ts'
 import { traceListRoutes } from './console/traces/list-routes.ts'
 import { traceComparisonRoutes } from './console/traces/comparison-routes.ts'
+import { traceNoteRoutes } from './console/traces/note-routes.ts'
 import { traceNeighbourRoutes } from './console/traces/neighbour-routes.ts'
 import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
@@ -66,6 +74,7 @@ const PAGES = [
   staticTokenRoutes,
   webhookRoutes,
   approvalRoutes,
+  auditRoutes,
   runListRoutes,
   runRoutes,
   runPageRoutes,
@@ -77,10 +86,13 @@ const PAGES = [
   traceFilterRoutes,
   traceComparisonRoutes,
   traceNeighbourRoutes,
+  traceNoteRoutes,
   sessionRoutes,
   sendTracesRoutes,
   traceRoutes,
   budgetPageRoutes,
+  memberRoutes,
+  accountRoutes,
   llmConnectionRoutes,
   connectionRoutes,
   clientFilteringRoutes,
@@ -117,12 +129,17 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', healthDebugRoutes(deps, diagnostics))
   app.route('/', platformHealthRoutes(deps, diagnostics))
   app.route('/', platformSettingsRoutes(deps))
+  app.route('/', organizationRoutes(deps))
+  app.route('/', peopleRoutes(deps))
   app.route('/', assetRoutes())
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
   app.route('/', sourceDownloadRoutes(deps))
   const passwords = createPasswordChecks()
-  app.route('/', signInRoutes(deps, { provider: createIdentityProvider(deps.config), passwords }))
+  const signIn = { provider: createIdentityProvider(deps.config), passwords }
+  app.route('/', signInRoutes(deps, signIn))
+  app.route('/', invitationLinkRoutes(deps, signIn))
+  app.route('/', accountLinkRoutes(deps, passwords))
   app.route('/', passwordRoutes(deps, passwords))
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))

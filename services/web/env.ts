@@ -54,6 +54,8 @@ const variables = v.object({
   AUTOMATION_OAUTH_STALE_HOURS: v.optional(integer(0, 24), '24'),
   PLATFORM_OAUTH_API_BASE_URL: optional(httpUrl()),
   PLATFORM_OAUTH_API_KEY: optional(text(32)),
+  /** The longest life of static tokens that people issue, in days; 0: as long as they like. */
+  STATIC_TOKEN_DAYS_MAX: v.optional(integer(0, 3650), '0'),
   /** The namespace of the crews. */
   K8S_NAMESPACE: optional(text()),
   RELEASE_NAME: optional(text()),

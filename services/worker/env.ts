@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
-import { httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
+import { httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
@@ -29,6 +29,10 @@ export const workerEnv = v.object({
   WORKER_DRAIN_SECONDS: v.optional(integer(0, 86_400), '300'),
   /** The time for which runs are kept after their end, with their progress. */
   RUNS_RETENTION_DAYS: v.optional(integer(1, 36_500), '90'),
+  /** The time for which the audit is kept. */
+  AUDIT_RETENTION_DAYS: v.optional(integer(30, 36_500), '365'),
+  /** Writes the audit to standard output as well, for whoever collects the logs. */
+  AUDIT_LOG: v.optional(word(['on', 'off']), 'off'),
   /** Origins on private networks that webhooks may name, with commas between them. */
   WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** The OAuth service, which has the tokens of connections; without it tools have none. */

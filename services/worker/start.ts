@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
+import { deleteExpiredAudit } from '../platform/audit-upkeep.ts'
 import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
 import { deleteUnusedFiles } from '../platform/input-files.ts'
@@ -37,6 +38,7 @@ import { startCrews } from './deployments/start-crews.ts'
 import { createFileHandover } from './hand-files.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
+import { startForwarding } from './forward-audit.ts'
 import { startRetention } from './retention.ts'
 import { performRun } from './perform-run.ts'
 import { createProgressWriter } from './progress-writer.ts'
@@ -143,7 +145,12 @@ function startRetentions({
   const runs = startRetention({ expire, onDeleted: metrics.expired, log })
   const unused = { of: 'files', expire: () => deleteUnusedFiles(sql), onDeleted: () => {} }
   const files = startRetention({ ...unused, log })
-  return { stop: async () => void (await Promise.all([runs.stop(), files.stop()])) }
+  const auditDays = config.AUDIT_RETENTION_DAYS
+  const old = { of: 'audit entries', expire: () => deleteExpiredAudit(sql, auditDays) }
+  const audit = startRetention({ ...old, onDeleted: () => {}, log })
+  const all = [runs, files, audit]
+  if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
+  return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
 }
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {

@@ -13,6 +13,7 @@ import { DOCUMENTS, isWalk, readDocument, root, SHELL_BLOCKS } from './documents
 const TRUSTED: Readonly<Record<string, string>> = {
   'apt-get': 'installs packages of Debian',
   base64: 'decodes what kubectl prints',
+  tar: 'packs a folder; what it makes is read in source-archive.test.ts',
   curl: 'asks a platform in a cluster; walks run the others',
   '.': 'reads the variables that a test has in its environment',
 }

@@ -5,6 +5,7 @@ import type { ListedStep } from '../../platform/run-steps.ts'
 import { AppError } from '../../shared/errors.ts'
 import { isObject } from '../../shared/is-object.ts'
 import { readJson } from '../../shared/http/json-body.ts'
+import { toStarter } from '../callers/starter.ts'
 import type { AuthorizedCall } from '../context.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
 import { getRun } from './get-run.ts'
@@ -72,7 +73,8 @@ const toWire = ({ key, startedAt, endedAt, ...step }: ListedStep) => ({
 
 async function again(c: Context<AuthorizedCall>, { sql }: ApiRouteDeps) {
   const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
-  return { automation: c.var.automation, run: await getRun(c, sql), idempotencyKey }
+  const starter = toStarter(c.var.actor, 'api')
+  return { automation: c.var.automation, run: await getRun(c, sql), idempotencyKey, starter }
 }
 
 /** Raises `unprocessable`, naming stray keys. */

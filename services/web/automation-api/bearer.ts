@@ -7,6 +7,7 @@ import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/http/single-header.ts'
 import { actorOf } from '../callers/actor.ts'
 import type { CallerIdentity } from '../callers/actor.ts'
+import { exactAddress } from '../callers/client-address.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { TOKEN_LENGTH_MAX } from '../access-token/parse-token.ts'
 import { createChallenges, isDisclosed } from './challenge.ts'
@@ -22,6 +23,8 @@ export type BearerResult = (
       readonly ok: false
       /** For the log; the caller learns it only if it is a `DisclosedReason`. */
       readonly reason: string
+      /** What the token would have to be for. @default what the identity provider gives */
+      readonly scope?: string
     }
 ) & {
   /** The machine that calls, for the log. */
@@ -40,6 +43,8 @@ export interface BearerScheme {
   readonly verify: (
     token: string,
     callable: CallableAutomation | undefined,
+    /** Where the call comes from; undefined where that is not known. */
+    address: string | undefined,
   ) => Promise<BearerResult>
 }
 
@@ -96,9 +101,10 @@ export function requireBearer(
     }
     const callable = await findCallableAutomation(sql, c.req.param('automationId') ?? '')
     const scheme = schemes.find(({ recognizes }) => recognizes(token)) ?? UNSUPPORTED
-    const result = await scheme.verify(token, callable)
+    const address = exactAddress(c, config.TRUSTED_PROXIES)
+    const result = await scheme.verify(token, callable, address)
     record(c, { scheme: scheme.name, callable, result })
-    if (!result.ok) throw refuse(c, result.reason, callable?.oauth?.scope)
+    if (!result.ok) throw refuse(c, result.reason, result.scope ?? callable?.oauth?.scope)
     if (!callable) throw new AppError('internal', 'A bearer scheme accepted a token for nothing.')
     const { automation } = callable
     const { organizationId } = automation

@@ -8,8 +8,11 @@ export const RESOURCE_METADATA_PATH = '/.well-known/oauth-protected-resource'
 /** The claims that may name the client, as a list in words. */
 const CLAIM_LIST = `${CLIENT_CLAIMS.slice(0, -1).join(', ')} and ${CLIENT_CLAIMS.at(-1)}`
 
-/** The texts for bearers of well-signed tokens; constant, so that no claim is ever echoed. */
-const DISCLOSED: Readonly<Record<DisclosedReason, string>> = {
+/** Reasons that the bearer of a token that is ours, or well signed, may learn. */
+type Disclosed = DisclosedReason | 'address_not_allowed'
+
+/** Their texts; constant, so that no claim is ever echoed. */
+const DISCLOSED: Readonly<Record<Disclosed, string>> = {
   wrong_issuer: 'The issuer is not the one that is configured.',
   wrong_audience: 'The audience is not one of those that are configured.',
   malformed_date: 'The claims iat and exp must be there, as numbers.',
@@ -23,12 +26,12 @@ const DISCLOSED: Readonly<Record<DisclosedReason, string>> = {
   client_claim_conflict: `The claims ${CLAIM_LIST} differ.`,
   automation_not_bound: 'The automation has no OAuth Client ID.',
   client_mismatch: 'The automation is bound to another OAuth client.',
-  insufficient_scope: 'The token lacks the scope that the automation API asks for.',
+  insufficient_scope: 'The token lacks the scope that this call asks for.',
+  address_not_allowed: 'The token may not be used from this address.',
 }
 
-/** Returns true if the signature held, so that the bearer may learn the reason. */
-export const isDisclosed = (reason: string): reason is DisclosedReason =>
-  Object.hasOwn(DISCLOSED, reason)
+/** Returns true if the token is genuine, so that the bearer may learn the reason. */
+export const isDisclosed = (reason: string): reason is Disclosed => Object.hasOwn(DISCLOSED, reason)
 
 /** The refusals of calls. */
 export interface Challenges {

@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import { getDefinition } from '../../platform/automations.ts'
 import { prepareInputs } from '../../platform/prepare-inputs.ts'
+import { toStarter } from '../callers/starter.ts'
 import { kickoff } from '../../platform/runs.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import type { AuthorizedCall } from '../context.ts'
@@ -23,7 +24,9 @@ export const kickoffRoute: ApiRoute = {
     const given = readKickoff(await readJson(c.req.raw, BODY_BYTES_MAX))
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
-    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey })
+    const starter = toStarter(c.var.actor, 'api')
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const id = await kickoff(sql, request)
     return startedRun(c, deps, id)
   },
 }

@@ -15,6 +15,7 @@ import { kickoffRoute } from './kickoff.ts'
 import { oauthBearer } from './oauth-bearer.ts'
 import { createRunWatch } from './run-watch.ts'
 import { resumeRoute } from './resume.ts'
+import { runsRoute } from './runs.ts'
 import { staticBearer } from './static-bearer.ts'
 import { statusRoute } from './status.ts'
 import { stopRoute } from './stop.ts'
@@ -28,6 +29,7 @@ const ROUTES: readonly ApiRoute[] = [
   inputsRoute,
   openApiRoute,
   filesRoute,
+  runsRoute,
   retryRoute,
   forkRoute,
   rerunRoute,
@@ -46,12 +48,13 @@ export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedC
   const takeTurn = createTurns()
   const routes = new Hono<AuthorizedCall>()
   const base = automationPath(config, ':automationId')
-  const authenticate = requireBearer(deps, [
-    staticBearer(sql),
-    oauthBearer({ sql, gate, now: Date.now }),
-  ])
+  const oauth = oauthBearer({ sql, gate, now: Date.now })
+  const authenticate = {
+    GET: requireBearer(deps, [staticBearer(sql, 'read'), oauth]),
+    POST: requireBearer(deps, [staticBearer(sql, 'kickoff'), oauth]),
+  }
   for (const { method, path, answer } of ROUTES) {
-    routes.use(`${base}${path}`, authenticate)
+    routes.use(`${base}${path}`, authenticate[method])
     const route = { sql, config, log, watch, texts, takeTurn }
     routes.on(method, `${base}${path}`, (c) => answer(c, route))
     routes.all(`${base}${path}`, refuseMethod(method === 'GET' ? 'GET, HEAD' : method))

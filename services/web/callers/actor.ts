@@ -19,5 +19,6 @@ export const toIdentity = ({ id, organizationId, email, name }: User): CallerIde
   kind: 'person',
   id: String(id),
   name: email ?? name,
-  organizationId,
+  // Somebody may be a member of none.
+  organizationId: organizationId || null,
 })

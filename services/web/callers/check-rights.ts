@@ -5,6 +5,8 @@ import type { OrganizationRole } from '../../platform/memberships.ts'
 import type { Session } from '../../platform/sessions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { WebApp, WebDeps } from '../context.ts'
+import { actorOf, toIdentity } from './actor.ts'
+import { createRefusals } from './refusals.ts'
 import { findRight, isApiRoute } from './rights.ts'
 import type { Right } from './rights.ts'
 import { readSession } from './session.ts'
@@ -18,6 +20,7 @@ const WITHOUT_SESSION: ReadonlySet<Right> = new Set(['anybody', 'token', 'platfo
  * does not allow the call, before anything of the call is read.
  */
 export function checkRights(deps: WebDeps): MiddlewareHandler<WebApp> {
+  const recordRefusal = createRefusals(deps)
   return async function checkRight(c, next) {
     const route = mountedRoute(c)
     if (route === undefined) return next()
@@ -32,6 +35,7 @@ export function checkRights(deps: WebDeps): MiddlewareHandler<WebApp> {
     const { id, organizationId } = session.user
     const facts = { user_id: id, organization_id: organizationId, role: session.role ?? 'none' }
     Object.assign(c.var.wide, { audit: 'refused', ...facts })
+    recordRefusal(c, actorOf(c, deps, toIdentity(session.user)))
     throw new AppError('forbidden', problem)
   }
 }

@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 
@@ -11,14 +11,33 @@ export function clientAddress<Env extends { Bindings: Partial<HttpBindings> }>(
   c: Context<Env>,
   proxies: number,
 ): string {
+  return normalize(addressOf(c, proxies))
+}
+
+/** The same as a whole address; undefined where a proxy wrote none. */
+export function exactAddress<Env extends { Bindings: Partial<HttpBindings> }>(
+  c: Context<Env>,
+  proxies: number,
+): string | undefined {
+  const plain = unmapped(addressOf(c, proxies))
+  return isIP(plain) === 0 || plain.includes('%') ? undefined : plain
+}
+
+function addressOf<Env extends { Bindings: Partial<HttpBindings> }>(
+  c: Context<Env>,
+  proxies: number,
+): string {
   const forwarded = (c.req.header('x-forwarded-for') ?? '').split(',').map((each) => each.trim())
   const told = proxies > 0 ? forwarded.at(-proxies) : undefined
-  return normalize(told || (c.env?.incoming?.socket.remoteAddress ?? 'unknown'))
+  return told || (c.env?.incoming?.socket.remoteAddress ?? 'unknown')
 }
+
+/** An address of IPv4 that a socket of IPv6 has as its own. */
+const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '').slice(0, 64)
 
 /** Returns one form per address; of IPv6 the network, because a single host owns 2^64 addresses. */
 function normalize(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').slice(0, 64)
+  const plain = unmapped(address)
   if (!isIPv6(plain)) return plain
   const [head = '', tail = ''] = plain.split('::')
   const left = head.split(':').filter(Boolean)

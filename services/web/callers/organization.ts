@@ -6,8 +6,10 @@ import { singleHeader } from '../../shared/http/single-header.ts'
 import { verifyToolsReadToken } from '../../shared/tools-read-token.ts'
 import type { Caller, OrganizationCall, WebDeps } from '../context.ts'
 import { actorOf, toIdentity } from './actor.ts'
+import { exactAddress } from './client-address.ts'
 import { isSame, requireSameOrigin } from './forms.ts'
 import { readSession } from './session.ts'
+import { refusedToken, scopesFor } from './token-scopes.ts'
 
 const BASIC = /^Basic +([A-Za-z0-9+/]{1,400}={0,2})$/i
 /** The user name that clients of package indexes send with a token in HTTP Basic. */
@@ -68,14 +70,20 @@ async function readTokenCaller(
   c: Context<OrganizationCall>,
   deps: WebDeps,
 ): Promise<Caller | undefined> {
-  const { sql } = deps
+  const { sql, config } = deps
   const token = readToken(singleHeader(c, 'authorization') ?? '')
-  const found = isStaticToken(token) ? await findOrganizationToken(sql, token) : undefined
+  const scopes = scopesFor(c.req.method, c.req.path)
+  const use = { scopes, address: exactAddress(c, config.TRUSTED_PROXIES) }
+  const found = isStaticToken(token) ? await findOrganizationToken(sql, token, use) : undefined
   if (!found) {
     c.var.wide['auth_refused'] = 'no_organization_token'
     return undefined
   }
-  const { id, name, organizationId, internal } = found
+  const { id, name, organizationId, internal, refusal } = found
+  if (refusal !== undefined) {
+    Object.assign(c.var.wide, { auth_refused: refusal, token_id: id })
+    throw refusedToken(refusal, scopes)
+  }
   c.set('actor', actorOf(c, deps, { kind: 'token', id: String(id), name, organizationId }))
   Object.assign(c.var.wide, { auth: 'organization_token', organization_id: organizationId })
   return { organizationId, internal, tokenId: id }

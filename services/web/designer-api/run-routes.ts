@@ -4,6 +4,7 @@ import { prepareInputs } from '../../platform/prepare-inputs.ts'
 import { getDefinition } from '../../platform/automations.ts'
 import { findRunRecord, listRunRecords } from '../../platform/run-history.ts'
 import type { RunRecord } from '../../platform/run-history.ts'
+import { toStarter } from '../callers/starter.ts'
 import { kickoff } from '../../platform/runs.ts'
 import { ensureProjectAutomation } from '../../platform/project-automations.ts'
 import { findProject } from '../../platform/projects.ts'
@@ -44,7 +45,9 @@ export function designerRunRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const automation = await getAutomation(c, sql, project)
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
-    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey })
+    const starter = toStarter(c.var.actor, 'designer')
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const id = await kickoff(sql, request)
     c.var.wide['kickoff_id'] = id
     const location = `/designer/v2/executions/${id}`
     return c.json(runDocument(await getRun(c, sql, id)), 202, { location })

@@ -36,7 +36,7 @@ export function answerError(deps: WebDeps): ErrorHandler<WebApp> {
     if (error.status >= 500) {
       log.error({ request_id: requestId, err: error.cause ?? error }, 'request failed')
     }
-    if (error.code === 'forbidden' && actor) recordRefusal(c, actor)
+    if (error.code === 'forbidden') recordRefusal(c, actor)
     if (apis.some((api) => c.req.path.startsWith(api))) return problemResponse(error, requestId)
     return c.html(errorPage({ error, requestId, session }), error.status, error.headers)
   }

@@ -2,6 +2,7 @@ import type { Inputs } from '../../platform/runs.ts'
 import { automationPath } from '../automation-api/automation-urls.ts'
 import type { WebConfig } from '../env.ts'
 import { fileOperations } from './files.ts'
+import { listRuns } from './run-list.ts'
 import {
   body,
   challenge,
@@ -272,6 +273,7 @@ export function automationPaths(
     [`${path}/files`]: at('post', files.files),
     [`${path}/resume/{kickoff_id}`]: at('post', resume),
     [`${path}/stop/{kickoff_id}`]: at('post', stop),
+    [`${path}/runs`]: at('get', listRuns(COMMON)),
     [`${path}/runs/{kickoff_id}/retry`]: at('post', retry),
     [`${path}/runs/{kickoff_id}/fork`]: at('post', fork),
     [`${path}/runs/{kickoff_id}/rerun`]: at('post', rerun),

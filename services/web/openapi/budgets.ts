@@ -85,8 +85,8 @@ export const BUDGET_SCHEMAS = {
 const COMMON = {
   ...refusedTokens('No token of the whole organization, and no session.'),
   '403': problem(
-    'A session whose role in the organization does not allow this or, for anything but reading, ' +
-      'without its `X-CSRF-Token`.',
+    'A role in the organization, or a scope of the token, that does not allow this; for anything ' +
+      'but reading, a session without its `X-CSRF-Token`.',
   ),
   '503': problem('The database is unavailable. Try again.', retryAfter),
 }

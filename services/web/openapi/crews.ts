@@ -134,7 +134,8 @@ export const CREW_SCHEMAS = {
 const COMMON = {
   ...refusedTokens('No token of the whole organization, and no session.'),
   '403': problem(
-    'The role of the person does not allow it, or a session comes without its `X-CSRF-Token`.',
+    'A role in the organization, or a scope of the token, that does not allow this; or a session ' +
+      'without its `X-CSRF-Token`.',
   ),
   '503': problem('The database is unavailable, or too many sources are being sent.', retryAfter),
 }

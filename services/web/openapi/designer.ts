@@ -11,7 +11,7 @@ import {
 
 const COMMON = {
   ...refusedTokens('No token of the whole organization, and no session.'),
-  '403': problem('A session whose role in the organization does not allow this.'),
+  '403': problem('A role in the organization, or a scope of the token, that does not allow this.'),
   '503': problem('The database is unavailable. Try again.', retryAfter),
 }
 const NONE = { '404': problem('The organization has no such project, version or run.') }
@@ -26,7 +26,10 @@ const created = location('Where it is.')
 /** Everything but reading. */
 const WRITES = {
   ...COMMON,
-  '403': problem('A session without its `X-CSRF-Token`, or whose role does not allow this.'),
+  '403': problem(
+    'A role in the organization, or a scope of the token, that does not allow this; or a session ' +
+      'without its `X-CSRF-Token`.',
+  ),
 }
 
 const number = (name: string) =>

@@ -4,6 +4,7 @@ import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
 import { ERROR_CODES } from '../../shared/errors.ts'
 import { STATES } from '../automation-api/run-status.ts'
+import { runListSchemas } from './run-list.ts'
 import { FILE_SCHEMAS } from './file-schemas.ts'
 import {
   closed,
@@ -197,6 +198,7 @@ export const AUTOMATION_SCHEMAS = {
       properties: { kickoff_id: uuid, action: { ...text, enum: ORIGIN_ACTIONS } },
     }),
   }),
+  ...runListSchemas({ failure, usage }),
   RetryRequest: perhaps({ from_step }),
   ForkRequest: perhaps({ inputs, from_step }, ['inputs']),
   RerunRequest: perhaps({}),

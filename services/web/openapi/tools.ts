@@ -14,6 +14,7 @@ const filename = parameter('filename', 'path', { schema: { type: 'string' } })
 const UNAVAILABLE = { '503': problem('The database is unavailable. Try again.', retryAfter) }
 const COMMON = {
   ...refusedTokens('No token of the whole organization.'),
+  '403': problem('The token lacks the scope `upload`, or `read` for what is only read.'),
   ...UNAVAILABLE,
 }
 const NONE = { '404': problem('There is no such tool or file.') }
@@ -47,7 +48,10 @@ const UPLOAD = {
     '200': json('It is there.', 'Upload'),
     '400': problem('The form cannot be read.'),
     ...COMMON,
-    '403': problem('The public tools are uploaded by the internal organization.'),
+    '403': problem(
+      'The token lacks the scope `upload`, or is not of the internal organization, which alone ' +
+        'uploads public tools.',
+    ),
     '404': problem('The public repository is not provisioned.'),
     '409': problem('There is another file of that name.'),
     '413': problem('The file is larger than 64 MiB.'),

@@ -77,7 +77,8 @@ function passwordSignInRoutes(deps: WebDeps, { passwords, showForm }: PasswordDe
     const address = clientAddress(c, config.TRUSTED_PROXIES)
     const password = form.get('password') ?? ''
     const earlierToken = getCookie(c, sessionCookie)
-    const result = await signIn({ email, password, address, earlierToken })
+    const userAgent = c.req.header('user-agent') ?? ''
+    const result = await signIn({ email, password, address, userAgent, earlierToken })
     Object.assign(c.var.wide, auditOf(result), { address })
     if (result.outcome !== 'ok') {
       const page = showForm(c, { email, next, problem: explain(result) })

@@ -15,6 +15,8 @@ export interface SignInAttempt {
   readonly password: string
   /** The address of the client; see `clientAddress`. */
   readonly address: string
+  /** What the browser says of itself. */
+  readonly userAgent: string
   /** The token of a session that the browser still has; it ends. */
   readonly earlierToken: string | undefined
 }
@@ -39,7 +41,7 @@ export function createSignIn(
   sql: Database,
   verify: (password: string, hash: string | null) => Promise<boolean>,
 ): (attempt: SignInAttempt) => Promise<SignInResult> {
-  return async function signIn({ email, password, address, earlierToken }) {
+  return async function signIn({ email, password, address, userAgent, earlierToken }) {
     const account = accountThrottle(email)
     const origin = addressThrottle(address)
     const retryAfterSeconds = await throttledFor(sql, account, origin)
@@ -54,7 +56,7 @@ export function createSignIn(
     await clearFailures(sql, account.subject)
     if (earlierToken) await deleteSession(sql, earlierToken)
     await deleteExpiredSessions(sql)
-    const token = await createSession(sql, credentials.id)
+    const token = await createSession(sql, credentials.id, { clientAddress: address, userAgent })
     return { outcome: 'ok', userId: credentials.id, token }
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { recognizeIdentity } from '../../../services/platform/identities.ts'
 import type { Identity } from '../../../services/platform/identities.ts'
-import { removeMember, setMembership } from '../../../services/platform/memberships.ts'
+import { removeMember as removeIn, setMembership } from '../../../services/platform/memberships.ts'
 import { ensureOrganization } from '../../../services/platform/organizations.ts'
 import {
   createSession,
@@ -31,6 +31,9 @@ afterAll(async () => {
   await sql.end()
   await database.drop()
 })
+
+const removeMember = (key: { userId: number; organizationId: number }) =>
+  sql.begin((tx) => removeIn(tx, key))
 
 let people = 0
 const person = () =>
@@ -82,9 +85,9 @@ describe('a session', () => {
     expect(await enterOrganization(sql, token, globex)).toBe(false)
     expect(await findSession(sql, token)).toMatchObject({ organization: 'Acme', role: 'editor' })
     await setMembership(sql, { userId, organizationId: globex, role: 'viewer' })
-    expect(await removeMember(sql, { userId, organizationId: acme })).toBe(true)
+    expect(await removeMember({ userId, organizationId: acme })).toBe(true)
     expect(await findSession(sql, token)).toMatchObject({ organization: 'Globex', role: 'viewer' })
-    expect(await removeMember(sql, { userId, organizationId: globex })).toBe(true)
+    expect(await removeMember({ userId, organizationId: globex })).toBe(true)
     expect(await findSession(sql, token)).toMatchObject({
       organization: '',
       role: null,
@@ -100,7 +103,7 @@ describe('the last admin of an organization', () => {
     const [ada, bob] = [await person(), await person()]
     for (const userId of [ada, bob])
       await setMembership(sql, { userId, organizationId, role: 'admin' })
-    const removals = [ada, bob].map((userId) => removeMember(sql, { userId, organizationId }))
+    const removals = [ada, bob].map((userId) => removeMember({ userId, organizationId }))
     const results = await Promise.allSettled(removals)
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
     expect(results.find(({ status }) => status === 'rejected')).toMatchObject({
@@ -148,7 +151,7 @@ describe('the groups of an identity provider', () => {
     const first = await signIn({ subject: 'dan', joinsAs: 'viewer' })
     const userId = Number(first?.userId)
     expect(await rolesOf(userId)).toEqual({ 'Acme local': 'viewer' })
-    await removeMember(sql, { userId, organizationId: acme })
+    await removeMember({ userId, organizationId: acme })
     await signIn({ subject: 'dan', joinsAs: 'viewer' })
     expect(await rolesOf(userId)).toEqual({})
   })

@@ -46,6 +46,8 @@ import {
   forgetSources,
   loadSource,
 } from '../../../services/platform/sources.ts'
+import { createLog } from '../../../services/shared/log.ts'
+import { resealKeys } from '../../../services/tasks/reseal-keys.ts'
 import { definition } from '../../support/crew.ts'
 import { seedOwnAutomation, seedSource } from '../../support/own-crew.ts'
 import { seedAutomation } from '../../support/platform.ts'
@@ -393,6 +395,25 @@ describe('the variables of a crew', () => {
     expect(sealed && seals.open(sealed, { ...token, name: 'OTHER' })).toBeUndefined()
     expect(await deleteCrewVariable(database.sql, token)).toBe(true)
     expect(await deleteCrewVariable(database.sql, token)).toBe(false)
+  })
+
+  it('are sealed anew after a rotation, copies in deployments that go on included', async () => {
+    const { automation } = await deployOne()
+    const key = { deploymentId: automation.id, name: 'TOKEN' }
+    await setCrewVariable(database.sql, key, { sealedValue: seals.seal('hidden', key) })
+    const { id } = await deployAgain(database.sql, automation)
+    await database.sql`delete from crew_variables where deployment_id <> ${automation.id}`
+    await database.sql`delete from crew_deployment_variables where crew_deployment_id <> ${id}`
+    const pair = { current: 'n'.repeat(32), previous: 'k'.repeat(32) }
+    await resealKeys(database.sql, pair, createLog({ name: 'test', level: 'silent' }))
+    const renewed = createVariableSeals(pair.current)
+    const copies = await loadDeployedVariables(database.sql, id)
+    const own = await database.sql<{ sealedValue: Buffer }[]>`
+      select sealed_value from crew_variables where deployment_id = ${automation.id}`
+    for (const { sealedValue } of [...copies, ...own]) {
+      expect(sealedValue && renewed.open(sealedValue, key)).toBe('hidden')
+    }
+    expect([...copies, ...own]).toHaveLength(2)
   })
 
   it('are limited in number', async () => {

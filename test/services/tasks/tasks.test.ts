@@ -75,19 +75,28 @@ describe('npm run task', () => {
     const created = await task('tokens:create', 'Platform', 'release pipeline')
     const token = created.output.trim().split('\n').at(-1) ?? ''
     const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
-    expect(await findOrganizationToken(sql, token)).toMatchObject({ internal: true })
+    expect(
+      await findOrganizationToken(sql, token, { scopes: ['upload'], address: undefined }),
+    ).toMatchObject({ internal: true })
     const before = await sql`select 1 from static_tokens`
     for (const [args, problem] of [
       [['Nobody', 'x'], 'There is no organization "Nobody". There are: "Default", "Platform".'],
       [['Nobody', 'x'], '`organizations:create NAME` makes one.'],
       [['Platform'], 'Name the token'],
       [['Platform', 'a\u001bb'], 'Name the token'],
+      [['Platform', 'x', 'read,root'], 'A scope of "read,root" is none. Use:'],
+      [['Platform', 'x', 'read', '0'], '"0" is no number of days. Use:'],
     ] as const) {
       const refused = await task('tokens:create', ...args)
       expect(refused.code).toBe(1)
       expect(refused.output).toContain(problem)
     }
     expect(await sql`select 1 from static_tokens`).toHaveLength(before.length)
+    await task('tokens:create', 'Platform', 'short', 'upload,read', '30')
+    const [short] = await sql`
+      select scopes, round(extract(epoch from expires_at - now()) / 86400)::int as days
+      from static_tokens order by id desc limit 1`
+    expect(short).toEqual({ scopes: ['upload', 'read'], days: 30 })
     await sql.end()
   })
 

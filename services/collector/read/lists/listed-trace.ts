@@ -24,6 +24,9 @@ export interface TraceRow extends TokenCounts {
   readonly status: TraceStatus | 'running'
   readonly startUs: string
   readonly startNs: number
+  /** The first and the last start of its spans. */
+  readonly firstMs: number
+  readonly lastMs: number
   readonly endMs: number | null
   readonly durationNs: string | null
   readonly service: string | null
@@ -124,6 +127,8 @@ export const shownColumns = (sql: Queryable) => sql`
   traces.trace_id, (traces.start_time at time zone 'UTC')::text as start_time, start_ns,
   (extract(epoch from traces.start_time) * 1000000)::int8 as start_us, root_span_id,
   (extract(epoch from end_time) * 1000)::float8 as end_ms,
+  (extract(epoch from first_start) * 1000)::float8 as first_ms,
+  (extract(epoch from last_start) * 1000)::float8 as last_ms,
   name, status, duration_ns, service, traces.organization, crew_id, kickoff_id, session_id, user_id,
   agents, models, spans::float8 as spans, error_spans::float8 as error_spans,
   llm_calls::float8 as llm_calls, input_tokens::float8 as input_tokens,

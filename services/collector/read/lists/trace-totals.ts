@@ -158,7 +158,7 @@ interface Question {
 
 /** In groups by status and duration first: there are some hundreds, however many traces. */
 const findTotals = (sql: Queryable, { filter, by }: Question): Promise<Row[]> => sql<Row[]>`
-  with ${isInSums({ filter, by }) ? summedGroups(sql, { filter, by }) : scannedGroups(sql, { filter, by })},
+  with ${groupsOf(sql, { filter, by })},
   ranges as (
     select key, array_agg(range order by range) as ranges,
       array_agg(traces::int order by range) as counts
@@ -172,8 +172,11 @@ const findTotals = (sql: Queryable, { filter, by }: Question): Promise<Row[]> =>
   select * from totals left join ranges using (key)
   order by ${by === 'day' ? sql`key` : sql`traces desc, key`} limit ${MAX_GROUPS + 1}`
 
-const isInSums = ({ filter, by }: Question): boolean =>
-  isSummedUp(filter) && (by === undefined || GROUPS[by].ofSum !== undefined)
+function groupsOf(sql: Queryable, question: Question): Fragment {
+  const { filter, by } = question
+  const isInSums = isSummedUp(filter) && (by === undefined || GROUPS[by].ofSum !== undefined)
+  return isInSums ? summedGroups(sql, question) : scannedGroups(sql, question)
+}
 
 const keyOf = (sql: Queryable, by: Group | undefined, of: 'ofTrace' | 'ofSum'): Fragment =>
   sql`${sql.unsafe((by && GROUPS[by][of]) ?? `''::text`)} as key`

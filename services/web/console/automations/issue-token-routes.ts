@@ -6,15 +6,16 @@ import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
-import { newTokenPage } from './new-token-page.ts'
+import { limitFacts } from '../frame/token-facts.ts'
+import { readTokenFields, tokenNameProblem, toTokenLimits } from '../frame/token-fields.ts'
+import { newTokenPage } from '../frame/new-token-page.ts'
 import { automationPage } from './page.ts'
 import type { ReadAutomationPage } from './read-page.ts'
-
-const NAME_LENGTH_MAX = 100
 
 /** Issues a static token with the form of an automation's page (SPEC 5.2), for any member. */
 export function issueTokenRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<SignedIn> {
   const { sql, config } = deps
+  const daysMax = config.STATIC_TOKEN_DAYS_MAX
   const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const form = requireForm(config.PLATFORM_BASE_URL)
@@ -24,12 +25,15 @@ export function issueTokenRoutes(deps: WebDeps, readPage: ReadAutomationPage): H
     const { user } = c.var.session
     const name = (c.var.form.get('name') ?? '').trim()
     const wide = c.var.form.get('scope') === 'organization'
-    const problem = problemOf(name)
-    if (problem) {
-      const page = await readPage(c, automation)
-      return c.html(automationPage({ ...page, tokenForm: { name, problem } }), 422)
+    const fields = readTokenFields(c.var.form)
+    const limits = toTokenLimits(fields, { daysMax, now: Date.now() })
+    const problem = tokenNameProblem(name) ?? ('problem' in limits ? limits.problem : undefined)
+    if ('problem' in limits || problem !== undefined) {
+      const tokenForm = { name, isWide: wide, fields, problem: problem ?? '' }
+      return c.html(automationPage({ ...(await readPage(c, automation)), tokenForm }), 422)
     }
     const wanted = {
+      ...limits,
       organizationId: user.organizationId,
       deploymentId: wide ? null : automation.id,
       name,
@@ -44,19 +48,18 @@ export function issueTokenRoutes(deps: WebDeps, readPage: ReadAutomationPage): H
         after: {
           automation: wide ? null : automation.automationId,
           last_four: secret.slice(-4),
+          ...limitFacts(limits),
         },
       }),
     )
     const apiUrl = automationUrl(config, automation.automationId)
-    return c.html(newTokenPage({ session: c.var.session, automation, token, name, wide, apiUrl }))
+    const crumbs = [
+      { path: '/automations', name: 'Automations' },
+      { path: `/automations/${automation.automationId}`, name: automation.name },
+    ]
+    const scope = { automation: wide ? undefined : automation.name, limits, apiUrl, crumbs }
+    return c.html(newTokenPage({ session: c.var.session, name, token, ...scope }))
   })
 
   return routes
-}
-
-function problemOf(name: string): string | undefined {
-  if (name === '') return 'Give the token a name, such as that of the system that will use it.'
-  if (name.length > NAME_LENGTH_MAX)
-    return `A name must have at most ${NAME_LENGTH_MAX} characters.`
-  return /\p{Cc}/u.test(name) ? 'A name must have no control characters.' : undefined
 }

@@ -8,7 +8,7 @@ import type { ListedRun } from '../../../platform/run-list.ts'
 import type { Page } from '../../../platform/paging.ts'
 import { isOwnCrew } from '../../../platform/own-crew-definition.ts'
 import type { Session } from '../../../platform/sessions.ts'
-import type { StaticToken } from '../../../platform/static-tokens.ts'
+import type { ListedToken } from '../../../platform/static-tokens.ts'
 import type { Webhook } from '../../../platform/webhooks.ts'
 import { budgetsSection } from './budgets-section.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
@@ -42,7 +42,7 @@ export interface AutomationPage {
   readonly runs: readonly ListedRun[]
   readonly runsTotal: number
   /** The newest ones. */
-  readonly tokens: Page<StaticToken>
+  readonly tokens: Page<ListedToken>
   readonly webhooks: readonly Webhook[]
   readonly budgets: readonly Budget[]
   /** The OAuth settings of its organization, if there are any. */
@@ -53,6 +53,7 @@ export interface AutomationPage {
   readonly notice?: string | undefined
   /** A form that was refused, with what was typed. */
   readonly tokenForm?: TokenForm
+  readonly tokenDaysMax: number
   readonly startForm?: StartForm | undefined
   readonly limitProblem?: string
 }

@@ -49,6 +49,7 @@ export function createPageReader({ sql, config }: WebDeps): ReadAutomationPage {
       oauth,
       apiUrl: automationUrl(config, automation.automationId),
       snippetsFor,
+      tokenDaysMax: config.STATIC_TOKEN_DAYS_MAX,
     }
   }
 }

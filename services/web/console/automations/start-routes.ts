@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { getDefinition } from '../../../platform/automations.ts'
+import { toStarter } from '../../callers/starter.ts'
 import { kickoff } from '../../../platform/runs.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
@@ -27,7 +28,9 @@ export function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<S
       return c.html(automationPage({ ...page, startForm }), 422)
     }
     const idempotencyKey = startOnceKey(form.get('start_once'), texts)
-    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey })
+    const starter = toStarter(c.var.actor, 'console')
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const id = await kickoff(sql, request)
     c.var.wide['kickoff_id'] = id
     return c.redirect(runPath(automation, { id }), 303)
   })

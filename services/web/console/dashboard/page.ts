@@ -7,10 +7,11 @@ import type { Session } from '../../../platform/sessions.ts'
 import { activityChart } from './activity-chart.ts'
 import { automationsTable } from '../frame/lists/automations-table.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
-import { count } from '../frame/format.ts'
+import { count, plural } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { noAutomations } from '../frame/lists/no-automations.ts'
 import { emptyState, noticeBox, viewAll, warningBox } from '../frame/parts.ts'
+import { ENDING_DAYS } from '../frame/token-facts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The figures of an organization. */
@@ -24,6 +25,8 @@ export interface DashboardPage {
   readonly counts: RunCounts
   readonly hours: readonly HourOfRuns[]
   readonly recent: readonly ListedRun[]
+  /** Static tokens that end soon, or ended lately. */
+  readonly endingTokens: number
   readonly baseUrl: string
 }
 
@@ -38,7 +41,8 @@ export function dashboardPage(dashboard: DashboardPage): Html {
           <p class="hint">${session.organization}</p>
         </div>
       </div>
-      ${noticeBox(notice)} ${warning ? warningBox(warning) : ''} ${statistics(dashboard)}
+      ${noticeBox(notice)} ${warning ? warningBox(warning) : ''} ${endingTokens(dashboard)}
+      ${statistics(dashboard)}
       <section class="card" aria-labelledby="activity">
         <div class="card-head">
           <h2 id="activity">Last 24 hours</h2>
@@ -48,6 +52,14 @@ export function dashboardPage(dashboard: DashboardPage): Html {
       ${automationsSection(dashboard)} ${recentSection(dashboard)}`,
   )
 }
+
+const endingTokens = ({ endingTokens: tokens }: DashboardPage): Html | string =>
+  tokens === 0
+    ? ''
+    : warningBox(
+        html`${plural(tokens, 'static token')} ${tokens === 1 ? 'ends' : 'end'} within
+          ${ENDING_DAYS} days, or ended lately: <a href="/tokens">replace or revoke</a>.`,
+      )
 
 function automationsSection({ automations, baseUrl }: DashboardPage): Html {
   return html`<section class="card flush" aria-labelledby="automations">

@@ -2,10 +2,12 @@ import { Hono } from 'hono'
 import { countRunsByHour, listAutomationActivity } from '../../../platform/activity.ts'
 import { countOnline } from '../../../platform/automations.ts'
 import { countRuns, listNewestRuns } from '../../../platform/run-list.ts'
+import { countEndingTokens } from '../../../platform/static-tokens.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noOrganizationPage } from './no-organization-page.ts'
 import { dashboardPage } from './page.ts'
+import { ENDING_DAYS } from '../frame/token-facts.ts'
 import { noticeOf, warningOf } from '../frame/notices.ts'
 
 const AUTOMATIONS = 8
@@ -20,16 +22,17 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
     const { organizationId } = session.user
     const key = c.req.query('notice')
     if (session.role === null) return c.html(noOrganizationPage(session, warningOf(key)))
-    const [automations, online, counts, hours, recent] = await Promise.all([
+    const [automations, online, counts, hours, recent, endingTokens] = await Promise.all([
       listAutomationActivity(sql, organizationId, { limit: AUTOMATIONS }),
       countOnline(sql, organizationId),
       countRuns(sql, { organizationId }),
       countRunsByHour(sql, organizationId),
       listNewestRuns(sql, { organizationId }, RECENT),
+      countEndingTokens(sql, organizationId, ENDING_DAYS),
     ])
     const messages = { notice: noticeOf(key), warning: warningOf(key) }
     const baseUrl = config.PLATFORM_BASE_URL
-    const figures = { automations, online, counts, hours, recent, baseUrl }
+    const figures = { automations, online, counts, hours, recent, endingTokens, baseUrl }
     return c.html(dashboardPage({ session, ...messages, ...figures }))
   })
   return routes

@@ -54,7 +54,8 @@ export const deploySection = ({ session, automation, apiUrl, problem }: DeployFo
       </p>
       ${copyable('Command that deploys', curlLine(apiUrl))}
       <p class="hint">
-        A checkout of the platform has a task that follows the deployment until it is online:
+        A checkout of the platform has a task that packs a folder, and follows the deployment until
+        it is online:
       </p>
       ${copyable('Task that deploys', taskLine(apiUrl))}
     </details>
@@ -68,4 +69,4 @@ const curlLine = (apiUrl: string): string =>
   ].join('\n')
 
 const taskLine = (apiUrl: string): string =>
-  `npm run task -- automations:deploy . --to ${shellWord(apiUrl)}`
+  `PLATFORM_TOKEN=$TOKEN npm run task -- automations:deploy DIR --to ${shellWord(apiUrl)}`

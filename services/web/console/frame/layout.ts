@@ -1,10 +1,10 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
 import type { Role } from '../../../platform/users.ts'
+import { account } from './account.ts'
 import { getAssets } from './assets.ts'
 import { icon } from './icons.ts'
 import type { IconName } from './icons.ts'
-import { csrfField } from './parts.ts'
 import type { Html } from './parts.ts'
 
 /** The head of a page, and its place in the navigation. */
@@ -26,6 +26,8 @@ interface Entry {
   readonly icon: IconName
   /** The role that the entry is for. @default everyone */
   readonly role?: Role
+  /** Only for admins of the organization. */
+  readonly isOfAdmins?: true
   /** Only where there is a trace collector. */
   readonly isOfTraces?: true
 }
@@ -40,13 +42,18 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/budgets', name: 'Budgets', icon: 'gauge' },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/connections', name: 'Connections', icon: 'key' },
+  { path: '/tokens', name: 'Tokens', icon: 'key' },
+  { path: '/settings/organization/members', name: 'Members', icon: 'people' },
   { path: '/settings', name: 'Settings', icon: 'settings' },
+  { path: '/audit', name: 'Audit', icon: 'history', isOfAdmins: true },
   {
     path: '/admin/platform_health',
     name: 'Platform health',
     icon: 'pulse',
     role: 'platform-admin',
   },
+  { path: '/admin/organizations', name: 'Organizations', icon: 'link', role: 'platform-admin' },
+  { path: '/admin/people', name: 'People', icon: 'people', role: 'platform-admin' },
   {
     path: '/admin/platform_settings',
     name: 'Platform settings',
@@ -55,10 +62,12 @@ const NAVIGATION: readonly Entry[] = [
   },
 ]
 
-const entriesFor = ({ user, hasTraces }: Session): readonly Entry[] =>
+const entriesFor = ({ user, hasTraces, role: own }: Session): readonly Entry[] =>
   NAVIGATION.filter(
-    ({ role, isOfTraces }) =>
-      (role === undefined || user.roles.includes(role)) && (hasTraces || !isOfTraces),
+    ({ role, isOfTraces, isOfAdmins }) =>
+      (role === undefined || user.roles.includes(role)) &&
+      (hasTraces || !isOfTraces) &&
+      (own === 'admin' || !isOfAdmins),
   )
 
 /** A page for people who are signed in, with the navigation around it. */
@@ -132,24 +141,3 @@ function shell({ title, scripts = [], goTo }: Head, body: Html): Html {
 
 const mark = (): Html =>
   html`<img class="mark" src="${getAssets().icon.path}" alt="" width="28" height="28" />`
-
-function account({ user, organization, csrfToken, isLocal }: Session): Html {
-  return html`<div class="account">
-    <div class="account-names">
-      <span class="account-name">${user.name}</span>
-      <span class="account-organization">${organization}</span>
-    </div>
-    ${isLocal ? passwordLink() : ''}
-    <form method="post" action="/sign-out">
-      ${csrfField(csrfToken)}
-      <button class="quiet-button" title="Sign out">
-        ${icon('signOut')}<span class="unseen">Sign out</span>
-      </button>
-    </form>
-  </div>`
-}
-
-const passwordLink = (): Html =>
-  html`<a class="quiet-button" href="/account/password" title="Change the password">
-    ${icon('key')}<span class="unseen">Change the password</span>
-  </a>`

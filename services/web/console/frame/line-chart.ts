@@ -8,7 +8,7 @@ const DASH = 4
 const LABELS = 4
 
 /** The colour of a line. */
-export type LineTone = 'low' | 'high'
+export type LineTone = 'low' | 'high' | 'cost'
 
 /** Values over time, of which some may be missing. */
 export interface Line {
@@ -56,7 +56,7 @@ export function lineChart({ lines, labels, titles, summary, unit, textOf }: Line
               <rect class="hit" x="${index * STEP}" y="0" width="${STEP}" height="${HEIGHT}" />
             </g>`,
         )}
-        ${lines.map(({ tone, values }) => html`<path class="${tone}" d="${pathOf(values, top)}" />`)}
+        ${lines.map((line) => pathOf(line, top))}
       </svg>
       <ul class="hours" aria-hidden="true">
         ${labels.map((label, index) => html`<li>${index % apart === 0 ? label : ''}</li>`)}
@@ -73,16 +73,17 @@ export function lineChart({ lines, labels, titles, summary, unit, textOf }: Line
 
 /** A round number that is not below. */
 function topOf(highest: number): number {
-  const magnitude = 10 ** Math.floor(Math.log10(Math.max(highest, 1)))
+  if (highest <= 0) return 1
+  const magnitude = 10 ** Math.floor(Math.log10(highest))
   return (
     [1, 2, 4, 6, 8].map((step) => step * magnitude).find((top) => top >= highest) ?? 10 * magnitude
   )
 }
 
 /** A value without neighbours is a dash of its own. */
-function pathOf(values: readonly (number | null)[], top: number): string {
+function pathOf({ tone, values }: Line, top: number): Html {
   const isMissing = (index: number): boolean => (values[index] ?? null) === null
-  return values
+  const steps = values
     .map((value, index) => {
       if (value === null) return ''
       const x = index * STEP + STEP / 2
@@ -91,4 +92,5 @@ function pathOf(values: readonly (number | null)[], top: number): string {
       return isMissing(index + 1) ? `M${x - DASH} ${y}L${x + DASH} ${y}` : `M${x} ${y}`
     })
     .join('')
+  return html`<path class="${tone}" d="${steps}" />`
 }

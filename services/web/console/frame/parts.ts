@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { AutomationStatus } from '../../../platform/automations.ts'
-import type { Run, RunStatus } from '../../../platform/runs.ts'
+import type { Run, RunStatus, Trigger } from '../../../platform/runs.ts'
 import { CSRF_FIELD } from '../../callers/csrf-field.ts'
 import { absoluteTime, count, duration, relativeTime, sentence } from './format.ts'
 import type { Html } from './html.ts'
@@ -40,6 +40,17 @@ const STATUS_NAMES = {
 /** Returns the status of a run as pages say it. */
 export const statusName = (status: RunStatus): string => STATUS_NAMES[status]
 
+const TRIGGER_NAMES: Readonly<Record<Trigger, string>> = {
+  api: 'Automation API',
+  console: 'Console',
+  designer: 'Designer API',
+  assistant: 'Assistant',
+  schedule: 'Schedule',
+}
+
+/** Returns what started a run, as pages say it. */
+export const triggerName = (trigger: Trigger): string => TRIGGER_NAMES[trigger]
+
 /** The status of a run, in its colour. */
 export const runPill = (status: RunStatus): Html => pill(RUN_TONES[status], statusName(status))
 
@@ -64,6 +75,18 @@ export function ranFor({ startedAt, finishedAt }: Times, now: Date = new Date())
   return startedAt ? duration((finishedAt ?? now).getTime() - startedAt.getTime()) : '–'
 }
 
+/** Who started a run, and by what; a dash for a run from before that was kept. */
+export const starterOf = ({
+  trigger,
+  starterName,
+}: {
+  readonly trigger?: Trigger | null
+  readonly starterName?: string | null
+}): Html | string =>
+  trigger
+    ? html`${starterName ?? triggerName(trigger)} <span class="sub">${triggerName(trigger)}</span>`
+    : '–'
+
 /** Returns the tokens that a run used, input and output together. */
 export const tokensOf = ({ usage }: Pick<Run, 'usage'>): string =>
   usage ? count(usage.inputTokens + usage.outputTokens) : '–'
@@ -85,7 +108,7 @@ export const problemBox = (text: string | undefined): Html | string =>
   text ? html`<p class="notice bad" role="alert">${icon('alert')}<span>${text}</span></p>` : ''
 
 /** A fact that the reader should know before going on. */
-export const warningBox = (text: string): Html =>
+export const warningBox = (text: Html | string): Html =>
   html`<p class="notice waiting" role="status">${icon('alert')}<span>${text}</span></p>`
 
 /** The hidden field that proves that a form came from our own page. */

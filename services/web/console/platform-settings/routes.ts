@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import type { Context, MiddlewareHandler } from 'hono'
+import type { Context } from 'hono'
 import {
   FEATURE_FLAGS,
   listFlags,
@@ -8,16 +8,12 @@ import {
 } from '../../../platform/feature-flags.ts'
 import { findOrganizationByName } from '../../../platform/organizations.ts'
 import { AppError } from '../../../shared/errors.ts'
-import { actorOf, toIdentity } from '../../callers/actor.ts'
+import { requireAdministrator } from '../../callers/administrator.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
-import { createRefusals } from '../../callers/refusals.ts'
-import { readSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { identify } from '../../diagnostics/access.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { PLATFORM_SETTINGS_PATH, platformSettingsPage } from './page.ts'
-import { answerNotFound } from '../../http/errors.ts'
 
 /** Serves the settings of the whole platform to administrators, and 404 to anybody else. */
 export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -52,20 +48,4 @@ export function platformSettingsRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   return routes
-}
-
-/** Lets those pass who are administrators now, by the database; answers 404 to all others. */
-function requireAdministrator(deps: WebDeps): MiddlewareHandler<SignedIn> {
-  const recordRefusal = createRefusals(deps)
-  return async function checkRole(c, next) {
-    const session = (await identify(c, deps)) ? await readSession(c, deps) : undefined
-    if (!session?.user.roles.includes('platform-admin')) {
-      recordRefusal(c)
-      return answerNotFound(c)
-    }
-    c.set('session', session)
-    c.set('actor', actorOf(c, deps, toIdentity(session.user)))
-    c.var.wide['user_id'] = session.user.id
-    return next()
-  }
 }

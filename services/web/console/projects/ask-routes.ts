@@ -3,6 +3,7 @@ import { listConnectedModels } from '../../../platform/llm-connections.ts'
 import { REQUEST_CHARACTERS_MAX, startProposal } from '../../../platform/proposals.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireForm } from '../../callers/forms.ts'
+import { toStarter } from '../../callers/starter.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { startOnceKey } from '../frame/start-once.ts'
@@ -37,7 +38,8 @@ export function askRoutes(deps: WebDeps): Hono<SignedIn> {
     const idempotencyKey = startOnceKey(c.var.form.get('start_once'), { request, model })
     const asked = { organizationId, projectId: project.id, request, base, model, createdBy }
     try {
-      const all = { ...asked, models: offeredModels(models), idempotencyKey }
+      const starter = toStarter(c.var.actor, 'assistant')
+      const all = { ...asked, models: offeredModels(models), idempotencyKey, starter }
       const proposal = await startProposal(sql, all)
       c.var.wide['kickoff_id'] = proposal.runId
       return c.redirect(`${projectPath(project)}/proposals/${proposal.id}`, 303)

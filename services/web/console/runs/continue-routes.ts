@@ -6,6 +6,7 @@ import type { Fork } from '../../../platform/run-again.ts'
 import { listSteps } from '../../../platform/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
+import { toStarter } from '../../callers/starter.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
@@ -40,7 +41,9 @@ export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
     const { inputs } = prepared
     const fromStep = form.get('from_step') ?? ''
     const idempotencyKey = startOnceKey(form.get('start_once'), { ...texts, fromStep })
-    const request = { automation, run, inputs, idempotencyKey, fromStep: fromStep || undefined }
+    const starter = toStarter(c.var.actor, 'console')
+    const place = { fromStep: fromStep || undefined, starter }
+    const request = { automation, run, inputs, idempotencyKey, ...place }
     const started = problem === undefined ? await goOn(sql, request) : { problem }
     if ('id' in started) {
       Object.assign(c.var.wide, { kickoff_id: started.id, continues: run.id })

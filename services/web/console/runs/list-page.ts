@@ -1,34 +1,42 @@
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import { sumOf } from '../../../platform/run-list.ts'
-import type { RunCounts, ListedRun } from '../../../platform/run-list.ts'
-import { RUN_STATUSES } from '../../../platform/runs.ts'
+import type { FoundRuns, ListedRun, RunCounts, RunFilter } from '../../../platform/run-list.ts'
+import { RUN_STATUSES, TRIGGERS } from '../../../platform/runs.ts'
 import type { RunStatus } from '../../../platform/runs.ts'
 import type { Page, PageRequest } from '../../../platform/paging.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
-import { count } from '../frame/format.ts'
+import { absoluteTime, count, plural } from '../frame/format.ts'
 import { page as frame } from '../frame/layout.ts'
+import { filterBar } from '../frame/lists/filter-bar.ts'
 import { countLine, isEmpty, nothingHere, pager, queryOf, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { emptyState, statusName } from '../frame/parts.ts'
+import { emptyState, statusName, triggerName } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
-/** One page of the list of runs. */
+/** The filter that an address of the list asks for. */
+export interface RunsQuery extends Omit<RunFilter, 'organizationId' | 'deploymentId'> {
+  /** In inputs and outputs. */
+  readonly text?: string | undefined
+}
+
+/** One page of the list of runs, or what a search for a text found. */
 export interface RunsPage {
   readonly session: Session
   /** Set: only the runs of this one. */
   readonly automation?: Automation
-  readonly status: RunStatus | undefined
-  readonly counts: RunCounts
-  readonly page: Page<ListedRun>
+  readonly query: RunsQuery
   readonly request: PageRequest
+  readonly listed?: { readonly counts: RunCounts; readonly page: Page<ListedRun> }
+  readonly found?: FoundRuns
 }
 
-/** All runs of an organization, or of one automation, by page and by status. */
+/** All runs of an organization, or of one automation, by page and by a filter. */
 export function runsPage(view: RunsPage): Html {
-  const { session, automation, page } = view
+  const { session, automation, found } = view
   const list = listOf(view)
+  const rows = list.page.items
   const of = ` of ${automation?.name ?? session.organization}`
   return frame(
     { title: 'Runs', session, current: automation ? '/automations' : '/executions' },
@@ -36,15 +44,15 @@ export function runsPage(view: RunsPage): Html {
       <div class="page-head">
         <div>
           <h1>Runs</h1>
-          <p class="hint">${countLine(list, of)}</p>
+          <p class="hint">${found ? foundLine(view, found) : countLine(list, of)}</p>
         </div>
-        ${searchBox(list)}
+        ${found ? '' : searchBox(list)}
       </div>
-      ${statusFilter(view)}
+      ${filter(view)} ${statusFilter(view)}
       <section class="card flush" aria-label="Runs">
-        ${page.items.length > 0 ? runsTable('Runs', page.items) : noRows(list)}
+        ${rows.length > 0 ? runsTable('Runs', rows) : found ? noneFound(found) : noRows(list)}
       </section>
-      ${pager(list)}`,
+      ${found ? searchOn(view, found) : pager(list)}`,
   )
 }
 
@@ -53,7 +61,7 @@ const crumbs = ({ automationId, name }: Automation): Html =>
     <a href="/automations">Automations</a><a href="/automations/${automationId}">${name}</a>
   </nav>`
 
-const noRows = (list: PagedList): Html =>
+const noRows = (list: PagedList<ListedRun>): Html =>
   isEmpty(list)
     ? emptyState(
         'pulse',
@@ -62,29 +70,85 @@ const noRows = (list: PagedList): Html =>
       )
     : nothingHere(list)
 
+function foundLine({ query }: RunsPage, { items, searchedTo }: FoundRuns): string {
+  const found = `${plural(items.length, 'run')} with “${query.text ?? ''}”`
+  return searchedTo === null
+    ? `${found}; all runs of this filter were searched.`
+    : `${found}; searched back to ${absoluteTime(searchedTo)}.`
+}
+
+const noneFound = ({ next }: FoundRuns): Html =>
+  emptyState(
+    'search',
+    'No runs found',
+    next === undefined ? 'No input and no output has this text.' : 'None in this part of the runs.',
+  )
+
+/** A search goes through the runs part by part, which it says. */
+const searchOn = (view: RunsPage, { next }: FoundRuns): Html | string =>
+  next === undefined
+    ? ''
+    : html`<nav class="pager" aria-label="Pages">
+        <span></span>
+        <a class="button" rel="next" href="${addressOf(view, { after: next })}"
+          >Search earlier runs</a
+        >
+      </nav>`
+
 const pathOf = ({ automation }: RunsPage): string =>
   automation ? `/automations/${automation.automationId}/executions` : '/executions'
 
-function listOf(view: RunsPage): PagedList {
-  const { page, request, status } = view
+/** The filter as an address has it. */
+const parametersOf = ({ query: { starter, ...query } }: RunsPage) => ({ ...query, by: starter })
+
+const addressOf = (view: RunsPage, more: Readonly<Record<string, string | undefined>>): string =>
+  `${pathOf(view)}${queryOf({ ...parametersOf(view), ...more })}`
+
+function listOf(view: RunsPage): PagedList<ListedRun> {
+  const { listed, found, request } = view
+  const given = Object.entries(parametersOf(view)).filter(([, value]) => value !== undefined)
+  const chosen = Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
+  const items = found?.items ?? []
+  const page = listed?.page ?? { items, total: items.length }
   const names = { noun: 'run', searched: 'Kickoff ID' }
-  const list = { path: pathOf(view), ...names, page, request }
-  return status === undefined ? list : { ...list, filter: { status } }
+  return { path: pathOf(view), ...names, page, request, filter: chosen }
 }
 
-/** Each status with the number of its runs; the search stays. */
+const TRIGGER_CHOICES = [
+  ['', 'Anything'] as const,
+  ...TRIGGERS.map((each) => [each, triggerName(each)] as const),
+]
+
+function filter(view: RunsPage): Html {
+  const { automation, query } = view
+  const kept: Record<string, string> = query.status ? { status: query.status } : {}
+  return filterBar(
+    pathOf(view),
+    [
+      ...(automation
+        ? []
+        : [{ name: 'automation', label: 'Automation', value: query.automation } as const]),
+      { name: 'text', label: 'Text in inputs and outputs', value: query.text },
+      { name: 'trigger', label: 'Started by', value: query.trigger, options: TRIGGER_CHOICES },
+      { name: 'by', label: 'Person or token', value: query.starter },
+      { name: 'since', label: 'From', value: query.since, type: 'date' },
+      { name: 'until', label: 'To', value: query.until, type: 'date' },
+    ],
+    kept,
+  )
+}
+
+/** Each status, with the number of its runs where they were counted; the filter stays. */
 function statusFilter(view: RunsPage): Html {
-  const { counts, status, request } = view
-  const entry = (each: RunStatus | undefined, name: string, number: number): Html => {
-    const query = queryOf({ status: each, q: request.search })
-    return html`<a
-      href="${pathOf(view)}${query}"
-      ${each === status ? html`aria-current="page"` : ''}
-      >${name} <span class="quiet">${count(number)}</span></a
+  const { listed, query, request } = view
+  const entry = (each: RunStatus | undefined, name: string, number: number | undefined): Html => {
+    const path = addressOf(view, { status: each, q: request.search })
+    return html`<a href="${path}" ${each === query.status ? html`aria-current="page"` : ''}
+      >${name} ${number === undefined ? '' : html`<span class="quiet">${count(number)}</span>`}</a
     >`
   }
   return html`<nav class="filter" aria-label="Status">
-    ${entry(undefined, 'All', sumOf(counts))}
-    ${RUN_STATUSES.map((each) => entry(each, statusName(each), counts[each]))}
+    ${entry(undefined, 'All', listed && sumOf(listed.counts))}
+    ${RUN_STATUSES.map((each) => entry(each, statusName(each), listed?.counts[each]))}
   </nav>`
 }

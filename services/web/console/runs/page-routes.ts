@@ -4,6 +4,7 @@ import { findBudgetStop } from '../../../platform/budget-stops.ts'
 import type { Run } from '../../../platform/runs.ts'
 import { listProgress, readProgressPage } from '../../../platform/progress.ts'
 import type { Progress } from '../../../platform/progress.ts'
+import { getVersionNumber } from '../../../platform/run-history.ts'
 import { listArtifacts } from '../../../platform/run-artifacts.ts'
 import { countSteps } from '../../../platform/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -57,6 +58,7 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     notice: noticeOf(c.req.query('notice')),
     artifacts: await listArtifacts(sql, run.id),
     keptSteps: await countSteps(sql, run.id),
+    version: await getVersionNumber(sql, run.id),
     stopped: run.status === 'waiting' ? await findBudgetStop(sql, run.id) : undefined,
     hasTrace: traces !== undefined && run.startedAt !== null,
   }

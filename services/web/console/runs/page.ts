@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import type { StoppedRun } from '../../../platform/budget-stops.ts'
+import type { RunRecord } from '../../../platform/run-history.ts'
 import type { Run } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
 import type { Artifact } from '../../../platform/run-artifacts.ts'
@@ -23,6 +24,7 @@ import {
   runPill,
   noticeBox,
   ranFor,
+  starterOf,
   statusName,
   time,
   factList,
@@ -48,6 +50,8 @@ export interface RunPage {
   readonly stopped: StoppedRun | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
+  /** The version that it is of. */
+  readonly version: Pick<RunRecord, 'projectId' | 'version'>
   /** The steps of its journal, and those of them that are from the run that it follows. */
   readonly keptSteps: StepCounts
 }
@@ -93,7 +97,7 @@ export function runParts(view: RunPage): Html {
       </div>
       <div>
         ${inputsSection(view)}
-        <div data-part="times">${timesSection(run)}</div>
+        <div data-part="times">${timesSection(view)}</div>
       </div>
     </div>
   </div>`
@@ -209,7 +213,8 @@ function inputsSection({ run, apiUrl }: RunPage): Html {
   </section>`
 }
 
-function timesSection({ id, queuedAt, startedAt, finishedAt }: Run): Html {
+function timesSection({ run, version }: RunPage): Html {
+  const { id, queuedAt, startedAt, finishedAt } = run
   return html`<section class="card" aria-labelledby="times">
     <div class="card-head"><h2 id="times">Times</h2></div>
     <dl class="facts">
@@ -219,6 +224,14 @@ function timesSection({ id, queuedAt, startedAt, finishedAt }: Run): Html {
       <dd>${startedAt ? absoluteTime(startedAt) : '–'}</dd>
       <dt>Finished</dt>
       <dd>${finishedAt ? absoluteTime(finishedAt) : '–'}</dd>
+      <dt>Started by</dt>
+      <dd>${starterOf(run)}</dd>
+      <dt>Version</dt>
+      <dd>
+        <a href="/projects/${version.projectId}/versions/${version.version}"
+          >Version ${version.version}</a
+        >
+      </dd>
       <dt>Kickoff ID</dt>
       <dd class="mono select">${id}</dd>
     </dl>

@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { getDefinition } from '../../../platform/automations.ts'
 import { givenAgain } from '../../../platform/crew-inputs.ts'
 import { prepareInputs } from '../../../platform/prepare-inputs.ts'
+import { toStarter } from '../../callers/starter.ts'
 import { kickoff, stopRun } from '../../../platform/runs.ts'
 import { runEntry } from '../../callers/audit-entries.ts'
 import { createAudited } from '../../callers/audited.ts'
@@ -31,7 +32,9 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
       inputs: givenAgain(definition, run.inputs),
     })
     const idempotencyKey = startOnceKey(c.var.form.get('start_once'), prepared.inputs)
-    const id = await kickoff(sql, { deploymentId: automation.id, ...prepared, idempotencyKey })
+    const starter = toStarter(c.var.actor, 'console')
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const id = await kickoff(sql, request)
     Object.assign(c.var.wide, { kickoff_id: id, again: run.id })
     return c.redirect(runPath(automation, { id }), 303)
   })

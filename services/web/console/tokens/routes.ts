@@ -5,61 +5,73 @@ import {
   listStaticTokens,
   revokeStaticToken,
 } from '../../../platform/static-tokens.ts'
+import type { ListedToken } from '../../../platform/static-tokens.ts'
 import { AppError } from '../../../shared/errors.ts'
-import type { Transaction } from '../../../shared/postgres/database.ts'
+import type { Database, Transaction } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor, readPageRequest } from '../frame/lists/page-request.ts'
+import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
-import { tokensPage } from './page.ts'
+import { automationTokensPage, tokensPage } from './page.ts'
+import { replaceRoutes } from './replace-routes.ts'
 import { revokePage } from './revoke-page.ts'
 
-/** Lists and revokes the static tokens of an automation (SPEC 5.2), for any member. */
+/** Lists, replaces and revokes static tokens (SPEC 5.2). */
 export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const audited = createAudited(sql)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
-  const path = '/automations/:automationId/tokens'
 
-  routes.get(path, session, async (c) => {
+  routes.get('/tokens', session, async (c) => {
+    const { organizationId } = c.var.session.user
+    const request = readPageRequest(c, isIdCursor)
+    const page = await listStaticTokens(sql, { id: null, organizationId }, request)
+    const notice = noticeOf(c.req.query('notice'))
+    return c.html(tokensPage({ session: c.var.session, page, request, notice }))
+  })
+
+  routes.get('/automations/:automationId/tokens', session, async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const request = readPageRequest(c, isIdCursor)
     const page = await listStaticTokens(sql, automation, request)
-    return c.html(tokensPage({ session: c.var.session, automation, page, request }))
+    return c.html(automationTokensPage({ session: c.var.session, page, request }, automation))
   })
 
-  routes.get(`${path}/:tokenId/revoke`, session, async (c) => {
-    const automation = await getOwnAutomation(c, sql)
-    const { organizationId } = automation
-    const token = await findStaticToken(sql, { id: readTokenId(c), organizationId })
-    if (!token) throw noSuchToken()
-    return c.html(revokePage(c.var.session, automation, token))
-  })
+  routes.get('/tokens/:tokenId/revoke', session, async (c) =>
+    c.html(revokePage(c.var.session, await getOwnToken(c, sql))),
+  )
 
-  routes.post(`${path}/:tokenId/revoke`, session, form, async (c) => {
-    const automation = await getOwnAutomation(c, sql)
-    const { organizationId } = automation
-    const id = readTokenId(c)
-    const token = await findStaticToken(sql, { id, organizationId })
-    const target = { kind: 'static_token', id, name: token?.name }
+  routes.post('/tokens/:tokenId/revoke', session, form, async (c) => {
+    const { organizationId } = c.var.session.user
+    const { id, name } = await getOwnToken(c, sql)
     const revoke = async (tx: Transaction): Promise<void> => {
       if (!(await revokeStaticToken(tx, { id, organizationId }))) throw noSuchToken()
     }
+    const target = { kind: 'static_token', id, name }
     await audited(c.var, revoke, { action: 'static_token_revoked', target })
-    return c.redirect(`/automations/${automation.automationId}?notice=token-revoked`, 303)
+    return c.redirect('/tokens?notice=token-revoked', 303)
   })
 
+  routes.route(
+    '/',
+    replaceRoutes(deps, (c) => getOwnToken(c, sql)),
+  )
   return routes
 }
 
-function readTokenId(c: Context): number {
+/** Returns the token of the path. Raises `not_found`, also for one of another organization. */
+async function getOwnToken(c: Context<SignedIn>, sql: Database): Promise<ListedToken> {
+  const { organizationId } = c.var.session.user
   const text = c.req.param('tokenId') ?? ''
-  if (isIdCursor(text)) return Number(text)
-  throw noSuchToken()
+  const id = isIdCursor(text) ? Number(text) : undefined
+  const found = id === undefined ? undefined : await findStaticToken(sql, { id, organizationId })
+  if (!found) throw noSuchToken()
+  return found
 }
 
 const noSuchToken = (): AppError =>

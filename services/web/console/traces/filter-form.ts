@@ -1,12 +1,12 @@
 import { html } from 'hono/html'
 import type { Html } from '../frame/parts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
-import { COLUMNS, FIELD_NAMES, FIELDS, STATUSES, WINDOWS } from './list-query.ts'
-import type { Field, ListQuery, Status } from './list-query.ts'
+import { COLUMNS, FIELD_NAMES, FIELDS, NOTED, STATUSES, WINDOWS } from './list-query.ts'
+import type { Field, ListQuery, Noted, Status } from './list-query.ts'
 
 /** What is wrong with a filter, and with which field of it. */
 export interface Problem {
-  readonly field: Field | 'status' | 'window' | undefined
+  readonly field: Field | 'status' | 'window' | 'noted' | undefined
   readonly message: string
 }
 
@@ -31,6 +31,15 @@ const ANY_STATUS = [
   ['', 'Any'] as const,
   ...STATUSES.map((status) => [status, STATUS_NAMES[status]] as const),
 ]
+const NOTED_NAMES: Readonly<Record<Noted, string>> = {
+  good: 'Rated good',
+  bad: 'Rated bad',
+  any: 'With notes',
+}
+const ANY_NOTED = [
+  ['', 'Any'] as const,
+  ...NOTED.map((noted) => [noted, NOTED_NAMES[noted]] as const),
+]
 const TIMES = Object.entries(WINDOWS).map(([window, { name }]) => [window, name] as const)
 
 /** Returns the state of a trace as pages say it. */
@@ -40,7 +49,8 @@ export const traceStatusName = (status: Status): string => STATUS_NAMES[status]
 export function filterForm(form: FilterForm): Html {
   const { query, problem } = form
   const others = FIELD_NAMES.filter((name) => !FOREMOST.includes(name))
-  const isOpen = others.some((name) => name in query.fields || problem?.field === name)
+  const isNoted = query.noted !== undefined || query.unknown.noted !== undefined
+  const isOpen = isNoted || others.some((name) => name in query.fields || problem?.field === name)
   return html`<form class="card trace-filter" action="/traces" role="search">
     <div class="row">
       ${FOREMOST.map((name) => field(name, form))}
@@ -63,7 +73,16 @@ export function filterForm(form: FilterForm): Html {
     </div>
     <details class="more" ${isOpen ? 'open' : ''}>
       <summary>More filters and columns</summary>
-      <div class="fields">${others.map((name) => field(name, form))}</div>
+      <div class="fields">
+        ${select({
+          name: 'noted',
+          label: 'Notes',
+          options: ANY_NOTED,
+          chosen: query.unknown.noted ?? query.noted ?? '',
+          problem,
+        })}
+        ${others.map((name) => field(name, form))}
+      </div>
       <fieldset class="choices">
         <legend>Columns</legend>
         ${Object.entries(COLUMNS).map(

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
+import type { TraceOpinions } from '../../../platform/trace-notes.ts'
 import type { TraceFilter } from '../../../platform/trace-filters.ts'
 import type { Histogram, Totals, TracePage } from '../../traces/trace-lists.ts'
 import { count, duration, plural } from '../frame/format.ts'
@@ -39,6 +40,8 @@ export interface TraceListPage {
   readonly problem: Problem | undefined
   readonly filters: readonly TraceFilter[]
   readonly notice: string | undefined
+  /** What people say of the traces, by their ids. */
+  readonly opinions: ReadonlyMap<string, TraceOpinions>
 }
 
 /** All traces of an organization, by filter and by page. */
@@ -55,11 +58,12 @@ export function traceListPage(view: TraceListPage): Html {
       ${noticeBox(notice)} ${traceTabs('/traces')} ${savedFilters({ session, query, filters })}
       ${filterForm({ query, automations, problem })}
       ${problem && problem.field === undefined ? problemBox(problem.message) : ''}
-      ${found ? results(query, found) : ''}`,
+      ${found ? results(view, found) : ''}`,
   )
 }
 
-function results(query: ListQuery, { traces, histogram, totals }: FoundTraces): Html {
+function results(view: TraceListPage, { traces, histogram, totals }: FoundTraces): Html {
+  const { query, opinions } = view
   const rows = traces.traces
   // What comes while a later page is read belongs to the first one.
   const live = query.cursor === undefined ? '/trace-events' : ''
@@ -77,7 +81,7 @@ function results(query: ListQuery, { traces, histogram, totals }: FoundTraces): 
     ${actions(query, rows.length)}
     <div data-part="rows">
       <section class="card flush" aria-label="Traces">
-        ${rows.length > 0 ? tracesTable(rows, query) : noRows(query)}
+        ${rows.length > 0 ? tracesTable(rows, query, opinions) : noRows(query)}
       </section>
       ${next(query, traces)}
     </div>
@@ -126,8 +130,8 @@ function sums({
   return factList('statistics five', facts)
 }
 
-function noRows({ fields, status }: ListQuery): Html {
-  const isFiltered = status !== undefined || Object.keys(fields).length > 0
+function noRows({ fields, status, noted }: ListQuery): Html {
+  const isFiltered = (status ?? noted) !== undefined || Object.keys(fields).length > 0
   if (isFiltered) {
     return emptyState('search', 'No traces found', html`<a href="/traces">Show all traces</a>`)
   }

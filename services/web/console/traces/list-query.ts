@@ -28,6 +28,11 @@ export const STATUSES = ['ok', 'error', 'running', 'incomplete'] as const
 /** A state of a trace. */
 export type Status = (typeof STATUSES)[number]
 
+/** What people say of a trace, by which a list can be limited; `any` is any note. */
+export const NOTED = ['good', 'bad', 'any'] as const
+/** A word of `NOTED`. */
+export type Noted = (typeof NOTED)[number]
+
 /** The times that a list can go back, in milliseconds; `all` is as long as traces are kept. */
 export const WINDOWS = {
   '1h': { name: 'Last hour', ms: 3_600_000 },
@@ -67,12 +72,13 @@ const isColumn = (word: string): word is Column => Object.hasOwn(COLUMNS, word)
 export interface ListQuery {
   readonly window: Window
   readonly status: Status | undefined
+  readonly noted: Noted | undefined
   /** What was given, by field. */
   readonly fields: Readonly<Partial<Record<Field, string>>>
   readonly columns: readonly Column[]
   readonly cursor: string | undefined
   /** Words that were given for a choice and are none of it. */
-  readonly unknown: Readonly<Partial<Record<'status' | 'window', string>>>
+  readonly unknown: Readonly<Partial<Record<'status' | 'window' | 'noted', string>>>
 }
 
 const TEXT_MAX = 600
@@ -84,11 +90,14 @@ export function readListQuery(parameters: URLSearchParams): ListQuery {
     (parameters.get(name) ?? '').trim().slice(0, max) || undefined
   const window = given('window') ?? ''
   const status = given('status') ?? ''
+  const noted = given('noted') ?? ''
+  const isNoted = NOTED.some((each) => each === noted)
   const isStatus = STATUSES.some((each) => each === status)
   const columns = [...new Set(parameters.getAll('column').filter(isColumn))]
   return {
     window: isWindow(window) ? window : '7d',
     status: STATUSES.find((each) => each === status),
+    noted: NOTED.find((each) => each === noted),
     fields: Object.fromEntries(
       FIELD_NAMES.flatMap((name) => {
         const value = given(name)
@@ -99,6 +108,7 @@ export function readListQuery(parameters: URLSearchParams): ListQuery {
     cursor: given('cursor', CURSOR_MAX),
     unknown: {
       ...(status === '' || isStatus ? {} : { status }),
+      ...(noted === '' || isNoted ? {} : { noted }),
       ...(window === '' || isWindow(window) ? {} : { window }),
     },
   }
@@ -107,9 +117,9 @@ export function readListQuery(parameters: URLSearchParams): ListQuery {
 /** Characters of what traces were asked and answered that a list shows. */
 const EXCERPT = '160'
 
-/** The parameters of a page of the list for the collector, with what its columns need. */
-export function pageParameters(query: ListQuery, nowMs: number): URLSearchParams {
-  const parameters = filterParameters(query, nowMs)
+/** The parameters of a page of the list, with what its columns need, after those of its filter. */
+export function pageParameters(query: ListQuery, filter: URLSearchParams): URLSearchParams {
+  const parameters = new URLSearchParams(filter)
   if (query.cursor !== undefined) parameters.set('cursor', query.cursor)
   const hasExcerpts = query.columns.includes('input') || query.columns.includes('output')
   if (hasExcerpts) parameters.set('excerpts', EXCERPT)
@@ -139,6 +149,7 @@ export function listAddress(
 ): string {
   const parameters = new URLSearchParams({ window: query.window, ...query.fields })
   if (query.status) parameters.set('status', query.status)
+  if (query.noted) parameters.set('noted', query.noted)
   if (query.columns !== USUAL_COLUMNS) {
     for (const column of query.columns) parameters.append('column', column)
   }

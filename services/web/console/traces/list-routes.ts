@@ -1,24 +1,25 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { listAutomationNames } from '../../../platform/automations.ts'
+import { countTraceNotes } from '../../../platform/trace-notes.ts'
 import { listTraceFilters } from '../../../platform/trace-filters.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import type { TraceReader } from '../../traces/trace-reader.ts'
 import { noticeOf } from '../frame/notices.ts'
 import type { Problem } from './filter-form.ts'
 import { traceListPage } from './list-page.ts'
 import type { FoundTraces } from './list-page.ts'
 import {
   FIELD_NAMES,
-  filterParameters,
+  NOTED,
   pageParameters,
   readListQuery,
   STATUSES,
   WINDOWS,
 } from './list-query.ts'
 import type { ListQuery } from './list-query.ts'
+import { readFilter } from './list-filter.ts'
 import { readerOf } from './reader-of.ts'
 import { usageCsv } from './usage-csv.ts'
 import { USAGE_DAYS, usagePage } from './usage-page.ts'
@@ -33,16 +34,17 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
   const session = requireSession(deps)
 
   routes.get('/traces', session, async (c) => {
-    const reader = readerOf(c, deps)
     const query = readListQuery(new URL(c.req.url).searchParams)
     const { user } = c.var.session
     const [automations, filters, outcome] = await Promise.all([
       listAutomationNames(deps.sql, user.organizationId),
       listTraceFilters(deps.sql, user),
-      find(reader, query),
+      find(c, deps, query),
     ])
+    const ids = outcome.found?.traces.traces.map(({ trace_id: id }) => id) ?? []
+    const opinions = await countTraceNotes(deps.sql, user.organizationId, ids)
     const notice = noticeOf(c.req.query('notice'))
-    const facts = { session: c.var.session, query, automations, filters, notice }
+    const facts = { session: c.var.session, query, automations, filters, notice, opinions }
     const page = traceListPage({ ...facts, ...outcome })
     return c.html(page, outcome.problem ? 422 : 200)
   })
@@ -66,11 +68,12 @@ interface Outcome {
 }
 
 /** A filter that makes no sense is a matter of its field; other errors are pages of their own. */
-async function find(reader: TraceReader, query: ListQuery): Promise<Outcome> {
+async function find(c: Context<SignedIn>, deps: WebDeps, query: ListQuery): Promise<Outcome> {
   const wrong = problemOf(query)
   if (wrong) return { found: undefined, problem: wrong }
-  const parameters = filterParameters(query, Date.now())
-  const listed = pageParameters(query, Date.now())
+  const reader = readerOf(c, deps)
+  const parameters = await readFilter(deps.sql, c.var.session.user.organizationId, query)
+  const listed = pageParameters(query, parameters)
   listed.set('limit', ROWS)
   try {
     const [traces, histogram, totals] = await Promise.all([
@@ -91,6 +94,7 @@ function problemOf({ unknown }: ListQuery): Problem | undefined {
   const choices = [
     ['status', unknown.status, STATUSES],
     ['window', unknown.window, Object.keys(WINDOWS)],
+    ['noted', unknown.noted, NOTED],
   ] as const
   for (const [field, word, allowed] of choices) {
     if (word === undefined) continue

@@ -3,7 +3,8 @@ import type { Context } from 'hono'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { queryOf } from '../frame/lists/pager.ts'
-import { filterParameters, readListQuery } from './list-query.ts'
+import { readFilter } from './list-filter.ts'
+import { readListQuery } from './list-query.ts'
 import { readerOf } from './reader-of.ts'
 import { getTraceId, readTraceQuery } from './trace-query.ts'
 
@@ -36,7 +37,8 @@ async function findNeighbour(
   const traceId = getTraceId(c)
   const { list } = readTraceQuery(c)
   const { sort, notice } = DIRECTIONS[direction]
-  const parameters = filterParameters(readListQuery(new URLSearchParams(list)), Date.now())
+  const query = readListQuery(new URLSearchParams(list))
+  const parameters = await readFilter(deps.sql, c.var.session.user.organizationId, query)
   for (const [name, value] of Object.entries({ sort, limit: '1', after: traceId })) {
     parameters.set(name, value)
   }

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
+import { listTraceNotes } from '../../../platform/trace-notes.ts'
 import { findRunRecord } from '../../../platform/run-history.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
@@ -78,9 +79,12 @@ export function traceRoutes(deps: WebDeps): Hono<SignedIn> {
 async function readPage(c: Context<SignedIn>, deps: WebDeps) {
   const reader = readerOf(c, deps)
   const traceId = getTraceId(c)
-  const [skeleton, listed] = await Promise.all([
+  const { organizationId } = c.var.session.user
+  const [skeleton, listed, notes, runPath] = await Promise.all([
     reader.skeleton(traceId),
     reader.list(new URLSearchParams({ trace: traceId })),
+    listTraceNotes(deps.sql, { organizationId, traceId }),
+    findRunPath(deps, organizationId, traceId),
   ])
   const tree = toTree(skeleton.spans)
   const query = readTraceQuery(c)
@@ -88,7 +92,6 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
   const rows = rowsOf(tree, query, new Set(found?.ids))
   const spanId = query.span ?? tree.rows[0]?.span.id
   const place = rows.findIndex(({ id }) => id === query.span)
-  const { organizationId } = c.var.session.user
   return {
     session: c.var.session,
     skeleton,
@@ -99,7 +102,8 @@ async function readPage(c: Context<SignedIn>, deps: WebDeps) {
     span: spanId === undefined ? undefined : await reader.span({ traceId, spanId }),
     listed: listed.traces[0],
     notice: noticeOf(c.req.query('notice')),
-    runPath: await findRunPath(deps, organizationId, traceId),
+    notes,
+    runPath,
   }
 }
 

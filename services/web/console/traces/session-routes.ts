@@ -3,14 +3,17 @@ import type { Context } from 'hono'
 import { AppError } from '../../../shared/errors.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import type { ListedTrace, SessionPage } from '../../traces/trace-lists.ts'
+import type { TraceReader } from '../../traces/trace-reader.ts'
 import { readerOf } from './reader-of.ts'
 import { sessionPage } from './session-page.ts'
 import { sessionsPage } from './sessions-page.ts'
 
 const ROWS = '50'
-/** Traces of a conversation on a page, and the characters of each side of them: all that is kept. */
+/** Traces of a conversation on a page, and characters of each side of one: all that is kept. */
 const TURNS = '25'
 const EXCERPT = '1024'
+const SHORT_EXCERPT = '160'
 const CURSOR_MAX = 1000
 const ID_MAX = 512
 
@@ -21,8 +24,11 @@ export function sessionRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.get('/sessions', session, async (c) => {
     const cursor = cursorOf(c)
-    const found = await readerOf(c, deps).sessions(new URLSearchParams({ limit: ROWS, ...cursor }))
-    return c.html(sessionsPage({ session: c.var.session, found, isFirst: !('cursor' in cursor) }))
+    const reader = readerOf(c, deps)
+    const found = await reader.sessions(new URLSearchParams({ limit: ROWS, ...cursor }))
+    const isFirst = !('cursor' in cursor)
+    const latest = await readLatest(reader, found)
+    return c.html(sessionsPage({ session: c.var.session, found, latest, isFirst }))
   })
 
   routes.get('/session', session, async (c) => {
@@ -43,6 +49,18 @@ export function sessionRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   return routes
+}
+
+/** The latest trace of each session, by its id, with what it was asked and answered. */
+async function readLatest(
+  reader: TraceReader,
+  { sessions }: SessionPage,
+): Promise<ReadonlyMap<string, ListedTrace>> {
+  if (sessions.length === 0) return new Map()
+  const trace = sessions.map(({ last_trace_id: id }) => id).join(',')
+  const parameters = new URLSearchParams({ trace, limit: ROWS, excerpts: SHORT_EXCERPT })
+  const { traces } = await reader.list(parameters)
+  return new Map(traces.map((each) => [each.trace_id, each]))
 }
 
 const NO_SESSION = 'Your organization has no such session, or its traces have expired.'

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
-import type { SessionPage } from '../../traces/trace-lists.ts'
-import { count, duration, plural } from '../frame/format.ts'
+import type { ListedTrace, SessionPage } from '../../traces/trace-lists.ts'
+import { count, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { queryOf } from '../frame/lists/pager.ts'
@@ -11,12 +11,14 @@ import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { traceTabs } from '../frame/trace-tabs.ts'
 import { sessionPath } from './session-page.ts'
-import { tracePill } from './traces-table.ts'
+import { excerpt, tracePill } from './traces-table.ts'
 
 /** A page of the sessions of an organization. */
 export interface SessionsPage {
   readonly session: Session
   readonly found: SessionPage
+  /** The latest trace of each session, by its id. */
+  readonly latest: ReadonlyMap<string, ListedTrace>
   /** True for the page that comes first. */
   readonly isFirst: boolean
 }
@@ -24,7 +26,7 @@ export interface SessionsPage {
 type TraceSession = SessionPage['sessions'][number]
 
 /** Conversations that go over several traces, the latest first. */
-export function sessionsPage({ session, found, isFirst }: SessionsPage): Html {
+export function sessionsPage({ session, found, latest, isFirst }: SessionsPage): Html {
   const { sessions, next_cursor: cursor } = found
   return page(
     { title: 'Sessions', session, current: '/traces' },
@@ -36,7 +38,7 @@ export function sessionsPage({ session, found, isFirst }: SessionsPage): Html {
       </div>
       ${traceTabs('/sessions')}
       <section class="card flush" aria-label="Sessions">
-        ${sessions.length > 0 ? table(sessions) : nothing(cursor)}
+        ${sessions.length > 0 ? table(sessions, latest) : nothing(cursor)}
       </section>
       <nav class="pager" aria-label="Pages">
         <span class="hint">${plural(sessions.length, 'session')} on this page</span>
@@ -60,7 +62,7 @@ const nothing = (cursor: string | null): Html =>
       <code>session.id</code>.`,
   )
 
-const table = (sessions: readonly TraceSession[]): Html =>
+const table = (sessions: readonly TraceSession[], latest: SessionsPage['latest']): Html =>
   html`<table class="list">
     <caption class="unseen">
       Sessions
@@ -70,7 +72,8 @@ const table = (sessions: readonly TraceSession[]): Html =>
         <th scope="col">Session</th>
         <th scope="col">Last status</th>
         <th scope="col">Last active</th>
-        <th scope="col" class="number">Lasted</th>
+        <th scope="col" class="excerpt">Last input</th>
+        <th scope="col" class="excerpt">Last output</th>
         <th scope="col" class="number">Traces</th>
         <th scope="col" class="number">Tokens</th>
         <th scope="col" class="number">Cost</th>
@@ -78,12 +81,12 @@ const table = (sessions: readonly TraceSession[]): Html =>
       </tr>
     </thead>
     <tbody>
-      ${sessions.map(row)}
+      ${sessions.map((each) => row(each, latest.get(each.last_trace_id)))}
     </tbody>
   </table>`
 
-function row(session: TraceSession): Html {
-  const { session_id: id, first_time: first, last_time: last, tokens, cost_usd: cost } = session
+function row(session: TraceSession, trace: ListedTrace | undefined): Html {
+  const { session_id: id, last_time: last, tokens, cost_usd: cost } = session
   const errors = session.error_traces
   return html`<tr>
     <td class="lead">
@@ -91,7 +94,8 @@ function row(session: TraceSession): Html {
     </td>
     <td class="state">${tracePill(session.last_status)}</td>
     <td data-label="Last active" class="quiet">${time(new Date(last))}</td>
-    <td data-label="Lasted" class="number">${duration(Date.parse(last) - Date.parse(first))}</td>
+    <td data-label="Last input" class="excerpt">${excerpt(trace?.input ?? null)}</td>
+    <td data-label="Last output" class="excerpt">${excerpt(trace?.output ?? null)}</td>
     <td data-label="Traces" class="number">
       ${count(session.traces)}
       ${errors > 0 ? html`<span class="sub">${count(errors)} failed</span>` : ''}

@@ -15,7 +15,7 @@ const NAME_MAX = 300
 
 /** How the messages of a call are shown. */
 export interface ConversationView {
-  /** The address of the span and its messages as JSON: there they are whole, and are copied from. */
+  /** The address of the span as JSON: there its messages are whole, and are copied from. */
   readonly downloadPath: string
   readonly as: ShownAs
   /** The address of the same span, shown the other way. */

@@ -5,7 +5,8 @@ import type { Log } from '../../../shared/log.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { exportTraces } from '../../traces/export-selection.ts'
-import { filterParameters, readListQuery } from './list-query.ts'
+import { readFilter } from './list-filter.ts'
+import { readListQuery } from './list-query.ts'
 import { readerOf } from './reader-of.ts'
 
 /** Exports and tails at a time, of all people: each keeps a connection to the collector busy. */
@@ -28,8 +29,9 @@ export function traceStreamRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.get('/trace-export', session, async (c) => {
     const reader = readerOf(c, deps)
     const query = readListQuery(new URL(c.req.url).searchParams)
+    const filter = await readFilter(deps.sql, c.var.session.user.organizationId, query)
     const leave = exports.take()
-    const lines = exportTraces(reader, filterParameters(query, Date.now()))
+    const lines = exportTraces(reader, filter)
     // A filter that makes no sense is an error page rather than half a download.
     const first = await lines.next().catch((thrown: unknown) => {
       leave()

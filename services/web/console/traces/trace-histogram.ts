@@ -14,8 +14,19 @@ const INTERVALS_MS: Readonly<Record<string, number>> = {
   '1d': 86_400_000,
   '7d': 604_800_000,
 }
+const NAMES: Readonly<Record<string, string>> = {
+  '1m': '1 minute',
+  '5m': '5 minutes',
+  '15m': '15 minutes',
+  '1h': '1 hour',
+  '6h': '6 hours',
+  '1d': '1 day',
+  '7d': '7 days',
+}
 const DAY_MS = 86_400_000
 const BARS_MAX = 150
+/** Fewer bars would be as wide as doors. */
+const BARS_MIN = 14
 
 type Bucket = Histogram['buckets'][number]
 
@@ -31,10 +42,10 @@ export function traceHistogram(
     buckets.reduce((total, bucket) => total + of(bucket), 0)
   const failed = sum(({ error }) => error)
   return barChart({
-    bars: filled.map((bucket) => toBar(bucket, filled.length * ms > 2 * DAY_MS)),
+    bars: filled.map((bucket) => toBar(bucket, ms >= DAY_MS || filled.length * ms > 2 * DAY_MS)),
     summary: `${plural(sum(totalOf), 'trace')} by time, ${count(failed)} of them failed`,
     legend: { good: 'Ok', bad: 'Failed', busy: 'Running or incomplete' },
-    unit: `Each bar is ${interval}, in UTC`,
+    unit: `Each bar is ${NAMES[interval] ?? interval}, in UTC`,
     table: table(buckets, ms),
   })
 }
@@ -57,7 +68,8 @@ function fill(buckets: readonly Bucket[], { ms, fromMs, untilMs }: Times): Bucke
   const last = Date.parse(buckets.at(-1)?.from ?? '')
   const end = last + Math.max(0, Math.floor((untilMs - last) / ms)) * ms
   const earliest = Number.isFinite(fromMs) ? first - Math.ceil((first - fromMs) / ms) * ms : first
-  const begin = Math.max(Math.min(first, earliest), end - (BARS_MAX - 1) * ms)
+  const few = end - (BARS_MIN - 1) * ms
+  const begin = Math.max(Math.min(first, earliest, few), end - (BARS_MAX - 1) * ms)
   const empty = { ok: 0, error: 0, running: 0, incomplete: 0 }
   return Array.from({ length: Math.round((end - begin) / ms) + 1 }, (_, index) => {
     const at = begin + index * ms

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
+import type { TraceNote } from '../../../platform/trace-notes.ts'
 import type { Skeleton } from '../../traces/skeleton.ts'
 import type { SpanView } from '../../traces/span-view.ts'
 import { absoluteTime, count, plural } from '../frame/format.ts'
@@ -11,6 +12,7 @@ import type { Html } from '../frame/parts.ts'
 import { dollars, nsText } from '../frame/amounts.ts'
 import { KINDS, kindName, kindSprite } from '../frame/kinds.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
+import { traceNotes } from './trace-notes.ts'
 import type { ListedTrace } from '../../traces/trace-lists.ts'
 import { carriedAddress } from './list-query.ts'
 import { summarizeOddities } from './oddities.ts'
@@ -34,6 +36,7 @@ export interface TracePage {
   readonly span: SpanView | undefined
   /** What lists know of it; undefined until they do. */
   readonly listed: ListedTrace | undefined
+  readonly notes: readonly TraceNote[]
   readonly notice: string | undefined
   /** The page of the run that made the trace, where there is one. */
   readonly runPath: string | undefined
@@ -56,7 +59,8 @@ export function tracePage(view: TracePage): Html {
         ${neighbours(view)}
       </div>
       ${kindSprite()} ${noticeBox(view.notice)} ${head(view, name)} ${sums(view)}
-      ${skeleton.isTruncated ? warningBox(TRUNCATED) : ''} ${notes(view)}
+      ${skeleton.isTruncated ? warningBox(TRUNCATED) : ''} ${oddities(view)}
+      ${traceNotes({ session, tracePath: pathOf(view), list: query.list, notes: view.notes })}
       <div class="trace" data-trace="${pathOf(view)}" data-open="${isOpen(view) ? 'true' : ''}">
         <section class="card flush trace-tree" aria-labelledby="spans">
           <div class="card-head">
@@ -97,12 +101,15 @@ function head(view: TracePage, name: string): Html {
     ${isOpen(view) ? pill('busy', 'Running') : isBad ? pill('bad', 'Failed') : pill('good', 'Ok')}
     <span class="push pair">
       ${runPath === undefined ? '' : html`<a class="button" href="${runPath}">Run</a>`}
-      ${session === undefined ? '' : html`<a class="button" href="${sessionPath(session)}">Session</a>`}
+      ${session === undefined ? '' : sessionLink(session)}
       <a class="button" href="/trace-comparison?trace=${skeleton.traceId}">Compare</a>
       <a class="button" href="${pathOf(view)}/otlp">${icon('download')}<span>OTLP JSON</span></a>
     </span>
   </div>`
 }
+
+const sessionLink = (id: string): Html =>
+  html`<a class="button" href="${sessionPath(id)}">Session</a>`
 
 /** Where they lead is looked up when somebody goes there. */
 function neighbours(view: TracePage): Html {
@@ -143,7 +150,7 @@ function costNote({ costUsd, reportedCostUsd, computedCostUsd }: Sums): Html | s
   >`
 }
 
-function notes({ tree }: TracePage): Html | string {
+function oddities({ tree }: TracePage): Html | string {
   const odd = summarizeOddities(tree)
   return odd === undefined ? '' : warningBox(odd)
 }
@@ -258,7 +265,9 @@ function beside(view: TracePage): Html {
     tracePath: `/traces/${skeleton.traceId}`,
     oddities: row?.oddities ?? [],
     as: query.as,
-    pathAs: (as) =>
-      `${addressOf(view, { span: span.span.spanId, as: as === 'text' ? as : undefined })}#conversation`,
+    pathAs(as) {
+      const changes = { span: span.span.spanId, as: as === 'text' ? as : undefined }
+      return `${addressOf(view, changes)}#conversation`
+    },
   })
 }

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import type { TraceOpinions } from '../../../platform/trace-notes.ts'
 import type { ListedTrace } from '../../traces/trace-lists.ts'
 import { count, duration } from '../frame/format.ts'
 import { queryOf } from '../frame/lists/pager.ts'
@@ -7,6 +8,7 @@ import type { Html, Tone } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 import { traceStatusName } from './filter-form.ts'
+import { opinionText } from './trace-notes.ts'
 import { carriedList, COLUMNS } from './list-query.ts'
 import type { Column, ListQuery, Status } from './list-query.ts'
 
@@ -35,7 +37,11 @@ export const COMPARE_FORM = 'compare'
 const NAMES_MAX = 2
 
 /** Traces in the order given, with the columns that were chosen. */
-export function tracesTable(traces: readonly ListedTrace[], query: ListQuery): Html {
+export function tracesTable(
+  traces: readonly ListedTrace[],
+  query: ListQuery,
+  opinions: ReadonlyMap<string, TraceOpinions>,
+): Html {
   const { columns } = query
   const back = queryOf({ list: carriedList(query) })
   return html`<table class="list">
@@ -54,12 +60,19 @@ export function tracesTable(traces: readonly ListedTrace[], query: ListQuery): H
       </tr>
     </thead>
     <tbody>
-      ${traces.map((trace) => row(trace, columns, back))}
+      ${traces.map((trace) => row(trace, { columns, back, opinion: opinions.get(trace.trace_id) }))}
     </tbody>
   </table>`
 }
 
-const row = (trace: ListedTrace, columns: readonly Column[], back: string): Html =>
+interface Row {
+  readonly columns: readonly Column[]
+  /** The query of the address that leads back here. */
+  readonly back: string
+  readonly opinion: TraceOpinions | undefined
+}
+
+const row = (trace: ListedTrace, { columns, back, opinion }: Row): Html =>
   html`<tr data-trace-id="${trace.trace_id}">
     <td class="lead">
       <span class="pick"
@@ -73,14 +86,18 @@ const row = (trace: ListedTrace, columns: readonly Column[], back: string): Html
         />
         <a href="/traces/${trace.trace_id}${back}">${nameOf(trace)}</a></span
       >
-      <span class="sub mono">${trace.trace_id.slice(0, 8)}</span>
+      <span class="sub"
+        ><span class="mono">${trace.trace_id.slice(0, 8)}</span>${
+          opinion ? ` · ${opinionText(opinion)}` : ''
+        }</span
+      >
     </td>
     <td class="state">${tracePill(trace.status)}</td>
     <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>
     ${columns.map(
       (column) =>
         html`<td data-label="${COLUMNS[column]}" class="${CLASSES[column] ?? ''}">
-          ${column === 'input' || column === 'output' ? excerpt(trace[column]) : TEXTS[column](trace)}
+          ${TEXTS[column](trace)}
         </td>`,
     )}
   </tr>`
@@ -90,12 +107,12 @@ export const nameOf = ({ name }: Pick<ListedTrace, 'name'>): string =>
   visibleText(name) || '(no name)'
 
 /** Some lines of a text, whatever breaks are in it. */
-const excerpt = (text: string | null): Html | string =>
+export const excerpt = (text: string | null): Html | string =>
   text === null ? '–' : html`<span>${visibleText(text.replace(/\s+/g, ' '))}</span>`
 
-type Brief = Exclude<Column, 'input' | 'output'>
-
-const TEXTS: Readonly<Record<Brief, (trace: ListedTrace) => string>> = {
+const TEXTS: Readonly<Record<Column, (trace: ListedTrace) => Html | string>> = {
+  input: ({ input }) => excerpt(input),
+  output: ({ output }) => excerpt(output),
   duration: ({ duration_ms: ms }) => (ms === null ? '–' : duration(ms)),
   tokens: ({ tokens: { input, output } }) => count(input + output),
   cost: ({ cost_usd: cost }) => (cost === null ? '–' : dollars(cost)),

@@ -57,7 +57,7 @@ export function usagePage(view: UsagePage): Html {
       </div>
       ${
         rows.length > 0
-          ? html`${sums(view)} ${by === 'day' ? html`${callsByDay(view)} ${timesByDay(view)}` : ''}
+          ? html`${sums(view)} ${by === 'day' ? html`${chartsByDay(view)}` : ''}
               <section class="card flush" aria-label="Usage">${table(view)}</section>`
           : html`<section class="card">
               ${emptyState('pulse', 'No calls', 'No model was called in this time.')}
@@ -112,9 +112,54 @@ function daysOf({ rows, days }: UsagePage) {
 
 const DAYS = 'Days in UTC'
 
+/** What goes over the days of the table, drawn. */
+const chartsByDay = (view: UsagePage): Html =>
+  html`${callsByDay(view)} ${timesByDay(view)}
+    <div class="beside">${tokensByDay(view)} ${costByDay(view)}</div>`
+
+function tokensByDay(view: UsagePage): Html {
+  const tokens = total(view.rows, (row) => row.inputTokens + row.outputTokens)
+  return html`<section class="card" aria-labelledby="tokens">
+    <h2 id="tokens">Tokens</h2>
+    ${barChart({
+      bars: daysOf(view).map(({ day, row }) => {
+        const [input, output] = [row?.inputTokens ?? 0, row?.outputTokens ?? 0]
+        return {
+          label: day.slice(5),
+          title: `${day}: ${count(input)} of input, ${count(output)} of output`,
+          parts: [
+            { tone: 'busy', count: input },
+            { tone: 'good', count: output },
+          ],
+        }
+      }),
+      summary: `${count(tokens)} tokens by day`,
+      legend: { busy: 'Input', good: 'Output' },
+      unit: DAYS,
+    })}
+  </section>`
+}
+
+function costByDay(view: UsagePage): Html {
+  const days = daysOf(view)
+  const costs = days.map(({ row }) => row?.costUsd ?? 0)
+  return html`<section class="card" aria-labelledby="cost">
+    <h2 id="cost">Cost</h2>
+    ${lineChart({
+      lines: [{ tone: 'cost', name: 'US$', values: costs }],
+      labels: days.map(({ day }) => day.slice(5)),
+      titles: days.map(({ day }, index) => `${day}: ${dollars(costs[index] ?? 0)}`),
+      summary: `${dollars(costs.reduce((sum, cost) => sum + cost, 0))} by day`,
+      unit: DAYS,
+      textOf: dollars,
+    })}
+  </section>`
+}
+
 function callsByDay(view: UsagePage): Html {
   const calls = count(total(view.rows, (row) => row.calls))
-  return html`<section class="card" aria-label="Calls by day">
+  return html`<section class="card" aria-labelledby="calls">
+    <h2 id="calls">Calls</h2>
     ${barChart({
       bars: daysOf(view).map(({ day, row }) => {
         const { calls: all, failed } = row ?? { calls: 0, failed: 0 }
@@ -146,10 +191,10 @@ function timesByDay(view: UsagePage): Html {
         { tone: 'high', name: '95 % are faster', values: slow },
       ],
       labels: days.map(({ day }) => day.slice(5)),
-      titles: days.map(
-        ({ day, row }) =>
-          `${day}: median ${milliseconds(row?.p50 ?? null)}, 95 % ${milliseconds(row?.p95 ?? null)}`,
-      ),
+      titles: days.map(({ day }, index) => {
+        const [half, most] = [medians[index] ?? null, slow[index] ?? null].map(milliseconds)
+        return `${day}: median ${half}, 95 % ${most}`
+      }),
       summary: 'Median and 95th percentile of the duration of calls by day',
       unit: DAYS,
       textOf: duration,

@@ -75,16 +75,18 @@ async function complete(
   attempt: Attempt | undefined,
 ): Promise<OidcSignIn> {
   const { sql, config } = deps
-  const origin = addressThrottle(clientAddress(c, config.TRUSTED_PROXIES))
-  const seconds = await throttledForSeconds(sql, origin)
+  const address = clientAddress(c, config.TRUSTED_PROXIES)
+  const throttle = addressThrottle(address)
+  const seconds = await throttledForSeconds(sql, throttle)
   if (seconds > 0) throw tooMany(seconds)
   try {
     const { search } = new URL(c.req.url)
     const earlierToken = getCookie(c, cookieNames(config.PLATFORM_BASE_URL).session)
-    return await completeSignIn(deps, provider, { search, attempt, earlierToken })
+    const origin = { clientAddress: address, userAgent: c.req.header('user-agent') ?? '' }
+    return await completeSignIn(deps, provider, { search, attempt, earlierToken, origin })
   } catch (thrown) {
     // An unavailable provider is nobody's guess at a sign-in.
-    if (thrown instanceof AppError && thrown.status < 500) await countFailure(sql, origin)
+    if (thrown instanceof AppError && thrown.status < 500) await countFailure(sql, throttle)
     throw thrown
   }
 }

@@ -6,6 +6,7 @@ import {
   deleteSession,
   storeIdToken,
 } from '../../../platform/sessions.ts'
+import type { SessionOrigin } from '../../../platform/sessions.ts'
 import type { WebDeps } from '../../context.ts'
 import { isSame } from '../../callers/forms.ts'
 import { ATTEMPT_SECONDS, sealIdToken } from './attempt.ts'
@@ -25,6 +26,7 @@ export interface Callback {
   readonly attempt: Attempt | undefined
   /** The token of a session that the browser still has; it ends. */
   readonly earlierToken: string | undefined
+  readonly origin: SessionOrigin
 }
 
 /** A completed sign-in. */
@@ -42,7 +44,7 @@ export async function completeSignIn(
   provider: IdentityProvider,
   callback: Callback,
 ): Promise<OidcSignIn> {
-  const { search, earlierToken } = callback
+  const { search, earlierToken, origin } = callback
   const attempt = requireOwnAnswer(callback)
   const { state } = attempt
   if (!(await useSignIn(sql, { state, lifetimeSeconds: ATTEMPT_SECONDS }))) {
@@ -58,7 +60,7 @@ export async function completeSignIn(
   }
   if (earlierToken) await deleteSession(sql, earlierToken)
   await deleteExpiredSessions(sql)
-  const token = await createSession(sql, known.userId)
+  const token = await createSession(sql, known.userId, origin)
   await storeIdToken(sql, token, await sealIdToken(vouched.idToken, token))
   return { ...known, token }
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { grantRole } from '../../../../services/platform/users.ts'
+import { setMembership } from '../../../../services/platform/memberships.ts'
+import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
 import { parkForBudget } from '../../../../services/platform/budget-stops.ts'
 import { reserveCall } from '../../../../services/platform/budget-ledger.ts'
 import { setBudget } from '../../../../services/platform/budgets.ts'
@@ -11,6 +12,7 @@ import { issueStaticToken } from '../../../../services/platform/static-tokens.ts
 import { ensureOrganization } from '../../../../services/platform/organizations.ts'
 import { ensurePublicToolRepository } from '../../../../services/platform/tools.ts'
 import { definition } from '../../../support/crew.ts'
+import { tarGz } from '../../../support/tar.ts'
 import { agentJson, crewJson } from '../../platform/crewai/project.ts'
 import { BASE_URL, cheapHash } from '../support/platform.ts'
 import type { SignedInUser } from '../support/platform.ts'
@@ -20,6 +22,8 @@ import { makeWheel, uploadForm } from '../support/wheels.ts'
 
 const PASSWORD = 'a long and good password'
 const API_KEY = 'sk-a-key-of-a-model-provider'
+
+const PROJECT = tarGz([{ path: 'requirements.txt' }, { path: 'crew.jsonc', content: '{}' }])
 
 let platform: PlatformWithConnections
 let ada: SignedInUser
@@ -52,6 +56,20 @@ const upload =
       body: uploadForm(makeWheel(name, '1.0')),
     })
 
+/** The archive of a project, by a page or with a token. */
+const source =
+  (by: 'page' | 'token', fields: Record<string, string> = {}): Send =>
+  async (path) => {
+    const body = new FormData()
+    if (by === 'page') body.append('csrf_token', ada.csrfToken)
+    for (const [name, value] of Object.entries(fields)) body.append(name, value)
+    body.append('source', new Blob([PROJECT]), 'crew.tar.gz')
+    const headers = new Headers(
+      by === 'page' ? [['cookie', ada.cookie]] : [['authorization', `Bearer ${token}`]],
+    )
+    return platform.app.request(BASE_URL + path, { method: 'POST', headers, body })
+  }
+
 const yank =
   (method: string, which: () => string): Send =>
   async (path) =>
@@ -68,6 +86,7 @@ const RUN: Why = 'starts a run, which is its own record'
 const FILE: Why = 'stores a file that runs are given'
 const LOOK: Why = 'looks at something, and changes nothing'
 const MINE: Why = 'is about the view of one person'
+const NOTE: Why = 'is a note, which says who wrote it, and which only its author deletes'
 const SESSION: Why = 'begins or ends a session'
 const own = () => token
 const internal = () => platformToken
@@ -90,9 +109,21 @@ const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 /** Each changing route, in this order: a call that succeeds, or why it leaves no entry. */
 const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /admin/platform_settings/flags/:name': form({ state: 'on' }),
+  'POST /admin/organizations': form({ name: 'Globex' }),
+  'POST /admin/organizations/:organizationId/invitations': form(),
+  'POST /settings/organization/members/:userId/role': form({ from: 'viewer', to: 'editor' }),
+  'POST /settings/organization/members/:userId/remove': form(),
+  'POST /settings/organization/invitations': form({ role: 'viewer', note: 'Grace' }),
+  'POST /settings/organization/invitations/:invitationId/revoke': form(),
+  'POST /admin/people/:userId/disable': form(),
+  'POST /admin/people/:userId/enable': form(),
+  'POST /admin/people/:userId/reset': form(),
+  'POST /admin/people/:userId/delete': form(),
+  'POST /account/sessions/:sessionId/end': form(),
   'POST /automations/:automationId/concurrency': form({ concurrency_max: '3' }),
-  'POST /automations/:automationId/tokens': form({ name: 'CI' }),
-  'POST /automations/:automationId/tokens/:tokenId/revoke': form(),
+  'POST /automations/:automationId/tokens': form({ name: 'CI', scopes: 'read' }),
+  'POST /tokens/:tokenId/replace': form({ scopes: 'read' }),
+  'POST /tokens/:tokenId/revoke': form(),
   'POST /automations/:automationId/webhooks': form(HOOK),
   'POST /automations/:automationId/webhooks/:webhookId': form({ ...HOOK, url: 'https://b.test/x' }),
   'POST /automations/:automationId/webhooks/:webhookId/test': form(),
@@ -113,6 +144,35 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'DELETE /designer/v2/budgets/:period': json('DELETE'),
   'PUT /designer/v2/automations/:automationId/budgets/:period': json('PUT', { tokens_max: 1000 }),
   'DELETE /designer/v2/automations/:automationId/budgets/:period': json('DELETE'),
+  'POST /designer/v2/automations': json('POST', { name: 'Crew by API' }),
+  'PATCH /designer/v2/automations/:automationId/settings': json('PATCH', { replicas: 2 }),
+  'PUT /designer/v2/automations/:automationId/variables/:name': json('PUT', {
+    value: PASSWORD,
+    secret: true,
+  }),
+  'DELETE /designer/v2/automations/:automationId/variables/:name': json('DELETE'),
+  'POST /designer/v2/automations/:automationId/deployments': source('token'),
+  'POST /designer/v2/automations/:automationId/stop': json('POST'),
+  'POST /designer/v2/automations/:automationId/start': json('POST'),
+  'POST /designer/v2/automations/:automationId/restart': json('POST'),
+  'DELETE /designer/v2/automations/:automationId': json('DELETE'),
+  'POST /new-automation': source('page', { name: 'Crew by page' }),
+  'POST /new-automation/empty': form({ name: 'Empty crew' }),
+  'POST /automations/:automationId/deployments': source('page'),
+  'POST /automations/:automationId/deployments/:number/roll-back': form(),
+  'POST /automations/:automationId/crew/deploy-again': form(),
+  'POST /automations/:automationId/crew/stop': form(),
+  'POST /automations/:automationId/crew/start': form(),
+  'POST /automations/:automationId/crew/restart': form(),
+  'POST /automations/:automationId/crew-settings': form({ replicas: '2' }),
+  'POST /automations/:automationId/environment': form({
+    name: 'A',
+    value: PASSWORD,
+    secret: 'yes',
+  }),
+  'POST /automations/:automationId/environment/many': form({ lines: `B=${PASSWORD}` }),
+  'POST /automations/:automationId/environment/delete': form({ name: 'A' }),
+  'POST /automations/:automationId/delete': form(),
   'POST /budgets/:period': form(limits),
   'POST /budgets/:period/resume': form(),
   'POST /automations/:automationId/budgets/:period': form(limits),
@@ -176,7 +236,16 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /settings/organization/oauth/explain': LOOK,
   'POST /trace-filters': MINE,
   'POST /trace-filters/:id/delete': MINE,
+  'POST /traces/:traceId/notes': NOTE,
+  'POST /traces/:traceId/notes/:noteId/delete': NOTE,
+  'POST /account/organization': MINE,
   'POST /sign-in': SESSION,
+  'POST /sign-in/link/:token': SESSION,
+  'POST /account/sign-out-everywhere': SESSION,
+  'POST /account/organizations/:organizationId/leave': 'see console/people.test.ts',
+  'POST /reset-password/:token': 'see console/people.test.ts',
+  'POST /invitations/:token': 'see sign-in/invitations.test.ts',
+  'POST /invitations/:token/account': 'see sign-in/invitations.test.ts',
   'POST /sign-out': SESSION,
   'POST /connections/:id/connect': 'leads to the provider; what comes back is recorded',
   'POST /projects/:projectId/proposals/:proposalId/accept': 'see projects/proposals.test.ts',
@@ -237,21 +306,51 @@ async function waitingRun(route: string): Promise<string> {
   return run.id
 }
 
+/** A viewer of the organization, whose account is made anew when it was deleted. */
+async function memberId(): Promise<string> {
+  const { sql, acme } = platform
+  const { organizationId } = acme
+  const person = { organizationId, email: 'guest@acme.test', name: 'Guest', passwordHash: null }
+  const userId = await ensureUser(sql, person)
+  await setMembership(sql, { userId, organizationId, role: 'viewer' })
+  return String(userId)
+}
+
 const firstOf = async (rows: Promise<readonly Record<string, unknown>[]>): Promise<string> =>
   String(Object.values((await rows)[0] ?? {})[0])
+
+/** What is there of automations that are made from sources only. */
+const CREWS =
+  /automations\/:automationId(\/(settings|variables|deployments|st|re|crew|env|delete)|$)/
 
 /** What a parameter of a route is filled with. */
 const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   name: async () => 'k8s_namespace_isolation',
+  userId: () => memberId(),
+  organizationId: async () => String(platform.acme.organizationId),
+  invitationId: () => firstOf(platform.sql`select max(id) from invitations`),
+  sessionId: async () => {
+    const { sql, acme, signIn } = platform
+    await signIn(acme)
+    return firstOf(sql`select id from sessions order by created_at desc limit 1`)
+  },
   period: async () => 'day',
   filename: async () => 'two-1.0-py3-none-any.whl',
   projectId: async () => projectId,
-  automationId: async () => platform.acme.research.automationId,
-  tokenId: () => firstOf(platform.sql`select id from static_tokens where name = 'CI'`),
+  automationId: async (route) => {
+    if (!CREWS.test(route)) return platform.acme.research.automationId
+    const name = route.includes('designer') ? 'Crew by API' : 'Crew by page'
+    return firstOf(platform.sql`select automation_id from deployments where name = ${name}`)
+  },
+  tokenId: () =>
+    firstOf(platform.sql`
+      select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
-  number: () =>
-    firstOf(platform.sql`
+  number: async (route) =>
+    CREWS.test(route)
+      ? '1'
+      : firstOf(platform.sql`
       select number from project_versions
       where project_id = ${projectId} and published_at is null order by number`),
   id: (route) =>

@@ -1,5 +1,8 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createAccountLink } from '../../../../services/platform/account-links.ts'
+import { createInvitation } from '../../../../services/platform/invitations.ts'
+import { grantRole } from '../../../../services/platform/users.ts'
 import { expectAccessible } from '../../../support/axe.ts'
 import { pathsOf, seedSettings, startRuns } from '../support/console-states.ts'
 import type { Tenant } from '../support/platform.ts'
@@ -77,9 +80,17 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
       insert into users (organization_id, email, name) values (${id}, 'e@empty.test', 'E')
       returning id`
     await site.platform.sql`insert into memberships values (${userId}, ${id}, 'admin')`
+    const { sql, acme } = site.platform
+    await sql`insert into memberships values (${userId}, ${acme.organizationId}, 'viewer')`
+    await grantRole(sql, userId, 'platform-admin')
     const page = await open({ userId })
     const paths = [
       '/',
+      '/account',
+      '/settings/organization/members',
+      '/admin/organizations',
+      '/admin/people',
+      `/admin/people/${acme.userId}/delete`,
       '/automations',
       '/executions',
       '/llm-connections',
@@ -87,10 +98,22 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
     ]
     for (const path of paths) {
       await page.goto(site.service.url + path)
+      await page.getByTitle('Change the organization').click()
       await expectAccessible(page)
     }
+    const reset = { userId: acme.userId, purpose: 'password' } as const
+    const password = await createAccountLink(sql, reset)
+    const signIn = await createAccountLink(sql, { ...reset, purpose: 'sign-in' })
+    const invited = { organizationId: id, role: 'viewer', note: '', createdBy: userId } as const
+    const invitation = await createInvitation(sql, invited)
+    const links = [
+      `/reset-password/${password}`,
+      `/sign-in/link/${signIn}`,
+      `/invitations/${invitation.token}`,
+      '/invitations/none',
+    ]
     const stranger = await open(undefined)
-    for (const path of ['/sign-in', '/nothing', '/automations']) {
+    for (const path of ['/sign-in', '/nothing', '/automations', ...links]) {
       await stranger.goto(site.service.url + path)
       await expectAccessible(stranger)
     }

@@ -43,6 +43,7 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
     expect(await page.getByRole('status').innerText()).toContain('The token is revoked.')
     expect((await call()).status).toBe(401)
 
+    await page.goto(automation)
     await page.getByLabel('topic').fill('whales')
     await page.getByRole('button', { name: 'Start' }).click()
     expect(page.url()).toMatch(/executions\/[0-9a-f-]{36}$/)

@@ -21,6 +21,8 @@ const run: Run = {
   error: null,
   originId: null,
   originAction: null,
+  trigger: null,
+  starterName: null,
 }
 
 const call = (

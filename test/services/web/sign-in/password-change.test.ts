@@ -105,13 +105,13 @@ describe('changing the own password', () => {
   })
 
   it('is offered to those who have a password here, and to nobody else', async () => {
-    expect(await (await get('/')).text()).toContain(`href="${PATH}"`)
+    expect(await (await get('/account')).text()).toContain(`href="${PATH}"`)
     expect((await get(PATH)).status).toBe(200)
     const identity = { issuer: 'https://idp.test', subject: 'carol', email: null, name: 'Carol' }
     const known = await recognizeIdentity(platform.sql, { ...identity, roles: [] })
     const token = await createSession(platform.sql, Number(known?.userId))
     const carol = { ...ada, cookie: `platform_session=${token}` }
-    expect(await (await get('/', carol)).text()).not.toContain(PATH)
+    expect(await (await get('/account', carol)).text()).not.toContain(PATH)
     expect((await get(PATH, carol)).status).toBe(404)
   })
 })

@@ -1,4 +1,5 @@
 import { markOnline } from '../../../../services/platform/automations.ts'
+import { createInvitation } from '../../../../services/platform/invitations.ts'
 import { ensureInternalCrew } from '../../../../services/platform/internal-crews.ts'
 import { createVersion } from '../../../../services/platform/project-versions.ts'
 import { startProposal } from '../../../../services/platform/proposals.ts'
@@ -147,7 +148,9 @@ export function pathsOf(
     ['run raw', `${automation}/executions/${runs.completed}?view=raw`],
     ['run to stop', `${automation}/executions/${runs.running}/stop`],
     ['tokens', `${automation}/tokens`],
-    ['token to revoke', `${automation}/tokens/${ids.token}/revoke`],
+    ['all tokens', '/tokens'],
+    ['token to replace', `/tokens/${ids.token}/replace`],
+    ['token to revoke', `/tokens/${ids.token}/revoke`],
     ['webhooks', `${automation}/webhooks`],
     ['webhook', `${automation}/webhooks/${ids.webhook}`],
     ['message of a webhook', `${automation}/webhooks/${ids.webhook}/deliveries/${ids.message}`],
@@ -155,6 +158,8 @@ export function pathsOf(
     ['approvals', '/approvals'],
     ['projects', '/projects'],
     ...ids.designer,
+    ['audit', '/audit'],
+    ['audit that finds nothing', '/audit?who=nobody&since=2026-01-01'],
     ['import of a project', '/import-project'],
     ['budgets', '/budgets'],
     ['budgets of an automation', `${automation}/budgets`],
@@ -164,6 +169,10 @@ export function pathsOf(
     ['OAuth settings', oauth],
     ['OAuth clients', `${oauth}/clients`],
     ['password', '/account/password'],
+    ['account', '/account'],
+    ['members', '/settings/organization/members'],
+    ['member to remove', `/settings/organization/members/${platform.acme.userId}/remove`],
+    ['invitation', ids.invitation],
     ['not found', '/nothing'],
     ['not found in the frame', '/automations/nothing'],
   ]
@@ -174,6 +183,8 @@ export interface Ids {
   readonly connection: number
   readonly webhook: string
   readonly message: string
+  /** The path of its link. */
+  readonly invitation: string
   /** What each page of a project shows, and its path. */
   readonly designer: readonly [string, string][]
   readonly crew: [string, string][]
@@ -193,9 +204,16 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
   for (const deploymentId of [null, acme.research.id]) {
     await setBudget(sql, { organizationId, deploymentId, period: 'day' }, limits)
   }
+  const invitation = await createInvitation(sql, {
+    organizationId,
+    role: 'editor',
+    note: 'Grace',
+    createdBy: acme.userId,
+  })
   return {
     token,
     connection,
+    invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
     designer: await seedDesigner(platform),
     crew: await seedCrew(platform),

@@ -1,4 +1,5 @@
 import { inspectRoutes } from 'hono/dev'
+import { createInvitation } from '../../../../services/platform/invitations.ts'
 import { setMembership } from '../../../../services/platform/memberships.ts'
 import type { OrganizationRole } from '../../../../services/platform/memberships.ts'
 import { createSession, findSession } from '../../../../services/platform/sessions.ts'
@@ -52,6 +53,15 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
   const [{ connection }] = await sql<[{ connection: string }]>`
     insert into oauth_connections (organization_id, provider, name)
     values (${organizationId}, 'github', 'GitHub') returning id as connection`
+  const invitation = await createInvitation(sql, {
+    organizationId,
+    role: 'viewer',
+    note: '',
+    createdBy: userId,
+  })
+  await createSession(sql, userId)
+  const [{ sessionId }] = await sql<[{ sessionId: string }]>`
+    select id as session_id from sessions where user_id = ${userId} limit 1`
   const [{ filter }] = await sql<[{ filter: number }]>`
     insert into trace_filters (organization_id, user_id, name, query)
     values (${organizationId}, ${userId}, 'Slow', '') returning id as filter`
@@ -59,6 +69,9 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     insert into trace_tokens (organization_id, token_id, name, scope, expires_at)
     values (${organizationId}, gen_random_uuid(), 'CI', 'traces:write', now() + interval '1 day')
     returning id as trace_token`
+  const [{ note }] = await sql<[{ note: string }]>`
+    insert into trace_notes (organization_id, trace_id, author_id, note)
+    values (${organizationId}, ${runs.completed}, ${userId}, 'Look at this') returning id as note`
   const [, proposal = ''] = ids.designer.find(([name]) => name === 'a proposal') ?? []
   const [, , projectId = '', , proposalId = ''] = proposal.split('/')
   const byParent: Readonly<Record<string, string | number>> = {
@@ -82,7 +95,13 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     stream: 'build',
     traceId: runs.completed.replaceAll('-', ''),
     spanId: '0123456789abcdef',
+    noteId: note,
     filename: 'a-1.0.tar.gz',
+    userId: acme.userId,
+    organizationId,
+    sessionId,
+    invitationId: invitation.id,
+    token: invitation.token,
   }
   const [, ownCrew = ''] = ids.crew.find(([name]) => name === 'automation from source') ?? []
   return (path) => {

@@ -6,14 +6,14 @@ import { emptyState } from '../parts.ts'
 import type { Html } from '../parts.ts'
 
 /** A list that is shown page by page. */
-export interface PagedList {
+export interface PagedList<Item = unknown> {
   /** The address of the list, without its query. */
   readonly path: string
   /** The rows in the singular: `automation`. */
   readonly noun: string
   /** The hint in the field of the search. @default `Search automations`, by the noun */
   readonly searched?: string
-  readonly page: Page<unknown>
+  readonly page: Page<Item>
   readonly request: PageRequest
   /** Other parameters of the address, such as a filter. */
   readonly filter?: Readonly<Record<string, string>>

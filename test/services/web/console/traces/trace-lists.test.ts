@@ -160,6 +160,7 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     expect(traces.reduce((sum, text) => sum + Number(text), 0)).toBe(3)
     await page.getByRole('link', { name: 'User', exact: true }).click()
     expect(await page.locator('tbody').innerText()).toMatch(/user of good\s+1\s+3\s/)
+    await expectAccessible(page)
     await page.getByRole('link', { name: 'user of good' }).click()
     expect(await names(page)).toEqual(['good'])
     await page.context().close()

@@ -227,6 +227,12 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
 
   it('keeps the rules of accessibility, with its script and without', async () => {
     const page = await ready(`?span=${idOf(5)}`, { viewport: { width: 1440, height: 1000 } })
+    await page.getByText('Rate or add a note').click()
+    await page.getByLabel('Good').check()
+    await page.getByRole('button', { name: 'Add' }).click()
+    await page.getByText('Ada Park').first().waitFor()
+    await page.locator('.tree-row').first().waitFor()
+    await page.getByText('Rate or add a note').click()
     await expectAccessible(page, [1024, 390])
     await page.route('**/assets/trace-*.js', (route) => route.abort())
     await page.reload()

@@ -78,10 +78,12 @@ describe('two organizations', () => {
       return all
     })
     const both = `trace=${own}&trace=${shared}`
+    const session = 'session=session-acmesecret&id=session-acmesecret'
     const queries = [
       '',
-      `?window=all&session=session-acmesecret&id=session-acmesecret&q=acmesecret&by=model&days=91&${both}`,
-      `?window=all&text=acmesecret&trace=${shared}&trace=${own}`,
+      `?window=all&${session}&q=acmesecret` +
+        `&by=user&days=91&${both}`,
+      `?window=all&text=acmesecret&by=model&trace=${shared}&trace=${own}`,
       `?trace=${shared}&trace=${shared}&q=answer&span=${idOf(1)}`,
     ]
     return filled.flatMap((path) => {

@@ -1,0 +1,79 @@
+import { Hono } from 'hono'
+import { deleteCookie } from 'hono/cookie'
+import { isUuid } from '../../../platform/automations.ts'
+import {
+  deleteSessionsOf,
+  endSession,
+  enterOrganization,
+  listSessions,
+} from '../../../platform/sessions.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { createAudited } from '../../callers/audited.ts'
+import { cookieNames, cookieOptions } from '../../callers/cookies.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession, sessionToken } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { isIdCursor } from '../frame/lists/page-request.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { leaveRoutes } from './leave-routes.ts'
+import { accountPage } from './page.ts'
+import type { ReadAccountPage } from './page.ts'
+
+/** Serves a person's own account, whatever the organization: memberships and sessions. */
+export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const audited = createAudited(sql)
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+
+  const readPage: ReadAccountPage = async (c, problem) => {
+    const { session } = c.var
+    const sessions = await listSessions(sql, session.user.id)
+    const notice = problem ? undefined : noticeOf(c.req.query('notice'))
+    return { session, sessions, notice, problem }
+  }
+
+  routes.get('/account', session, async (c) => c.html(accountPage(await readPage(c))))
+
+  routes.post('/account/organization', session, form, async (c) => {
+    const text = c.var.form.get('organization') ?? ''
+    const id = isIdCursor(text) ? Number(text) : 0
+    if (!(await enterOrganization(sql, sessionToken(c, config) ?? '', id))) {
+      throw new AppError('not_found', 'You are not a member of such an organization.')
+    }
+    return c.redirect('/', 303)
+  })
+
+  routes.post('/account/sessions/:sessionId/end', session, form, async (c) => {
+    const id = c.req.param('sessionId')
+    const entry = { action: 'session_ended', target: { kind: 'session', id } }
+    const isEnded =
+      isUuid(id) &&
+      (await audited(
+        c.var,
+        (tx) => endSession(tx, { id, userId: c.var.session.user.id }),
+        (done) => (done ? entry : undefined),
+      ))
+    if (!isEnded) throw new AppError('not_found', 'You have no such session, or it has ended.')
+    return c.redirect('/account?notice=session-ended', 303)
+  })
+
+  routes.post('/account/sign-out-everywhere', session, form, async (c) => {
+    const { id, email, name } = c.var.session.user
+    const target = { kind: 'user', id, name: email ?? name }
+    const entry = (ended: number) => ({
+      action: 'signed_out_everywhere',
+      target,
+      after: { sessions_ended: ended },
+    })
+    await audited(c.var, (tx) => deleteSessionsOf(tx, id), entry)
+    deps.seenAdministrators.forget(sessionToken(c, config) ?? '')
+    const { PLATFORM_BASE_URL: baseUrl } = config
+    deleteCookie(c, cookieNames(baseUrl).session, cookieOptions(baseUrl))
+    return c.redirect('/sign-in', 303)
+  })
+
+  routes.route('/', leaveRoutes(deps, readPage))
+  return routes
+}

@@ -1,0 +1,57 @@
+import { Hono } from 'hono'
+import { createInvitation, INVITATION_DAYS } from '../../../platform/invitations.ts'
+import { findOrganization } from '../../../platform/organizations.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { requireAdministrator } from '../../callers/administrator.ts'
+import { createAudited } from '../../callers/audited.ts'
+import { requireForm } from '../../callers/forms.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { invitationUrl } from '../frame/addresses.ts'
+import { isIdCursor } from '../frame/lists/page-request.ts'
+import { newLinkPage } from '../frame/new-link-page.ts'
+import { ORGANIZATIONS_PATH } from './organizations-page.ts'
+
+/** Invites an admin to an organization: its first one, or one in place of those who left. */
+export function adminInvitationRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const audited = createAudited(sql)
+  const administrator = requireAdministrator(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+
+  routes.post(
+    `${ORGANIZATIONS_PATH}/:organizationId/invitations`,
+    administrator,
+    form,
+    async (c) => {
+      const { session } = c.var
+      const text = c.req.param('organizationId')
+      const organization = isIdCursor(text) ? await findOrganization(sql, Number(text)) : undefined
+      if (!organization) throw new AppError('not_found', 'There is no such organization.')
+      const { id: organizationId, name } = organization
+      const { id: createdBy } = session.user
+      const invitation = { organizationId, role: 'admin', note: 'An admin', createdBy } as const
+      const entry = ({ id }: { id: number }) => ({
+        action: 'invitation_created',
+        organizationId,
+        target: { kind: 'invitation', id },
+        after: { role: 'admin' },
+      })
+      const { token } = await audited(c.var, (tx) => createInvitation(tx, invitation), entry)
+      return c.html(
+        newLinkPage({
+          session,
+          current: ORGANIZATIONS_PATH,
+          title: 'The invitation',
+          text:
+            `The first person who opens this link within ${INVITATION_DAYS} days can become an ` +
+            `admin of ${name}.`,
+          url: invitationUrl(config.PLATFORM_BASE_URL, token),
+          back: { path: ORGANIZATIONS_PATH, name: 'Organizations' },
+        }),
+      )
+    },
+  )
+
+  return routes
+}

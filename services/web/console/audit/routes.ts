@@ -1,0 +1,98 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { exportAudit, listAudit } from '../../../platform/audit-list.ts'
+import type { AuditFilter, ListedEntry } from '../../../platform/audit-list.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import { toByteStream } from '../../../shared/http/byte-stream.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { readDay, readText } from '../frame/lists/filter-bar.ts'
+import { readPageRequest } from '../frame/lists/page-request.ts'
+import { auditPage } from './page.ts'
+import type { AuditQuery } from './page.ts'
+
+/** The time in which a reader has to take a piece of an export. */
+const READ_MS = 60_000
+const isEntryCursor = (text: string): boolean => /^[1-9]\d{0,17}$/.test(text)
+
+/** Serves the audit of an organization, and to administrators of the platform its own. */
+export function auditRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, log } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+
+  routes.get('/audit', session, async (c) => {
+    const query = readQuery(c)
+    const request = readPageRequest(c, isEntryCursor)
+    const page = await listAudit(sql, toFilter(c, query), request)
+    return c.html(auditPage({ session: c.var.session, query, page, request }))
+  })
+
+  routes.get('/audit-export', session, (c) => {
+    const lines = toLines(sql, toFilter(c, readQuery(c)))
+    const body = toByteStream(lines, {
+      timeoutMs: READ_MS,
+      isForEachPiece: true,
+      onEnd(failure) {
+        if (failure) log.warn({ message: failure.message }, 'an export of the audit was cut off')
+      },
+    })
+    const name = `audit-${new Date().toISOString().slice(0, 10)}.ndjson`
+    return new Response(body, {
+      headers: {
+        'content-type': 'application/x-ndjson',
+        'content-disposition': `attachment; filename="${name}"`,
+      },
+    })
+  })
+
+  return routes
+}
+
+function readQuery(c: Context<SignedIn>): AuditQuery {
+  const text = (name: string): string | undefined => readText(c.req.query(name))
+  const outcome = c.req.query('outcome')
+  const isOfPlatform = c.req.query('of') === 'platform'
+  return {
+    who: text('who'),
+    action: text('action'),
+    target: text('target'),
+    outcome: outcome === 'done' || outcome === 'refused' ? outcome : undefined,
+    since: readDay(c.req.query('since')),
+    until: readDay(c.req.query('until')),
+    of: isOfPlatform && isAdministrator(c) ? 'platform' : undefined,
+  }
+}
+
+const isAdministrator = (c: Context<SignedIn>): boolean =>
+  c.var.session.user.roles.includes('platform-admin')
+
+function toFilter(c: Context<SignedIn>, { outcome, of, ...query }: AuditQuery): AuditFilter {
+  return {
+    ...query,
+    organizationId: of === 'platform' ? null : c.var.session.user.organizationId,
+    refused: outcome === undefined ? undefined : outcome === 'refused',
+  }
+}
+
+async function* toLines(
+  sql: Database,
+  filter: AuditFilter,
+): AsyncGenerator<string, void, undefined> {
+  for await (const entries of exportAudit(sql, filter)) {
+    yield entries.map((entry) => `${JSON.stringify(toWire(entry))}\n`).join('')
+  }
+}
+
+const toWire = (entry: ListedEntry) => ({
+  id: entry.id,
+  at: entry.at,
+  actor: { kind: entry.actorKind, id: entry.actorId, name: entry.actorName },
+  action: entry.action,
+  refused: entry.refused,
+  target: { kind: entry.targetKind, id: entry.targetId, name: entry.targetName },
+  before: entry.before,
+  after: entry.after,
+  address: entry.address,
+  request_id: entry.requestId,
+})

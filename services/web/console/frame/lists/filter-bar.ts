@@ -1,0 +1,63 @@
+import { html } from 'hono/html'
+import type { Html } from '../parts.ts'
+
+/** A field of the filter of a list; without options a text or a day is typed. */
+export interface FilterField {
+  readonly name: string
+  readonly label: string
+  readonly value: string | undefined
+  /** Values and their names; the first one is no choice. */
+  readonly options?: readonly (readonly [value: string, name: string])[]
+  readonly type?: 'date' | 'search'
+}
+
+/** The filter of a list: a form that is sent by GET, so that each choice has an address. */
+export const filterBar = (
+  path: string,
+  fields: readonly FilterField[],
+  /** What the address says besides. */
+  kept: Readonly<Record<string, string>> = {},
+): Html =>
+  html`<form class="card list-filter" role="search" aria-label="Filter" action="${path}">
+    ${Object.entries(kept).map(
+      ([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`,
+    )}
+    <div class="row">
+      ${fields.map((each) => (each.options ? choice(each) : typed(each)))}
+      <button class="button primary">Show</button>
+      <a class="button" href="${path}">Reset</a>
+    </div>
+  </form>`
+
+const choice = ({ name, label, value = '', options = [] }: FilterField): Html =>
+  html`<label
+    >${label}
+    <select name="${name}">
+      ${options.map(
+        ([each, text]) =>
+          html`<option value="${each}" ${each === value ? 'selected' : ''}>${text}</option>`,
+      )}
+    </select>
+  </label>`
+
+const typed = ({ name, label, value = '', type = 'search' }: FilterField): Html =>
+  html`<label class="${type === 'search' ? 'grow' : ''}"
+    >${label}
+    <input type="${type}" name="${name}" value="${value}" maxlength="100" autocomplete="off" />
+  </label>`
+
+const TEXT_LENGTH_MAX = 100
+
+/** Reads a text of an address; undefined for an empty one. */
+export const readText = (text: string | undefined): string | undefined =>
+  (text ?? '')
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim()
+    .slice(0, TEXT_LENGTH_MAX) || undefined
+
+/** Reads a day, `2026-11-22`, of an address; undefined for any other text. */
+export function readDay(text: string | undefined): string | undefined {
+  if (text === undefined || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined
+  const day = new Date(`${text}T00:00:00Z`)
+  return Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text ? undefined : text
+}

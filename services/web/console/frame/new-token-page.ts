@@ -1,0 +1,52 @@
+import { html } from 'hono/html'
+import type { Session } from '../../../platform/sessions.ts'
+import type { TokenLimits } from '../../../platform/token-limits.ts'
+import { inputsCommand } from './commands.ts'
+import { page } from './layout.ts'
+import { copyable, factList, warningBox } from './parts.ts'
+import type { Html } from './parts.ts'
+import { endOfToken, scopeText } from './token-facts.ts'
+
+/** A token that was just issued. */
+export interface NewTokenPage {
+  readonly session: Session
+  readonly name: string
+  readonly token: string
+  /** The automation that it is for; none: every one of the organization. */
+  readonly automation: string | undefined
+  readonly limits: TokenLimits
+  /** The API of an automation, to try it. */
+  readonly apiUrl?: string | undefined
+  /** What else there is to know, in a sentence. */
+  readonly hint?: string
+  /** The pages above this one; the last one is gone back to. */
+  readonly crumbs: readonly { readonly path: string; readonly name: string }[]
+}
+
+/** The only page that shows a token (SPEC 5.2). */
+export function newTokenPage(view: NewTokenPage): Html {
+  const { session, name, token, automation, limits, apiUrl, hint, crumbs } = view
+  return page(
+    { title: 'New token', session, current: '/tokens' },
+    html`<nav class="crumbs" aria-label="Breadcrumb">
+        ${crumbs.map((each) => html`<a href="${each.path}">${each.name}</a>`)}
+      </nav>
+      <div class="page-head"><h1>Your new token</h1></div>
+      <div class="card narrow">
+        ${warningBox('Copy the token now. It is not shown again.')}
+        ${factList('facts', [
+          ['Name', name],
+          ['Valid for', automation ?? `Every automation of ${session.organization}`],
+          ['It may', scopeText(limits)],
+          ['Ends', endOfToken(limits, Date.now())],
+        ])}
+        ${copyable('Token', token)} ${hint === undefined ? '' : html`<p class="hint">${hint}</p>`}
+        ${apiUrl === undefined || !limits.scopes.includes('read') ? '' : trial(apiUrl, token)}
+        <p><a class="button primary" href="${crumbs.at(-1)?.path}">I have copied it</a></p>
+      </div>`,
+  )
+}
+
+const trial = (apiUrl: string, token: string): Html =>
+  html`<p class="hint">To try it, ask which inputs the automation needs:</p>
+    ${copyable('Command that tries the token', inputsCommand(apiUrl, token))}`

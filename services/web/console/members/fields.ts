@@ -1,0 +1,24 @@
+import { INVITATION_NOTE_MAX } from '../../../platform/invitations.ts'
+import { ORGANIZATION_ROLES, readOrganizationRole } from '../../../platform/memberships.ts'
+import type { OrganizationRole } from '../../../platform/memberships.ts'
+
+/** An invitation as it was typed. */
+export interface TypedInvitation {
+  readonly note: string
+  readonly role: OrganizationRole | undefined
+}
+
+/** Reads an invitation from its form. */
+export const readInvitation = (form: URLSearchParams): TypedInvitation => ({
+  note: (form.get('note') ?? '').trim(),
+  role: readOrganizationRole(form.get('role')),
+})
+
+/** Returns what is wrong with an invitation; undefined when nothing is. */
+export function invitationProblem({ note, role }: TypedInvitation): string | undefined {
+  if (role === undefined) return `Choose one of the roles ${ORGANIZATION_ROLES.join(', ')}.`
+  if (note.length > INVITATION_NOTE_MAX) {
+    return `The note must have at most ${INVITATION_NOTE_MAX} characters; it has ${note.length}.`
+  }
+  return /\p{Cc}/u.test(note) ? 'The note must have no control characters.' : undefined
+}

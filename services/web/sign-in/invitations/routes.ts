@@ -1,0 +1,112 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { writeAudit } from '../../../platform/audit.ts'
+import type { AuditEntry } from '../../../platform/audit.ts'
+import { acceptInvitation, findInvitation, invitationOver } from '../../../platform/invitations.ts'
+import type { Accepted, Invitation } from '../../../platform/invitations.ts'
+import { enterOrganization } from '../../../platform/sessions.ts'
+import { AppError } from '../../../shared/errors.ts'
+import type { Transaction } from '../../../shared/postgres/database.ts'
+import { actorOf } from '../../callers/actor.ts'
+import { createAudited } from '../../callers/audited.ts'
+import { formExpired, readForm, requireForm, requireSameOrigin } from '../../callers/forms.ts'
+import { readSession, requireSession, sessionToken } from '../../callers/session.ts'
+import type { SignedIn, WebApp, WebDeps } from '../../context.ts'
+import type { SignInParts } from '../routes.ts'
+import { readNewPassword } from '../new-password.ts'
+import { openSession } from '../open-session.ts'
+import { bindSignInForm, isOwnSignInForm } from '../sign-in-form.ts'
+import { accountProblem, joinWithNewAccount, readAccount } from './new-account.ts'
+import { invitationPage } from './page.ts'
+import type { InvitationPage } from './page.ts'
+
+const PATH = '/invitations/:token'
+type Shown = Pick<InvitationPage, 'typed' | 'problem'>
+
+/** Serves the links of invitations, for people with an account and for those without. */
+export function invitationLinkRoutes(deps: WebDeps, parts: SignInParts): Hono<WebApp> {
+  const { sql, config } = deps
+  const routes = new Hono<WebApp>()
+  const passwords = config.AUTH_PASSWORDS === 'on'
+  const provider = parts.provider?.name
+
+  async function show(c: Context<WebApp>, invitation: Invitation, shown: Shown = {}) {
+    const session = await readSession(c, deps)
+    const csrfToken = session?.csrfToken ?? bindSignInForm(c, deps)
+    const signedInAs = session?.user.email ?? session?.user.name
+    const view = { invitation, path: c.req.path.replace(/\/account$/, ''), csrfToken, signedInAs }
+    return invitationPage({ ...view, provider, passwords, ...shown })
+  }
+
+  routes.get(PATH, async (c) => c.html(await show(c, await getInvitation(c, deps))))
+  routes.route('/', joinRoutes(deps))
+  if (!passwords) return routes
+
+  routes.post(`${PATH}/account`, async (c) => {
+    requireSameOrigin(c, config.PLATFORM_BASE_URL)
+    const form = await readForm(c.req.raw)
+    const invitation = await getInvitation(c, deps)
+    const typed = readAccount(form)
+    const refuse = async (problem: string, status: 403 | 409 | 422) =>
+      c.html(await show(c, invitation, { typed, problem }), status)
+    if (!isOwnSignInForm(c, form, deps)) return refuse(formExpired().message, 403)
+    const problem = accountProblem(typed)
+    if (problem !== undefined) return refuse(problem, 422)
+    const password = await readNewPassword(form, parts.passwords)
+    if ('problem' in password) return refuse(password.problem, 422)
+    const link = { token: c.req.param('token'), organizationId: invitation.organizationId }
+    const account = { ...typed, passwordHash: password.hash }
+    try {
+      const userId = await sql.begin(async (tx) => {
+        const { id, accepted } = await joinWithNewAccount(tx, link, account)
+        const { email: name } = typed
+        const who = { kind: 'person', id: String(id), name, organizationId: null } as const
+        await writeAudit(tx, actorOf(c, deps, who), acceptedEntry(accepted))
+        return id
+      })
+      await openSession(c, deps, { sql, userId })
+      Object.assign(c.var.wide, { audit: 'invitation_accepted', user_id: userId })
+    } catch (thrown) {
+      if (thrown instanceof AppError && thrown.code === 'conflict') {
+        return refuse(thrown.message, 409)
+      }
+      throw thrown
+    }
+    return c.redirect('/?notice=joined', 303)
+  })
+
+  return routes
+}
+
+/** Lets whoever is signed in join with the account of the session. */
+function joinRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const audited = createAudited(sql)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  routes.post(PATH, requireSession(deps), form, async (c) => {
+    const { id: userId } = c.var.session.user
+    const token = c.req.param('token')
+    const accept = async (tx: Transaction): Promise<Accepted> => {
+      const accepted = await acceptInvitation(tx, { token, userId })
+      await enterOrganization(tx, sessionToken(c, config) ?? '', accepted.organizationId)
+      return accepted
+    }
+    await audited(c.var, accept, acceptedEntry)
+    return c.redirect('/?notice=joined', 303)
+  })
+  return routes
+}
+
+const acceptedEntry = ({ id, organizationId, role }: Accepted): AuditEntry => ({
+  action: 'invitation_accepted',
+  organizationId,
+  target: { kind: 'invitation', id },
+  after: { role },
+})
+
+async function getInvitation(c: Context<WebApp>, { sql }: WebDeps): Promise<Invitation> {
+  const invitation = await findInvitation(sql, c.req.param('token') ?? '')
+  if (invitation) return invitation
+  throw invitationOver()
+}

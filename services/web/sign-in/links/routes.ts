@@ -1,0 +1,116 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { findAccountLink, useAccountLink } from '../../../platform/account-links.ts'
+import type { LinkedUser, LinkPurpose } from '../../../platform/account-links.ts'
+import { setPassword } from '../../../platform/accounts.ts'
+import { writeAudit } from '../../../platform/audit.ts'
+import type { AuditEntry } from '../../../platform/audit.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { actorOf } from '../../callers/actor.ts'
+import type { CallerIdentity } from '../../callers/actor.ts'
+import { formExpired, readForm, requireSameOrigin } from '../../callers/forms.ts'
+import type { WebApp, WebDeps } from '../../context.ts'
+import { readNewPassword } from '../new-password.ts'
+import { openSession } from '../open-session.ts'
+import type { PasswordChecks } from '../password-checks.ts'
+import { bindSignInForm, isOwnSignInForm } from '../sign-in-form.ts'
+import { resetDonePage, resetPage, signInLinkPage } from './pages.ts'
+import type { LinkPage } from './pages.ts'
+
+/**
+ * Serves the links that lead into an account, once each: to a new password, where people sign in
+ * with passwords, and past the sign-in.
+ */
+export function accountLinkRoutes(deps: WebDeps, passwords: PasswordChecks): Hono<WebApp> {
+  const routes = new Hono<WebApp>()
+  if (deps.config.AUTH_PASSWORDS === 'on') routes.route('/', resetRoutes(deps, passwords))
+  routes.route('/', signInLinkRoutes(deps))
+  return routes
+}
+
+function resetRoutes(deps: WebDeps, passwords: PasswordChecks): Hono<WebApp> {
+  const { sql } = deps
+  const routes = new Hono<WebApp>()
+  const path = '/reset-password/:token'
+
+  routes.get(path, async (c) => c.html(resetPage(await readPage(c, deps, 'password'))))
+
+  routes.post(path, async (c) => {
+    const form = await readOwnForm(c, deps)
+    const page = await readPage(c, deps, 'password')
+    const password = await readNewPassword(form, passwords)
+    if ('problem' in password) return c.html(resetPage({ ...page, ...password }), 422)
+    const token = c.req.param('token')
+    const userId = await sql.begin(async (tx) => {
+      const id = await useAccountLink(tx, token, 'password')
+      if (id === undefined) throw linkOver()
+      await setPassword(tx, { userId: id, passwordHash: password.hash })
+      await writeAudit(tx, actorOf(c, deps, toIdentity(page.user)), entryOf('password_changed', id))
+      return id
+    })
+    Object.assign(c.var.wide, { audit: 'password_changed', method: 'link', user_id: userId })
+    return c.html(resetDonePage())
+  })
+
+  return routes
+}
+
+function signInLinkRoutes(deps: WebDeps): Hono<WebApp> {
+  const { sql } = deps
+  const routes = new Hono<WebApp>()
+  const path = '/sign-in/link/:token'
+
+  routes.get(path, async (c) => c.html(signInLinkPage(await readPage(c, deps, 'sign-in'))))
+
+  routes.post(path, async (c) => {
+    await readOwnForm(c, deps)
+    const { user } = await readPage(c, deps, 'sign-in')
+    const userId = await sql.begin(async (tx) => {
+      const id = await useAccountLink(tx, c.req.param('token'), 'sign-in')
+      if (id === undefined) throw linkOver()
+      await writeAudit(tx, actorOf(c, deps, toIdentity(user)), entryOf('signed_in_by_link', id))
+      return id
+    })
+    await openSession(c, deps, { sql, userId })
+    Object.assign(c.var.wide, { audit: 'signed_in', method: 'link', user_id: userId })
+    return c.redirect('/', 303)
+  })
+
+  return routes
+}
+
+async function readOwnForm(c: Context<WebApp>, deps: WebDeps): Promise<URLSearchParams> {
+  requireSameOrigin(c, deps.config.PLATFORM_BASE_URL)
+  const form = await readForm(c.req.raw)
+  if (isOwnSignInForm(c, form, deps)) return form
+  throw formExpired()
+}
+
+async function readPage(
+  c: Context<WebApp>,
+  deps: WebDeps,
+  purpose: LinkPurpose,
+): Promise<LinkPage> {
+  const user = await findAccountLink(deps.sql, c.req.param('token') ?? '', purpose)
+  if (!user) throw linkOver()
+  return { user, path: c.req.path, csrfToken: bindSignInForm(c, deps) }
+}
+
+const toIdentity = ({ userId, name, email }: LinkedUser): CallerIdentity => ({
+  kind: 'person',
+  id: String(userId),
+  name: email ?? name,
+  organizationId: null,
+})
+
+const entryOf = (action: string, id: number): AuditEntry => ({
+  action,
+  target: { kind: 'user', id },
+})
+
+const linkOver = (): AppError =>
+  new AppError(
+    'not_found',
+    'This link is not valid, or no longer: each works once, for a short time, and a newer one ' +
+      'takes its place. Ask for another one.',
+  )

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createInvitation } from '../../../../services/platform/invitations.ts'
+import { askAs } from '../support/forms.ts'
+import { BASE_URL, openPlatform } from '../support/platform.ts'
+import type { Platform, SignedInUser } from '../support/platform.ts'
+
+const PASSWORD = 'correct horse battery staple'
+let platform: Platform
+let admin: SignedInUser
+
+beforeAll(async () => {
+  platform = await openPlatform()
+  admin = await platform.signIn(platform.acme)
+})
+
+afterAll(() => platform.close())
+
+/** Invites by the form, and returns the path of the link. */
+async function invite(fields: Record<string, string> = {}): Promise<string> {
+  const { post } = askAs(platform.app, admin)
+  const answer = await post('/settings/organization/invitations', { role: 'editor', ...fields })
+  const link = /http:\/\/platform\.test(\/invitations\/[\w-]{43})/.exec(await answer.text())?.[1]
+  return link ?? `no link: ${answer.status}`
+}
+
+/** Opens a link in a browser without a session, and sends its form. */
+async function join(link: string, fields: Record<string, string>): Promise<Response> {
+  const shown = await platform.app.request(BASE_URL + link)
+  const csrfToken = /name="csrf_token" value="([^"]+)"/.exec(await shown.text())?.[1] ?? ''
+  const cookie = (shown.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
+  const typed = { name: 'Grace', next: PASSWORD, again: PASSWORD, csrf_token: csrfToken, ...fields }
+  return platform.app.request(`${BASE_URL}${link}/account`, {
+    method: 'POST',
+    headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(typed),
+  })
+}
+
+const members = async (organizationId = platform.acme.organizationId) =>
+  (
+    await platform.sql<{ text: string }[]>`
+      select u.email || ' ' || m.role as text from memberships m join users u on u.id = m.user_id
+      where m.organization_id = ${organizationId} order by u.email`
+  ).map(({ text }) => text)
+
+describe('an invitation', () => {
+  it('makes an account, a member and a session, once', async () => {
+    const link = await invite({ note: 'Grace' })
+    const joined = await join(link, { email: 'Grace@Example.com' })
+    expect([joined.status, joined.headers.get('location')]).toEqual([303, '/?notice=joined'])
+    expect(await members()).toContain('grace@example.com editor')
+    const cookie = /platform_session=[^;]+/.exec(joined.headers.get('set-cookie') ?? '')?.[0] ?? ''
+    const page = await platform.app.request(`${BASE_URL}/projects`, { headers: { cookie } })
+    expect(page.status).toBe(200)
+    expect((await join(link, { email: 'second@example.com' })).status).toBe(404)
+    const [entry] = await platform.sql`
+      select action, actor_name from audit_entries order by id desc limit 1`
+    expect(entry).toEqual({ action: 'invitation_accepted', actorName: 'grace@example.com' })
+    const everything = JSON.stringify([
+      platform.lines,
+      await platform.sql`select * from invitations`,
+      await platform.sql`select * from audit_entries`,
+    ])
+    expect(everything).not.toContain(link.split('/')[2])
+  })
+
+  it('goes to one of those who accept it at once', async () => {
+    const link = await invite()
+    const guests = ['a', 'b'].map((name) => join(link, { email: `${name}@race.test` }))
+    const statuses = (await Promise.all(guests)).map(({ status }) => status)
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([303, 404])
+    expect((await members()).filter((each) => each.includes('@race.test'))).toHaveLength(1)
+    const [row] = await platform.sql`
+      select count(*)::int from users where email like '%@race.test'`
+    expect(row).toEqual({ count: 1 })
+  })
+
+  it('is taken by somebody who is signed in, who is in that organization then', async () => {
+    const link = await invite({ role: 'viewer' })
+    const rival = await platform.signIn(platform.rival)
+    const page = await (await askAs(platform.app, rival).get(link)).text()
+    expect(page.replace(/\s+/g, ' ')).toContain('You are signed in as ada@rival.test.')
+    expect((await askAs(platform.app, rival).post(link, { csrf_token: 'x' })).status).toBe(403)
+    expect((await askAs(platform.app, rival).post(link)).status).toBe(303)
+    expect(await members()).toContain('ada@rival.test viewer')
+    const dashboard = await (await askAs(platform.app, rival).get('/')).text()
+    expect(dashboard).toContain('acme research')
+    // Another invitation to the same organization changes no role, and stays open.
+    const again = await invite({ role: 'admin' })
+    const inAcme = await (await askAs(platform.app, rival).get(again)).text()
+    const csrf = /name="csrf_token" value="([^"]+)"/.exec(inAcme)?.[1] ?? ''
+    const refused = await askAs(platform.app, rival).post(again, { csrf_token: csrf })
+    expect(refused.status).toBe(409)
+    expect(await refused.text()).toContain('a member of this organization already, as viewer')
+    expect((await join(again, { email: 'third@example.com' })).status).toBe(303)
+  })
+
+  it('leads nowhere once it is revoked, has expired, or is made up', async () => {
+    const link = await invite()
+    const [{ id }] = await platform.sql<[{ id: number }]>`select max(id) as id from invitations`
+    const path = `/settings/organization/invitations/${id}/revoke`
+    expect((await askAs(platform.app, admin).post(path)).status).toBe(303)
+    expect((await askAs(platform.app, admin).post(path)).status).toBe(404)
+    const expired = await invite()
+    await platform.sql`
+      update invitations set created_at = now() - interval '8 days',
+        expires_at = now() - interval '1 day' where id = ${id + 1}`
+    for (const each of [link, expired, `/invitations/${'A'.repeat(43)}`, '/invitations/%00']) {
+      const answer = await platform.app.request(BASE_URL + each)
+      expect(answer.status).toBe(404)
+    }
+  })
+
+  it.each([
+    [{ name: ' ' }, 422, 'Enter your name.'],
+    [{ name: 'x'.repeat(201) }, 422, 'at most 200 characters; this one has 201'],
+    [{ name: 'a\u0007b' }, 422, 'no control characters'],
+    [{ email: 'grace' }, 422, 'Enter an email address'],
+    [{ email: `${'x'.repeat(250)}@e.test` }, 422, 'Enter an email address'],
+    [{ next: 'short', again: 'short' }, 422, 'between 12 and 1024'],
+    [{ again: 'another one' }, 422, 'The two new passwords differ.'],
+    [{ email: 'ada@acme.test' }, 409, 'There is an account with this address already.'],
+    [{ csrf_token: 'x' }, 403, 'This form is no longer valid.'],
+  ])('says what is wrong with %j', async (fields, status, message) => {
+    const { organizationId, userId: createdBy } = platform.acme
+    const invitation = { organizationId, role: 'viewer', note: '', createdBy } as const
+    const { token } = await createInvitation(platform.sql, invitation)
+    const answer = await join(`/invitations/${token}`, { email: 'new@example.com', ...fields })
+    expect(answer.status).toBe(status)
+    expect(await answer.text()).toContain(message)
+  })
+
+  it('is refused with a role or a note that cannot be', async () => {
+    expect(await invite({ role: 'owner' })).toBe('no link: 422')
+    expect(await invite({ note: 'x'.repeat(201) })).toBe('no link: 422')
+    expect(await invite({ note: 'a\0b' })).toBe('no link: 422')
+    await platform.sql`
+      insert into invitations (organization_id, role, token_hash, expires_at)
+      select ${platform.acme.organizationId}, 'viewer', sha256(n::text::bytea),
+        now() + interval '1 hour' from generate_series(1, 200) n`
+    expect(await invite()).toBe('no link: 409')
+  })
+})
