@@ -54,13 +54,15 @@ async function startModel() {
     response.end(JSON.stringify({ id: '1', object: 'chat.completion', model, choices, usage }))
   }
   const server = await startHttpServer((request, response) => void answer(request, response))
-  stops.push(server.stop)
+  stops.push(() => server.stop())
   return {
     url: `${server.url}/v1`,
     asked,
     results,
     /** Lets calls wait from now on. */
-    hold: () => (permitted = new Promise<void>((resolve) => (permit = resolve))),
+    hold(): void {
+      permitted = new Promise<void>((resolve) => (permit = resolve))
+    },
     release: () => permit(),
   }
 }
