@@ -6,6 +6,16 @@ import { DOCUMENTS, readDocument } from './docs/documents.ts'
 const root = new URL('..', import.meta.url).pathname
 
 const ROOMS = ['infra', 'scripts', 'services', 'test']
+/** In Python: what makes crews of projects. */
+const PYTHON = 'python'
+/** The modules of Python that are used there. */
+const STANDARD_LIBRARY = new Set(
+  (
+    'argparse ast asyncio collections contextlib contextvars dataclasses datetime decimal ' +
+    'functools hashlib hmac http importlib inspect itertools json os pathlib re secrets select ' +
+    'shutil signal socket subprocess sys tempfile threading time traceback typing urllib'
+  ).split(' '),
+)
 
 function sources(folder: string, kind = /\.ts$/): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -75,7 +85,6 @@ const LONG_LINES = new Set([
     '0008_run_survival',
     '0009_key_fingerprints',
     '0010_disabled_users',
-    '0022_crews_from_source',
   ].map((name) => `services/platform/migrations/${name}.sql`),
 ])
 
@@ -109,7 +118,8 @@ describe('the architecture', () => {
   })
 
   it('has no line over 100 columns', () => {
-    const long = ROOMS.flatMap((room) => sources(room, /\.(ts|js|css|sql)$/))
+    const long = [...ROOMS, PYTHON]
+      .flatMap((room) => sources(room, room === PYTHON ? /\.py$/ : /\.(ts|js|css|sql)$/))
       .filter((file) => !LONG_LINES.has(file))
       .flatMap((file) =>
         linesOf(file)
@@ -117,6 +127,14 @@ describe('the architecture', () => {
           .filter(({ line }) => /^.{101}/u.test(line) && !IMPORT_OF_ONE_NAME.test(line)),
       )
     expect(long.map(({ at }) => at)).toEqual([])
+  })
+
+  it('imports nothing in Python but the standard library', () => {
+    // What a project may have, CrewAI and OpenTelemetry, is imported within functions.
+    const taken = sources(PYTHON, /\.py$/).flatMap((file) =>
+      matches(readFileSync(join(root, file), 'utf8'), /^(?:from|import) (\w+)/gm),
+    )
+    expect([...new Set(taken)].filter((name) => !STANDARD_LIBRARY.has(name))).toEqual([])
   })
 
   it('keeps HTTP out of the domain', () => {

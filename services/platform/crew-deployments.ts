@@ -153,6 +153,7 @@ async function deploy(
     await requireFiles(tx, { organizationId, sourceId })
     const projectVersionId = await ensureVersion(tx, { deploymentId, sourceId, ...automation })
     await supersede(tx, { deploymentId, number })
+    await showWaiting(tx, { deploymentId, number })
     const [made] = await tx<[CrewDeployment]>`
       with c as (
         insert into crew_deployments (organization_id, deployment_id, number, source_id,
@@ -223,6 +224,17 @@ async function supersede(
       where deployment_id = ${deploymentId} and ended_at is null and online_at is null
       returning id)
     delete from crew_deployment_variables v using ended where v.crew_deployment_id = ended.id`
+}
+
+/** The automation is on its way, unless another deployment of it is online. */
+async function showWaiting(
+  tx: Transaction,
+  { deploymentId, number }: { deploymentId: number; number: number },
+): Promise<void> {
+  await tx`
+    update deployments set status = 'Crew is Provisioning',
+      status_reason = ${`Deployment ${number} waits for a worker.`}, updated_at = now()
+    where id = ${deploymentId} and status <> 'Crew is Online'`
 }
 
 /** Names a deployment of an automation. */

@@ -21,8 +21,8 @@ type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
  * Seals the keys of LLM connections and webhooks and the secrets of crews with the current
- * SECRET_KEY_BASE, so that the previous one is no longer needed. Safe to run again. Raises `invalid_configuration` without a
- * key, and `conflict` when some open with neither.
+ * SECRET_KEY_BASE, so that the previous one is no longer needed. Safe to run again. Raises
+ * `invalid_configuration` without a key, and `conflict` when some open with neither.
  */
 export async function resealKeys(
   sql: Database,
@@ -40,8 +40,8 @@ export async function resealKeys(
   if (counts.unreadable > 0) {
     throw new AppError(
       'conflict',
-      `${counts.unreadable} keys of LLM connections and webhooks, or secrets of crews, open neither with ` +
-        'SECRET_KEY_BASE nor with SECRET_KEY_BASE_PREVIOUS. Give the former key as ' +
+      `${counts.unreadable} keys of LLM connections and webhooks, or secrets of crews, open ` +
+        'neither with SECRET_KEY_BASE nor with SECRET_KEY_BASE_PREVIOUS. Give the former key as ' +
         'SECRET_KEY_BASE_PREVIOUS, or enter those keys and variables again; webhooks get new ' +
         'ones on their page.',
     )

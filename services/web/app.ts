@@ -57,6 +57,7 @@ import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
+import { scheduleRoutes } from './console/schedules/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
 import { sourceDownloadRoutes } from './source-downloads/routes.ts'
 import { createTextWatch } from './run-texts/text-watch.ts'
@@ -73,6 +74,7 @@ const PAGES = [
   importProjectRoutes,
   staticTokenRoutes,
   webhookRoutes,
+  scheduleRoutes,
   approvalRoutes,
   auditRoutes,
   runListRoutes,

@@ -1,54 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { forwardAudit } from '../platform/audit-upkeep.ts'
 import type { ForwardedEntry } from '../platform/audit-upkeep.ts'
-import { deadline } from '../shared/deadline.ts'
-import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database } from '../shared/postgres/database.ts'
+import { keepTurning } from './keep-turning.ts'
 
 const EVERY_MS = 5000
-const BATCH_MS = 30_000
-const BATCHES_MAX = 1000
-
-interface ForwardingDeps {
-  readonly sql: Database
-  readonly log: Log
-  /** @default 5_000 */
-  readonly everyMs?: number
-}
 
 /** Writes the entries of the audit into the log of this worker, soon after they were made. */
-export function startForwarding({ sql, log, everyMs = EVERY_MS }: ForwardingDeps): {
-  stop(): Promise<void>
-} {
-  const stopping = new AbortController()
-  const { signal } = stopping
+export function startForwarding({ sql, log }: { readonly sql: Database; readonly log: Log }) {
   const write = (entry: ForwardedEntry): void => log.info(toLine(entry), 'audit')
-
-  async function forwardAll(): Promise<void> {
-    for (let batch = 0; batch < BATCHES_MAX && !signal.aborted; batch += 1) {
-      const limit = { name: 'forwarding of the audit', timeoutMs: BATCH_MS, signal }
-      if ((await deadline(limit, () => forwardAudit(sql, write))) === 0) return
-    }
-  }
-
-  async function keepForwarding(): Promise<void> {
-    while (!signal.aborted) {
-      await forwardAll().catch((thrown: unknown) => {
-        const reason = toError(thrown).message
-        if (!signal.aborted) log.warn({ reason }, 'the audit could not be forwarded; trying again')
-      })
-      await sleep(everyMs, undefined, { signal }).catch(() => {})
-    }
-  }
-
-  const ended = keepForwarding()
-  return {
-    async stop() {
-      stopping.abort()
-      await ended
-    },
-  }
+  const turn = () => forwardAudit(sql, write)
+  return keepTurning({ name: 'forwarding of the audit', turn, everyMs: EVERY_MS, log })
 }
 
 const toLine = (entry: ForwardedEntry) => ({

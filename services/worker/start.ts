@@ -6,6 +6,7 @@ import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
 import { deleteUnusedFiles } from '../platform/input-files.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
+import { runDueSchedules } from '../platform/run-schedules.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
 import { measureOutbox } from '../platform/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs.ts'
@@ -31,6 +32,7 @@ import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
 import { registerBudgetGauges } from './budget-metrics.ts'
 import { workerEnv } from './env.ts'
+import { keepTurning } from './keep-turning.ts'
 import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
@@ -55,6 +57,7 @@ import { startWebhooks } from './webhooks/start-webhooks.ts'
  */
 const POLL_MS = 2000
 /** Longer than a look at the queue can take: its statements end after 30 s. */
+const SCHEDULES_MS = 1000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -102,6 +105,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops, texts })
   const { wake } = loop
   const retention = startRetentions({ config, log, sql, metrics })
+  const schedules = startSchedules(sql, log)
   const crews = startCrews({ config, source, log, sql, registry })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
@@ -113,6 +117,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     draining = true
     for (const stop of stopListening) stop()
     texts.stop()
+    await schedules.stop()
     await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
     // Runs in flight may be on crews of this process.
     await crews.stop()
@@ -131,6 +136,12 @@ function openMetrics(registry: Registry, sql: Database, running: () => number): 
     queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
     outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
+}
+
+/** Starts the runs whose time has come. */
+function startSchedules(sql: Database, log: Log) {
+  const turn = () => runDueSchedules(sql)
+  return keepTurning({ name: 'looking for schedules', turn, everyMs: SCHEDULES_MS, log })
 }
 
 /** Deletes runs, and files that none of them names. */

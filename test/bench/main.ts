@@ -20,6 +20,8 @@ test/bench/README.md has the method.
                    behind it keeps the data for the next time
   journal          the time between two steps of a run, with its journal and without, and a bare
                    commit beside it
+  adapter          what the Python package crew-runtime adds to an event, a step and a run, beside
+                   a bare server in Python
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -43,6 +45,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   reads: async () => (await import('./reads/run.ts')).run(),
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   journal: async () => (await import('./journal/run.ts')).run(),
+  adapter: async () => (await import('./adapter/run.ts')).run(),
   'automation-api': benchAutomationApi,
 }
 

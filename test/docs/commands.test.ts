@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { usage } from '../../services/tasks/start.ts'
-import { localPlatformPath, programPath } from '../support/program.ts'
+import { bundledScript } from '../support/npm.ts'
 import { commandsOf, optionsOf } from './commands.ts'
 import type { Command } from './commands.ts'
 import { DOCUMENTS, isWalk, readDocument, root, SHELL_BLOCKS } from './documents.ts'
@@ -33,20 +33,9 @@ function helpOf(program: string, ...args: readonly string[]): string | undefined
   return helps.get(key)
 }
 
-/** The bundle of a program of the services, which starts in a fraction of the time. */
-const bundled = (file: string): string => {
-  const [, service] = /^services\/(\w+)\/main\.ts$/.exec(file) ?? []
-  return service === undefined ? localPlatformPath() : programPath(service)
-}
-
 /** What a script of package.json says about its options; npm itself would only take its time. */
-function helpOfScript(name: string): string | undefined {
-  const script = Object.entries(packageJson.scripts).find(([key]) => key === name)?.[1] ?? ''
-  const command = script.replace(/services\/run\.mjs (services\/\S+)/, (_, file: string) =>
-    bundled(file),
-  )
-  return helpOf('sh', '-c', `${command} --help`)
-}
+const helpOfScript = (name: string): string | undefined =>
+  helpOf('sh', '-c', `${bundledScript(name)} --help`)
 
 const knows = (help: string, option: string): boolean =>
   new RegExp(`(^|[\\s,[/|])${option}(?![\\w-])`, 'm').test(help)
@@ -144,7 +133,7 @@ describe('the commands of the documents', () => {
     ({ code }) => {
       expect(problemsOf(code)).toEqual([])
     },
-    60_000,
+    180_000,
   )
 
   it.each(DOCUMENTS)(
@@ -152,6 +141,6 @@ describe('the commands of the documents', () => {
     (name) => {
       expect(inlineCommands(name).flatMap(problemsOf)).toEqual([])
     },
-    60_000,
+    180_000,
   )
 })

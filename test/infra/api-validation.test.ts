@@ -24,7 +24,7 @@ describe.skipIf(!isBuilt())("the validation of Kubernetes' API server", () => {
 
   it('takes the manifests of 25 random sets of values', () => {
     expect(problemsOfRandomValues(25)).toEqual([])
-  }, 120_000)
+  }, 180_000)
 
   it('refuses what it should', () => {
     const stream = streamOf({}).replace('kind: Deployment\n', 'kind: Deployment\nmisspelt: true\n')

@@ -14,7 +14,7 @@ const ALL_PORTS = { collector: { grpc: { enabled: true } }, dbProxy: { enabled: 
 describe('the chart and the plain manifests (npm run test:fuzz tries 5,000 sets)', () => {
   it(`are the same objects for ${SETS} random sets with an external PostgreSQL or a proxy`, () => {
     checkEquality({ postgres: false, numRuns: SETS })
-  }, 120_000)
+  }, 180_000)
 
   it('are never tried with two ports alike, which the rules refuse', () => {
     const [random = {}] = fc.sample(arbitraryValues(schema), { numRuns: 1, seed: 1 })

@@ -4,5 +4,5 @@ import { checkEquality, SETS } from './support/equality.ts'
 describe('the chart and the manifests (npm run test:fuzz tries 5,000 sets)', () => {
   it(`are the same objects for ${SETS} random sets of values with PostgreSQL inside`, () => {
     checkEquality({ postgres: true, numRuns: SETS })
-  }, 120_000)
+  }, 180_000)
 })

@@ -14,7 +14,7 @@ const hasKubectl = spawnSync(KUBECTL, ['version', '--client']).status === 0
 
 if (!hasKubectl) console.log('No kubectl on the PATH: `kubectl apply -f dist` is not tried.')
 
-describe.skipIf(!hasKubectl)('kubectl apply -f dist', { timeout: 60_000 }, () => {
+describe.skipIf(!hasKubectl)('kubectl apply -f dist', { timeout: 180_000 }, () => {
   const objects = platformManifests(contextOf([], { name: 'platform', namespace: 'platform' }))
   const cache = mkdtempSync(join(tmpdir(), 'kubectl-'))
   let server: ApiServer | undefined

@@ -64,7 +64,7 @@ function findingsIn({ command, args, findings }: Linter, values: ValuesOverrides
   return findings(JSON.parse(runTool(command, [...args, file]).stdout))
 }
 
-describe.each(found)('$command', { timeout: 60_000 }, (linter) => {
+describe.each(found)('$command', { timeout: 180_000 }, (linter) => {
   const exceptions = EXCEPTIONS[linter.command] ?? {}
 
   it.each(Object.entries({ defaults: {}, ...overrides }))(

@@ -17,7 +17,7 @@ describe('the chart and synth', () => {
       }),
       { numRuns: 200 },
     )
-  }, 60_000)
+  }, 180_000)
 })
 
 function messagesOf(action: () => unknown): readonly string[] {

@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { run } from '../../infra/cli.ts'
 import { differences } from '../../infra/output.ts'
 import { contextOf, renderAll } from '../../infra/render.ts'
@@ -9,6 +9,14 @@ import { parseYaml } from './support/platform.ts'
 
 let directory = ''
 let outDir = ''
+
+/** What synth has written once. */
+let rendered = ''
+
+beforeAll(async () => {
+  rendered = await mkdtemp(join(tmpdir(), 'rendered-'))
+  await run([], { outDir: join(rendered, 'dist') })
+})
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'synth-'))
@@ -22,6 +30,8 @@ async function file(name: string, content: string): Promise<string> {
   await writeFile(path, content)
   return path
 }
+
+const copyRendered = (): Promise<void> => cp(join(rendered, 'dist'), outDir, { recursive: true })
 
 const collector = async (): Promise<string> => readFile(join(outDir, '05-collector.yaml'), 'utf8')
 
@@ -176,7 +186,7 @@ describe('a synth that fails', () => {
     ['a wrong release name', ['--release', 'Not_a_name'], 'release name'],
     ['an unknown value', ['--explain', 'nothing.like.it'], 'there is no value'],
   ])('says why, for %s, and leaves the last good output alone', async (_, args, message) => {
-    await synth()
+    await copyRendered()
     const before = await collector()
     await expect(synth(...args)).rejects.toThrow(message)
     expect(await collector()).toBe(before)
@@ -201,7 +211,7 @@ describe('a synth that fails', () => {
     ],
     ['a list instead of values', 'v.yaml', '[1]', 'values: expected a map'],
   ])('says why, for %s', async (_, ...[name, content, message]) => {
-    await synth()
+    await copyRendered()
     const before = await collector()
     await expect(synth('--values', await file(name, content))).rejects.toThrow(message)
     expect(await collector()).toBe(before)

@@ -2,11 +2,14 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import { dirname, join } from 'node:path'
 import { freePort } from '../support/free-port.ts'
 
 /** The token of the crews of these tests. */
 export const TOKEN = 'token-of-the-crew'
+/** More than it waits for runs, and for their processes. */
+const STOP_MS = 45_000
 const SOURCES = new URL('../../python/crew-runtime/src', import.meta.url).pathname
 
 /** Why nothing of Python is tested, if so. */
@@ -45,6 +48,7 @@ export async function startAdapter(options: AdapterOptions) {
       PATH: process.env['PATH'],
       PYTHONPATH: SOURCES,
       PYTHONDONTWRITEBYTECODE: '1',
+      PYTHONFAULTHANDLER: '1',
       HOME: home,
       TMPDIR: home,
       CREW_TOKEN: TOKEN,
@@ -67,7 +71,12 @@ export async function startAdapter(options: AdapterOptions) {
     /** Asks it to end, and returns its exit code. */
     stop: async (): Promise<number> => {
       child.kill()
-      return ended
+      const code = await Promise.race([ended, delay(STOP_MS, undefined, { ref: false })])
+      if (code !== undefined) return code
+      // It writes where each of its threads is.
+      child.kill('SIGABRT')
+      await ended
+      throw new Error(`The adapter did not end within ${STOP_MS / 1000} s: ${log}`)
     },
     /** Raises an error when it ends instead. */
     ready: async (): Promise<void> => {

@@ -184,6 +184,36 @@ def run(inputs, context):
     expect(endOf(made)).toMatchObject({ type: 'crew_completed', output: '{"list": [1, "é"]}' })
   })
 
+  it('reports no steps to a worker that keeps no journal', async () => {
+    const { url } = await start('def run(inputs, context): return context.step("a", lambda: "b")')
+    const kickoff = { kickoff_id: randomUUID(), inputs: {} }
+    const made = await attemptRun({ url, token: TOKEN, isOpen: false, timeoutMs: 30_000, kickoff })
+    const [first, ...others] = typesOf(made)
+    expect([first, others.at(-1)]).toEqual(['crew_started', 'crew_completed'])
+    expect(others.filter((type) => type.startsWith('step_'))).toEqual([])
+  })
+
+  it('retries a step that failed as the same step', async () => {
+    const program = `
+tries = []
+def act():
+    tries.append(1)
+    if len(tries) < 3: raise ValueError("not yet")
+    return "done"
+def run(inputs, context):
+    while True:
+        try: return context.step("flaky", act)
+        except ValueError: continue
+`
+    const made = await attempt((await start(program)).url)
+    const keys = eventsOf(made).flatMap((event) =>
+      event.type === 'step_started' ? [Object(event).step] : [],
+    )
+    expect(keys).toHaveLength(3)
+    expect(new Set(keys).size).toBe(1)
+    expect(endOf(made)).toMatchObject({ type: 'crew_completed', output: 'done' })
+  })
+
   it('goes on in a process of its own, which knows nothing of the run before', async () => {
     const program = `
 import os

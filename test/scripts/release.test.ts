@@ -58,7 +58,7 @@ describe('npm run release', () => {
       '',
       before,
     ])
-  }, 60_000)
+  }, 180_000)
 
   it('sets the three versions, dates the changelog, renders, commits and tags', () => {
     const args = ['--platform', '2.0.0', '--chart', '2.1.0', '--collector', '2.2.0']
@@ -75,7 +75,7 @@ describe('npm run release', () => {
       /\n## Unreleased\n\n## 2\.0\.0 \(\d{4}-\d\d-\d\d\)\n\nChart 2\.1\.0, collector 2\.2\.0\.\n\n/,
     )
     expect(runScript(directory, 'check-commits', ['HEAD~1..HEAD']).code).toBe(0)
-  }, 60_000)
+  }, 180_000)
 
   it('refuses a version that has its tag already', () => {
     expect(release().stderr).toBe('v2.0.0 is released already: give --platform the next version\n')
@@ -95,7 +95,7 @@ describe('npm run release', () => {
       'dist/chart has changed since v2.0.0: give the chart a version after 2.1.0\n',
     ])
     expect([git('status', '--porcelain'), git('tag')]).toEqual(['', 'v2.0.0'])
-  }, 60_000)
+  }, 180_000)
 
   it('refuses the same collector version for another collector', () => {
     change('services/collector/main.ts', (text) => `${text}// changed\n`)
@@ -103,13 +103,13 @@ describe('npm run release', () => {
       'services/collector or services/shared has changed since v2.0.0: ' +
         'give the collector a version after 2.2.0\n',
     )
-  }, 60_000)
+  }, 180_000)
 
   it('releases again under new versions', () => {
     const args = ['--platform', '2.0.1', '--chart', '2.1.1', '--collector', '2.2.1']
     expect(release(...args)).toMatchObject({ code: 0, stderr: '' })
     expect(git('tag')).toBe('v2.0.0\nv2.0.1')
-  }, 60_000)
+  }, 180_000)
 })
 
 describe('the section "Unreleased" of the changelog', () => {

@@ -12,6 +12,7 @@ import type { Summary } from '../../services/local/summary.ts'
 import { signCollectorToken } from '../../services/shared/collector-token.ts'
 import { blocksOf, isWalk, SHELL_BLOCKS, whyNotRun } from '../docs/documents.ts'
 import { freePortBase } from '../support/free-port.ts'
+import { quickNpm } from '../support/npm.ts'
 import { localPlatformPath } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { makeWheel, uploadForm } from './web/support/wheels.ts'
@@ -62,7 +63,8 @@ afterAll(async () => {
 
 // Bash takes a pipe of Node for a remote login, and reads the machine's bashrc, unless it is
 // nested.
-const options = { timeout: 30_000, env: { ...process.env, SHLVL: '1' } }
+const env = { ...process.env, SHLVL: '1' }
+const options = { timeout: 150_000, env }
 
 /** A block as it is run in a test: on the test's own data. */
 const onOwnData = (code: string): string => code.replaceAll('. .data/', `. ${directory}/`)
@@ -157,18 +159,20 @@ describe('npm start -- --with-idp', () => {
         expect(stdout).not.toContain('"error":"')
       }
     },
-    60_000,
+    180_000,
   )
 
   it.skipIf(tools.length < 2)(
     'makes the walks of the manual through everything else work as pasted',
     async () => {
       await uploadTool()
+      const path = `${await quickNpm(directory)}:${process.env['PATH']}`
       for (const [document, expected] of Object.entries(OUTPUTS)) {
         const outputs: string[] = []
         for (const code of walks(document).filter((each) => !each.includes('PROJECT='))) {
           const { stdout } = await run('sh', ['-euc', await filledIn(code)], {
             ...options,
+            env: { ...env, PATH: path },
             cwd: root,
           })
           outputs.push(stdout)
@@ -176,7 +180,7 @@ describe('npm start -- --with-idp', () => {
         expect(outputs, document).toEqual(expected.map((text) => expect.stringContaining(text)))
       }
     },
-    120_000,
+    180_000,
   )
 
   it.skipIf(tools.length < 2)(
@@ -190,7 +194,7 @@ describe('npm start -- --with-idp', () => {
       expect(stdout).toContain('"traces":')
       expect(stdout).toContain('"components":')
     },
-    60_000,
+    180_000,
   )
 
   it.skipIf(tools.length < 2)(
@@ -206,7 +210,7 @@ describe('npm start -- --with-idp', () => {
         else for (const part of partsOf(excerpt)) expect(withoutNumbers(stdout)).toContain(part)
       }
     },
-    60_000,
+    180_000,
   )
 
   it.skipIf(tools.length < 2)(
@@ -234,5 +238,5 @@ describe('npm start -- --with-idp', () => {
       ...Object.fromEntries([...lines].map(([, name = '', value = '']) => [name, value])),
     }
     expect((await run(process.execPath, [file], { ...options, env })).stdout).toContain('completed')
-  }, 40_000)
+  }, 180_000)
 })

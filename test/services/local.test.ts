@@ -75,7 +75,7 @@ const apiOf = ({ web_url, api_prefix, automation_id }: Summary) =>
 describe('npm start', () => {
   it(
     'runs a crew from the API to its trace, keeps the data, and tells clearly what is in its way',
-    { timeout: 120_000 },
+    { timeout: 180_000 },
     async () => {
       const { child, summary, terminal } = await startPlatform()
       expect(summary).toMatchObject({

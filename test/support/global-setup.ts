@@ -22,8 +22,8 @@ declare module 'vitest' {
 let stop: () => Promise<void> = async () => {}
 
 /**
- * Once for the whole run: the bundles, and one real PostgreSQL with a migrated template database
- * that a test file clones.
+ * Once for the whole run: the bundles, and one real PostgreSQL with migrated template databases
+ * that test files clone.
  */
 export async function setup(project: TestProject): Promise<void> {
   // That of the run: `temporary-files.ts` comes first, and removes it last.
@@ -41,7 +41,7 @@ export async function setup(project: TestProject): Promise<void> {
     buildLocalPlatform(join(programsDirectory, 'local.mjs')),
   ])
   stop = () => server.stop()
-  await createTemplate(server.url, 'platform')
+  await Promise.all(['platform', 'collector'].map((name) => createTemplate(server.url, name)))
   project.provide('postgresUrl', server.url)
   project.provide('programsDirectory', programsDirectory)
 }

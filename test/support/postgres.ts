@@ -9,9 +9,9 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** A database of its own for a test file: empty, or cloned from the migrated main database. */
+/** A database of its own for a test file: empty, or cloned from one that is migrated. */
 export async function createDatabase(
-  template: 'empty' | 'platform' = 'empty',
+  template: 'empty' | 'platform' | 'collector' = 'empty',
 ): Promise<TestDatabase> {
   const serverUrl = inject('postgresUrl')
   const database = `test_${randomBytes(6).toString('hex')}`

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** Waits until something that can only be asked for is so; fails after `timeoutMs`. */
 export async function until(
   isSo: () => Promise<boolean>,
-  { timeoutMs = 20_000 }: { timeoutMs?: number } = {},
+  { timeoutMs = 50_000 }: { timeoutMs?: number } = {},
 ): Promise<void> {
   const giveUpAt = Date.now() + timeoutMs
   while (!(await isSo())) {

@@ -75,8 +75,8 @@ begin
       return new;
     end if;
   end if;
-  raise exception 'project version % is published and can not be changed; create a new version', old.id
-    using errcode = 'check_violation';
+  raise exception 'project version % is published and can not be changed; create a new version',
+    old.id using errcode = 'check_violation';
 end $$;
 
 -- The wanted state of a crew. An automation that has a row here is made from a source.

@@ -1,12 +1,9 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import { matchedRoutes } from 'hono/route'
-import { includesRole } from '../../platform/memberships.ts'
-import type { OrganizationRole } from '../../platform/memberships.ts'
 import type { Session } from '../../platform/sessions.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { WebApp, WebDeps } from '../context.ts'
-import { actorOf, toIdentity } from './actor.ts'
-import { createRefusals } from './refusals.ts'
+import { hasRight } from './may-call.ts'
 import { findRight, isApiRoute } from './rights.ts'
 import type { Right } from './rights.ts'
 import { readSession } from './session.ts'
@@ -20,7 +17,6 @@ const WITHOUT_SESSION: ReadonlySet<Right> = new Set(['anybody', 'token', 'platfo
  * does not allow the call, before anything of the call is read.
  */
 export function checkRights(deps: WebDeps): MiddlewareHandler<WebApp> {
-  const recordRefusal = createRefusals(deps)
   return async function checkRight(c, next) {
     const route = mountedRoute(c)
     if (route === undefined) return next()
@@ -35,7 +31,6 @@ export function checkRights(deps: WebDeps): MiddlewareHandler<WebApp> {
     const { id, organizationId } = session.user
     const facts = { user_id: id, organization_id: organizationId, role: session.role ?? 'none' }
     Object.assign(c.var.wide, { audit: 'refused', ...facts })
-    recordRefusal(c, actorOf(c, deps, toIdentity(session.user)))
     throw new AppError('forbidden', problem)
   }
 }
@@ -56,17 +51,10 @@ function mountedRoute(c: Context<WebApp>): string | undefined {
 }
 
 function findProblem(session: Session, right: Right): string | undefined {
-  if (!isRole(right)) return undefined
+  if (hasRight(session, right)) return undefined
   const { role, organization } = session
-  if (role === null) {
-    return 'You are not a member of any organization. Ask an admin of yours for an invitation.'
-  }
-  if (includesRole(role, right)) return undefined
-  return (
-    `This takes the role ${right} in ${organization}, and yours is ${role}. An admin of the ` +
-    'organization can change it.'
-  )
+  return role === null
+    ? 'You are not a member of any organization. Ask an admin of yours for an invitation.'
+    : `This takes the role ${right} in ${organization}, and yours is ${role}. An admin of the ` +
+        'organization can change it.'
 }
-
-const isRole = (right: Right): right is OrganizationRole =>
-  right === 'viewer' || right === 'editor' || right === 'admin'

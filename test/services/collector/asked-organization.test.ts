@@ -117,7 +117,7 @@ describe('the organization that is asked for', () => {
         expect([route.path, await ask(route, as)]).toEqual([route.path, seen])
       }
     }
-  }, 60_000)
+  }, 180_000)
 
   it('is the platform itself when it is empty, and all without it', async () => {
     const counted = ['/traces', '/traces/totals', '/traces/histogram', '/usage', '/sessions']
@@ -183,7 +183,7 @@ describe('the organization that is asked for', () => {
       ),
       { numRuns: RUNS },
     )
-  }, 120_000)
+  }, 180_000)
 
   const readPages = async (path: string): Promise<string[]> => {
     const seen: string[] = []

@@ -13,7 +13,7 @@ describe('what `npm run assemble` writes', () => {
   beforeAll(() => {
     const options = { cwd: root, stdio: 'pipe' } as const
     execFileSync('npm', ['run', '--silent', 'assemble', '--', directory], options)
-  }, 120_000)
+  }, 180_000)
   afterAll(() => rmSync(directory, { recursive: true }))
 
   it.each(['assembly/constants.ts', 'wasm.ts', 'json-wasm.ts'])('is committed as %s', (file) => {

@@ -165,7 +165,7 @@ describe('the sums of days', () => {
       { numRuns: RUNS, examples: [[[{ send: request }, { sum: true }], [[]]]] },
     )
     expect(summed).toBeGreaterThan(0)
-  }, 120_000)
+  }, 180_000)
 
   it('do not hold for a day that changes while it is summed up', async () => {
     await send(request)

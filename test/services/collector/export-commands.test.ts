@@ -67,7 +67,7 @@ describe('the commands to export and to import', () => {
     }
     const again = await run('export', ...args)
     expect(again).toMatchObject({ code: 3, stderr: expect.stringContaining('--out cannot be') })
-  }, 60_000)
+  }, 180_000)
 
   it('go on where a connection was lost', async () => {
     // A collector that is replaced after each line.
@@ -87,7 +87,7 @@ describe('the commands to export and to import', () => {
     expect(code).toBe(0)
     const names = [...stdout.matchAll(/"name":"(\d+)"/g)].map(([, name]) => name)
     expect(names).toEqual(Array.from({ length: 600 }, (_, i) => `${i}`))
-  }, 60_000)
+  }, 180_000)
 
   it('say which lines are foreign, cut or rejected, and take the others', async () => {
     const old = spanOf({ startTimeUnixNano: nanos(Date.now() - 30 * 24 * HOUR) })

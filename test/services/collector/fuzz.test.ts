@@ -23,7 +23,7 @@ const SEED = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 
 const SHARE_END_TO_END = 0.1
 const AT_A_TIME = 16
 const ALWAYS = { oldest: -(2 ** 53), newest: 2 ** 53 }
-const SLOW_MS = 2000
+const SLOW_MS = 20_000
 
 const samples: TraceRequest[] = [
   requestOf(...createSpans('llm', { spans: 3, seed: 1, nowMs: Date.now() })),

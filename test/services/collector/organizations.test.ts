@@ -264,7 +264,7 @@ describe('organizations', () => {
       // A retry of its own is a change of its own, of which a tail tells.
       const lasting = paths.filter((path) => path !== TAIL)
       expect(await answers(lasting)).toEqual(before.slice(0, lasting.length))
-    }, 120_000)
+    }, 180_000)
   })
 
   // On Citus there is no row-level security: conditions alone limit readers, as seen above.

@@ -141,7 +141,7 @@ describe('partitions and retention (SPEC 2.6, 8)', () => {
             where query like 'alter table spans detach%' and wait_event_type = 'Lock'
               and datname = current_database()`
         ).length
-      await expect.poll(waiting, { timeout: 5000 }).toBe(1)
+      await expect.poll(waiting).toBe(1)
       expect((await send(now)).status).toBe(200)
       const late = now - 4 * DAY_MS
       expect(await partitions()).not.toContain(name(late))

@@ -138,7 +138,7 @@ describe('the roll-ups', () => {
       await harness.rolledUp()
       expect(await readRollUps(harness.sql)).toEqual(await recomputeRollUps(harness.sql))
     }
-  }, 60_000)
+  }, 180_000)
 
   it('are what the spans add up to, whatever comes when, whenever the leader dies', async () => {
     await fc.assert(

@@ -116,10 +116,8 @@ describe('the roll-ups', () => {
     await send(gone, spanOf(at(day * DAY_MS + 2000)), spanOf(at((day + 1) * DAY_MS)))
     expect(await listed(traceId)).toMatchObject({ llm_calls: 2 })
     await harness.sql.unsafe(`drop table ${partitionName(day)}`)
-    await expect.poll(() => listed(gone.traceId), { timeout: 10_000 }).toBeUndefined()
-    await expect
-      .poll(() => listed(traceId), { timeout: 10_000 })
-      .toMatchObject({ llm_calls: 1, spans: 1 })
+    await expect.poll(() => listed(gone.traceId)).toBeUndefined()
+    await expect.poll(() => listed(traceId)).toMatchObject({ llm_calls: 1, spans: 1 })
     await isExact()
   })
 
@@ -197,7 +195,7 @@ describe('the roll-ups', () => {
 
   it('tell how late they are', async () => {
     const lag = () => harness.metric('collector_roll_up_lag_seconds')
-    await expect.poll(lag, { timeout: 5000 }).toBe(0)
+    await expect.poll(lag).toBe(0)
     expect(await harness.metric('collector_rolled_up_traces_total')).toBeGreaterThan(5)
   })
 })

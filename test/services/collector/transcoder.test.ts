@@ -171,7 +171,7 @@ describe('the transcoder', () => {
       }),
       { numRuns: 400 },
     )
-  }, 120_000)
+  }, 180_000)
 
   it('reads a request that is cut off anywhere as the oracle does', () => {
     const attributes = [{ key: 'crew_id', value: { stringValue: 'a'.repeat(200) } }]

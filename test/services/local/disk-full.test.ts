@@ -44,6 +44,6 @@ describe('npm start on a full disk', () => {
       expect(last).toContain('Free some space, or choose a directory on another disk with --data.')
       expect(stderr).not.toContain('    at ')
     },
-    60_000,
+    180_000,
   )
 })

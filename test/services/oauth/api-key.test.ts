@@ -118,7 +118,7 @@ describe('health', () => {
       OAUTH_ENCRYPTION_KEY: ENCRYPTION_KEY,
       OAUTH_PUBLIC_URL: PUBLIC_URL,
     }
-    const service = await start(environment, { log, lingerMs: 300 })
+    const service = await start(environment, { log, lingerMs: 2000 })
     const health = async (path = '/health') => (await fetch(service.url + path)).status
     expect(await health()).toBe(503)
     expect(await health('/health/live')).toBe(200)

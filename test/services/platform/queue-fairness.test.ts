@@ -106,7 +106,7 @@ describe('the queue between automations', () => {
         select set_config('idle_in_transaction_session_timeout', '200', true),
           pg_advisory_xact_lock(7310452118)`
       // Sends nothing more, as one that hangs.
-      await expect.poll(() => take(1), { timeout: 5000 }).toEqual(['busy'])
+      await expect.poll(() => take(1)).toEqual(['busy'])
     })
     await expect(cut).rejects.toThrow()
     await other.end({ timeout: 0 })

@@ -181,7 +181,7 @@ describe('npm run task', () => {
       output: expect.stringContaining('Use: members:set EMAIL|ID ORGANIZATION ROLE'),
     })
     await sql.end()
-  }, 60_000)
+  }, 180_000)
 
   it.each([['users:create', 'ada@example.com'], ['tokens:create', 'Default', 'x'], ['seed']])(
     'says within seconds that the database does not answer: %s',

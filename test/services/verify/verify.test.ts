@@ -69,7 +69,7 @@ describe('npm run crew:verify', () => {
     expect(findings.filter(({ status }) => status !== 'ok')).toEqual([])
     expect(findings.map(({ check }) => check)).toContain('heartbeats and leaving')
     expect(exitCode).toBe(0)
-  }, 60_000)
+  }, 180_000)
 
   it('skips what a crew without a journal does not promise', async () => {
     const description = '{"contract": 2, "name": "Old", "capabilities": []}'

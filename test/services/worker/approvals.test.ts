@@ -141,7 +141,7 @@ describe('tasks that ask beside each other', () => {
     expect(await findApproval(platform.sql, id)).toMatchObject({ task: 'research' })
     await decide(id, 'approve')
     const asked = () => findApproval(platform.sql, id)
-    await expect.poll(asked, { timeout: 15_000 }).toMatchObject({ task: 'write' })
+    await expect.poll(asked).toMatchObject({ task: 'write' })
     const run = await platform.get(id)
     expect(run && (await listRunTasks(platform.sql, run))).toMatchObject([
       { task: 'research', status: 'completed', output: expect.any(String) },

@@ -89,7 +89,7 @@ describe('the files that tasks write', () => {
     model.play(says('Facts.'), isSilent)
     const worker = await platform.startWorker()
     const id = await platform.kickoff()
-    await expect.poll(() => model.requests.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => model.requests.length).toBe(2)
     await worker.stop()
     expect(await filesOf(id)).toEqual([['research-whales.md', 'Facts.']])
     model.play(says('A summary.'))

@@ -149,7 +149,7 @@ describe('a run of which the budget is used up', () => {
     await platform.startWorker()
     const id = await platform.kickoff()
     await expect
-      .poll(async () => platform.get(id), { timeout: 10_000 })
+      .poll(async () => platform.get(id))
       .toMatchObject({
         status: 'queued',
         attempt: 1,
@@ -237,7 +237,7 @@ describe('what a run has reserved', () => {
     model.play(says('Facts.'), isSilent)
     const worker = await platform.startWorker()
     const id = await platform.kickoff()
-    await expect.poll(() => model.requests.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => model.requests.length).toBe(2)
     expect((await budget()).reservedTokens).toBeGreaterThan(4096)
     // As if it was killed: it gives nothing back.
     await platform.sql`
@@ -257,7 +257,7 @@ describe('what a run has reserved', () => {
     model.play(says('Facts.'), isSilent)
     const worker = await platform.startWorker()
     await platform.kickoff()
-    await expect.poll(() => model.requests.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => model.requests.length).toBe(2)
     await worker.stop()
     expect(await budget()).toMatchObject({ spentTokens: 15, reservedTokens: 0 })
   })

@@ -148,7 +148,7 @@ async function run(tenant = platform.acme) {
   const { id: deploymentId } = tenant.research
   const id = await kickoff(platform.sql, { deploymentId, inputs: { topic: 'whales' } })
   const status = async () => (await findRun(platform.sql, deploymentId, id))?.status ?? ''
-  await expect.poll(status, { timeout: 20_000 }).toMatch(/completed|error/)
+  await expect.poll(status).toMatch(/completed|error/)
   return { id, ...(await findRun(platform.sql, deploymentId, id)) }
 }
 

@@ -120,7 +120,7 @@ describe('the files of a run', () => {
     model.play(says('Facts.'), isSilent)
     const worker = await platform.startWorker()
     const id = await start()
-    await expect.poll(() => model.requests.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(() => model.requests.length).toBe(2)
     await worker.stop()
     await platform.stopServices()
     await deploy()

@@ -53,7 +53,7 @@ export async function openPlatform() {
     },
     /** Waits until a run has the status, and returns it. */
     async until(id: string, status: Run['status']): Promise<Run> {
-      await expect.poll(async () => (await get(id))?.status, { timeout: 15_000 }).toBe(status)
+      await expect.poll(async () => (await get(id))?.status).toBe(status)
       const found = await get(id)
       if (!found) throw new Error(`no run ${id}`)
       return found

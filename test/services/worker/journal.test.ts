@@ -32,7 +32,7 @@ async function deploy(env: Record<string, string> = {}) {
   return crew
 }
 
-const secondCall = () => expect.poll(() => model.requests.length, { timeout: 10_000 }).toBe(2)
+const secondCall = () => expect.poll(() => model.requests.length).toBe(2)
 
 const stepsOf = (id: string) => platform.sql`
   select kind, name, path, state, attempt, usage, error from run_steps

@@ -24,4 +24,4 @@ it('tells webhooks of each event, in order, when senders and receivers are kille
   })
   expect(report.events).toBeGreaterThan(10)
   await rm(directory, { recursive: true })
-}, 120_000)
+}, 180_000)

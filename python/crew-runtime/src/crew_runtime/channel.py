@@ -30,6 +30,8 @@ class Channel:
         self._is_gone = False
         self._is_over = False
         self.is_stopping = False
+        self.is_followed = False
+        """Whether somebody wants to see what models write while they write it."""
 
     def end(self, type: str, **fields: Any) -> int:
         """Writes the last event: whatever is written after it is dropped."""
@@ -40,7 +42,9 @@ class Channel:
 
     def write(self, type: str, **fields: Any) -> int:
         """Writes an event without the fields that are None, and returns its number."""
-        known = {name: each for name, each in fields.items() if each is not None or name == "result"}
+        known = {
+            name: each for name, each in fields.items() if each is not None or name == "result"
+        }
         with self._changed:
             if self._is_over:
                 return self._seq
@@ -48,11 +52,18 @@ class Channel:
             line = self._redact(json.dumps(event, default=str))
             if len(line) > LINE_CHARACTERS_MAX:
                 raise ValueError(
-                    f"The event {type} has {len(line)} characters; {LINE_CHARACTERS_MAX} is the most."
+                    f"The event {type} has {len(line)} characters; the most is "
+                    f"{LINE_CHARACTERS_MAX}."
                 )
             self._seq += 1
             self._send(line.encode() + b"\n")
             return self._seq
+
+    def show(self, type: str, **fields: Any) -> None:
+        """Writes an event without a number, which is kept nowhere."""
+        with self._changed:
+            if not self._is_over:
+                self._send(self._redact(json.dumps({"type": type, **fields})).encode() + b"\n")
 
     def _send(self, data: bytes) -> None:
         try:
@@ -78,6 +89,7 @@ class Channel:
             with self._changed:
                 self._acked = max(self._acked, said.get("ack", 0))
                 self.is_stopping = self.is_stopping or bool(said.get("stop"))
+                self.is_followed = bool(said.get("text_deltas", self.is_followed))
                 self._changed.notify_all()
             heard(said)
         self.leave()

@@ -27,8 +27,11 @@ exit codes: 0 it was told to stop, 1 the project cannot be run, 2 wrong use
 
 
 def main() -> None:
-    """Runs the command."""
-    sys.exit(run(sys.argv[1:]))
+    """Runs the command, and ends the program whatever its threads do."""
+    code = run(sys.argv[1:])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def run(args: list[str]) -> int:
@@ -84,8 +87,6 @@ def _serve(settings: Settings) -> int:
         return _perform(server, processes, stopped)
     finally:
         processes.close()
-        server.shutdown()
-        server.server_close()
 
 
 def _perform(server: CrewServer, processes: Processes, stopped: threading.Event) -> int:

@@ -28,7 +28,9 @@ class Entrypoint:
     """The names of its inputs, where the project says them."""
 
     def __str__(self) -> str:
-        return str(self.file.relative_to(self.project)) if self.file else f"{self.module}:{self.name}"
+        if self.file:
+            return str(self.file.relative_to(self.project))
+        return f"{self.module}:{self.name}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ def secrets_of(kickoff: dict[str, Any]) -> list[str]:
     connections = (kickoff.get("connections") or {}).values()
     found = [each.get("api_key") for each in models]
     found += [each.get("access_token") for each in connections]
-    return sorted({each for each in found if each and len(each) >= _SHORTEST}, key=len, reverse=True)
+    long_enough = {each for each in found if each and len(each) >= _SHORTEST}
+    return sorted(long_enough, key=len, reverse=True)
 
 
 def redactor(secrets: list[str]) -> Callable[[str], str]:

@@ -3,18 +3,19 @@
 import contextvars
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from .channel import Channel, excerpt, now
+from .messages import excerpts, to_message
 from .redact import secrets_of
 from .steps import OpenStep, Steps, failure
 
 _ARTIFACT_CHARACTERS_MAX = 1_048_576
-_CONVERSATION_CHARACTERS_MAX = 262_144
+_ACK_SECONDS = 30
 _CONTRACT_TYPES = {
     "crew_started",
     "task_started",
@@ -89,6 +90,8 @@ class Run:
         self.id: str = kickoff["kickoff_id"]
         self.inputs: dict[str, Any] = kickoff["inputs"]
         self.crew = crew
+        self.give_up: Callable[[BaseException], None] = self.fail
+        """Fails the run and ends its process."""
         self.channel = channel
         self.steps = steps
         self._models = kickoff.get("models") or {}
@@ -115,7 +118,9 @@ class Run:
             names = ", ".join(sorted(self._connections)) or "none"
             raise KeyError(f"This run has no connection {name!r}; it has: {names}.") from None
         return Connection(
-            given["access_token"], given.get("header", "Authorization"), given.get("prefix", "Bearer")
+            given["access_token"],
+            given.get("header", "Authorization"),
+            given.get("prefix", "Bearer"),
         )
 
     def renew(self, connections: dict[str, Any]) -> None:
@@ -171,11 +176,16 @@ class Run:
                 "task_completed", task=place.task, agent=place.agent, output=excerpt(output)
             )
         usage = self.steps.usage.to_json()
-        self.channel.wait(self.channel.end("crew_completed", output=output, usage=usage), 30)
+        self._end("crew_completed", output=output, usage=usage)
 
     def fail(self, error: BaseException) -> None:
         """Reports the end of a run that failed."""
-        self.channel.wait(self.channel.end("failed", error=failure(error)), 30)
+        self._end("failed", error=failure(error))
+
+    def _end(self, type: str, **fields: Any) -> None:
+        last = self.channel.end(type, **fields)
+        if self.steps.is_journaled:
+            self.channel.wait(last, _ACK_SECONDS)
 
     def report(self, type: str, **fields: Any) -> None:
         """Reports an event of the project's own, which is kept and shown as it is."""
@@ -204,7 +214,7 @@ class Run:
             provider=call.provider,
             server_address=address.hostname or "",
             server_port=address.port or (80 if address.scheme == "http" else 443),
-            messages_in=_excerpts(call.messages),
+            messages_in=excerpts(call.messages),
             messages_out=[to_message(call.answer)] if call.answer else [],
             started_at=call.started_at,
             ended_at=now(),
@@ -249,59 +259,6 @@ class TaskReport:
             output=excerpt(output),
             step=self.step,
         )
-
-
-def to_message(given: Any) -> dict[str, Any]:
-    """A message of a conversation, as events have it."""
-    said = {"role": str(given.get("role", "user")), "content": _text(given.get("content"))}
-    calls = [_to_call(each) for each in given.get("tool_calls") or []]
-    if calls:
-        said["tool_calls"] = calls
-    if given.get("tool_call_id"):
-        said["tool_call_id"] = str(given["tool_call_id"])
-    return said
-
-
-def _to_call(given: Any) -> dict[str, str]:
-    read = _reader(given)
-    function = _reader(read("function") or given)
-    return {
-        "id": str(read("id") or ""),
-        "name": str(function("name") or ""),
-        "arguments": excerpt(_text(function("arguments") or function("input") or "")),
-    }
-
-
-def _reader(given: Any) -> Any:
-    return given.get if isinstance(given, dict) else lambda name: getattr(given, name, None)
-
-
-def _text(content: Any) -> str:
-    if content is None:
-        return ""
-    if isinstance(content, list):
-        return excerpt("\n".join(_part(each) for each in content))
-    return excerpt(content if isinstance(content, str) else str(content))
-
-
-def _part(given: Any) -> str:
-    if isinstance(given, dict):
-        text = given.get("text") or given.get("content")
-        return text if isinstance(text, str) else f"({given.get('type', 'part')})"
-    return str(given)
-
-
-def _excerpts(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leaves out the middle of a long conversation: events before this one have it."""
-    left = _CONVERSATION_CHARACTERS_MAX
-    newest_first = []
-    for index, message in enumerate(reversed([to_message(each) for each in messages])):
-        left -= len(message["content"])
-        if left < 0 and index < len(messages) - 2:
-            note = f"({len(message['content'])} characters were left out here)"
-            message = {**message, "content": note}
-        newest_first.append(message)
-    return newest_first[::-1]
 
 
 _place: contextvars.ContextVar[Place | None] = contextvars.ContextVar("place", default=None)

@@ -135,6 +135,7 @@ def perform(
     channel = Channel(out, [*secrets_of(kickoff), *spans.header_secrets()])
     steps = Steps(channel, kickoff, lambda: _hand_over(channel, steps))
     run = Run(kickoff, channel, steps, order["name"])
+    run.give_up = lambda error: _give_up(run, error)
 
     def hear(said: dict[str, Any]) -> None:
         if "connections" in said:
@@ -149,8 +150,8 @@ def perform(
         channel.listen(lines, hear)
         _exit(0)
 
-    threading.Thread(target=listen, daemon=True).start()
     channel.write("crew_started", crew=run.crew)
+    threading.Thread(target=listen, daemon=True).start()
     set_run(run)
     _set_model_variables(run)
     spans.begin(run)
@@ -163,17 +164,19 @@ def perform(
     except WorkerGone:
         pass
     except BaseException as error:
-        _fail(run, error)
+        _print_error(error)
+        _give_up(run, error)
     spans.end()
     _exit(0)
 
 
-def _fail(run: Run, error: BaseException) -> None:
-    _print_error(error)
+def _give_up(run: Run, error: BaseException) -> None:
     try:
         run.fail(error)
     except WorkerGone:
         pass
+    spans.end()
+    _exit(0)
 
 
 def _print_error(error: BaseException) -> None:

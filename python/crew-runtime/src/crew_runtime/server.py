@@ -5,10 +5,12 @@ import hmac
 import json
 import os
 import select
+import socket
 import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain
 from typing import Any
 
 from .channel import now
@@ -42,6 +44,8 @@ class CrewServer(ThreadingHTTPServer):
         """Why no run is taken; '' when runs are."""
         self.runs: set[RunProcess] = set()
         self.changed = threading.Condition()
+        if ":" in settings.host:
+            self.address_family = socket.AF_INET6
         super().__init__((settings.host, settings.port), _Handler)
 
     def begin(self, name: str) -> RunProcess | None:
@@ -136,8 +140,9 @@ class _Handler(BaseHTTPRequestHandler):
         process.redact = redactor(secrets_of(kickoff))
         self._is_left = False
         self._start(200, "application/x-ndjson")
-        process.write(json.dumps(kickoff).encode())
-        relay = threading.Thread(target=self._relay, args=(process, lines), daemon=True)
+        # Not from here: it may still import libraries, and heartbeats are due meanwhile.
+        whole = chain([json.dumps(kickoff).encode()], lines)
+        relay = threading.Thread(target=self._relay, args=(process, whole), daemon=True)
         relay.start()
         try:
             self._follow(process)
@@ -147,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._tell_end(f"The process of the run is gone: {how}.", process)
             # Who hangs up with lines unread cuts off what is on its way.
             with contextlib.suppress(OSError):
-                self.connection.shutdown(1)
+                self.connection.shutdown(socket.SHUT_WR)
             relay.join(2)
 
     def _tell_end(self, message: str, process: RunProcess) -> None:
@@ -177,9 +182,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Passes what the worker says on; ends the run when the worker is gone."""
         try:
             for line in lines:
-                process.write(line)
                 if b'"connections"' in line:
                     self._learn_secrets(process, line)
+                process.write(line)
         except (OSError, BadKickoff):
             pass
         # The thread that follows the run sees the end of its output.

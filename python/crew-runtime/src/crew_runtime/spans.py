@@ -105,6 +105,7 @@ class _Exporter:
         trace, parent = trace_of(self._run)
         own = fields.get("method_name") or fields.get("flow_name")
         texts = {name: str(value)[:_TEXT_CHARACTERS_MAX] for name, value in fields.items()}
+        attributes = {"kickoff_id": self._run.id, **texts}
         return {
             "traceId": trace,
             "spanId": secrets.token_hex(8),
@@ -113,7 +114,7 @@ class _Exporter:
             "kind": 1,
             "startTimeUnixNano": str(start),
             "endTimeUnixNano": str(time.time_ns()),
-            "attributes": [_attribute(*each) for each in {"kickoff_id": self._run.id, **texts}.items()],
+            "attributes": [_attribute(*each) for each in attributes.items()],
             "status": {"code": 2, "message": texts.get("error", "")} if is_failed else {},
         }
 

@@ -99,7 +99,7 @@ class Steps:
         is_known, result = self._recall(step, key)
         if is_known:
             return result
-        with self._opened(step, key) as opened:
+        with self._opened(step, path, key) as opened:
             self._begin(step, path, opened)
             result = act(opened)
             self._finish(step, opened, result)
@@ -111,7 +111,7 @@ class Steps:
         is_known, result = self._recall(step, key)
         if is_known:
             return result
-        with self._opened(step, key) as opened:
+        with self._opened(step, path, key) as opened:
             await asyncio.to_thread(self._begin, step, path, opened)
             result = await act(opened)
             self._finish(step, opened, result)
@@ -148,9 +148,18 @@ class Steps:
         with self._lock:
             count = self._counts.get(step.path, 0)
             self._counts[step.path] = count + 1
-        is_first_task = step.kind == "task" and count == 0
-        path = [*step.path] if is_first_task else [*step.path, str(count)]
+        path = self._path(step, count)
         return path, step_key(self._base, path)
+
+    def _give_back(self, step: Step, path: list[str]) -> None:
+        """Lets a retry of a step that failed be the same step, as it is in a new attempt."""
+        with self._lock:
+            if path == self._path(step, self._counts[step.path] - 1):
+                self._counts[step.path] -= 1
+
+    def _path(self, step: Step, count: int) -> list[str]:
+        is_first_task = step.kind == "task" and count == 0
+        return [*step.path] if is_first_task else [*step.path, str(count)]
 
     def _recall(self, step: Step, key: str) -> tuple[bool, Any]:
         known = self._recorded.get(key)
@@ -165,7 +174,7 @@ class Steps:
         return True, result
 
     @contextmanager
-    def _opened(self, step: Step, key: str) -> Iterator[OpenStep]:
+    def _opened(self, step: Step, path: list[str], key: str) -> Iterator[OpenStep]:
         opened = OpenStep(key, step.kind, _current.get(), idempotency_key(self._run_id, key))
         with self._lock:
             self._open.add(opened)
@@ -174,6 +183,7 @@ class Steps:
             yield opened
         except Exception as error:
             self._fail(opened, error)
+            self._give_back(step, path)
             raise
         finally:
             _current.reset(token)
@@ -242,7 +252,8 @@ def failure(error: BaseException) -> dict[str, str]:
     code = getattr(error, "code", None)
     if said and isinstance(code, str) and code.startswith("approval_"):
         return {"code": code, "message": said}
-    return {"code": "crew_failed", "message": excerpt(f"{name}: {said}" if said else name, _MESSAGE_CHARACTERS_MAX)}
+    message = f"{name}: {said}" if said else name
+    return {"code": "crew_failed", "message": excerpt(message, _MESSAGE_CHARACTERS_MAX)}
 
 
 def current_step() -> OpenStep | None:

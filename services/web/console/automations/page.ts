@@ -20,6 +20,7 @@ import { page } from '../frame/layout.ts'
 import {
   csrfField,
   automationPill,
+  automationReason,
   emptyState,
   noticeBox,
   problemBox,
@@ -29,6 +30,7 @@ import type { Html } from '../frame/parts.ts'
 import { startSection } from './start-section.ts'
 import type { StartForm } from './start-section.ts'
 import { tokensSection } from './tokens-section.ts'
+import { schedulesSection } from './schedules-section.ts'
 import { webhooksSection } from './webhooks-section.ts'
 import type { TokenForm } from './tokens-section.ts'
 
@@ -61,7 +63,7 @@ export interface AutomationPage {
 /** The page of an automation: its runs, its API, its tokens, and the form that starts a run. */
 export function automationPage(view: AutomationPage): Html {
   const { session, automation, definition, notice } = view
-  const { name, status, statusReason } = automation
+  const { name, status } = automation
   return page(
     { title: name, session, current: '/automations' },
     html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/automations">Automations</a></nav>
@@ -69,7 +71,7 @@ export function automationPage(view: AutomationPage): Html {
         <h1>${name}</h1>
         ${automationPill(status)}
       </div>
-      ${noticeBox(notice)} ${problemBox(statusReason ?? undefined)}
+      ${noticeBox(notice)} ${automationReason(automation)}
       <div class="columns side-first">
         <div>
           ${runsSection(view)} ${apiSection(view)}
@@ -78,7 +80,7 @@ export function automationPage(view: AutomationPage): Html {
         <div>
           ${isOwnCrew(definition) ? crewSection(automation) : ''}
           ${startSection({ ...view, form: view.startForm })} ${detailsSection(view)}
-          ${budgetsSection(view)} ${webhooksSection(view)}
+          ${schedulesSection(view)} ${budgetsSection(view)} ${webhooksSection(view)}
         </div>
       </div>`,
   )

@@ -69,7 +69,7 @@ const reasonBox = ({ state, reason }: ListedDeployment): Html | string =>
   state === 'Crew has Failed' || state === 'Crew is Offline'
     ? problemBox(reason ?? undefined)
     : reason
-      ? html`<p class="hint">${reason}</p>`
+      ? html`<section class="card" aria-label="Reason"><p>${reason}</p></section>`
       : ''
 
 /** Back to one that is no longer the wanted one, as long as its source is kept. */

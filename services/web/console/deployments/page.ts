@@ -5,9 +5,9 @@ import type { Session } from '../../../platform/sessions.ts'
 import { page } from '../frame/layout.ts'
 import {
   automationPill,
+  automationReason,
   emptyState,
   noticeBox,
-  problemBox,
   time,
   warningBox,
 } from '../frame/parts.ts'
@@ -66,7 +66,7 @@ export function crewParts({ crew, deployments }: CrewPage): Html {
       }
     </div>
     <div data-part="reason">
-      ${deployments.length > 0 ? problemBox(statusReason ?? undefined) : ''}
+      ${deployments.length > 0 ? automationReason({ status, statusReason }) : ''}
     </div>
     <section class="card flush" aria-labelledby="history" data-part="history">
       <div class="card-head"><h2 id="history">Deployments</h2></div>

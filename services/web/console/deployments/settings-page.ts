@@ -39,25 +39,21 @@ export function settingsPage(view: SettingsPage): Html {
       ${noticeBox(notice)} ${isWrong ? problemBox('Nothing is saved: see the fields below.') : ''}
       <form method="post" action="${path}/crew-settings" class="card narrow stack">
         ${csrfField(session.csrfToken)}
-        <fieldset class="stack">
-          <legend>From now on</legend>
-          ${field(view, 'replicas', 'Processes', { hint: 'From 0 to 20.' })}
-          ${field(view, 'idle_minutes', 'Sleep after minutes without runs', {
-            placeholder: 'Never',
-            hint: 'The next run wakes it.',
-          })}
-        </fieldset>
-        <fieldset class="stack">
-          <legend>From the next deployment on</legend>
-          ${choice(view, 'way', { label: 'Way to run it', values: CREW_WAYS, names: WAY_NAMES })}
-          ${choice(view, 'python_version', { label: 'Python', values: PYTHON_VERSIONS })}
-          ${field(view, 'entrypoint', 'What is run', {
-            placeholder: 'As it is found in the project',
-            hint: 'As module:name, such as my_crew.main:run.',
-          })}
-          <div class="two">${quantities(view)}</div>
-          ${places(view)}
-        </fieldset>
+        <div class="card-head"><h2>From now on</h2></div>
+        ${field(view, 'replicas', 'Processes', { hint: 'From 0 to 20.' })}
+        ${field(view, 'idle_minutes', 'Sleep after minutes without runs', {
+          placeholder: 'Never',
+          hint: 'The next run wakes it.',
+        })}
+        <div class="card-head"><h2>From the next deployment on</h2></div>
+        ${choice(view, 'way', { label: 'Way to run it', values: CREW_WAYS, names: WAY_NAMES })}
+        ${choice(view, 'python_version', { label: 'Python', values: PYTHON_VERSIONS })}
+        ${field(view, 'entrypoint', 'What is run', {
+          placeholder: 'As it is found in the project',
+          hint: 'As module:name, such as my_crew.main:run.',
+        })}
+        <div class="two">${quantities(view)}</div>
+        ${places(view)}
         <div class="buttons">
           <button class="button primary">Save</button>
           <button class="button" name="deploy" value="yes">Save and deploy again</button>

@@ -5,6 +5,7 @@ import { account } from './account.ts'
 import { getAssets } from './assets.ts'
 import { icon } from './icons.ts'
 import type { IconName } from './icons.ts'
+import { limitToRole } from './limit-to-role.ts'
 import type { Html } from './parts.ts'
 
 /** The head of a page, and its place in the navigation. */
@@ -93,7 +94,7 @@ export function page(frame: Frame, body: Html): Html {
             ${account(session)}
           </div>
         </header>
-        <main id="main" tabindex="-1">${body}</main>
+        <main id="main" tabindex="-1">${limitToRole(session, body)}</main>
       </div>
       <div id="announcer" class="unseen" aria-live="polite"></div>`,
   )

@@ -20,6 +20,8 @@ const NOTICES = {
     'The automation no longer has an OAuth client. ' +
     'From now on, calls with an access token are refused.',
   'password-changed': 'Your password is changed, and your other sessions are signed out.',
+  'schedule-saved': 'The schedule is saved.',
+  'schedule-deleted': 'The schedule is deleted. The runs that it started stay.',
   stopped: 'The run is stopped.',
   'flag-saved': 'The flag is saved. It applies from now on.',
   'llm-connection-created': 'The connection is created. You can test it here.',

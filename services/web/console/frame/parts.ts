@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { AutomationStatus } from '../../../platform/automations.ts'
+import type { Automation, AutomationStatus } from '../../../platform/automations.ts'
 import type { Run, RunStatus, Trigger } from '../../../platform/runs.ts'
 import { CSRF_FIELD } from '../../callers/csrf-field.ts'
 import { absoluteTime, count, duration, relativeTime, sentence } from './format.ts'
@@ -106,6 +106,15 @@ export const noticeBox = (text: string | undefined): Html | string =>
 /** The problem with what was just asked for. */
 export const problemBox = (text: string | undefined): Html | string =>
   text ? html`<p class="notice bad" role="alert">${icon('alert')}<span>${text}</span></p>` : ''
+
+/** Why an automation has its status: a problem, unless its crew is on its way. */
+export function automationReason({
+  status,
+  statusReason,
+}: Pick<Automation, 'status' | 'statusReason'>): Html | string {
+  if (statusReason === null) return ''
+  return status === 'Crew is Provisioning' ? warningBox(statusReason) : problemBox(statusReason)
+}
 
 /** A fact that the reader should know before going on. */
 export const warningBox = (text: Html | string): Html =>

@@ -105,7 +105,7 @@ describe('redaction before commit', () => {
     const [row] = await sql`select current_setting('data_directory') as path`
     files = String(row?.['path'])
     await sql.end()
-  }, 120_000)
+  }, 180_000)
   afterAll(async () => {
     await Promise.all(collectors.map((one) => one.stop()))
     await server.stop()
@@ -149,7 +149,7 @@ describe('redaction before commit', () => {
       expect(marks).toBeGreaterThan(0)
     }
     await sql.end()
-  }, 120_000)
+  }, 180_000)
 
   it('is off by default, and then the same search finds each of them', async () => {
     const collector = await collect({})
@@ -157,5 +157,5 @@ describe('redaction before commit', () => {
       await postTo(collector.url, toProtobuf(requestWith(secret, 'work')))
     }
     for (const secret of SECRETS) expect(filesWith(secret).length).toBeGreaterThan(0)
-  }, 120_000)
+  }, 180_000)
 })

@@ -58,9 +58,9 @@ export const slowness = citusUrl === undefined ? 1 : 10
 const patience = { timeoutMs: 20_000 * slowness }
 const distribution = citusUrl === undefined ? {} : { COLLECTOR_DISTRIBUTE: 'true' }
 
-/** An empty database; on all nodes of Citus when there is one to test with. */
+/** A migrated database; an empty one on all nodes of Citus when there is one to test with. */
 export const createTraceDatabase = (): Promise<TestDatabase> =>
-  citusUrl === undefined ? createDatabase('empty') : createCitusDatabase(citusUrl)
+  citusUrl === undefined ? createDatabase('collector') : createCitusDatabase(citusUrl)
 
 /** A running collector on a database of its own. */
 export async function createHarness(

@@ -38,7 +38,7 @@ describe('serve', () => {
 
   it('asks kept connections to end while it lingers: no request meets a closing one', async () => {
     const fetchOk = () => new Response('ok')
-    const service = await serve({ host, port: 0, log, lingerMs: 1000, fetch: fetchOk })
+    const service = await serve({ host, port: 0, log, lingerMs: 2000, fetch: fetchOk })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const connectionOf = async (): Promise<string | undefined> => {
       const [response] = (await once(get(service.url, { agent }), 'response')) as [IncomingMessage]
@@ -84,7 +84,7 @@ describe('serve', () => {
   })
 
   it('still answers while it lingers, so that a Service may forget it first', async () => {
-    const options = { host, port: 0, log, lingerMs: 200, fetch: () => new Response('ok') }
+    const options = { host, port: 0, log, lingerMs: 2000, fetch: () => new Response('ok') }
     const service = await serve(options)
     const stopped = service.stop()
     expect(await (await fetch(service.url)).text()).toBe('ok')
@@ -140,9 +140,9 @@ describe('serve', () => {
       host,
       port: 0,
       log,
-      bodyIdleMs: 400,
+      bodyIdleMs: 1500,
       async fetch(request) {
-        await delay(800)
+        await delay(2000)
         return new Response(String((await request.arrayBuffer()).byteLength))
       },
     })
@@ -150,7 +150,7 @@ describe('serve', () => {
       async start(controller) {
         for (let part = 0; part < 8; part += 1) {
           controller.enqueue(new Uint8Array(1))
-          await delay(100)
+          await delay(250)
         }
         controller.close()
       },

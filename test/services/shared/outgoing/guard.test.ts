@@ -3,7 +3,7 @@ import { createOutgoingGuard } from '../../../../services/shared/outgoing/guard.
 import type { ResolveName } from '../../../../services/shared/outgoing/resolve-name.ts'
 
 const address = (text: string) => ({ address: text, family: text.includes(':') ? 6 : 4 })
-const signal = AbortSignal.timeout(10_000)
+const signal = AbortSignal.timeout(50_000)
 
 function guard(resolveName: ResolveName, ...privateOrigins: string[]) {
   const setting = 'LLM_PRIVATE_ORIGINS (chart: outgoing.llmPrivateOrigins)'

@@ -27,7 +27,10 @@ afterAll(async () => {
   await server.close()
 })
 
-function resolve(name: string, { hosts = '', resolver = '', signal = AbortSignal.timeout(5000) }) {
+function resolve(
+  name: string,
+  { hosts = '', resolver = '', signal = AbortSignal.timeout(50_000) },
+) {
   const files = { hosts: parseHosts(hosts), settings: parseResolverSettings(resolver) }
   return createResolveName(() => files)(name, signal)
 }

@@ -331,7 +331,7 @@ describe('the programs on the page of an automation (SPEC 4.4, 4.5)', () => {
       : title.endsWith('Python')
         ? 'python3'
         : 'sh'
-    return (await run(program, [file], { env, timeout: 15_000 })).stdout
+    return (await run(program, [file], { env, timeout: 50_000 })).stdout
   }
 
   const needs: Readonly<Record<string, boolean>> = {
@@ -359,5 +359,5 @@ describe('the programs on the page of an automation (SPEC 4.4, 4.5)', () => {
         expect(await runSnippet(snippet), snippet.title).toContain('"kickoff_id"')
       }
     }
-  }, 60_000)
+  }, 180_000)
 })

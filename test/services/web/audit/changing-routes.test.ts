@@ -104,6 +104,13 @@ const ORGANIZATION_OAUTH = {
 }
 const LLM = { name: 'Main', provider: 'openai', model: 'm', base_url: '', api_key: API_KEY }
 const HOOK = { url: 'https://hooks.example.com/secret-path', event: 'run_completed' }
+const SCHEDULE = {
+  name: 'nightly',
+  cron: '30 2 * * *',
+  time_zone: 'Europe/Berlin',
+  missed: 'skip',
+  inputs: '{"topic": "tides"}',
+}
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 
 /** Each changing route, in this order: a call that succeeds, or why it leaves no entry. */
@@ -133,6 +140,11 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /automations/:automationId/webhooks/:webhookId/resume': form(),
   'POST /automations/:automationId/webhooks/:webhookId/redeliver': form(),
   'POST /automations/:automationId/webhooks/:webhookId/delete': form(),
+  'POST /automations/:automationId/schedules': form(SCHEDULE),
+  'POST /automations/:automationId/schedules/:scheduleId': form({ ...SCHEDULE, name: 'daily' }),
+  'POST /automations/:automationId/schedules/:scheduleId/pause': form(),
+  'POST /automations/:automationId/schedules/:scheduleId/resume': form(),
+  'POST /automations/:automationId/schedules/:scheduleId/delete': form(),
   'POST /designer/v2/projects': json('POST', { name: 'By API' }),
   'POST /designer/v2/projects/:projectId/versions': json('POST', { definition }),
   'PUT /designer/v2/projects/:projectId/versions/:number': json('PUT', { definition }),
@@ -346,6 +358,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
     firstOf(platform.sql`
       select id from static_tokens where name = 'CI' and revoked_at is null order by id`),
   webhookId: () => firstOf(platform.sql`select id from webhooks`),
+  scheduleId: () => firstOf(platform.sql`select id from schedules`),
   deliveryId: () => firstOf(platform.sql`select id::text from webhook_messages`),
   number: async (route) =>
     CREWS.test(route)

@@ -71,7 +71,7 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
     await expectAccessible(page)
     await site.platform.sql`alter table gone rename to llm_connections`
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 
   it('breaks none in an empty organization, nor before sign-in', async () => {
     const [{ id }] = await site.platform.sql<[{ id: number }]>`
@@ -101,6 +101,17 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
       await page.getByTitle('Change the organization').click()
       await expectAccessible(page)
     }
+    await sql`update users set organization_id = ${acme.organizationId} where id = ${userId}`
+    const viewer = await open({ userId })
+    for (const path of [
+      '/settings/organization/oauth',
+      `/automations/${acme.digest.automationId}`,
+    ]) {
+      await viewer.goto(site.service.url + path)
+      await viewer.getByText('Your role in acme is viewer').waitFor()
+      await expectAccessible(viewer)
+    }
+    await viewer.context().close()
     const reset = { userId: acme.userId, purpose: 'password' } as const
     const password = await createAccountLink(sql, reset)
     const signIn = await createAccountLink(sql, { ...reset, purpose: 'sign-in' })
@@ -118,5 +129,5 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
       await expectAccessible(stranger)
     }
     await Promise.all([page.context().close(), stranger.context().close()])
-  }, 60_000)
+  }, 180_000)
 })

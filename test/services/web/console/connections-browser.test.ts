@@ -114,5 +114,5 @@ describe.skipIf(hasNoBrowser)('the page Connections in a browser', () => {
     await page.getByRole('link', { name: 'files1280' }).click()
     await expectAccessible(page)
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendCrewLog } from '../../../../services/platform/crew-logs.ts'
 import { createVariableSeals } from '../../../../services/platform/crew-variables.ts'
+import { definition } from '../../../support/crew.ts'
 import { tarGz } from '../../../support/tar.ts'
 import { BASE_URL, SECRET, openPlatform } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
@@ -167,6 +168,21 @@ describe('the pages of automations from source', () => {
     expect((await open(`${path}/delete`)).text).toContain('Delete Empty?')
     expect((await post(`${path}/delete`)).location).toContain('automation-removed')
     expect((await open(`${path}/deployments`)).text).toContain('is being deleted')
+  })
+
+  it('lead on from the project whose versions are sources', async () => {
+    await create('Versions')
+    const [{ id }] = await platform.sql<[{ id: number }]>`
+      select id from projects where name = 'Versions'`
+    for (const path of ['', '/versions/1', '/versions/2', '/new-version']) {
+      const { status, text } = await open(`/projects/${id}${path}`)
+      expect([path, status]).toEqual([path, 200])
+      expect(text).toContain('Versions')
+    }
+    const added = await post(`/projects/${id}/versions`, {
+      definition: JSON.stringify(definition),
+    })
+    expect(added.text).toContain('are sources')
   })
 
   it('are those of the own organization', async () => {

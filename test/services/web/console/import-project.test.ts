@@ -117,7 +117,7 @@ describe.skipIf(hasNoBrowser)('the page that imports a project, in a browser', (
     const { sql } = site.platform
     expect(await sql`select from projects where name = 'Reports'`).toHaveLength(1)
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 
   it('breaks no rule of accessibility', async () => {
     const page = await site.open(site.platform.acme)
@@ -128,5 +128,5 @@ describe.skipIf(hasNoBrowser)('the page that imports a project, in a browser', (
     await page.getByRole('button', { name: 'Store as a draft' }).waitFor()
     await expectAccessible(page)
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 })

@@ -107,7 +107,7 @@ describe.skipIf(hasNoBrowser)('OAuth 2.0 for Automations in a browser without Ja
     )
     expect(complaints).toEqual([])
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 
   it('no page is wider than a phone', async () => {
     const viewport = { width: 360, height: 760 }

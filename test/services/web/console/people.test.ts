@@ -99,6 +99,24 @@ describe('the members of an organization', () => {
   })
 })
 
+describe('what a role does not allow', () => {
+  it('is greyed out or left out on the pages, and works for those who may', async () => {
+    const { automationId } = platform.acme.research
+    const automation = `/automations/${automationId}`
+    const seen = await textOf(await ask(bob).get(automation))
+    expect(seen).toContain('Your role in acme is viewer')
+    const start = `action="${automation}/executions"`
+    const shown = seen.slice(seen.indexOf(start))
+    expect(shown.slice(0, shown.indexOf('>') + 40)).toContain('<fieldset class="off" disabled>')
+    const connections = await textOf(await ask(bob).get('/llm-connections'))
+    expect(connections).toMatch(/<a hidden[^>]*href="\/new-llm-connection"/)
+    const full = await textOf(await ask(admin).get(automation))
+    expect(full).not.toContain('<fieldset class="off" disabled>')
+    // What people have of their own stays theirs.
+    expect(await textOf(await ask(bob).get('/account'))).not.toContain('class="off"')
+  })
+})
+
 describe('an account of one’s own', () => {
   it('changes the organization, and a form of the one before does nothing there', async () => {
     const { organizationId } = platform.rival

@@ -14,6 +14,8 @@ import type { Dependencies } from './support/dependencies.ts'
 
 const PASSWORD = 'correct horse battery staple'
 const EMAIL = 'ada@acme.test'
+/** A busy machine is no failure of a component. */
+const PATIENT = { abortMs: 20_000, checkMs: 25_000, totalMs: 30_000 }
 const chromium = chromiumPath()
 if (!chromium) console.warn('browser tests skipped: no Chromium found; set CHROMIUM_PATH')
 
@@ -45,7 +47,8 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
   async function open(change: Partial<WebOptions> = {}, viewport = { width: 1280, height: 900 }) {
     const port = await freePort()
     const env = { ...change.env, PLATFORM_BASE_URL: `http://127.0.0.1:${port}` }
-    web = await serveWeb({ ...dependencies.options({ ...change, env }), port })
+    const diagnostics = { limits: PATIENT, ...change.diagnostics }
+    web = await serveWeb({ ...dependencies.options({ ...change, env, diagnostics }), port })
     const context = await browser.newContext({ javaScriptEnabled: false, viewport })
     const page = await context.newPage()
     const complaints: string[] = []
@@ -82,7 +85,7 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
     expect(await page.getByRole('table', { name: 'Last runs' }).getByRole('row').count()).toBe(3)
     expect(complaints).toEqual([])
     await expectCopyAccessible(page)
-  }, 40_000)
+  }, 180_000)
 
   it('shows what failed and what to do about it', async () => {
     const { url } = await closed()
@@ -97,7 +100,7 @@ describe.skipIf(!chromium)('the health page in a browser without JavaScript (SPE
     )
     expect(complaints).toEqual([])
     await expectCopyAccessible(page)
-  }, 40_000)
+  }, 180_000)
 
   it('leads to the dashboard where the provider has no report, and says so there', async () => {
     const { page } = await open({ env: { PLATFORM_PROVIDER: 'serverless' } })

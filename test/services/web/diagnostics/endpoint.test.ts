@@ -107,18 +107,28 @@ describe('GET /health/debug (SPEC 4.1)', () => {
   })
 
   it('runs once for fifty calls at the same time', async () => {
-    // Takes long enough for all fifty to come.
+    let answer: (() => void) | undefined
     const slow = await httpServer((_, response) => {
-      setTimeout(() => response.end('{"status":"ok"}'), 1500)
+      answer = () => void response.end('{"status":"ok"}')
     })
     open.push({ close: () => slow.stop() })
-    const { url, lines } = await serve({ env: { COLLECTOR_URL: slow.url } })
+    const limits = { abortMs: 20_000, checkMs: 25_000, totalMs: 30_000 }
+    const change = { env: { COLLECTOR_URL: slow.url }, diagnostics: { limits } }
+    const { app, lines } = await serve(change)
     for (const name of Object.keys(dependencies.hits))
       Object.assign(dependencies.hits, { [name]: 0 })
     const before = dependencies.kubernetes.calls.length
     const headers = { 'x-platform-debug-token': TOKEN }
-    const ask = async () => (await fetch(`${url}/health/debug`, { headers })).json()
-    const reports = await Promise.all(Array.from({ length: 50 }, ask))
+    let waiting = 0
+    const ask = async () => {
+      const response = app.request('/health/debug', { headers })
+      waiting += 1
+      return (await response).json()
+    }
+    const asking = Promise.all(Array.from({ length: 50 }, ask))
+    await expect.poll(() => waiting === 50 && answer !== undefined).toBe(true)
+    answer?.()
+    const reports = await asking
     for (const report of reports) expect(report).toEqual(reports[0])
     expect(dependencies.hits).toEqual({ auth: 1, collector: 0, oauth: 1, llm_connections: 1 })
     expect(dependencies.kubernetes.calls.length - before).toBe(3)

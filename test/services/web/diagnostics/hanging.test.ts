@@ -68,7 +68,7 @@ describe('dependencies that hang (SPEC 8)', () => {
       const web = await serveWeb(surrounded(server))
       const answer = startDuration('the report')
       const { http, report } = await web.report()
-      answer.expectBelow(3500)
+      answer.expectBelow(LIMITS.totalMs)
       expect(http).toBe(503)
       expect(report.status).toBe('fail')
       expect(Object.keys(report.components)).toEqual(COMPONENT_NAMES)
@@ -77,7 +77,9 @@ describe('dependencies that hang (SPEC 8)', () => {
         expect(result.status).toBe('fail')
         expect(result.error).toMatch(/^TimeoutError: /)
         expect(codeOf(result)).toMatch(/_timeout$|_unreachable$/)
-        expect(result.latency_ms, `the check of ${name}; ${busyness()}`).toBeLessThan(3200)
+        expect(result.latency_ms, `the check of ${name}; ${busyness()}`).toBeLessThan(
+          LIMITS.totalMs,
+        )
       }
       await web.close()
       await server.stop()
@@ -91,7 +93,7 @@ describe('dependencies that hang (SPEC 8)', () => {
     const run = async () => expect((await web.report()).http).toBe(503)
     for (let count = 0; count < 25; count += 1) await run()
     const settled = async () => {
-      await expect.poll(() => server.open(), { timeout: 5000 }).toBe(0)
+      await expect.poll(() => server.open()).toBe(0)
       // postgres.js and the sockets end what they began within this time.
       await delay(200)
       web.lines.length = 0
@@ -110,7 +112,7 @@ describe('dependencies that hang (SPEC 8)', () => {
     expect(grown / 100).toBeLessThan(20_000)
     await web.close()
     await server.stop()
-  })
+  }, 180_000)
 
   it.each([
     ['resets', resetting],

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import postgres from 'postgres'
 import { describe, expect, it } from 'vitest'
 import { passed } from '../../../../services/web/diagnostics/finding.ts'
@@ -127,17 +127,17 @@ describe('the probe of a pod', () => {
   })
 
   it('tells whoever joins late what is known already', async () => {
-    const slow = check(async () => {
-      await delay(50)
-      return passed()
-    })
+    let pass = (): void => {}
+    const slow = check(() => new Promise((resolve) => (pass = () => resolve(passed()))))
     const diagnoses = open(all({ tools: slow }))
     diagnoses.start()
-    await delay(20)
+    // All others have passed by then: they wait for nothing.
+    await setImmediate()
     const seen: string[] = []
     const joined = diagnoses.start()
     joined.onResult((name) => seen.push(name))
     expect(seen).toHaveLength(COMPONENT_NAMES.length - 1)
+    pass()
     await joined.done
     expect(seen.at(-1)).toBe('tools')
   })

@@ -148,6 +148,9 @@ export function pathsOf(
     ['run raw', `${automation}/executions/${runs.completed}?view=raw`],
     ['run to stop', `${automation}/executions/${runs.running}/stop`],
     ['tokens', `${automation}/tokens`],
+    ['schedules', `${automation}/schedules`],
+    ['schedule', `${automation}/schedules/${ids.schedule}`],
+    ['runs with a text', '/executions?text=pumps&trigger=api'],
     ['all tokens', '/tokens'],
     ['token to replace', `/tokens/${ids.token}/replace`],
     ['token to revoke', `/tokens/${ids.token}/revoke`],
@@ -181,6 +184,7 @@ export function pathsOf(
 export interface Ids {
   readonly token: number
   readonly connection: number
+  readonly schedule: number
   readonly webhook: string
   readonly message: string
   /** The path of its link. */
@@ -201,6 +205,11 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
       'https://llm.example.com/v1') returning id`
   const { organizationId } = acme
   const limits = { tokensMax: 1000, usdMax: 5, unpriced: 'refuse' } as const
+  const [{ id: schedule }] = await sql<[{ id: number }]>`
+    insert into schedules (deployment_id, name, cron, time_zone, inputs, missed, next_at, last_at,
+      last_problem)
+    values (${acme.research.id}, 'nightly', '30 2 * * *', 'Europe/Berlin', '{"topic": "tides"}',
+      'skip', now() + interval '1 hour', now(), 'topic is required.') returning id`
   for (const deploymentId of [null, acme.research.id]) {
     await setBudget(sql, { organizationId, deploymentId, period: 'day' }, limits)
   }
@@ -213,6 +222,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
   return {
     token,
     connection,
+    schedule,
     invitation: `/invitations/${invitation.token}`,
     ...(await seedWebhook(platform)),
     designer: await seedDesigner(platform),

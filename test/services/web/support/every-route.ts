@@ -89,6 +89,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     number: 1,
     tokenId: ids.token,
     webhookId: ids.webhook,
+    scheduleId: ids.schedule,
     deliveryId: ids.message,
     period: 'day',
     name: 'report.md',

@@ -84,7 +84,7 @@ async function upload(wheel: Wheel, fields: Record<string, string> = {}): Promis
 describe.skipIf(!hasPip)('pip with the tools index (SPEC 2.3)', () => {
   it(
     'downloads a file as it was uploaded, by any spelling of its name',
-    { timeout: 60_000 },
+    { timeout: 180_000 },
     async () => {
       const wheel = makeWheel('Report.Tool', '1.0')
       await upload(wheel)
@@ -95,7 +95,7 @@ describe.skipIf(!hasPip)('pip with the tools index (SPEC 2.3)', () => {
     },
   )
 
-  it('passes over versions for another Python, and yanked ones', { timeout: 90_000 }, async () => {
+  it('passes over versions for another Python, and yanked ones', { timeout: 180_000 }, async () => {
     await upload(makeWheel('choosy', '1.0'))
     await upload(makeWheel('choosy', '2.0'))
     await upload(makeWheel('choosy', '3.0', '>=99'), { requires_python: '>=99' })
@@ -115,7 +115,7 @@ describe.skipIf(!hasPip)('pip with the tools index (SPEC 2.3)', () => {
     expect(pinned.output).toContain('broken on Tuesdays')
   })
 
-  it('gets nothing without the token of the organization', { timeout: 60_000 }, async () => {
+  it('gets nothing without the token of the organization', { timeout: 180_000 }, async () => {
     await upload(makeWheel('hidden', '1.0'))
     for (const as of ['', 'pat_wrong', await platform.issueToken(platform.rival)]) {
       const index = `${indexUrl(as)}/tools/organization/simple/`
@@ -124,7 +124,7 @@ describe.skipIf(!hasPip)('pip with the tools index (SPEC 2.3)', () => {
     }
   })
 
-  it('refuses a file that was changed on the way', { timeout: 60_000 }, async () => {
+  it('refuses a file that was changed on the way', { timeout: 180_000 }, async () => {
     const wheel = makeWheel('tampered', '1.0')
     await upload(wheel)
     await platform.sql`
@@ -138,7 +138,7 @@ describe.skipIf(!hasPip)('pip with the tools index (SPEC 2.3)', () => {
 })
 
 describe.skipIf(!hasTwine || !hasPip)('twine', () => {
-  it('uploads a package that pip then installs from', { timeout: 120_000 }, async () => {
+  it('uploads a package that pip then installs from', { timeout: 180_000 }, async () => {
     const wheel = makeWheel('by-twine', '1.0', '>=3.8')
     await writeFile(join(folder, wheel.filename), wheel.content)
     const url = `${service.url}/tools/organization/`

@@ -1,8 +1,8 @@
 """Connects CrewAI with the run: its models, tasks, tools and events.
 
-CrewAI is the project's, in any version 1. What is used of it here are the methods through which all
-of its work goes: `call` of models, `run` and `invoke` of tools, the core of tasks, and `emit` of the
-event bus.
+CrewAI is the project's, 1.9 or newer. What is used of it here are the methods through which all
+of its work goes: `call` of models, `run` and `invoke` of tools, the core of tasks, and `emit` of
+the event bus.
 """
 
 from ..run import Run

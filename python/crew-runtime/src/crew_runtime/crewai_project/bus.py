@@ -11,7 +11,7 @@ from typing import Any
 from .. import spans
 from ..channel import excerpt
 from ..run import Run
-from .llm_calls import hear
+from .llm_calls import hear, hear_text
 from .wrapping import Method, wrap_method
 
 # What the contract has no word for is reported as it is called there.
@@ -43,6 +43,8 @@ def connect(run: Run) -> None:
             said = {"response_id": getattr(event, "response_id", None)}
             said["finish_reason"] = getattr(event, "finish_reason", None)
             hear(getattr(event, "usage", None), **said)
+        if name == "llm_stream_chunk" and not getattr(event, "tool_call", None):
+            hear_text(run, getattr(event, "chunk", None))
         # Agents of newer versions are flows of CrewAI's own.
         is_inner = name.startswith(_OF_FLOWS) and type(source).__module__.startswith("crewai.")
         if name.startswith(_REPORTED) and not is_inner and next(numbers) < _EVENTS_MAX:

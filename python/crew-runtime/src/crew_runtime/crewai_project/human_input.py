@@ -73,7 +73,8 @@ def _decided(run: Run, answer: Any, decision: dict[str, Any]) -> Any:
     text = decision.get("text")
     if decision["decision"] == "reject":
         why = f": {text}" if text else "."
-        raise Rejected(f"The output of the task {run.here().task} was rejected{why}")
+        # Agents try again what raises an error.
+        run.give_up(Rejected(f"The output of the task {run.here().task} was rejected{why}"))
     if decision["decision"] == "edit" and isinstance(text, str):
         answer.output = answer.text = text
     return answer

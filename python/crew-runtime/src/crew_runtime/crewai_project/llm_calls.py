@@ -11,7 +11,7 @@ from ..channel import now
 from ..context import estimate
 from ..run import LlmCall, Place, Run
 from ..step_key import digest
-from ..steps import OpenStep, Step
+from ..steps import OpenStep, Step, current_step
 from .codec import decode, encode
 from .wrapping import Method, wrap_method, wrap_methods
 
@@ -29,6 +29,8 @@ class _Heard:
     facts: dict[str, Any] = field(default_factory=dict)
     input_tokens: int = 0
     output_tokens: int = 0
+    written: int = 0
+    """The UTF-16 units that a model has written so far, as the platform counts characters."""
 
 
 _calling: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar(
@@ -62,6 +64,18 @@ def hear(usage: Any, **facts: Any) -> None:
     if isinstance(usage, dict) and not heard.input_tokens:
         heard.input_tokens = _count(usage, "prompt_tokens", "input_tokens")
         heard.output_tokens = _count(usage, "completion_tokens", "output_tokens")
+
+
+def hear_text(run: Run, text: Any) -> None:
+    """Takes a part of what a model is writing, where the project lets it stream."""
+    heard, step = _heard.get(), current_step()
+    if not heard or not step or not isinstance(text, str) or not text:
+        return
+    if run.channel.is_followed:
+        place = run.here()
+        where = {"step": step.key, "task": place.task, "agent": place.agent}
+        run.channel.show("text_delta", **where, offset=heard.written, text=text)
+    heard.written += len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _count(usage: dict[str, Any], *names: str) -> int:

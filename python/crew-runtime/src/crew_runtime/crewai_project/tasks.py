@@ -71,7 +71,8 @@ def _sync(run: Run, names: _Names, method: Method) -> Method:
                     _conclude(run, report, self, output)
                     return output
 
-            return _kept(self, agent, run.steps.perform(_step(self, place), act))
+            output = run.steps.perform(_step(self, place), act)
+            return _kept(run, self, agent, output)
 
     return execute
 
@@ -91,7 +92,8 @@ def _async(run: Run, names: _Names, method: Method) -> Method:
                     _conclude(run, report, self, output)
                     return output
 
-            return _kept(self, agent, await run.steps.aperform(_step(self, place), act))
+            output = await run.steps.aperform(_step(self, place), act)
+            return _kept(run, self, agent, output)
 
     return execute
 
@@ -175,11 +177,12 @@ def _decode(task: Any, recorded: Any) -> Any:
         raise Unrecorded from error
 
 
-def _kept(task: Any, agent: Any, output: Any) -> Any:
+def _kept(run: Run, task: Any, agent: Any, output: Any) -> Any:
     """Gives a task its output, of which CrewAI takes the context of others."""
     if task.output is not output:
         task.agent, task.output = agent, output
         task.end_time = datetime.now()
         if task.output_file:
+            run.artifacts.add(str(Path(task.output_file)))
             task._save_file(output.json_dict or output.raw)
     return output

@@ -1,5 +1,7 @@
 """Puts something around a method of a class and of all that derive from it, also later."""
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +15,20 @@ def wrap_method(owner: type, name: str, wrap: Callable[[Method], Method]) -> Non
     method = vars(owner).get(name)
     if not callable(method) or getattr(method, _MARK, False):
         return
-    wrapped = wrap(method)
+    wrapped = wrap(_plain(method))
     setattr(wrapped, _MARK, True)
     setattr(owner, name, wrapped)
+
+
+def _plain(method: Method) -> Method:
+    """A function of what may be an object that knows its instance only when it is bound."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method.__get__(self, type(self))(*args, **kwargs)
+
+    call.__wrapped__ = inspect.unwrap(method)  # type: ignore[attr-defined]
+    return call
 
 
 def wrap_methods(base: type, wraps: dict[str, Callable[[Method], Method]]) -> None:

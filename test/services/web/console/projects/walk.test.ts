@@ -54,7 +54,7 @@ describe('from the designer to the run', () => {
     platform.model.play(asks(['weather', { place: 'Oslo' }]), says('Rain, at **11 °C**.'))
     const started = await ada.post(`${automation}/executions`, { 'input.topic': 'Oslo' })
     const run = started.headers.get('location') ?? ''
-    await expect.poll(() => page(run), { timeout: 15_000 }).toContain('data-say="Run completed"')
+    await expect.poll(() => page(run)).toContain('data-say="Run completed"')
 
     expect(mcp.calls).toMatchObject([{ name: 'weather', arguments: { place: 'Oslo' } }])
     const shown = await page(run)
@@ -83,7 +83,7 @@ describe('from the designer to the run', () => {
     const asked = await ada.post(`${project}/proposals`, { request: 'A note about {topic}' })
     const proposal = asked.headers.get('location') ?? ''
     const proposed = 'data-say="The Assistant proposes a version"'
-    await expect.poll(() => page(proposal), { timeout: 15_000 }).toContain(proposed)
+    await expect.poll(() => page(proposal)).toContain(proposed)
     expect(await page(proposal)).toContain('Drafted crew')
     await ada.post(`${proposal}/accept`)
     expect(await page(project)).not.toContain('/automations/')
@@ -92,7 +92,7 @@ describe('from the designer to the run', () => {
     platform.model.play(says('A note.'))
     const started = await ada.post(`${automation}/executions`, { 'input.topic': 'tides' })
     const run = started.headers.get('location') ?? ''
-    await expect.poll(() => page(run), { timeout: 15_000 }).toContain('data-say="Run completed"')
+    await expect.poll(() => page(run)).toContain('data-say="Run completed"')
     expect(await page(run)).toContain('A note.')
   })
 })

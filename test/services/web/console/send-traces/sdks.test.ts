@@ -123,8 +123,8 @@ describe('a program of the page Send traces', () => {
       const send = () => fetch('http://127.0.0.1:4318/v1/traces', init).catch(() => undefined)
       const page = () => show(`/traces/${span.traceId}`)
       try {
-        await expect.poll(async () => (await send())?.status, { timeout: 60_000 }).toBe(200)
-        await expect.poll(page, { timeout: 60_000 }).toContain(span.name)
+        await expect.poll(async () => (await send())?.status, { timeout: 180_000 }).toBe(200)
+        await expect.poll(page, { timeout: 180_000 }).toContain(span.name)
       } finally {
         stop.abort()
         await collector

@@ -45,7 +45,7 @@ describe.skipIf(hasNoBrowser)('the page Send traces', () => {
       /billing[^]*Revoked/,
     )
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 
   it('breaks no rule of accessibility, in any state, width and colour', async () => {
     const filler = await open('/send-traces?q=nothing')
@@ -68,5 +68,5 @@ describe.skipIf(hasNoBrowser)('the page Send traces', () => {
     await page.getByText('given: “999”').waitFor()
     await expectAccessible(page)
     await page.context().close()
-  }, 120_000)
+  }, 180_000)
 })

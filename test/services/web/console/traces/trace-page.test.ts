@@ -239,5 +239,5 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     await page.locator('.waterfall').waitFor()
     await expectAccessible(page, [1024, 1440])
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 })

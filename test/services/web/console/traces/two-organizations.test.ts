@@ -81,8 +81,7 @@ describe('two organizations', () => {
     const session = 'session=session-acmesecret&id=session-acmesecret'
     const queries = [
       '',
-      `?window=all&${session}&q=acmesecret` +
-        `&by=user&days=91&${both}`,
+      `?window=all&${session}&q=acmesecret` + `&by=user&days=91&${both}`,
       `?window=all&text=acmesecret&by=model&trace=${shared}&trace=${own}`,
       `?trace=${shared}&trace=${shared}&q=answer&span=${idOf(1)}`,
     ]

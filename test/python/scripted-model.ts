@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http'
+import { startHttpServer } from '../support/http-server.ts'
+
+/** A request for a chat completion, as far as it matters here. */
+export interface Asked {
+  readonly model: string
+  readonly messages: readonly { readonly role: string; readonly content?: unknown }[]
+  readonly tools?: readonly { readonly function: { readonly name: string } }[]
+}
+
+/** The key of the model: no event and no log may hold it. */
+export const MODEL_KEY = 'key-of-the-scripted-model'
+
+/**
+ * Starts a model that calls the first tool that it is offered once in a conversation, and answers
+ * with what `answer` makes of the question.
+ */
+export async function startModel(answer: (question: string) => string) {
+  const asked: Asked[] = []
+  const strangers: string[] = []
+  const server = await startHttpServer((incoming, response) => {
+    readJson(incoming)
+      .then((request) => {
+        const given = incoming.headers.authorization
+        if (given !== `Bearer ${MODEL_KEY}`) strangers.push(String(given))
+        asked.push(request)
+        response.setHeader('content-type', 'application/json')
+        response.end(JSON.stringify(completionOf(request, answer)))
+      })
+      .catch((thrown: unknown) => response.writeHead(400).end(String(thrown)))
+  })
+  return {
+    endpoint: { base_url: `${server.url}/v1`, api_key: MODEL_KEY },
+    asked,
+    /** Authorization headers without the key of the model. */
+    strangers,
+    stop: () => server.stop(),
+  }
+}
+
+function completionOf({ model, messages, tools = [] }: Asked, answer: (text: string) => string) {
+  const [tool] = tools
+  const isFirst = !messages.some(({ role }) => role === 'tool')
+  const question = messages.map(({ content }) => textOf(content)).join('\n')
+  const message = {
+    role: 'assistant',
+    ...(tool && isFirst
+      ? { content: null, tool_calls: [callOf(tool.function.name)] }
+      : { content: answer(question) }),
+  }
+  const finish_reason = tool && isFirst ? 'tool_calls' : 'stop'
+  const choices = [{ index: 0, message, finish_reason }]
+  const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
+  return { id: 'scripted', object: 'chat.completion', created: 1, model, choices, usage }
+}
+
+const callOf = (name: string) => ({
+  id: 'call_1',
+  type: 'function',
+  function: { name, arguments: JSON.stringify({ text: 'bees' }) },
+})
+
+const textOf = (content: unknown): string =>
+  typeof content === 'string' ? content : JSON.stringify(content)
+
+async function readJson(incoming: IncomingMessage): Promise<Asked> {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  return JSON.parse(Buffer.concat(chunks).toString())
+}
