@@ -116,16 +116,24 @@ const unreadable = (name: string): string =>
   `The secret ${name} cannot be read with SECRET_KEY_BASE. Enter it anew in the environment of ` +
   'the automation, and deploy it again.'
 
+/** How a host is to bring up a deployment. */
+export interface BringingUp extends PreparedCrew {
+  readonly signal: AbortSignal
+  /** The deployment stays in its state meanwhile. */
+  readonly isQuiet?: boolean
+}
+
 /** Has the host run a deployment, and records what the host does on the way. */
 export async function bringUpCrew(
   deps: CrewDeps,
   crew: LeasedCrew,
-  { wanted, output, signal }: PreparedCrew & { readonly signal: AbortSignal },
+  { wanted, output, signal, isQuiet }: BringingUp,
 ): Promise<CrewOutcome> {
   let recorded: Promise<unknown> = Promise.resolve()
   const progress = {
     log: output.write,
     state(state: 'Building' | 'Deploying') {
+      if (isQuiet) return
       recorded = recorded
         .then(async () => {
           if (!signal.aborted) await report(deps, { lease: crew, id: wanted.id }, { state })

@@ -94,16 +94,17 @@ async function sleep(pass: Pass, { id, asleepSince }: CrewDeployment): Promise<v
 async function run(pass: Pass, wanted: CrewDeployment): Promise<number> {
   const prepared = await prepareCrew(pass.deps, pass.crew, wanted)
   if ('failure' in prepared) return fail(pass, wanted, prepared.failure)
-  const isSettled = wanted.state === 'Crew is Online' && (await look(pass, wanted, prepared))
-  return isSettled ? LOOK_SECONDS : bringUp(pass, wanted, prepared)
+  const seen = wanted.state === 'Crew is Online' ? await look(pass, wanted, prepared) : 'down'
+  if (seen === 'online') return LOOK_SECONDS
+  return seen === 'serving' ? replace(pass, wanted, prepared) : bringUp(pass, wanted, prepared)
 }
 
-/** Returns false when the crew has to be brought up again. */
+/** Returns `serving` for one that takes runs, and has to be replaced all the same. */
 async function look(
   pass: Pass,
   { id }: CrewDeployment,
   { wanted, output }: PreparedCrew,
-): Promise<boolean> {
+): Promise<'online' | 'serving' | 'down'> {
   const { deps, crew, signal } = pass
   const progress = { log: output.write, state: () => {} }
   const limit = { name: 'The host of crews', timeoutMs: LOOK_MS, signal }
@@ -115,13 +116,30 @@ async function look(
     if (!isKnown)
       await report(deps, { lease: crew, id }, { state: 'Crew is Online', url: seen.url })
     await keepOnly(pass, [id])
-    return true
+    return 'online'
   }
   const { reason } = seen
   deps.log.warn({ crew: crew.automation.slug, reason }, 'a crew is not as it should be')
-  const isServing = seen.condition === 'drifted' && seen.isServing
-  if (!isServing) await report(deps, { lease: crew, id }, { state: 'Crew is Offline', reason })
-  return false
+  if (seen.condition === 'drifted' && seen.isServing) return 'serving'
+  await report(deps, { lease: crew, id }, { state: 'Crew is Offline', reason })
+  return 'down'
+}
+
+/** Restarts a crew that stays online meanwhile, also when the new processes do not start. */
+async function replace(
+  pass: Pass,
+  deployment: CrewDeployment,
+  prepared: PreparedCrew,
+): Promise<number> {
+  const { deps, crew, signal } = pass
+  const outcome = await bringUpCrew(deps, crew, { ...prepared, signal, isQuiet: true })
+  signal.throwIfAborted()
+  if (outcome.outcome === 'online') return settle(pass, deployment, outcome)
+  const reason = prepared.output.hide(explain(outcome))
+  prepared.output.write('crew', `The restart failed, and is tried again in some minutes: ${reason}`)
+  await prepared.output.flush()
+  deps.onFailed()
+  return FAILED_SECONDS
 }
 
 async function bringUp(
@@ -130,12 +148,20 @@ async function bringUp(
   prepared: PreparedCrew,
 ): Promise<number> {
   const { deps, crew, signal } = pass
-  const { id, number } = deployment
   const outcome = await bringUpCrew(deps, crew, { ...prepared, signal })
   signal.throwIfAborted()
   if (outcome.outcome === 'failed')
     return fail(pass, deployment, prepared.output.hide(explain(outcome)))
-  const { url, image } = outcome
+  return settle(pass, deployment, outcome)
+}
+
+/** Lets the runs go to a deployment that is healthy, and ends the ones before it. */
+async function settle(
+  pass: Pass,
+  { id, number }: CrewDeployment,
+  { url, image }: { readonly url: string; readonly image?: string },
+): Promise<number> {
+  const { deps, crew, signal } = pass
   if (image !== undefined) await report(deps, { lease: crew, id }, { state: 'Deploying', image })
   const token = deps.tokenOf(crew.automation.automationId)
   const inputs = await readCrewInputs(url, { token, signal })

@@ -6,11 +6,9 @@ import { startFirstIndex } from './first-index.ts'
 import type { PythonTools } from './find-python.ts'
 import { runStep } from './run-step.ts'
 import type { StepEnd } from './run-step.ts'
-import { addressWithToken } from './tools-index.ts'
+import { ADAPTER, addressWithToken } from './tools-index.ts'
 import type { PackageIndexes } from './tools-index.ts'
 
-/** The adapter that makes a crew of a Python project. */
-export const ADAPTER = 'crew-runtime'
 /** The files that say what a project needs; another content needs another environment. */
 const PROJECT_FILES = ['uv.lock', 'pyproject.toml', 'requirements.txt', '.python-version']
 /** Written last: an environment without it was not finished. */

@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { deadline } from '../../../shared/deadline.ts'
 import { toError } from '../../../shared/errors.ts'
 import { readBounded } from '../../../shared/http/read-bounded.ts'
+import { ADAPTER } from './tools-index.ts'
 import type { PackageIndexes } from './tools-index.ts'
 
 const ANSWER_MS = 30_000
@@ -63,14 +64,18 @@ async function answer(
     }),
   )
   if (name === undefined) return passOn(asked, response)
-  if (asked.status === 404) {
-    const elsewhere = `${publicUrl.replace(/\/+$/, '')}/${name}/`
-    return void response.writeHead(302, { location: elsewhere }).end()
-  }
+  if (asked.status === 404) return refer(publicUrl, name, response)
   if (asked.status !== 200) throw new Error(`The tools index answers HTTP ${asked.status}.`)
   const page = await readBounded(asked, PAGE_BYTES_MAX)
   const type = asked.headers.get('content-type') ?? 'text/html'
   response.writeHead(200, { 'content-type': type }).end(fromHere(page ?? ''))
+}
+
+/** Sends pip to the public index; never for what the platform itself has to have. */
+function refer(publicUrl: string, name: string, response: ServerResponse): void {
+  if (name === ADAPTER) return void response.writeHead(404).end()
+  const location = `${publicUrl.replace(/\/+$/, '')}/${name}/`
+  response.writeHead(302, { location }).end()
 }
 
 /** Addresses of files are relative to the page; here they are those of this server. */

@@ -1,3 +1,6 @@
+/** The adapter that makes a crew of a Python project; the platform's index alone has it. */
+export const ADAPTER = 'crew-runtime'
+
 /** The indexes that packages of crews come from, the first one that has a name first. */
 export interface PackageIndexes {
   /**

@@ -25,20 +25,21 @@ interface Unpacking {
  */
 export async function unpackSource({ archive, to, signal }: Unpacking): Promise<void> {
   await mkdir(to)
-  await pipeline(
-    Readable.from(archive),
-    createGunzip(),
-    async (unpacked: AsyncIterable<Uint8Array>) => {
-      let [files, bytes] = [0, 0]
-      for await (const entry of readTar(unpacked)) {
-        files += 1
-        bytes += entry.size
-        if (files > FILES_MAX || bytes > BYTES_MAX) throw refused('it is too large')
-        await unpack(entry, to)
-      }
-    },
-    { signal },
-  )
+  const unpacked = createGunzip()
+  // What goes wrong there ends the reading below as well. Behind the end of a tar archive there may
+  // be more, which nobody reads: that is not wrong.
+  pipeline(Readable.from(archive), unpacked, { signal }).catch(() => {})
+  try {
+    let [files, bytes] = [0, 0]
+    for await (const entry of readTar(unpacked)) {
+      files += 1
+      bytes += entry.size
+      if (files > FILES_MAX || bytes > BYTES_MAX) throw refused('it is too large')
+      await unpack(entry, to)
+    }
+  } finally {
+    unpacked.destroy()
+  }
 }
 
 async function unpack({ path, kind, mode, content }: TarEntry, folder: string): Promise<void> {

@@ -1,4 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { mkdtemp, readdir, readFile, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { crewToken } from '../../../../services/shared/crew-token.ts'
@@ -6,7 +8,10 @@ import type { CrewHost, WantedCrew } from '../../../../services/worker/deploymen
 import { createProcessHost } from '../../../../services/worker/deployments/process/process-host.ts'
 import type { ProcessHostDeps } from '../../../../services/worker/deployments/process/process-host.ts'
 import { whyNoPython } from '../../../python/adapter.ts'
+import { startHttpServer } from '../../../support/http-server.ts'
 import { SECRET } from '../../web/support/platform.ts'
+import { makeWheel, uploadForm } from '../../web/support/wheels.ts'
+import type { Wheel } from '../../web/support/wheels.ts'
 import { openCrewPlatform, silent } from './crew-platform.ts'
 import { plainProject, shouter, wantedCrew } from './crew-projects.ts'
 import type { Project } from './crew-projects.ts'
@@ -55,6 +60,28 @@ async function bringUp(host: CrewHost, crew: WantedCrew, signal = never) {
 const progress = { state: () => {}, log: () => {} }
 const ask = (url: string, path = '/inputs') =>
   fetch(`${url}${path}`).then((answer) => answer.json())
+
+/** An index of packages as PyPI is one. */
+const startIndex = (wheels: readonly Wheel[]) =>
+  startHttpServer(({ url = '' }, response) => {
+    const page = wheels.find(({ name }) => url === `/simple/${name}/`)
+    const file = wheels.find(({ filename }) => url === `/files/${filename}`)
+    response.setHeader('content-type', page ? 'text/html' : 'application/octet-stream')
+    if (page) response.end(`<a href="/files/${page.filename}">${page.filename}</a>`)
+    else if (file) response.end(file.content)
+    else response.writeHead(404).end()
+  })
+
+/** A PATH with Python, and without uv. */
+async function pathWithoutUv(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'path-'))
+  const say = 'import shutil, sys; print(sys.executable, shutil.which("nice"), sep="\\n")'
+  const { stdout } = spawnSync('python3', ['-c', say], { encoding: 'utf8' })
+  const [python = '', nice = ''] = stdout.split('\n')
+  await symlink(python, join(folder, 'python3'))
+  await symlink(nice, join(folder, 'nice'))
+  return folder
+}
 
 /** The programs that run for some crews, where the system tells. */
 async function programsOf(crews: readonly WantedCrew[]): Promise<string[]> {
@@ -156,6 +183,40 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
     await bringUp(host, wantedCrew({ 'requirements.txt': 'no such thing!' }))
     await expect(ask(url)).rejects.toThrow('fetch failed')
     await killed.stop()
+  })
+
+  it('take a name of the organization from nowhere else', async () => {
+    const { organizationId } = platform.acme
+    const own = makeWheel('acme-tool', '1.0')
+    const headers = { authorization: `Bearer ${await platform.issueToken(platform.acme)}` }
+    const sent = { method: 'POST', body: uploadForm(own), headers }
+    expect((await fetch(`${platform.webUrl}/tools/organization/`, sent)).status).toBe(200)
+    const stranger = makeWheel('acme-tool', '9.9')
+    const other = makeWheel('other-tool', '2.0')
+    const elsewhere = await startIndex([stranger, other])
+    try {
+      const program =
+        'import acme_tool, other_tool\n' +
+        `print("has", acme_tool.VERSION, other_tool.VERSION, flush=True)\n${shouter('Hello')}`
+      const project = plainProject(program, ['acme-tool', 'other-tool'])
+      const machine: Record<string, string> = {
+        ...platform.machine,
+        UV_DEFAULT_INDEX: `${elsewhere.url}/simple`,
+      }
+      // pip takes its time; what it is given is tested with the index that it asks.
+      const machines = [machine]
+      if (process.env['CREWS']) machines.push({ ...machine, PATH: await pathWithoutUv() })
+      for (const each of machines) {
+        const host = openHost({ machine: each })
+        const crew = wantedCrew(project)
+        const owner = { ...crew.owner, organizationId }
+        const { outcome, told } = await bringUp(host, { ...crew, owner })
+        online(outcome)
+        expect(told()).toMatch(/^crew: .*has 1\.0 2\.0$/m)
+      }
+    } finally {
+      await elsewhere.stop()
+    }
   })
 
   interface Broken {

@@ -73,8 +73,16 @@ async function openCrew() {
       return found
     },
     /** Has a worker look at it, as it does every minute. */
-    due: () => sql`
-      update crew_settings set due_at = now() where deployment_id = ${automation.id}`,
+    async due() {
+      // Whoever looks at it now says itself when the next look is.
+      const ask = async () => {
+        const { count } = await sql`
+          update crew_settings set due_at = now()
+          where deployment_id = ${automation.id} and lease_id is null`
+        return count
+      }
+      await expect.poll(ask).toBe(1)
+    },
     set: (values: { idleMinutes?: number; replicas?: number; way?: 'process' }) =>
       saveCrewSettings(sql, deployer, {
         way: null,
@@ -230,7 +238,7 @@ describe('the reconciler', () => {
     expect(calls.filter((each) => each.startsWith('bring'))).toHaveLength(2)
   })
 
-  it('has a restart and a crew that is down brought up by its host', async () => {
+  it('has a crew that is down brought up by its host', async () => {
     const crew = await openCrew()
     const { host, script, brought } = createScriptedHost()
     start(host)
@@ -241,10 +249,34 @@ describe('the reconciler', () => {
       script.look = look
       return { condition: 'down', reason: 'It answers HTTP 503.' }
     }
-    await restartCrew(database.sql, crew.deployer)
+    await crew.due()
     await expect.poll(() => brought.length).toBe(2)
     await expect.poll(crew.states).toEqual(['Crew is Online'])
-    expect(brought[1]?.restartedAt).toBeInstanceOf(Date)
+  })
+
+  it('keeps a crew online while it is restarted, and when the restart fails', async () => {
+    const { sql } = database
+    const crew = await openCrew()
+    const { host, script, brought } = createScriptedHost()
+    start(host)
+    const { id } = await crew.deploy('one')
+    await expect.poll(crew.states).toEqual(['Crew is Online'])
+    const { bringUp, look } = script
+    script.look = async () => ({ condition: 'drifted', reason: 'It is old.', isServing: true })
+    script.bringUp = async () => ({ outcome: 'failed', reason: 'It ended.' })
+    await restartCrew(sql, crew.deployer)
+    const log = async () => (await readCrewLog(sql, { crewDeploymentId: id, stream: 'crew' })).text
+    await expect.poll(log).toContain('The restart failed, and is tried again in some minutes: It')
+    expect(await crew.states()).toEqual(['Crew is Online'])
+    script.bringUp = async (wanted, signal) => {
+      expect(await crew.states()).toEqual(['Crew is Online'])
+      script.look = look
+      return bringUp(wanted, signal)
+    }
+    await crew.due()
+    await expect.poll(() => brought.length).toBe(3)
+    expect(brought[2]?.restartedAt).toBeInstanceOf(Date)
+    expect((await crew.now()).status).toBe('Crew is Online')
   })
 
   it('turns to the newest deployment in the middle of another one', async () => {
