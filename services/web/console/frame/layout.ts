@@ -29,6 +29,8 @@ interface Entry {
   readonly role?: Role
   /** Only for admins of the organization. */
   readonly isOfAdmins?: true
+  /** The first one of several that belong together. */
+  readonly isFirst?: true
   /** Only where there is a trace collector. */
   readonly isOfTraces?: true
 }
@@ -40,7 +42,7 @@ const NAVIGATION: readonly Entry[] = [
   { path: '/executions', name: 'Runs', icon: 'runs' },
   { path: '/approvals', name: 'Approvals', icon: 'check' },
   { path: '/traces', name: 'Traces', icon: 'waterfall', isOfTraces: true },
-  { path: '/budgets', name: 'Budgets', icon: 'gauge' },
+  { path: '/budgets', name: 'Budgets', icon: 'gauge', isFirst: true },
   { path: '/llm-connections', name: 'LLM connections', icon: 'link' },
   { path: '/connections', name: 'Connections', icon: 'key' },
   { path: '/tokens', name: 'Tokens', icon: 'key' },
@@ -52,6 +54,7 @@ const NAVIGATION: readonly Entry[] = [
     name: 'Platform health',
     icon: 'pulse',
     role: 'platform-admin',
+    isFirst: true,
   },
   { path: '/admin/organizations', name: 'Organizations', icon: 'link', role: 'platform-admin' },
   { path: '/admin/people', name: 'People', icon: 'people', role: 'platform-admin' },
@@ -86,6 +89,7 @@ export function page(frame: Frame, body: Html): Html {
                 (entry) =>
                   html`<a
                     href="${entry.path}"
+                    ${entry.isFirst ? html`class="first"` : ''}
                     ${entry.path === current ? html`aria-current="page"` : ''}
                     >${icon(entry.icon)}<span>${entry.name}</span></a
                   >`,
