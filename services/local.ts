@@ -81,8 +81,13 @@ async function startPlatform(
   sendConsoleTo(logOf('local'))
   const providers = providerVariables(source)
   const idpPort = options.withIdp ? portBase + 7 : undefined
-  const privateOrigins = privateOriginsOf(source, `http://${HOST}:${portBase + 8}`)
-  const crews = crewVariables(source, { directory, webUrl: `http://${HOST}:${portBase}` })
+  const builtInUrl = `http://${HOST}:${portBase + 8}`
+  const privateOrigins = privateOriginsOf(source, builtInUrl)
+  const crews = crewVariables(source, {
+    directory,
+    webUrl: `http://${HOST}:${portBase}`,
+    builtInUrl,
+  })
   const own = { owner, directory, portBase, secrets, logOf, crews }
   const context: Context = { ...own, providers, privateOrigins, idpPort }
   try {
