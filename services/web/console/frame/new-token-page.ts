@@ -17,6 +17,8 @@ export interface NewTokenPage {
   readonly limits: TokenLimits
   /** The API of an automation, to try it. */
   readonly apiUrl?: string | undefined
+  /** Commands that use the token, each under its label. */
+  readonly commands?: readonly (readonly [label: string, text: string])[]
   /** What else there is to know, in a sentence. */
   readonly hint?: string
   /** The pages above this one; the last one is gone back to. */
@@ -25,7 +27,7 @@ export interface NewTokenPage {
 
 /** The only page that shows a token (SPEC 5.2). */
 export function newTokenPage(view: NewTokenPage): Html {
-  const { session, name, token, automation, limits, apiUrl, hint, crumbs } = view
+  const { session, name, token, automation, limits, apiUrl, hint, crumbs, commands = [] } = view
   return page(
     { title: 'New token', session, current: '/tokens' },
     html`<nav class="crumbs" aria-label="Breadcrumb">
@@ -42,6 +44,11 @@ export function newTokenPage(view: NewTokenPage): Html {
         ])}
         ${copyable('Token', token)} ${hint === undefined ? '' : html`<p class="hint">${hint}</p>`}
         ${apiUrl === undefined || !limits.scopes.includes('read') ? '' : trial(apiUrl, token)}
+        ${commands.map(
+          ([label, text]) =>
+            html`<p class="hint">${label}:</p>
+              ${copyable(label, text)}`,
+        )}
         <p><a class="button primary" href="${crumbs.at(-1)?.path}">I have copied it</a></p>
       </div>`,
   )
