@@ -181,7 +181,7 @@ async function follow(live) {
   let etag = ''
   let waitMs = POLL_MS
   const place = live.querySelector('[data-texts]')
-  const texts = place && showTexts(place)
+  let texts
   while (live.dataset.live) {
     await pause(waitMs)
     await whenVisible()
@@ -192,12 +192,17 @@ async function follow(live) {
         cache: 'no-store',
         signal: AbortSignal.timeout(ANSWER_MS),
       })
-      if (response.redirected || response.status === 404) return showRefresh(live)
+      if (response.redirected || response.status === 404) {
+        texts?.tidy(true)
+        return showRefresh(live)
+      }
       if (response.status !== 304 && !response.ok) throw new Error(String(response.status))
       if (response.status === 200) {
         swap(live, await response.text())
         texts?.tidy(!live.dataset.live)
       }
+      // Not before: without a session there is nothing to listen to.
+      if (place && live.dataset.live) texts ??= showTexts(place)
       etag = response.headers.get('etag') ?? ''
       waitMs = POLL_MS
     } catch {
