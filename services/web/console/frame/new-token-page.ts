@@ -10,9 +10,11 @@ import { endOfToken, scopeText } from './token-facts.ts'
 /** A token that was just issued. */
 export interface NewTokenPage {
   readonly session: Session
+  /** The entry of the navigation. @default /tokens */
+  readonly current?: string
   readonly name: string
   readonly token: string
-  /** The automation that it is for; none: every one of the organization. */
+  /** What it is for, such as an automation; none: every automation of the organization. */
   readonly automation: string | undefined
   readonly limits: TokenLimits
   /** The API of an automation, to try it. */
@@ -29,7 +31,7 @@ export interface NewTokenPage {
 export function newTokenPage(view: NewTokenPage): Html {
   const { session, name, token, automation, limits, apiUrl, hint, crumbs, commands = [] } = view
   return page(
-    { title: 'New token', session, current: '/tokens' },
+    { title: 'New token', session, current: view.current ?? '/tokens' },
     html`<nav class="crumbs" aria-label="Breadcrumb">
         ${crumbs.map((each) => html`<a href="${each.path}">${each.name}</a>`)}
       </nav>

@@ -88,7 +88,7 @@ function fileRow(file: ToolFile, { isOwn, session }: PackagePage): Html {
   const digest = sha256.toString('hex')
   return html`<tr>
     <td class="lead">${version} <span class="sub mono break">${filename}</span></td>
-    <td class="state">
+    <td data-label="State" class="row-wide">
       ${yankedReason === null ? pill('good', 'Good') : pill('idle', 'Yanked')}
       ${yankedReason ? html`<span class="sub break">${yankedReason}</span>` : ''}
     </td>

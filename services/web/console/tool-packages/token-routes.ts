@@ -48,8 +48,12 @@ export function packageTokenRoutes(
     )
     const commands = [tokenCommand(token), ...commandsFor(limits, config.PLATFORM_BASE_URL)]
     const crumbs = [{ path: PACKAGES_PATH, name: 'Tool packages' }]
-    const issued = { name, token, automation: undefined, limits, commands, crumbs }
-    return c.html(newTokenPage({ session, ...issued }))
+    const issued = { name, token, limits, commands, crumbs }
+    // One that reads, reads the runs of all automations as well.
+    const automation = limits.scopes.includes('read')
+      ? undefined
+      : `The tool packages of ${session.organization}`
+    return c.html(newTokenPage({ session, current: PACKAGES_PATH, automation, ...issued }))
   })
 
   return routes

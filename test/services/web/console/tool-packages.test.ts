@@ -57,6 +57,7 @@ describe('the page of the tool packages', () => {
     expect(empty).not.toContain('theirs')
     const form = { name: 'build server', scopes: 'upload', days: '30' }
     const issued = await flat(await ada.post('/tools-packages/tokens', form))
+    expect(issued).toContain('The tool packages of acme')
     const commands = commandsOf(issued)
     const token = commands.get('Token') ?? ''
     expect(commands.get('Set the token for the commands')).toBe(`export TOKEN=${token}`)
