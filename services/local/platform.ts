@@ -97,17 +97,13 @@ export function providerVariables(source: EnvSource): EnvSource {
 /** The variables of a worker that runs crews as processes of this machine. */
 export const crewVariables = (
   source: EnvSource,
-  {
-    directory,
-    webUrl,
-    builtInUrl,
-  }: Readonly<Record<'directory' | 'webUrl' | 'builtInUrl', string>>,
+  { directory, webUrl, modelUrl }: Readonly<Record<'directory' | 'webUrl' | 'modelUrl', string>>,
 ): EnvSource => ({
   ...machineVariables(source),
   CREW_PROCESSES_DIRECTORY: join(directory, 'crews'),
   CREW_TOOLS_URL: webUrl,
   // Where the user's own model is configured, its key is not for every program that is tried out.
-  ...(hasOwnModel(source) ? {} : { CREW_MODEL_URL: `${builtInUrl}/v1` }),
+  ...(hasOwnModel(source) ? {} : { CREW_MODEL_URL: `${modelUrl}/v1` }),
 })
 
 const hasOwnModel = ({ OPENAI_API_KEY, OPENAI_BASE_URL }: EnvSource): boolean =>
