@@ -26,8 +26,8 @@ interface SecretKeyPair {
 type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
- * Seals the keys of LLM connections and webhooks and the secrets of crews and of their repositories
- * with the current SECRET_KEY_BASE, so that the previous one is no longer needed. Safe to run again.
+ * Seals the keys of LLM connections and webhooks, and the secrets of crews and repositories, with
+ * the current SECRET_KEY_BASE, so that the previous one is no longer needed. Safe to run again.
  * Raises `invalid_configuration` without a key, and `conflict` when some open with neither.
  */
 export async function resealKeys(

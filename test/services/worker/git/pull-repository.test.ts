@@ -49,18 +49,23 @@ async function createOne(place: Partial<RepositoryPlace>, token?: string) {
   const { id } = await seedOwnAutomation(database.sql, `Crew ${made}`, `Org ${made}`)
   const key = { deploymentId: id }
   const sealedToken = token ? seals.seal(token, { ...key, kind: 'credential' }) : null
-  const whole = { url: `${origin()}/open/crew`, ref: 'main', directory: null, ...place }
+  const url = place.url ?? `${origin()}/open/crew`
+  const whole = { ref: 'main', directory: null, ...place, url }
   await saveRepository(database.sql, key, { ...whole, sealedToken })
   await database.sql`
     update crew_settings set entrypoint = 'main:run' where deployment_id = ${id}`
   return key
 }
 
-async function pull(key: { deploymentId: number }, guard = guardOf(origin())) {
+async function pull(
+  key: { deploymentId: number },
+  guard = guardOf(origin()),
+  path = process.env['PATH'] ?? '',
+) {
   await askPull(database.sql, key, null)
   const taken = await takeRepository(database.sql)
   if (!taken) throw new Error('nothing to take')
-  const programs = { path: process.env['PATH'] ?? '', extraAuthoritiesPath: undefined }
+  const programs = { path, extraAuthoritiesPath: undefined }
   const deps = { sql: database.sql, log, seals, guard, programs }
   await pullRepository(deps, taken, new AbortController().signal)
   const { failure, lastCommit, isPulling } = await getRepository(database.sql, key)
@@ -123,7 +128,7 @@ describe.skipIf(!hasGit())('a Git repository', { timeout: LONG_MS }, () => {
     expect(server.calls.filter((path) => path.startsWith('/open/crew')).length).toBeGreaterThan(0)
   })
 
-  it('is asked for at a private address, or without TLS, only where operators allow it', async () => {
+  it('is not asked for privately, or without TLS, unless operators allow it', async () => {
     const before = server.calls.length
     const key = await createOne({})
     expect((await pull(key, guardOf())).failure).toMatch(/by https only.*GIT_PRIVATE_ORIGINS/)
@@ -143,5 +148,17 @@ describe.skipIf(!hasGit())('a Git repository', { timeout: LONG_MS }, () => {
     const refused = await runGit({ ...call, args: fetch })
     expect(refused).toMatchObject({ isTooLarge: true })
     expect(await runGit({ ...call, args: fetch, fileBytesMax: 1e6 })).toMatchObject({ code: 0 })
+  })
+})
+
+describe('a worker without git', () => {
+  it('says so with the repository', async () => {
+    const url = 'https://git.test/open/crew'
+    const { failure } = await pull(
+      await createOne({ url }),
+      guardOf('https://git.test'),
+      '/nonexistent',
+    )
+    expect(failure).toMatch(/no program named git/)
   })
 })
