@@ -68,7 +68,8 @@ export class Worker extends Construct {
   }
 }
 
-const tmp = scratch('/tmp')
+/** A Git repository that is pulled is there, and the archive of its files. */
+const tmp = scratch('/tmp', '512Mi')
 const makesCrews = all(values.crews.fromSource, values.rbac.create)
 // They come with the collector.
 const readsPrices = all(collector.enabled, hasPrices)
@@ -102,6 +103,7 @@ const runner = () => ({
       isSet(outgoing.webhookPrivateOrigins),
       outgoing.webhookPrivateOrigins,
     ),
+    GIT_PRIVATE_ORIGINS: setWhen(isSet(outgoing.gitPrivateOrigins), outgoing.gitPrivateOrigins),
     PLATFORM_OAUTH_API_BASE_URL: setWhen(oauth.enabled, addressOf({ from: 'worker', to: 'oauth' })),
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     COLLECTOR_PRICES_FILE: setWhen(readsPrices, workerPrices.path),

@@ -28,6 +28,10 @@ export const outgoing = group(
       'Providers that connections may name, such as `https://keycloak.corp:8443`; one with ' +
         '`http://` is called without TLS.',
     ),
+    gitPrivateOrigins: origins(
+      'Git servers that automations may be pulled from, such as `https://gitlab.corp`; one with ' +
+        '`http://` is read without TLS.',
+    ),
     oauthPrivateOrigins: origins(
       'Identity providers that "OAuth 2.0 for Automations" may name, such as ' +
         '`https://keycloak.corp:8443`; one with `http://` is read without TLS.',

@@ -87,10 +87,19 @@ export async function modelEnv(
   return { OPENAI_BASE_URL: `${model.url}/v1` }
 }
 
-/** The credentials of LLM providers among some variables, and the receivers of webhooks. */
+const OUTGOING_VARIABLES = new Set([
+  'WEBHOOK_PRIVATE_ORIGINS',
+  'GIT_PRIVATE_ORIGINS',
+  'NODE_EXTRA_CA_CERTS',
+])
+
+/**
+ * The credentials of LLM providers among some variables, the receivers of webhooks and the Git
+ * servers at private addresses, and the authorities that are trusted.
+ */
 export function providerVariables(source: EnvSource): EnvSource {
   const isPassed = (name: string): boolean =>
-    PROVIDER_VARIABLES.has(name) || name === 'WEBHOOK_PRIVATE_ORIGINS'
+    PROVIDER_VARIABLES.has(name) || OUTGOING_VARIABLES.has(name)
   return Object.fromEntries(Object.entries(source).filter(([name]) => isPassed(name)))
 }
 

@@ -1,6 +1,12 @@
 import { listSealedKeys, replaceSealedKey } from '../platform/llm-connections.ts'
 import { listSealedCrewSecrets, replaceSealedCrewSecret } from '../platform/crew-variable-seals.ts'
 import type { SecretCursor } from '../platform/crew-variable-seals.ts'
+import {
+  createRepositorySeals,
+  listSealedRepositorySecrets,
+  replaceSealedRepositorySecret,
+} from '../platform/source-repository-seals.ts'
+import type { RepositorySecretKey } from '../platform/source-repository-seals.ts'
 import { createVariableSeals } from '../platform/crew-variables.ts'
 import { createLlmKeys } from '../platform/llm-keys.ts'
 import { createWebhookKeys } from '../platform/webhook-keys.ts'
@@ -20,9 +26,9 @@ interface SecretKeyPair {
 type Outcome = 'resealed' | 'current' | 'unreadable'
 
 /**
- * Seals the keys of LLM connections and webhooks and the secrets of crews with the current
- * SECRET_KEY_BASE, so that the previous one is no longer needed. Safe to run again. Raises
- * `invalid_configuration` without a key, and `conflict` when some open with neither.
+ * Seals the keys of LLM connections and webhooks, and the secrets of crews and repositories, with
+ * the current SECRET_KEY_BASE, so that the previous one is no longer needed. Safe to run again.
+ * Raises `invalid_configuration` without a key, and `conflict` when some open with neither.
  */
 export async function resealKeys(
   sql: Database,
@@ -36,6 +42,7 @@ export async function resealKeys(
   for await (const outcome of resealLlmKeys(sql, current, previous)) counts[outcome] += 1
   for await (const outcome of resealWebhookKeys(sql, current, previous)) counts[outcome] += 1
   for await (const outcome of resealCrewSecrets(sql, current, previous)) counts[outcome] += 1
+  for await (const outcome of resealRepositories(sql, current, previous)) counts[outcome] += 1
   log.info(counts, 'keys of LLM connections and webhooks, and secrets of crews')
   if (counts.unreadable > 0) {
     throw new AppError(
@@ -107,6 +114,26 @@ async function* resealCrewSecrets(
       const resealed = seals.reseal(sealed.sealedValue, sealed)
       if (resealed) await replaceSealedCrewSecret(sql, sealed, resealed)
       yield outcomeOf(resealed, seals.open(sealed.sealedValue, sealed))
+    }
+    more = page.length === PAGE_ROWS
+    after = page.at(-1) ?? after
+  }
+}
+
+/** The access tokens of repositories, and the secrets of their webhooks. */
+async function* resealRepositories(
+  sql: Database,
+  current: string,
+  previous?: string,
+): AsyncGenerator<Outcome> {
+  const seals = createRepositorySeals(current, previous)
+  let after: RepositorySecretKey | undefined
+  for (let more = true; more;) {
+    const page = await listSealedRepositorySecrets(sql, { after, limit: PAGE_ROWS })
+    for (const secret of page) {
+      const resealed = seals.reseal(secret.sealed, secret)
+      if (resealed) await replaceSealedRepositorySecret(sql, secret, resealed)
+      yield outcomeOf(resealed, seals.open(secret.sealed, secret))
     }
     more = page.length === PAGE_ROWS
     after = page.at(-1) ?? after

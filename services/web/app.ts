@@ -60,6 +60,7 @@ import { traceRoutes } from './console/traces/routes.ts'
 import { scheduleRoutes } from './console/schedules/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
+import { gitWebhookRoutes } from './git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './source-downloads/routes.ts'
 import { createTextWatch } from './run-texts/text-watch.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
@@ -139,6 +140,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/designer/v2', designerRoutes(deps))
   app.route('/', toolsIndexRoutes(deps))
   app.route('/', sourceDownloadRoutes(deps))
+  app.route('/', gitWebhookRoutes(deps))
   const passwords = createPasswordChecks()
   const signIn = { provider: createIdentityProvider(deps.config), passwords }
   app.route('/', signInRoutes(deps, signIn))

@@ -35,6 +35,8 @@ export const workerEnv = v.object({
   AUDIT_LOG: v.optional(word(['on', 'off']), 'off'),
   /** Origins on private networks that webhooks may name, with commas between them. */
   WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  /** Origins on private networks that repositories of sources may name. */
+  GIT_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** The OAuth service, which has the tokens of connections; without it tools have none. */
   PLATFORM_OAUTH_API_BASE_URL: optional(httpUrl()),
   PLATFORM_OAUTH_API_KEY: optional(text(32)),

@@ -37,6 +37,7 @@ import { listen } from '../shared/postgres/listen.ts'
 import { startLoop } from './loop.ts'
 import type { Loop } from './loop.ts'
 import { startCrews } from './deployments/start-crews.ts'
+import { startPulls } from './git/start-pulls.ts'
 import { createFileHandover } from './hand-files.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import type { WorkerMetrics } from './metrics.ts'
@@ -107,6 +108,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const retention = startRetentions({ config, log, sql, metrics })
   const schedules = startSchedules(sql, log)
   const crews = startCrews({ config, source, log, sql, registry })
+  const pulls = startPulls({ config, source, log, sql })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
   const stopListening = [
     listen(sql, { channel: 'execution_queued', hear: wake, onOpen: wake, log }),
@@ -118,7 +120,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     for (const stop of stopListening) stop()
     texts.stop()
     await schedules.stop()
-    await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop()])
+    await Promise.all([loop?.stop(drainMs), webhooks.stop(drainMs), retention.stop(), pulls.stop()])
     // Runs in flight may be on crews of this process.
     await crews.stop()
     await tracing.stop()

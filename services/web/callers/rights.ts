@@ -1,4 +1,5 @@
 import type { OrganizationRole } from '../../platform/memberships.ts'
+import { REPOSITORY_API, REPOSITORY_PAGES } from './repository-rights.ts'
 
 /**
  * Who may call a route: anybody; whoever has a token of an organization; a person with a session,
@@ -52,6 +53,7 @@ const PEOPLE = {
 
 /** A viewer reads, an editor designs and runs, an admin decides about people, keys and settings. */
 const RUNS = {
+  ...REPOSITORY_PAGES,
   'GET /automations': 'viewer',
   'GET /automations/:automationId': 'viewer',
   'POST /automations/:automationId/concurrency': 'admin',
@@ -222,6 +224,7 @@ const SETTINGS = {
 
 /** The routes that a token may call in place of a person. */
 const APIS = {
+  ...REPOSITORY_API,
   'GET /designer/v2/projects': 'viewer',
   'POST /designer/v2/projects': 'editor',
   'GET /designer/v2/projects/:projectId': 'viewer',

@@ -2,7 +2,23 @@ import type { Automation } from '../../platform/automations.ts'
 import type { ListedDeployment } from '../../platform/crew-deployments.ts'
 import { toSettingsFields } from '../../platform/crew-settings-fields.ts'
 import type { CrewSettings, WantedLife } from '../../platform/crew-settings.ts'
+import type { SourceRepository } from '../../platform/source-repositories.ts'
 import type { CrewVariable } from '../../platform/crew-variables.ts'
+
+/** Returns a repository as the API shows it: without its secrets. */
+export const repositoryDocument = (repository: SourceRepository, webhookUrl: string) => ({
+  url: repository.url,
+  ref: repository.ref,
+  directory: repository.directory,
+  has_token: repository.hasToken,
+  has_webhook: repository.hasWebhook,
+  webhook_url: webhookUrl,
+  last_commit: repository.lastCommit,
+  pulled_at: repository.pulledAt,
+  failure: repository.failure,
+  failed_at: repository.failedAt,
+  is_pulling: repository.isPulling,
+})
 
 interface ShownCrew {
   readonly automation: Automation

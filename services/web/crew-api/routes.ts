@@ -24,6 +24,7 @@ import { deploymentRoutes } from './deployment-routes.ts'
 import { crewDocument } from './documents.ts'
 import { getOwnCrew, readBodyAs } from './own-crew.ts'
 import { recordChange } from './record-change.ts'
+import { repositoryRoutes } from './repository-routes.ts'
 import { variableRoutes } from './variable-routes.ts'
 
 const nameBody = v.strictObject({
@@ -97,6 +98,7 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', actionRoutes(deps))
   routes.route('/', deploymentRoutes(deps))
   routes.route('/', variableRoutes(deps))
+  routes.route('/', repositoryRoutes(deps))
   return routes
 }
 

@@ -1,13 +1,6 @@
 import { AUTOMATION_STATUSES } from '../../platform/automations.ts'
 import { CREW_STATES } from '../../platform/crew-deployments.ts'
 import { LOG_STREAMS } from '../../platform/crew-logs.ts'
-import {
-  EGRESS_MAX,
-  ENTRYPOINT,
-  IDLE_MINUTES_MAX,
-  PYTHON_VERSIONS,
-  REPLICAS_MAX,
-} from '../../platform/crew-settings-fields.ts'
 import { CREW_WAYS } from '../../platform/crew-settings.ts'
 import { VARIABLE_NAME } from '../../platform/crew-variable-fields.ts'
 import {
@@ -28,37 +21,7 @@ import {
   text,
   uuid,
 } from './parts.ts'
-
-const orNull = (values: readonly string[], description: string) =>
-  nullable('string', { enum: [...values, null], description })
-const quantity = (example: string) =>
-  nullable('string', { description: 'Null: as the operator decides.', examples: [example] })
-
-const settings = {
-  way: orNull(CREW_WAYS, 'Null: as the platform decides.'),
-  python_version: orNull(PYTHON_VERSIONS, 'Null: as the platform decides.'),
-  entrypoint: nullable('string', {
-    pattern: ENTRYPOINT.source,
-    description: 'What is run, where it cannot be found in the project.',
-    examples: ['my_crew.main:run'],
-  }),
-  replicas: { ...integer, minimum: 0, maximum: REPLICAS_MAX },
-  cpu_request: quantity('100m'),
-  cpu_limit: quantity('1'),
-  memory_request: quantity('256Mi'),
-  memory_limit: quantity('1Gi'),
-  idle_minutes: nullable('integer', {
-    minimum: 1,
-    maximum: IDLE_MINUTES_MAX,
-    description: 'Without runs for so long it sleeps until the next one. Null: never.',
-  }),
-  egress: {
-    ...list(text),
-    maxItems: EGRESS_MAX,
-    description: 'Hosts and networks that it may reach beside those which every crew may.',
-    examples: [['api.example.com', '10.20.0.0/16']],
-  },
-}
+import { settings } from './crew-settings.ts'
 
 /** The schemas of automations that are made from sources. */
 export const CREW_SCHEMAS = {
@@ -139,30 +102,38 @@ const COMMON = {
   ),
   '503': problem('The database is unavailable, or too many sources are being sent.', retryAfter),
 }
-const WRITES = {
+/** What each change may answer as well. */
+export const WRITES = {
   ...COMMON,
   '409': problem('The automation is being deleted, or a name or a limit is taken.'),
 }
-const NONE = { '404': problem('The organization has no such automation made from a source.') }
-const BAD_BODY = {
+/** The answer for an automation that is not there. */
+export const NONE = {
+  '404': problem('The organization has no such automation made from a source.'),
+}
+/** The answers to a body that is not as described. */
+export const BAD_BODY = {
   '400': problem('The body is not JSON, or no archive.'),
   '413': problem('The body, or what is in the archive, is too large.'),
   '415': problem('Not one of these media types.'),
   '422': problem('The body is not valid, or the project cannot be run.'),
 }
-const automation = parameter('automation_id', 'path')
+/** The parameter of the path. */
+export const automation = parameter('automation_id', 'path')
 const number = parameter('number', 'path', { schema: { ...integer, minimum: 1 } })
 const variable = parameter('name', 'path', {
   schema: { ...text, pattern: VARIABLE_NAME.source },
 })
 
-const operation = (operationId: string, summary: string, rest: Record<string, unknown>) => ({
+/** Describes an operation on crews. */
+export const operation = (operationId: string, summary: string, rest: Record<string, unknown>) => ({
   operationId,
   tags: ['Crews'],
   summary,
   ...rest,
 })
-const reads = (operationId: string, summary: string, name: string) =>
+/** Describes an operation that reads a document. */
+export const reads = (operationId: string, summary: string, name: string) =>
   operation(operationId, summary, {
     responses: { '200': json('It.', name), ...COMMON, ...NONE },
   })
@@ -184,7 +155,8 @@ const SOURCE_BODY = {
   },
 }
 
-const PATH = '/designer/v2/automations/{automation_id}'
+/** The path of an automation. */
+export const PATH = '/designer/v2/automations/{automation_id}'
 
 /** The paths of automations that are made from sources. */
 export const CREW_PATHS = {

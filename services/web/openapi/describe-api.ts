@@ -2,6 +2,7 @@ import type { WebConfig } from '../env.ts'
 import { automationPaths } from './automation.ts'
 import { BUDGET_PATHS, BUDGET_SCHEMAS } from './budgets.ts'
 import { CREW_PATHS, CREW_SCHEMAS } from './crews.ts'
+import { REPOSITORY_PATHS, REPOSITORY_SCHEMAS } from './repositories.ts'
 import { DESIGNER_PATHS } from './designer.ts'
 import { designerSchemas } from './designer-schemas.ts'
 import { AUTOMATION_SCHEMAS } from './schemas.ts'
@@ -38,6 +39,7 @@ export function describeApi(config: Config) {
       ...DESIGNER_PATHS,
       ...BUDGET_PATHS,
       ...CREW_PATHS,
+      ...REPOSITORY_PATHS,
       ...TOOL_PATHS,
       ...PLATFORM_PATHS,
     },
@@ -62,6 +64,7 @@ export function describeApi(config: Config) {
         ...designerSchemas(),
         ...BUDGET_SCHEMAS,
         ...CREW_SCHEMAS,
+        ...REPOSITORY_SCHEMAS,
         ...TOOL_SCHEMAS,
         ...PLATFORM_SCHEMAS,
         ...WEBHOOK_SCHEMAS,

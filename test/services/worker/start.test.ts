@@ -97,9 +97,10 @@ describe('a worker (SPEC 1)', () => {
     await platform.sql`
       select pg_terminate_backend(pid) from pg_stat_activity
       where application_name = 'worker' and datname = current_database()`
+    // The last of its channels.
     const listening = () => platform.sql`
       select 1 from pg_stat_activity where application_name = 'worker'
-        and datname = current_database() and query like 'listen%'`
+        and datname = current_database() and query like 'listen%execution_stopped%'`
     await expect.poll(async () => (await listening()).length).toBe(1)
     expect(Math.max(...(await waits()))).toBeLessThan(1000)
   })

@@ -124,6 +124,10 @@ function lifeSection({ session, crew, deployments }: CrewPage): Html {
   return html`<section class="card" aria-labelledby="life">
     <div class="card-head"><h2 id="life">Crew</h2></div>
     <ul class="plan">
+      <li>
+        <a href="${path}/crew-repository">Git repository</a>
+        <span class="sub">pull and deploy its commits</span>
+      </li>
       <li><a href="${path}/environment">Environment</a> <span class="sub">variables</span></li>
       <li>
         <a href="${path}/crew-settings">Settings</a>

@@ -21,6 +21,7 @@ import type { OwnCrew } from './own-crew.ts'
 import { crewPage, crewParts } from './page.ts'
 import type { CrewPage } from './page.ts'
 import { createFormReceiver, isOfSource } from './receive-form.ts'
+import { repositoryPageRoutes } from './repository-routes.ts'
 import { settingsRoutes } from './settings-routes.ts'
 
 const DEPLOYMENTS_SHOWN = 50
@@ -82,6 +83,7 @@ export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.route('/', deploymentPageRoutes(deps))
   routes.route('/', settingsRoutes(deps))
   routes.route('/', environmentRoutes(deps))
+  routes.route('/', repositoryPageRoutes(deps))
   routes.route('/', newAutomationRoutes(deps))
   return routes
 }

@@ -88,6 +88,7 @@ const LOOK: Why = 'looks at something, and changes nothing'
 const MINE: Why = 'is about the view of one person'
 const NOTE: Why = 'is a note, which says who wrote it, and which only its author deletes'
 const SESSION: Why = 'begins or ends a session'
+const PUSH: Why = 'has a worker pull, which records what it deploys'
 const own = () => token
 const internal = () => platformToken
 
@@ -156,6 +157,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'DELETE /designer/v2/budgets/:period': json('DELETE'),
   'PUT /designer/v2/automations/:automationId/budgets/:period': json('PUT', { tokens_max: 1000 }),
   'DELETE /designer/v2/automations/:automationId/budgets/:period': json('DELETE'),
+  'POST /git-webhooks/:automationId': PUSH,
   'POST /designer/v2/automations': json('POST', { name: 'Crew by API' }),
   'PATCH /designer/v2/automations/:automationId/settings': json('PATCH', { replicas: 2 }),
   'PUT /designer/v2/automations/:automationId/variables/:name': json('PUT', {
@@ -163,6 +165,15 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     secret: true,
   }),
   'DELETE /designer/v2/automations/:automationId/variables/:name': json('DELETE'),
+  'PUT /designer/v2/automations/:automationId/repository': json('PUT', {
+    url: 'https://git.test/acme/crew.git',
+    ref: 'main',
+    token: API_KEY,
+  }),
+  'POST /designer/v2/automations/:automationId/repository/pull': json('POST'),
+  'POST /designer/v2/automations/:automationId/repository/webhook': json('POST'),
+  'DELETE /designer/v2/automations/:automationId/repository/webhook': json('DELETE'),
+  'DELETE /designer/v2/automations/:automationId/repository': json('DELETE'),
   'POST /designer/v2/automations/:automationId/deployments': source('token'),
   'POST /designer/v2/automations/:automationId/stop': json('POST'),
   'POST /designer/v2/automations/:automationId/start': json('POST'),
@@ -177,6 +188,16 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /automations/:automationId/crew/start': form(),
   'POST /automations/:automationId/crew/restart': form(),
   'POST /automations/:automationId/crew-settings': form({ replicas: '2' }),
+  'POST /automations/:automationId/crew-repository': form({
+    url: 'https://git.test/acme/crew.git',
+    ref: 'main',
+    directory: '',
+    token: API_KEY,
+  }),
+  'POST /automations/:automationId/crew-repository/pull': form(),
+  'POST /automations/:automationId/crew-repository/webhook': form(),
+  'POST /automations/:automationId/crew-repository/webhook/delete': form(),
+  'POST /automations/:automationId/crew-repository/delete': form(),
   'POST /automations/:automationId/environment': form({
     name: 'A',
     value: PASSWORD,

@@ -195,3 +195,31 @@ describe('the pages of automations from source', () => {
     expect((await open(`${designed}/deployments`)).status).toBe(404)
   })
 })
+
+describe('the page of a Git repository', () => {
+  it('saves, pulls and removes it, and shows the secret of its webhook once', async () => {
+    const crew = await create('From Git')
+    const path = `${crew}/crew-repository`
+    const place = { url: 'https://git.test/acme/crew.git', ref: 'main', directory: 'crews/one/' }
+    expect((await open(path)).text).toContain('From a Git repository')
+    const refused = await post(path, { ...place, url: 'git@git.test:x', token: 'glpat-3' })
+    expect(refused).toMatchObject({ status: 422 })
+    expect(refused.text).toContain('must be the https address')
+    expect(refused.text).not.toContain('glpat-3')
+    expect((await post(path, { ...place, token: 'glpat-3' })).status).toBe(303)
+    const saved = await open(path)
+    expect(saved.text).toMatch(/value="crews\/one".*One is saved.*Make a secret/s)
+    expect(saved.text).not.toContain('glpat-3')
+    const { location } = await post(`${path}/pull`)
+    expect((await open(location)).text).toContain('A worker is pulling it.')
+    const made = await post(`${path}/webhook`)
+    const [, secret = ''] = /not shown again.*?([\w-]{43})/s.exec(made.text) ?? []
+    expect(secret).toHaveLength(43)
+    expect((await open(path)).text).not.toContain(secret)
+    await post(path, { ...place, no_token: 'yes' })
+    expect((await open(path)).text).not.toContain('One is saved.')
+    await post(`${path}/webhook/delete`)
+    await post(`${path}/delete`)
+    expect((await open(path)).text).not.toContain('git.test/acme')
+  })
+})

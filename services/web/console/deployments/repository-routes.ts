@@ -1,0 +1,106 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { findRepository } from '../../../platform/source-repositories.ts'
+import {
+  repositoryDirectoryProblem,
+  repositoryRefProblem,
+  repositoryTokenProblem,
+  repositoryUrlProblem,
+} from '../../../platform/source-repository-fields.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { createRepositoryChanges, webhookUrlOf } from '../../crew-api/change-repository.ts'
+import type { GivenRepository } from '../../crew-api/change-repository.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { automationPath, getOwnCrew } from './own-crew.ts'
+import type { OwnCrew } from './own-crew.ts'
+import { repositoryPage } from './repository-page.ts'
+import type { TypedRepository } from './repository-page.ts'
+
+const PATH = '/automations/:automationId/crew-repository'
+
+/** Serves the page with the Git repository of an automation. */
+export function repositoryPageRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const changes = createRepositoryChanges(deps)
+  const show = createShow(deps, sql)
+  const back = (c: Context<SignedIn>, { automation }: OwnCrew, notice: string) =>
+    c.redirect(`${automationPath(automation)}/crew-repository?notice=${notice}`, 303)
+
+  routes.get(PATH, session, async (c) => show(c, await getOwnCrew(c, sql)))
+
+  routes.post(PATH, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const { typed, given, problem } = readRepositoryForm(c.var.form)
+    if (problem !== undefined) return show(c, crew, { typed, problem })
+    await changes.save(c.var, crew, given)
+    return back(c, crew, 'repository-saved')
+  })
+  routes.post(`${PATH}/pull`, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    await changes.pull(c.var, crew)
+    return back(c, crew, 'repository-pull')
+  })
+  routes.post(`${PATH}/webhook`, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    return show(c, crew, { secret: await changes.makeSecret(c.var, crew) })
+  })
+  routes.post(`${PATH}/webhook/delete`, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    await changes.removeSecret(c.var, crew)
+    return back(c, crew, 'repository-webhook-removed')
+  })
+  routes.post(`${PATH}/delete`, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    await changes.remove(c.var, crew)
+    return back(c, crew, 'repository-removed')
+  })
+  return routes
+}
+
+interface Shown {
+  readonly typed?: TypedRepository
+  readonly problem?: string
+  readonly secret?: string
+}
+
+function createShow(deps: WebDeps, sql: Database) {
+  return async (c: Context<SignedIn>, crew: OwnCrew, shown: Shown = {}): Promise<Response> => {
+    const repository = await findRepository(sql, crew)
+    const notice = noticeOf(c.req.query('notice'))
+    const webhookUrl = webhookUrlOf(deps, crew)
+    c.header('cache-control', 'no-store')
+    const view = { session: c.var.session, crew, repository, notice, webhookUrl, ...shown }
+    return c.html(repositoryPage(view), shown.problem === undefined ? 200 : 422)
+  }
+}
+
+interface ReadForm {
+  readonly typed: TypedRepository
+  readonly given: GivenRepository
+  readonly problem: string | undefined
+}
+
+/** A token that is left empty stays as it is; it is removed by its box. */
+function readRepositoryForm(form: URLSearchParams): ReadForm {
+  const read = (name: string): string => (form.get(name) ?? '').trim()
+  const typed = { url: read('url'), ref: read('ref'), directory: read('directory') }
+  const directory = typed.directory.replace(/^(\.\/)+|\/+$/g, '') || null
+  const entered = read('token') || undefined
+  const token = form.get('no_token') === 'yes' ? null : entered
+  const problem = [
+    say('The address', repositoryUrlProblem(typed.url)),
+    say('The branch or tag', repositoryRefProblem(typed.ref)),
+    directory === null ? undefined : say('The folder', repositoryDirectoryProblem(directory)),
+    token ? say('The access token', repositoryTokenProblem(token)) : undefined,
+  ].find((each) => each !== undefined)
+  return { typed, given: { ...typed, directory, token }, problem }
+}
+
+const say = (what: string, problem: string | undefined): string | undefined =>
+  problem && `${what} ${problem}.`

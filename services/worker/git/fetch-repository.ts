@@ -1,0 +1,91 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
+import type { RepositoryPlace } from '../../platform/source-repositories.ts'
+import { UNPACKED_BYTES_MAX } from '../../platform/source-archive/limits.ts'
+import { AppError } from '../../shared/errors.ts'
+import type { Asker, OutgoingGuard } from '../../shared/outgoing/guard.ts'
+import { addressesOf, gitEnvironment } from './git-environment.ts'
+import { gitProblem, PACK_BYTES_MAX } from './git-problems.ts'
+import { runGit } from './run-git.ts'
+import type { GitEnd } from './run-git.ts'
+
+/** The heads of the files in an archive, and its padding. */
+const ARCHIVE_BYTES_MAX = UNPACKED_BYTES_MAX + 32 * 1024 * 1024
+
+/** What git finds on this machine. */
+export interface GitPrograms {
+  /** Where programs are. */
+  readonly path: string
+  /** A file with authorities that are trusted beside those of Node. */
+  readonly extraAuthoritiesPath: string | undefined
+}
+
+/** What is fetched, and with what. */
+export interface Fetching extends Asker {
+  readonly place: RepositoryPlace
+  readonly token: string | undefined
+  readonly guard: OutgoingGuard
+  readonly programs: GitPrograms
+  /** An empty folder, which the caller deletes. */
+  readonly directory: string
+}
+
+/** One commit of a repository. */
+export interface FetchedCommit {
+  readonly commit: string
+  /** A .tar of its files. */
+  readonly archivePath: string
+}
+
+/**
+ * Fetches one commit of a repository with the program git, without its history, submodules and
+ * large files elsewhere. Raises `unprocessable` and `bad_gateway` with what to do.
+ */
+export async function fetchRepository(fetching: Fetching): Promise<FetchedCommit> {
+  const { place, directory, signal } = fetching
+  const env = await openEnvironment(fetching)
+  const git = async (what: string, args: readonly string[], fileBytesMax = PACK_BYTES_MAX) => {
+    const end = await runGit({ args, directory, env, fileBytesMax, signal })
+    if (end.code !== 0 || end.isTooLarge) throw gitProblem(end, place, what)
+    return end
+  }
+  await git('prepared', ['init', '--quiet', '--bare', '--template=', 'repository.git'])
+  const inside = ['--git-dir', 'repository.git']
+  const fetch = ['fetch', '--quiet', '--depth', '1', '--no-tags', '--no-recurse-submodules']
+  await git('fetched', [...inside, ...fetch, '--', place.url, place.ref])
+  const commit = readCommit(
+    await git('read', [...inside, 'rev-parse', '--verify', 'FETCH_HEAD^{commit}']),
+  )
+  const archivePath = join(directory, 'source.tar')
+  const folder = place.directory === null ? [] : ['--', place.directory]
+  const archive = ['archive', '--format=tar', `--output=${archivePath}`, commit, ...folder]
+  await git('read', [...inside, ...archive], ARCHIVE_BYTES_MAX)
+  return { commit, archivePath }
+}
+
+async function openEnvironment(fetching: Fetching): Promise<Record<string, string>> {
+  const { place, guard, directory: home, token, programs, subject, signal } = fetching
+  const url = new URL(place.url)
+  if (url.protocol !== 'https:' && !guard.isListed(url)) throw noTls(url)
+  const { lookup } = await guard.pin(url, { subject, signal })
+  const authoritiesPath = join(home, 'authorities.pem')
+  const { path, extraAuthoritiesPath: extra } = programs
+  const own = extra === undefined ? [] : [await readFile(extra, 'utf8')]
+  await writeFile(authoritiesPath, [...rootCertificates, ...own].join('\n'))
+  const addresses = await addressesOf(lookup, url.hostname)
+  return gitEnvironment({ url, addresses, authoritiesPath, token, path, home })
+}
+
+const noTls = ({ origin }: URL): AppError =>
+  new AppError(
+    'unprocessable',
+    'A repository is pulled by https only. The operator can allow one without TLS by listing ' +
+      `${origin} in GIT_PRIVATE_ORIGINS (chart: outgoing.gitPrivateOrigins).`,
+  )
+
+function readCommit({ output }: GitEnd): string {
+  const commit = output.trim().split('\n').at(-1) ?? ''
+  if (/^[0-9a-f]{40}([0-9a-f]{24})?$/.test(commit)) return commit
+  throw new AppError('unprocessable', 'The branch or tag does not name a commit.')
+}

@@ -1,0 +1,60 @@
+import type * as v from 'valibot'
+import { putBackPull, takeRepository } from '../../platform/source-repositories.ts'
+import { createRepositorySeals } from '../../platform/source-repository-seals.ts'
+import type { EnvSource } from '../../shared/env.ts'
+import type { Log } from '../../shared/log.ts'
+import { createGitGuard } from '../../shared/outgoing/git-guard.ts'
+import type { Database } from '../../shared/postgres/database.ts'
+import { listen } from '../../shared/postgres/listen.ts'
+import type { workerEnv } from '../env.ts'
+import { startLoop } from '../loop.ts'
+import { pullRepository } from './pull-repository.ts'
+
+/** A pull is told of at once: this covers a lost notification, and a lost worker. */
+const POLL_MS = 10_000
+/** Each takes room on the disk. */
+const CONCURRENCY = 1
+const PROGRAMS = '/usr/local/bin:/usr/bin:/bin'
+
+interface Pulls {
+  readonly config: Pick<
+    v.InferOutput<typeof workerEnv>,
+    'GIT_PRIVATE_ORIGINS' | 'SECRET_KEY_BASE' | 'SECRET_KEY_BASE_PREVIOUS'
+  >
+  readonly source: EnvSource
+  readonly sql: Database
+  readonly log: Log
+}
+
+/** Pulls the repositories of automations as soon as somebody asks for it. */
+export function startPulls({ config, source, sql, log }: Pulls): { stop(): Promise<void> } {
+  const deps = {
+    sql,
+    log,
+    seals: createRepositorySeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS),
+    guard: createGitGuard(config.GIT_PRIVATE_ORIGINS),
+    programs: {
+      path: source['PATH'] ?? PROGRAMS,
+      extraAuthoritiesPath: source['NODE_EXTRA_CA_CERTS'],
+    },
+  }
+  const loop = startLoop({
+    async take() {
+      const taken = await takeRepository(sql)
+      return taken ? [taken] : []
+    },
+    run: (taken, { pause }) => pullRepository(deps, taken, pause),
+    putBack: (taken) => putBackPull(sql, taken),
+    concurrency: CONCURRENCY,
+    pollMs: POLL_MS,
+    log,
+  })
+  const { wake } = loop
+  const stopListening = listen(sql, { channel: 'source_pull', hear: wake, onOpen: wake, log })
+  return {
+    async stop() {
+      stopListening()
+      await loop.stop(0)
+    },
+  }
+}
