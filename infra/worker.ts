@@ -91,6 +91,7 @@ const runner = () => ({
     // Crews run in pods of their own.
     CREW_PROCESSES_DIRECTORY: unset,
     CREW_TOOLS_URL: unset,
+    CREW_MODEL_URL: unset,
     WORKER_CONCURRENCY: digits(worker.concurrency),
     CREW_PATIENCE_SECONDS: digits(worker.crewPatienceSeconds),
     EXECUTION_TIMEOUT_SECONDS: digits(worker.executionTimeoutSeconds),

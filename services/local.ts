@@ -81,8 +81,9 @@ async function startPlatform(
   sendConsoleTo(logOf('local'))
   const providers = providerVariables(source)
   const idpPort = options.withIdp ? portBase + 7 : undefined
-  const privateOrigins = privateOriginsOf(source, `http://${HOST}:${portBase + 8}`)
-  const crews = crewVariables(source, { directory, webUrl: `http://${HOST}:${portBase}` })
+  const modelUrl = `http://${HOST}:${portBase + 8}`
+  const privateOrigins = privateOriginsOf(source, modelUrl)
+  const crews = crewVariables(source, { directory, webUrl: `http://${HOST}:${portBase}`, modelUrl })
   const own = { owner, directory, portBase, secrets, logOf, crews }
   const context: Context = { ...own, providers, privateOrigins, idpPort }
   try {
@@ -283,11 +284,8 @@ async function main(): Promise<void> {
     say(`Starting the platform on ${directory} …`)
     const summary = await startPlatform(options, process.env, owner)
     say(`Ready after ${((performance.now() - started) / 1000).toFixed(1)} s.`)
-    process.stdout.write(
-      json
-        ? `${JSON.stringify(summary)}\n`
-        : describeSummary(summary, sampleCrews[0]?.inputs ?? {}),
-    )
+    const inputs = sampleCrews[0]?.inputs ?? {}
+    process.stdout.write(json ? `${JSON.stringify(summary)}\n` : describeSummary(summary, inputs))
   } catch (thrown) {
     await owner.stop()
     throw explainFullDisk(thrown, { directory })

@@ -78,10 +78,11 @@ export async function openPlatformDatabase(owner: Owner, url: string, log: Log):
 /** The crews' model: the user's own where one is configured, else the built-in one. */
 export async function modelEnv(
   owner: Owner,
-  { OPENAI_API_KEY, OPENAI_BASE_URL }: EnvSource,
+  source: EnvSource,
   startBuiltIn: () => Promise<Stoppable & { readonly url: string }>,
 ): Promise<EnvSource> {
-  if (OPENAI_API_KEY ?? OPENAI_BASE_URL) return { OPENAI_API_KEY, OPENAI_BASE_URL }
+  const { OPENAI_API_KEY, OPENAI_BASE_URL } = source
+  if (hasOwnModel(source)) return { OPENAI_API_KEY, OPENAI_BASE_URL }
   const model = await owner.own(startBuiltIn())
   return { OPENAI_BASE_URL: `${model.url}/v1` }
 }
@@ -105,12 +106,17 @@ export function providerVariables(source: EnvSource): EnvSource {
 /** The variables of a worker that runs crews as processes of this machine. */
 export const crewVariables = (
   source: EnvSource,
-  { directory, webUrl }: { readonly directory: string; readonly webUrl: string },
+  { directory, webUrl, modelUrl }: Readonly<Record<'directory' | 'webUrl' | 'modelUrl', string>>,
 ): EnvSource => ({
   ...machineVariables(source),
   CREW_PROCESSES_DIRECTORY: join(directory, 'crews'),
   CREW_TOOLS_URL: webUrl,
+  // Where the user's own model is configured, its key is not for every program that is tried out.
+  ...(hasOwnModel(source) ? {} : { CREW_MODEL_URL: `${modelUrl}/v1` }),
 })
+
+const hasOwnModel = ({ OPENAI_API_KEY, OPENAI_BASE_URL }: EnvSource): boolean =>
+  Boolean(OPENAI_API_KEY ?? OPENAI_BASE_URL)
 
 /** The variables with the private origins that organizations may name. */
 export interface PrivateOrigins {

@@ -98,6 +98,11 @@ export async function* readToolContent(sql: Queryable, { id }: Tool): AsyncGener
   }
 }
 
+const YANK_REASON = /^[^\p{Cc}]{0,200}$/u
+
+/** Tells whether a text can be the reason of a yanked file: one line of at most 200 characters. */
+export const isYankReason = (text: string): boolean => YANK_REASON.test(text)
+
 /**
  * Yanks a file, for a reason: installers that do not ask for exactly its version skip it (PEP
  * 592). With null it is good again. Returns false when there is no such file.

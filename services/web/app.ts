@@ -58,6 +58,7 @@ import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { scheduleRoutes } from './console/schedules/routes.ts'
+import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
 import { gitWebhookRoutes } from './git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './source-downloads/routes.ts'
@@ -74,6 +75,7 @@ const PAGES = [
   projectRoutes,
   importProjectRoutes,
   staticTokenRoutes,
+  toolPackageRoutes,
   webhookRoutes,
   scheduleRoutes,
   approvalRoutes,

@@ -46,6 +46,8 @@ export const workerEnv = v.object({
   CREW_PROCESSES_DIRECTORY: optional(text()),
   /** The address of web, which has the tools index; required with the folder. */
   CREW_TOOLS_URL: optional(httpUrl()),
+  /** An OpenAI-compatible model without a key, for such crews that name none of their own. */
+  CREW_MODEL_URL: optional(httpUrl()),
   COLLECTOR_URL: optional(httpUrl()),
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),

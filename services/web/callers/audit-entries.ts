@@ -33,6 +33,13 @@ export const versionEntry = (
   after: { project: projectId, version: number },
 })
 
+/** Returns an entry of the audit about a file of a tool. */
+export const toolEntry = (action: string, filename: string, after?: object): AuditEntry => ({
+  action,
+  target: { kind: 'tool', id: filename },
+  after,
+})
+
 /** Returns an entry of the audit about a budget. */
 export const budgetEntry = (
   action: string,

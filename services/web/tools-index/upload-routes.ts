@@ -1,13 +1,13 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import * as v from 'valibot'
-import type { AuditEntry } from '../../platform/audit.ts'
-import { setYanked } from '../../platform/tools.ts'
+import { isYankReason, setYanked } from '../../platform/tools.ts'
 import { uploadTool } from '../../platform/tool-uploads.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { Transaction } from '../../shared/postgres/database.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
+import { toolEntry } from '../callers/audit-entries.ts'
 import { createAudited } from '../callers/audited.ts'
 import { requireOrganizationToken } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
@@ -15,11 +15,6 @@ import { refuseMethod } from '../http/refuse-method.ts'
 import { describeUpload } from './describe-upload.ts'
 import type { Scope } from './scopes.ts'
 import { readUpload } from './upload-form.ts'
-
-const entryOf = (action: string, filename: string): AuditEntry => ({
-  action,
-  target: { kind: 'tool', id: filename },
-})
 
 /** Each holds a database connection for as long as its sender takes. */
 const UPLOADS = {
@@ -29,7 +24,7 @@ const UPLOADS = {
 }
 const BODY_BYTES_MAX = 4096
 const yankBody = v.strictObject({
-  reason: v.optional(v.pipe(v.string(), v.regex(/^[^\p{Cc}]{0,200}$/u)), ''),
+  reason: v.optional(v.pipe(v.string(), v.check(isYankReason)), ''),
 })
 
 /**
@@ -49,7 +44,7 @@ export function toolUploadRoutes(deps: WebDeps, scope: Scope): Hono<Organization
       const outcome = await audited(
         c.var,
         (tx) => uploadTool(tx, { repositoryId, uploadedBy, content, describe }),
-        (done) => (done === 'stored' ? entryOf('tool_uploaded', filename) : undefined),
+        (done) => (done === 'stored' ? toolEntry('tool_uploaded', filename) : undefined),
       )
       Object.assign(c.var.wide, { filename, outcome })
       return outcome
@@ -81,7 +76,7 @@ export function toolUploadRoutes(deps: WebDeps, scope: Scope): Hono<Organization
   async function yank(c: Context<OrganizationCall>, reason: string | null): Promise<Response> {
     const filename = c.req.param('filename') ?? ''
     const repositoryId = await written(c)
-    const entry = entryOf(reason === null ? 'tool_unyanked' : 'tool_yanked', filename)
+    const entry = toolEntry(reason === null ? 'tool_unyanked' : 'tool_yanked', filename)
     const change = async (tx: Transaction): Promise<void> => {
       if (await setYanked(tx, { repositoryId, filename }, reason)) return
       throw new AppError('not_found', 'This repository has no such file.')

@@ -10,6 +10,8 @@ export interface CrewEnvironmentDeps {
   readonly secretKeyBase: string
   /** Where crews send their spans; without it they send none. */
   readonly collector?: { readonly url: string; readonly secret: string } | undefined
+  /** An OpenAI-compatible model without a key, for crews that name none of their own. */
+  readonly modelUrl?: string | undefined
   /** The time that a crew has, when it is told to stop, until its runs go on elsewhere. */
   readonly drainSeconds: number
 }
@@ -26,7 +28,7 @@ export interface CrewEnvironment {
  * it. A crew may send its spans elsewhere; what it is called with is not its choice.
  */
 export async function createCrewEnvironment(
-  { secretKeyBase, collector, drainSeconds }: CrewEnvironmentDeps,
+  { secretKeyBase, collector, modelUrl, drainSeconds }: CrewEnvironmentDeps,
   { owner, settings, variables }: WantedCrew,
 ): Promise<CrewEnvironment> {
   const token = crewToken(secretKeyBase, owner.automationId)
@@ -36,6 +38,7 @@ export async function createCrewEnvironment(
     variables: {
       OTEL_SERVICE_NAME: owner.slug,
       ...(collector && traces ? spansTo(collector.url, traces) : {}),
+      ...(modelUrl === undefined ? {} : modelAt(modelUrl)),
       ...variables,
       CREW_TOKEN: token,
       CREW_DRAIN_SECONDS: String(drainSeconds),
@@ -44,6 +47,9 @@ export async function createCrewEnvironment(
     secrets: traces ? [token, traces] : [token],
   }
 }
+
+/** Clients ask for some key, whatever it is. */
+const modelAt = (url: string) => ({ OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' })
 
 const signTraces = (secret: string, organizationId: number): Promise<string> =>
   signCollectorToken(secret, 'crew', {

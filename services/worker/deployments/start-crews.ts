@@ -63,6 +63,7 @@ function createHost({ config, source, log, sql }: Omit<Crews, 'registry'>): Crew
     secretKeyBase: config.SECRET_KEY_BASE,
     platformVersion: config.PLATFORM_VERSION,
     collector: collectorOf(config),
+    modelUrl: config.CREW_MODEL_URL,
     machine: { ...machineVariables(source), UV_PYTHON_INSTALL_DIR: join(resolve(root), 'pythons') },
   })
 }

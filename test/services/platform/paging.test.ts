@@ -10,6 +10,8 @@ import {
 } from '../../../services/platform/llm-connections.ts'
 import type { Page, PageRequest } from '../../../services/platform/paging.ts'
 import { listStaticTokens } from '../../../services/platform/static-tokens.ts'
+import { listToolPackages } from '../../../services/platform/tool-packages.ts'
+import { ensureToolRepository } from '../../../services/platform/tools.ts'
 import { openPlatform } from '../web/support/platform.ts'
 import type { Platform } from '../web/support/platform.ts'
 
@@ -35,6 +37,11 @@ beforeAll(async () => {
     insert into executions (deployment_id, inputs, queued_at)
     select ${acme.research.id}, '{}', now() - make_interval(secs => n / 4)
     from generate_series(1, ${ROWS}) n`
+  const repositoryId = await ensureToolRepository(sql, acme.organizationId)
+  await sql`
+    insert into tools (repository_id, name, version, filename, sha256, size)
+    select ${repositoryId}, 'package-' || n, v::text, n || '-' || v || '.zip', sha256(''), 1
+    from generate_series(1, ${ROWS}) n, generate_series(1, 2) v`
   await kickoff(sql, { deploymentId: platform.rival.research.id, inputs: {} })
 })
 
@@ -53,6 +60,7 @@ const LISTS: [string, List][] = [
     (page) => listLlmConnections(platform.sql, platform.acme.organizationId, page),
   ],
   ['static tokens', (page) => listStaticTokens(platform.sql, platform.acme.research, page)],
+  ['tool packages', (page) => listToolPackages(platform.sql, platform.acme.organizationId, page)],
   ['executions', (request) => listRuns(request)],
 ]
 

@@ -10,13 +10,17 @@ import { endOfToken, scopeText } from './token-facts.ts'
 /** A token that was just issued. */
 export interface NewTokenPage {
   readonly session: Session
+  /** The entry of the navigation. @default /tokens */
+  readonly current?: string
   readonly name: string
   readonly token: string
-  /** The automation that it is for; none: every one of the organization. */
+  /** What it is for, such as an automation; none: every automation of the organization. */
   readonly automation: string | undefined
   readonly limits: TokenLimits
   /** The API of an automation, to try it. */
   readonly apiUrl?: string | undefined
+  /** Commands that use the token, each under its label. */
+  readonly commands?: readonly (readonly [label: string, text: string])[]
   /** What else there is to know, in a sentence. */
   readonly hint?: string
   /** The pages above this one; the last one is gone back to. */
@@ -25,9 +29,9 @@ export interface NewTokenPage {
 
 /** The only page that shows a token (SPEC 5.2). */
 export function newTokenPage(view: NewTokenPage): Html {
-  const { session, name, token, automation, limits, apiUrl, hint, crumbs } = view
+  const { session, name, token, automation, limits, apiUrl, hint, crumbs, commands = [] } = view
   return page(
-    { title: 'New token', session, current: '/tokens' },
+    { title: 'New token', session, current: view.current ?? '/tokens' },
     html`<nav class="crumbs" aria-label="Breadcrumb">
         ${crumbs.map((each) => html`<a href="${each.path}">${each.name}</a>`)}
       </nav>
@@ -42,6 +46,11 @@ export function newTokenPage(view: NewTokenPage): Html {
         ])}
         ${copyable('Token', token)} ${hint === undefined ? '' : html`<p class="hint">${hint}</p>`}
         ${apiUrl === undefined || !limits.scopes.includes('read') ? '' : trial(apiUrl, token)}
+        ${commands.map(
+          ([label, text]) =>
+            html`<p class="hint">${label}:</p>
+              ${copyable(label, text)}`,
+        )}
         <p><a class="button primary" href="${crumbs.at(-1)?.path}">I have copied it</a></p>
       </div>`,
   )

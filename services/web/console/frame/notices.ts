@@ -28,6 +28,8 @@ const NOTICES = {
   'schedule-deleted': 'The schedule is deleted. The runs that it started stay.',
   stopped: 'The run is stopped.',
   'flag-saved': 'The flag is saved. It applies from now on.',
+  'tool-yanked': 'The file is yanked. Installers skip it, unless they ask for exactly its version.',
+  'tool-unyanked': 'The file is good again. Installers may choose it.',
   'llm-connection-created': 'The connection is created. You can test it here.',
   'llm-connection-saved': 'The connection is saved.',
   'llm-key-forgotten':

@@ -1,5 +1,10 @@
 import { html } from 'hono/html'
-import { NETWORKS_MAX, readNetworks, readTokenScope } from '../../../platform/token-limits.ts'
+import {
+  NETWORKS_MAX,
+  readNetworks,
+  readTokenScope,
+  TOKEN_SCOPES,
+} from '../../../platform/token-limits.ts'
 import type { TokenLimits, TokenScope } from '../../../platform/token-limits.ts'
 import { plural } from './format.ts'
 import type { Html } from './parts.ts'
@@ -27,12 +32,19 @@ const SCOPE_TEXTS: Readonly<Record<TokenScope, string>> = {
   upload: 'Upload packages (whole organization)',
 }
 
-/** The fields as a part of a form; with a maximum of days, none of the choices is longer. */
-export const tokenFields = (fields: TokenFields, daysMax: number): Html =>
+/**
+ * The fields as a part of a form; with a maximum of days, none of the choices is longer. Only the
+ * scopes that are offered are there to choose from.
+ */
+export const tokenFields = (
+  fields: TokenFields,
+  daysMax: number,
+  offered: readonly TokenScope[] = TOKEN_SCOPES,
+): Html =>
   html`<fieldset class="checks">
       <legend>It may</legend>
-      ${Object.entries(SCOPE_TEXTS).map(
-        ([scope, text]) =>
+      ${offered.map(
+        (scope) =>
           html`<label class="check">
             <input
               type="checkbox"
@@ -40,7 +52,7 @@ export const tokenFields = (fields: TokenFields, daysMax: number): Html =>
               value="${scope}"
               ${fields.scopes.includes(scope) ? html`checked` : ''}
             />
-            <span>${text}</span>
+            <span>${SCOPE_TEXTS[scope]}</span>
           </label>`,
       )}
     </fieldset>

@@ -235,6 +235,9 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /tools/organization': upload('two', own),
   'PUT /tools/organization/files/:filename/yanked': yank('PUT', own),
   'DELETE /tools/organization/files/:filename/yanked': yank('DELETE', own),
+  'POST /tools-packages/files/:fileId/yank': form({ reason: 'broken' }),
+  'POST /tools-packages/files/:fileId/unyank': form(),
+  'POST /tools-packages/tokens': form({ name: 'build server', scopes: 'upload' }),
   'POST /automations/:automationId/executions/:kickoffId/approval': form({
     task: 'research',
     decision: 'approve',
@@ -369,6 +372,10 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
   },
   period: async () => 'day',
   filename: async () => 'two-1.0-py3-none-any.whl',
+  fileId: () =>
+    firstOf(platform.sql`
+      select t.id from tools t join tool_repositories r on r.id = t.repository_id
+      where r.organization_id = ${platform.acme.organizationId} and t.name = 'two'`),
   projectId: async () => projectId,
   automationId: async (route) => {
     if (!CREWS.test(route)) return platform.acme.research.automationId

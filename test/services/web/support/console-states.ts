@@ -16,8 +16,10 @@ import { definition } from '../../../support/crew.ts'
 import { seedSource } from '../../../support/own-crew.ts'
 import { recordEvent } from '../../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../../services/platform/runs.ts'
+import { ensureToolRepository, setYanked } from '../../../../services/platform/tools.ts'
 import { sendTestMessage } from '../../../../services/platform/webhook-deliveries.ts'
 import type { Platform } from './platform.ts'
+import { makeWheel, storeWheel } from './wheels.ts'
 
 export const MARKDOWN = `# Heat pumps in Northern Europe
 
@@ -158,6 +160,7 @@ export function pathsOf(
     ['webhook', `${automation}/webhooks/${ids.webhook}`],
     ['message of a webhook', `${automation}/webhooks/${ids.webhook}/deliveries/${ids.message}`],
     ...ids.crew,
+    ...ids.packages,
     ['approvals', '/approvals'],
     ['projects', '/projects'],
     ...ids.designer,
@@ -192,6 +195,9 @@ export interface Ids {
   /** What each page of a project shows, and its path. */
   readonly designer: readonly [string, string][]
   readonly crew: [string, string][]
+  readonly packages: readonly [string, string][]
+  /** The file of a package that is not yanked. */
+  readonly file: number
 }
 
 /** A token, a connection and a webhook of the organization. */
@@ -227,6 +233,7 @@ export async function seedSettings(platform: Platform): Promise<Ids> {
     ...(await seedWebhook(platform)),
     designer: await seedDesigner(platform),
     crew: await seedCrew(platform),
+    ...(await seedPackages(platform, token)),
   }
 }
 
@@ -280,6 +287,24 @@ async function seedCrew({ sql, acme }: Platform): Promise<[string, string][]> {
     ['no variables', `/automations/${empty.automationId}/environment`],
     ['automation to delete', `${path}/delete`],
   ]
+}
+
+/** A package with a file that is yanked and one that is not. */
+async function seedPackages({ sql, acme }: Platform, uploadedBy: number) {
+  const repositoryId = await ensureToolRepository(sql, acme.organizationId)
+  const key = { repositoryId, uploadedBy }
+  await storeWheel(sql, key, makeWheel('tides', '1.0', '>=3.10'))
+  await setYanked(sql, { repositoryId, filename: 'tides-1.0-py3-none-any.whl' }, 'broken')
+  await storeWheel(sql, key, makeWheel('tides', '2.0'))
+  const [{ file }] = await sql<[{ file: number }]>`
+    select id as file from tools where repository_id = ${repositoryId} and version = '2.0'`
+  const packages: [string, string][] = [
+    ['tool packages', '/tools-packages'],
+    ['public tool packages', '/tools-packages?of=public'],
+    ['a tool package', '/tools-packages/organization/tides'],
+    ['a file to yank', `/tools-packages/files/${file}/yank`],
+  ]
+  return { file, packages }
 }
 
 /** A project with a version of each kind, and a proposal in each state. */

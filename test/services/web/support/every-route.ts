@@ -98,6 +98,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     spanId: '0123456789abcdef',
     noteId: note,
     filename: 'a-1.0.tar.gz',
+    fileId: ids.file,
     userId: acme.userId,
     organizationId,
     sessionId,
@@ -106,6 +107,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
   }
   const [, ownCrew = ''] = ids.crew.find(([name]) => name === 'automation from source') ?? []
   return (path) => {
+    if (path === '/tools-packages/organization/:name') return path.replace(':name', 'tides')
     if (CREWS.test(path)) return fillNames(path.replace('/automations/:automationId', ownCrew))
     return fillNames(path)
   }

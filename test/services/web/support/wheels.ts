@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { Database } from '../../../../services/shared/postgres/database.ts'
+import { uploadTool } from '../../../../services/platform/tool-uploads.ts'
 import { zip } from '../../../../services/shared/python-package/zip.ts'
 
 export interface Wheel {
@@ -6,6 +8,7 @@ export interface Wheel {
   readonly version: string
   readonly filename: string
   readonly content: Buffer
+  readonly requiresPython?: string | undefined
 }
 
 /** A wheel that pip installs: one module, and the three files of metadata. */
@@ -34,7 +37,19 @@ export function makeWheel(name: string, version: string, requiresPython?: string
   const recordPath = `${stem}.dist-info/RECORD`
   entries.push([recordPath, `${record.join('')}${recordPath},,\n`])
   const archived = entries.map(([path, text]) => ({ path, content: Buffer.from(text) }))
-  return { name, version, filename: `${stem}-py3-none-any.whl`, content: zip(archived) }
+  const filename = `${stem}-py3-none-any.whl`
+  return { name, version, filename, content: zip(archived), requiresPython }
+}
+
+/** Stores a wheel as an upload would. */
+export async function storeWheel(
+  sql: Database,
+  key: { readonly repositoryId: number; readonly uploadedBy: number | null },
+  wheel: Wheel,
+): Promise<void> {
+  const sha256 = createHash('sha256').update(wheel.content).digest()
+  const description = { ...wheel, requiresPython: wheel.requiresPython ?? null, sha256 }
+  await uploadTool(sql, { ...key, content: [wheel.content], describe: async () => description })
 }
 
 /** What twine sends for a wheel; `change` replaces fields, and removes those that are undefined. */

@@ -31,6 +31,11 @@ export function createScriptedHost() {
       progress.state('Building')
       progress.log('build', `building with ${crew.variables['API_KEY'] ?? 'nothing'}`)
       const outcome = await script.bringUp(crew, signal)
+      // A change came between, and the next pass asks again.
+      if (signal.aborted) {
+        calls.splice(calls.lastIndexOf(`bring up ${crew.number}`), 1)
+        brought.splice(brought.lastIndexOf(crew), 1)
+      }
       if (outcome.outcome === 'online') running.add(crew.id)
       return outcome
     },

@@ -180,29 +180,44 @@ function addText(box, { offset, text }) {
 async function follow(live) {
   let etag = ''
   let waitMs = POLL_MS
-  const place = live.querySelector('[data-texts]')
-  const texts = place && showTexts(place)
+  const texts = followTexts(live.querySelector('[data-texts]'))
   while (live.dataset.live) {
     await pause(waitMs)
     await whenVisible()
     try {
-      const headers = etag ? { 'if-none-match': etag } : {}
-      const response = await fetch(live.dataset.live, {
-        headers,
-        cache: 'no-store',
-        signal: AbortSignal.timeout(ANSWER_MS),
-      })
-      if (response.redirected || response.status === 404) return showRefresh(live)
-      if (response.status !== 304 && !response.ok) throw new Error(String(response.status))
-      if (response.status === 200) {
-        swap(live, await response.text())
-        texts?.tidy(!live.dataset.live)
-      }
+      const response = await ask(live.dataset.live, etag)
+      if (response.redirected || response.status === 404) break
+      if (response.status === 200) swap(live, await response.text())
+      texts(live.dataset.live !== '', response.status === 200)
       etag = response.headers.get('etag') ?? ''
       waitMs = POLL_MS
     } catch {
       waitMs = Math.min(waitMs * 2, POLL_MS_MAX)
     }
+  }
+  texts(false)
+  if (live.dataset.live) showRefresh(live)
+}
+
+/** Asks for the parts of a page; raises an error for what is neither news nor an end. */
+async function ask(address, etag) {
+  const response = await fetch(address, {
+    headers: etag ? { 'if-none-match': etag } : {},
+    cache: 'no-store',
+    signal: AbortSignal.timeout(ANSWER_MS),
+  })
+  if (!response.ok && ![304, 404].includes(response.status)) {
+    throw new Error(String(response.status))
+  }
+  return response
+}
+
+/** Begins with the first answer: without a session there is nothing to listen to. */
+function followTexts(place) {
+  let texts
+  return (isLive, hasNews) => {
+    if (place && isLive) texts ??= showTexts(place)
+    if (hasNews || !isLive) texts?.tidy(!isLive)
   }
 }
 

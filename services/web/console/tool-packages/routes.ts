@@ -1,0 +1,75 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { findOrganization } from '../../../platform/organizations.ts'
+import { isToolName, normalizeToolName } from '../../../platform/python-packages.ts'
+import { listToolPackages, pageToolFiles } from '../../../platform/tool-packages.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { isIdCursor, isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
+import { noticeOf } from '../frame/notices.ts'
+import type { IndexName } from './commands.ts'
+import { packagesPage } from './list-page.ts'
+import { packagePage } from './package-page.ts'
+import { PACKAGES_PATH } from './paths.ts'
+import { NEW_PACKAGE_TOKEN } from './token-form.ts'
+import type { TypedToken } from './token-form.ts'
+import { packageTokenRoutes } from './token-routes.ts'
+import { yankRoutes } from './yank-routes.ts'
+
+/** The public packages that the page of an organization shows. */
+const PUBLIC_ROWS = 10
+
+/** Serves the packages of the tools index to people: what is there, and how to publish more. */
+export function toolPackageRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const baseUrl = config.PLATFORM_BASE_URL
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+
+  async function listPage(
+    c: Context<SignedIn>,
+    typed: TypedToken = { name: '', fields: NEW_PACKAGE_TOKEN },
+  ) {
+    const index: IndexName = c.req.query('of') === 'public' ? 'public' : 'organization'
+    const request = readPageRequest(c, isNameCursor)
+    const { search } = request
+    const [page, publicPage] = await Promise.all([
+      listToolPackages(sql, ownerOf(c, index), request),
+      index === 'public' ? undefined : listToolPackages(sql, null, { limit: PUBLIC_ROWS, search }),
+    ])
+    const lists = { index, page, request, publicPage }
+    const daysMax = config.STATIC_TOKEN_DAYS_MAX
+    return packagesPage({ session: c.var.session, baseUrl, ...lists, typed, daysMax })
+  }
+
+  routes.get(PACKAGES_PATH, session, async (c) => c.html(await listPage(c)))
+
+  for (const index of ['organization', 'public'] as const) {
+    routes.get(`${PACKAGES_PATH}/${index}/:name`, session, async (c) => {
+      const request = readPageRequest(c, isIdCursor)
+      const name = normalizeToolName(c.req.param('name') ?? '')
+      if (!isToolName(name)) throw noSuchPackage()
+      const page = await pageToolFiles(sql, { owner: ownerOf(c, index), name }, request)
+      if (page.total === 0 && request.search === undefined) throw noSuchPackage()
+      const view = { index, name, page, request, isOwn: await isOwn(c, index) }
+      const notice = noticeOf(c.req.query('notice'))
+      return c.html(packagePage({ session: c.var.session, baseUrl, ...view, notice }))
+    })
+  }
+
+  async function isOwn(c: Context<SignedIn>, index: IndexName): Promise<boolean> {
+    if (index === 'organization') return true
+    const own = await findOrganization(sql, c.var.session.user.organizationId)
+    return own?.internal ?? false
+  }
+
+  routes.route('/', packageTokenRoutes(deps, listPage))
+  routes.route('/', yankRoutes(deps))
+  return routes
+}
+
+const ownerOf = (c: Context<SignedIn>, index: IndexName): number | null =>
+  index === 'public' ? null : c.var.session.user.organizationId
+
+const noSuchPackage = (): AppError => new AppError('not_found', 'This index has no such package.')

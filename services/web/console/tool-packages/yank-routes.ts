@@ -1,0 +1,70 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { findOwnToolFile } from '../../../platform/tool-packages.ts'
+import type { OwnToolFile } from '../../../platform/tool-packages.ts'
+import { isYankReason, setYanked } from '../../../platform/tools.ts'
+import { AppError } from '../../../shared/errors.ts'
+import { toolEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { isIdCursor } from '../frame/lists/page-request.ts'
+import { packagePath, PACKAGES_PATH } from './paths.ts'
+import { yankPage } from './yank-page.ts'
+
+/** Yanks files and makes them good again (PEP 592). */
+export function yankRoutes({ sql, ...deps }: WebDeps): Hono<SignedIn> {
+  const audited = createAudited(sql)
+  const routes = new Hono<SignedIn>()
+  const session = requireSession({ sql, ...deps })
+  const form = requireForm(deps.config.PLATFORM_BASE_URL)
+  const file = `${PACKAGES_PATH}/files/:fileId`
+
+  routes.get(`${file}/yank`, session, async (c) => {
+    const own = await getFile(c)
+    return c.html(yankPage({ session: c.var.session, file: own, reason: '' }))
+  })
+
+  routes.post(`${file}/yank`, session, form, async (c) => {
+    const own = await getFile(c)
+    const reason = (c.var.form.get('reason') ?? '').trim()
+    if (!isYankReason(reason)) {
+      const problem = 'The reason is one line of at most 200 characters.'
+      return c.html(yankPage({ session: c.var.session, file: own, reason, problem }), 422)
+    }
+    return change(c, own, reason)
+  })
+
+  routes.post(`${file}/unyank`, session, form, async (c) => change(c, await getFile(c), null))
+
+  async function change(
+    c: Context<SignedIn>,
+    { name, filename, repositoryId, isPublic, yankedReason }: OwnToolFile,
+    reason: string | null,
+  ): Promise<Response> {
+    const [action, notice] =
+      reason === null ? ['tool_unyanked', 'tool-unyanked'] : ['tool_yanked', 'tool-yanked']
+    await audited(
+      c.var,
+      (tx) => setYanked(tx, { repositoryId, filename }, reason),
+      (isThere) =>
+        isThere
+          ? { ...toolEntry(action, filename, { reason }), before: { reason: yankedReason } }
+          : undefined,
+    )
+    const path = packagePath(isPublic ? 'public' : 'organization', name)
+    return c.redirect(`${path}?notice=${notice}`, 303)
+  }
+
+  async function getFile(c: Context<SignedIn>): Promise<OwnToolFile> {
+    const { organizationId } = c.var.session.user
+    const text = c.req.param('fileId') ?? ''
+    const id = isIdCursor(text) ? Number(text) : undefined
+    const found = id === undefined ? undefined : await findOwnToolFile(sql, { id, organizationId })
+    if (found) return found
+    throw new AppError('not_found', 'Your organization has no such file.')
+  }
+
+  return routes
+}
