@@ -5,7 +5,7 @@ import { AppError } from '../../shared/errors.ts'
 import type { WebApp, WebDeps } from '../context.ts'
 import { hasRight } from './may-call.ts'
 import { findRight, isApiRoute } from './rights.ts'
-import type { Right } from './rights.ts'
+import type { Right } from './right.ts'
 import { readSession } from './session.ts'
 
 /** These look after themselves: some need nobody, others a token, and some hide from strangers. */

@@ -2,7 +2,7 @@ import { includesRole } from '../../platform/memberships.ts'
 import type { OrganizationRole } from '../../platform/memberships.ts'
 import type { Session } from '../../platform/sessions.ts'
 import { RIGHTS } from './rights.ts'
-import type { Right } from './rights.ts'
+import type { Right } from './right.ts'
 
 const isRole = (right: Right): right is OrganizationRole =>
   right === 'viewer' || right === 'editor' || right === 'admin'

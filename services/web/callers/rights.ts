@@ -1,12 +1,6 @@
-import type { OrganizationRole } from '../../platform/memberships.ts'
-import { REPOSITORY_API, REPOSITORY_PAGES } from './repository-rights.ts'
-
-/**
- * Who may call a route: anybody; whoever has a token of an organization; a person with a session,
- * whatever the organization; a member of the organization with at least that role; or an
- * administrator of the whole platform, to whom alone such a route exists.
- */
-export type Right = 'anybody' | 'token' | 'person' | OrganizationRole | 'platform-admin'
+import { APIS, TOOLS } from './api-rights.ts'
+import type { Right } from './right.ts'
+import { REPOSITORY_PAGES } from './repository-rights.ts'
 
 /** What every person has, signed in or not. */
 const PEOPLE = {
@@ -220,68 +214,6 @@ const SETTINGS = {
   'POST /connections/:id/revoke': 'admin',
   'POST /connections/:id/delete': 'admin',
   'GET /connect/callback': 'admin',
-} as const satisfies Readonly<Record<string, Right>>
-
-/** The routes that a token may call in place of a person. */
-const APIS = {
-  ...REPOSITORY_API,
-  'GET /designer/v2/projects': 'viewer',
-  'POST /designer/v2/projects': 'editor',
-  'GET /designer/v2/projects/:projectId': 'viewer',
-  'GET /designer/v2/projects/:projectId/versions': 'viewer',
-  'POST /designer/v2/projects/:projectId/versions': 'editor',
-  'GET /designer/v2/projects/:projectId/versions/:number': 'viewer',
-  'PUT /designer/v2/projects/:projectId/versions/:number': 'editor',
-  'POST /designer/v2/projects/:projectId/versions/:number/publish': 'editor',
-  'POST /designer/v2/projects/:projectId/imports': 'editor',
-  'GET /designer/v2/projects/:projectId/executions': 'viewer',
-  'POST /designer/v2/projects/:projectId/executions': 'editor',
-  'GET /designer/v2/executions': 'viewer',
-  'GET /designer/v2/executions/:kickoffId': 'viewer',
-  'GET /designer/v2/budgets': 'viewer',
-  'PUT /designer/v2/budgets/:period': 'admin',
-  'DELETE /designer/v2/budgets/:period': 'admin',
-  'GET /designer/v2/automations/:automationId/budgets': 'viewer',
-  'PUT /designer/v2/automations/:automationId/budgets/:period': 'admin',
-  'DELETE /designer/v2/automations/:automationId/budgets/:period': 'admin',
-  'POST /designer/v2/automations': 'editor',
-  'GET /designer/v2/automations/:automationId': 'viewer',
-  'DELETE /designer/v2/automations/:automationId': 'admin',
-  'PATCH /designer/v2/automations/:automationId/settings': 'editor',
-  'POST /designer/v2/automations/:automationId/restart': 'editor',
-  'POST /designer/v2/automations/:automationId/stop': 'editor',
-  'POST /designer/v2/automations/:automationId/start': 'editor',
-  'GET /designer/v2/automations/:automationId/deployments': 'viewer',
-  'POST /designer/v2/automations/:automationId/deployments': 'editor',
-  'GET /designer/v2/automations/:automationId/deployments/:number': 'viewer',
-  'GET /designer/v2/automations/:automationId/deployments/:number/logs/:stream': 'viewer',
-  'GET /designer/v2/automations/:automationId/variables': 'viewer',
-  'PUT /designer/v2/automations/:automationId/variables/:name': 'editor',
-  'DELETE /designer/v2/automations/:automationId/variables/:name': 'editor',
-} as const satisfies Readonly<Record<string, Right>>
-
-const TOOLS = {
-  // Pods and builds, with a link that a worker signed.
-  'GET /sources/:id/source.tar.gz': 'anybody',
-
-  'GET /tools/public/simple': 'anybody',
-  'GET /tools/public/simple/': 'anybody',
-  'GET /tools/public/simple/:name': 'anybody',
-  'GET /tools/public/simple/:name/': 'anybody',
-  'GET /tools/public/files/:filename': 'anybody',
-  'POST /tools/public': 'token',
-  'POST /tools/public/': 'token',
-  'PUT /tools/public/files/:filename/yanked': 'token',
-  'DELETE /tools/public/files/:filename/yanked': 'token',
-  'GET /tools/organization/simple': 'token',
-  'GET /tools/organization/simple/': 'token',
-  'GET /tools/organization/simple/:name': 'token',
-  'GET /tools/organization/simple/:name/': 'token',
-  'GET /tools/organization/files/:filename': 'token',
-  'POST /tools/organization': 'token',
-  'POST /tools/organization/': 'token',
-  'PUT /tools/organization/files/:filename/yanked': 'token',
-  'DELETE /tools/organization/files/:filename/yanked': 'token',
 } as const satisfies Readonly<Record<string, Right>>
 
 /**
