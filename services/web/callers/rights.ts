@@ -1,5 +1,5 @@
 import type { OrganizationRole } from '../../platform/memberships.ts'
-import { REPOSITORY_API, REPOSITORY_PAGES } from './repository-rights.ts'
+import { CREW_PAGES, REPOSITORY_API } from './crew-rights.ts'
 
 /**
  * Who may call a route: anybody; whoever has a token of an organization; a person with a session,
@@ -53,7 +53,7 @@ const PEOPLE = {
 
 /** A viewer reads, an editor designs and runs, an admin decides about people, keys and settings. */
 const RUNS = {
-  ...REPOSITORY_PAGES,
+  ...CREW_PAGES,
   'GET /automations': 'viewer',
   'GET /automations/:automationId': 'viewer',
   'POST /automations/:automationId/concurrency': 'admin',
@@ -111,12 +111,6 @@ const RUNS = {
   'POST /automations/:automationId/crew/restart': 'editor',
   'POST /automations/:automationId/crew/stop': 'editor',
   'POST /automations/:automationId/crew/start': 'editor',
-  'GET /automations/:automationId/crew-settings': 'viewer',
-  'POST /automations/:automationId/crew-settings': 'editor',
-  'GET /automations/:automationId/environment': 'viewer',
-  'POST /automations/:automationId/environment': 'editor',
-  'POST /automations/:automationId/environment/many': 'editor',
-  'POST /automations/:automationId/environment/delete': 'editor',
   'GET /automations/:automationId/delete': 'admin',
   'POST /automations/:automationId/delete': 'admin',
   'GET /executions': 'viewer',
