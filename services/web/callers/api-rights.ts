@@ -1,5 +1,5 @@
 import type { Right } from './right.ts'
-import { REPOSITORY_API } from './repository-rights.ts'
+import { REPOSITORY_API } from './crew-rights.ts'
 
 /** The routes that a token may call in place of a person. */
 export const APIS = {

@@ -1,6 +1,6 @@
 import { APIS, TOOLS } from './api-rights.ts'
+import { CREW_PAGES } from './crew-rights.ts'
 import type { Right } from './right.ts'
-import { REPOSITORY_PAGES } from './repository-rights.ts'
 
 /** What every person has, signed in or not. */
 const PEOPLE = {
@@ -47,7 +47,7 @@ const PEOPLE = {
 
 /** A viewer reads, an editor designs and runs, an admin decides about people, keys and settings. */
 const RUNS = {
-  ...REPOSITORY_PAGES,
+  ...CREW_PAGES,
   'GET /automations': 'viewer',
   'GET /automations/:automationId': 'viewer',
   'POST /automations/:automationId/concurrency': 'admin',
@@ -105,12 +105,6 @@ const RUNS = {
   'POST /automations/:automationId/crew/restart': 'editor',
   'POST /automations/:automationId/crew/stop': 'editor',
   'POST /automations/:automationId/crew/start': 'editor',
-  'GET /automations/:automationId/crew-settings': 'viewer',
-  'POST /automations/:automationId/crew-settings': 'editor',
-  'GET /automations/:automationId/environment': 'viewer',
-  'POST /automations/:automationId/environment': 'editor',
-  'POST /automations/:automationId/environment/many': 'editor',
-  'POST /automations/:automationId/environment/delete': 'editor',
   'GET /automations/:automationId/delete': 'admin',
   'POST /automations/:automationId/delete': 'admin',
   'GET /executions': 'viewer',

@@ -2,8 +2,14 @@ import type { OrganizationRole } from '../../platform/memberships.ts'
 
 type Right = OrganizationRole | 'anybody'
 
-/** Who may call the pages of the Git repositories of automations. */
-export const REPOSITORY_PAGES = {
+/** Who may call the settings of automations from source, and their Git repositories. */
+export const CREW_PAGES = {
+  'GET /automations/:automationId/crew-settings': 'viewer',
+  'POST /automations/:automationId/crew-settings': 'editor',
+  'GET /automations/:automationId/environment': 'viewer',
+  'POST /automations/:automationId/environment': 'editor',
+  'POST /automations/:automationId/environment/many': 'editor',
+  'POST /automations/:automationId/environment/delete': 'editor',
   'GET /automations/:automationId/crew-repository': 'viewer',
   'POST /automations/:automationId/crew-repository': 'editor',
   'POST /automations/:automationId/crew-repository/pull': 'editor',
@@ -14,7 +20,7 @@ export const REPOSITORY_PAGES = {
   'POST /git-webhooks/:automationId': 'anybody',
 } as const satisfies Readonly<Record<string, Right>>
 
-/** Who may call their API. */
+/** Who may call the API of those repositories. */
 export const REPOSITORY_API = {
   'GET /designer/v2/automations/:automationId/repository': 'viewer',
   'PUT /designer/v2/automations/:automationId/repository': 'editor',
