@@ -117,7 +117,7 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     const field = page.getByLabel('Tokens from')
     expect(await field.getAttribute('aria-invalid')).toBe('true')
     expect(await page.getByRole('alert').innerText()).toContain('min_tokens must be a whole number')
-    await expectAccessible(page)
+    await expectAccessible(page, [1024, 390])
     await page.context().close()
   })
 
@@ -128,7 +128,7 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     await page.getByRole('heading', { name: 'session of old' }).waitFor()
     const turn = page.getByRole('listitem').filter({ hasText: 'Asked' })
     expect(await turn.innerText()).toMatch(/old[^]*What do tides do\?[^]*They rise and fall/)
-    await expectAccessible(page)
+    await expectAccessible(page, [1024, 390])
     await turn.getByRole('link', { name: 'old' }).click()
     await page.getByRole('link', { name: 'Session', exact: true }).click()
     await page.getByRole('link', { name: 'List of traces' }).click()
@@ -160,7 +160,7 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     expect(traces.reduce((sum, text) => sum + Number(text), 0)).toBe(3)
     await page.getByRole('link', { name: 'User', exact: true }).click()
     expect(await page.locator('tbody').innerText()).toMatch(/user of good\s+1\s+3\s/)
-    await expectAccessible(page)
+    await expectAccessible(page, [1024, 390])
     await page.getByRole('link', { name: 'user of good' }).click()
     expect(await names(page)).toEqual(['good'])
     await page.context().close()
@@ -171,7 +171,7 @@ describe.skipIf(hasNoBrowser)('the lists of traces', () => {
     async (path) => {
       const page = await open(path)
       await page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
-      await expectAccessible(page, [PHONE_WIDTH])
+      await expectAccessible(page, [1024, PHONE_WIDTH])
       await page.context().close()
     },
   )

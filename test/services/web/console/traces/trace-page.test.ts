@@ -99,7 +99,7 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     expect(await rows(page)).toHaveLength(10)
     await page.keyboard.press('?')
     await page.getByRole('heading', { name: 'Keys' }).waitFor()
-    await expectAccessible(page)
+    await expectAccessible(page, [1024, 390])
     await page.getByRole('button', { name: 'Close' }).click()
     await page.keyboard.press('/')
     expect(await page.evaluate('document.activeElement.name')).toBe('q')
@@ -145,7 +145,7 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
       expect(new URL(page.url()).searchParams.get('as')).toBe('text')
       await system.locator('summary').click()
       await system.getByText('You are a **careful** researcher.').waitFor({ state: 'hidden' })
-      if (javaScriptEnabled) await expectAccessible(page)
+      if (javaScriptEnabled) await expectAccessible(page, [1024, 390])
       await page.context().close()
     },
   )
