@@ -78,10 +78,11 @@ describe.skipIf(whyNot !== undefined)('a project that cannot be run', () => {
     expect(refused.log()).toContain('The project imports other, which is not installed')
   })
 
-  it('answers 503 as long as it is imported', async () => {
+  it('answers 503 as long as it is imported, and takes the import along when it ends', async () => {
     const project = await writeProject({
       'main.py':
-        'import pathlib, time\n' +
+        'import os, pathlib, time\n' +
+        'print("imported by", os.getpid(), flush=True)\n' +
         'while not pathlib.Path("go").exists(): time.sleep(0.02)\n' +
         'def run(inputs): return ""\n',
     })
@@ -97,5 +98,16 @@ describe.skipIf(whyNot !== undefined)('a project that cannot be run', () => {
       body: { status: 503, code: 'unavailable', message: 'The project is being imported.' },
     })
     expect((await fetch(`${adapter.url}/describe`)).status).toBe(503)
+    const importer = () => Number(/imported by (\d+)/.exec(adapter.log())?.[1])
+    await expect.poll(importer, { timeout: 30_000 }).toBeGreaterThan(0)
+    await adapter.stop()
+    const isThere = (): boolean => {
+      try {
+        return process.kill(importer(), 0)
+      } catch {
+        return false
+      }
+    }
+    await expect.poll(isThere, { timeout: 30_000 }).toBe(false)
   })
 })

@@ -160,12 +160,16 @@ class Processes:
         self.name = settings.project.name
         self.inputs: list[str] = []
         self._spare: RunProcess | None = None
+        self._looking: RunProcess | None = None
         self._lock = threading.Lock()
         self._is_closed = False
 
     def look(self) -> dict[str, Any]:
         """Imports the project once. Raises ProjectError."""
-        process = RunProcess({**self.order, "task": "look"}, "import")
+        with self._lock:
+            if self._is_closed:
+                raise ProjectError("The program is ending; the project was not imported.")
+            process = self._looking = RunProcess({**self.order, "task": "look"}, "import")
         timer = threading.Timer(_LOOK_SECONDS, process.kill)
         timer.start()
         try:
@@ -174,7 +178,9 @@ class Processes:
         finally:
             timer.cancel()
             process.wait(_KILL_SECONDS)
-            how = process.end()
+            with self._lock:
+                self._looking = None
+                how = process.end()
         if not line:
             raise ProjectError(
                 f"The project was not imported: {how or 'it ended the program'}. An import may "
@@ -206,10 +212,12 @@ class Processes:
         return process
 
     def close(self) -> None:
-        """Ends the process that waits."""
+        """Ends the process that waits, and the one that imports the project."""
         with self._lock:
             self._is_closed = True
             self._end_spare()
+            if self._looking:
+                self._looking.kill()
 
     def _end_spare(self) -> None:
         if self._spare:
