@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import * as v from 'valibot'
+import type * as v from 'valibot'
 import { findAutomation } from '../../platform/automations.ts'
 import type { Automation } from '../../platform/automations.ts'
 import { findCrewSettings, refuseChange } from '../../platform/crew-settings.ts'
@@ -9,6 +9,7 @@ import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { OrganizationCall } from '../context.ts'
+import { parseBody } from '../http/parse-body.ts'
 
 const BODY_BYTES_MAX = 64 * 1024
 
@@ -45,18 +46,5 @@ export async function readBodyAs<Output>(
   c: Context,
   schema: v.BaseSchema<unknown, Output, v.BaseIssue<unknown>>,
 ): Promise<Output> {
-  const result = v.safeParse(schema, await readJson(c.req.raw, BODY_BYTES_MAX))
-  if (result.success) return result.output
-  const problems = result.issues.map(
-    (issue) => `${v.getDotPath(issue) ?? 'body'} ${describe(issue)}`,
-  )
-  throw new AppError('unprocessable', `The body is not valid: ${problems.join('; ')}.`, {
-    details: { problems },
-  })
-}
-
-function describe({ type, expected, received, message }: v.BaseIssue<unknown>): string {
-  if (type !== 'strict_object') return message
-  if (expected === 'never') return 'is not known'
-  return received === 'undefined' ? 'is required' : 'must be a JSON object'
+  return parseBody(schema, await readJson(c.req.raw, BODY_BYTES_MAX))
 }

@@ -8,6 +8,7 @@ import { isUuid } from '../../platform/automations.ts'
 import { projectNameProblem } from '../../platform/projects.ts'
 import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
+import { parseBody } from '../http/parse-body.ts'
 
 const BODY_BYTES_MAX = 256 * 1024
 /** A version has up to 1 MiB of knowledge, which JSON makes longer. */
@@ -31,42 +32,22 @@ const versionBody = v.strictObject({ definition: v.unknown() })
  * raises.
  */
 export async function readProject(c: Context): Promise<{ name: string }> {
-  return parse(projectBody, await readJson(c.req.raw, BODY_BYTES_MAX))
+  return parseBody(projectBody, await readJson(c.req.raw, BODY_BYTES_MAX))
 }
 
 /** Reads the definition of a version. */
 export async function readDefinition(c: Context): Promise<CrewDefinition> {
   const body = await readJson(c.req.raw, VERSION_BYTES_MAX)
-  return parseCrewDefinition(parse(versionBody, body).definition)
+  return parseCrewDefinition(parseBody(versionBody, body).definition)
 }
 
 /** Reads the limits of a budget. */
 export async function readLimits(c: Context): Promise<BudgetLimits> {
-  return parse(budgetLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
+  return parseBody(budgetLimits, await readJson(c.req.raw, BODY_BYTES_MAX))
 }
 
 /** Reads the body of a call that starts a run. Raises what `readJson` raises. */
 export const readRunBody = (c: Context): Promise<unknown> => readJson(c.req.raw, BODY_BYTES_MAX)
-
-function parse<Output>(
-  schema: v.BaseSchema<unknown, Output, v.BaseIssue<unknown>>,
-  body: unknown,
-): Output {
-  const result = v.safeParse(schema, body)
-  if (result.success) return result.output
-  const problems = result.issues.map(
-    (issue) => `${v.getDotPath(issue) ?? 'body'} ${describe(issue)}`,
-  )
-  throw new AppError('unprocessable', `The body is not valid: ${problems.join('; ')}.`, {
-    details: { problems },
-  })
-}
-
-function describe({ type, expected, received, message }: v.BaseIssue<unknown>): string {
-  if (type !== 'strict_object') return message
-  if (expected === 'never') return 'is not known'
-  return received === 'undefined' ? 'is required' : 'must be a JSON object'
-}
 
 /** Reads a number of the path. Raises `not_found` for anything else. */
 export function readNumber(c: Context, name: string): number {

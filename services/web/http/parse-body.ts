@@ -1,0 +1,23 @@
+import * as v from 'valibot'
+import { AppError } from '../../shared/errors.ts'
+
+/** Reads a JSON body by its schema. Raises `unprocessable` with each problem. */
+export function parseBody<Output>(
+  schema: v.BaseSchema<unknown, Output, v.BaseIssue<unknown>>,
+  body: unknown,
+): Output {
+  const result = v.safeParse(schema, body)
+  if (result.success) return result.output
+  const problems = result.issues.map(
+    (issue) => `${v.getDotPath(issue) ?? 'body'} ${describe(issue)}`,
+  )
+  throw new AppError('unprocessable', `The body is not valid: ${problems.join('; ')}.`, {
+    details: { problems },
+  })
+}
+
+function describe({ type, expected, received, message }: v.BaseIssue<unknown>): string {
+  if (type !== 'strict_object') return message
+  if (expected === 'never') return 'is not known'
+  return received === 'undefined' ? 'is required' : 'must be a JSON object'
+}
