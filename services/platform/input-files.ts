@@ -5,7 +5,7 @@ import type { Automation } from './automations.ts'
 import { detectType, WORKING_FILES } from './file-types.ts'
 import type { SentContent } from './file-types.ts'
 import { safeName } from './output-file.ts'
-import { partsOf } from './tool-uploads.ts'
+import { partsOf } from './byte-parts.ts'
 
 /** The largest file, and the most that all files of a run may have, in bytes. */
 export const FILE_BYTES_MAX = 20 * 1024 * 1024

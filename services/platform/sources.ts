@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
-import { partsOf } from './tool-uploads.ts'
+import { storeParts } from './byte-parts.ts'
 
 /** The largest archive of a source that is kept, in bytes. */
 export const SOURCE_BYTES_MAX = 64 * 1024 * 1024
@@ -76,7 +75,7 @@ export async function storeSource(sql: Database, source: NewSource): Promise<Sou
     if (same?.filesDeletedAt === null) return same
     const [{ id }] = await tx<[{ id: number }]>`
       select nextval(pg_get_serial_sequence('sources', 'id'))::int as id`
-    const stored = await storeParts(tx, id, content)
+    const stored = await storeArchive(tx, id, content)
     await tx`select from organizations where id = ${organizationId} for no key update`
     await checkQuota(tx, organizationId, stored.size)
     // Somebody may have sent the same files meanwhile.
@@ -103,22 +102,17 @@ interface Stored {
   readonly archiveSha256: Buffer
 }
 
-async function storeParts(
+async function storeArchive(
   tx: Transaction,
   sourceId: number,
   content: AsyncIterable<Uint8Array>,
 ): Promise<Stored> {
-  const hash = createHash('sha256')
-  let size = 0
-  let position = 0
-  for await (const part of partsOf(content)) {
-    size += part.length
-    if (size > SOURCE_BYTES_MAX) throw sourceTooLarge()
-    hash.update(part)
-    await tx`insert into source_parts ${tx({ sourceId, position, content: part })}`
-    position += 1
-  }
-  return { size, archiveSha256: hash.digest() }
+  const { size, sha256: archiveSha256 } = await storeParts(content, {
+    bytesMax: SOURCE_BYTES_MAX,
+    tooLarge: sourceTooLarge,
+    store: (part) => tx`insert into source_parts ${tx({ sourceId, ...part })}`,
+  })
+  return { size, archiveSha256 }
 }
 
 /** Creates the `payload_too_large` error for the archive of a source. */

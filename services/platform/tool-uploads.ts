@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto'
 import { sqlState } from '../shared/postgres/failures.ts'
 import { inTransaction } from '../shared/postgres/database.ts'
 import type { Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import { storeParts } from './byte-parts.ts'
 import { normalizeToolName } from './python-packages.ts'
 
 /** The largest file of a tool, in bytes. */
 export const TOOL_BYTES_MAX = 64 * 1024 * 1024
-const PART_BYTES = 1024 * 1024
 
 /** The description of an uploaded file, from the fields of the form. */
 export interface ToolDescription {
@@ -40,7 +39,11 @@ export async function uploadTool(
   return inTransaction(sql, async (tx) => {
     const [{ id }] = await tx<[{ id: number }]>`
       select nextval(pg_get_serial_sequence('tools', 'id'))::int as id`
-    const { size, sha256 } = await storeParts(tx, id, content)
+    const { size, sha256 } = await storeParts(content, {
+      bytesMax: TOOL_BYTES_MAX,
+      tooLarge,
+      store: (part) => tx`insert into tool_parts ${tx({ toolId: id, ...part })}`,
+    })
     const description = await describe()
     checkContent(size, sha256, description)
     const { version, filename, requiresPython } = description
@@ -62,43 +65,6 @@ export async function uploadTool(
       return 'present' as const
     }
   })
-}
-
-async function storeParts(
-  tx: Transaction,
-  toolId: number,
-  content: ToolUpload['content'],
-): Promise<{ size: number; sha256: Buffer }> {
-  const hash = createHash('sha256')
-  let size = 0
-  let position = 0
-  for await (const part of partsOf(content)) {
-    size += part.length
-    if (size > TOOL_BYTES_MAX) throw tooLarge()
-    hash.update(part)
-    await tx`insert into tool_parts ${tx({ toolId, position, content: part })}`
-    position += 1
-  }
-  return { size, sha256: hash.digest() }
-}
-
-/** The same bytes in parts of one size; the last may be smaller. */
-export async function* partsOf(
-  content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): AsyncGenerator<Buffer> {
-  let chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of content) {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size < PART_BYTES) continue
-    const whole = Buffer.concat(chunks)
-    const end = size - (size % PART_BYTES)
-    for (let at = 0; at < end; at += PART_BYTES) yield whole.subarray(at, at + PART_BYTES)
-    chunks = [whole.subarray(end)]
-    size -= end
-  }
-  if (size > 0) yield Buffer.concat(chunks)
 }
 
 /** Creates the `payload_too_large` error for a file of a tool. */
