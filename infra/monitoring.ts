@@ -2,10 +2,10 @@ import { ApiObject } from 'cdk8s'
 import type { ApiObjectMetadata, GroupVersionKind } from 'cdk8s'
 import { Construct } from 'constructs'
 import { callsTo, deploymentOf, programNames } from './calls.ts'
-import { labels, selectorLabels } from './kit/labels.ts'
+import { labelsWith, selectorLabels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { create } from './kit/create.ts'
-import { onlyWhen, spread } from './template/structure.ts'
+import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { podMonitor } = values
@@ -54,7 +54,7 @@ class Monitor extends Construct {
     create(this, PodMonitor, {
       metadata: {
         name: nameOf(component),
-        labels: { ...labels(component), ...spread(podMonitor.labels) },
+        labels: labelsWith(component, podMonitor.labels),
       },
       spec: {
         selector: { matchLabels: selectorLabels(component) },

@@ -4,6 +4,7 @@ import { addressOf } from './calls.ts'
 import { buildCertificates, crewsFromSourceEnv, WorkerAccess } from './crews-from-source.ts'
 import { hasPrices, pricesFileWhen } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { mainContainer } from './kit/customize.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen, unset } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
@@ -19,7 +20,12 @@ import {
 } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
-import { createDeployment, createServiceAccount, scratch } from './kit/workload.ts'
+import {
+  accountAnnotations,
+  createDeployment,
+  createServiceAccount,
+  scratch,
+} from './kit/workload.ts'
 import { all, digits, isSet, plus } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
@@ -30,7 +36,7 @@ const { audit, worker, collector, envVars, oauth, outgoing, runs: history } = va
 export class Worker extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'worker')
+    createServiceAccount(this, 'worker', accountAnnotations(worker))
     onlyWhen(makesCrews, new WorkerAccess(this, 'access'))
     createDeployment(this, {
       component: 'worker',
@@ -50,11 +56,11 @@ export class Worker extends Construct {
         ...workerPrices.annotations,
       },
       pod: {
-        ...platformPod('worker', { ...secretKeyBase, ...noOauthEncryptionKey }),
+        ...platformPod('worker', { ...secretKeyBase, ...noOauthEncryptionKey }, worker),
         // For the runs that are still going, and then for their reports.
         automountServiceAccountToken: values.crews.fromSource,
         terminationGracePeriodSeconds: plus(worker.drainSeconds, 30),
-        containers: [runner()],
+        containers: [mainContainer(worker, runner())],
         volumes: [
           tmp.volume,
           workerPrices.volume,

@@ -13,7 +13,13 @@ export type Expression =
   | { readonly op: 'item'; readonly key: string }
   | { readonly op: 'call'; readonly fn: FunctionName; readonly args: readonly Expression[] }
   | Helper
-  | { readonly op: 'labels'; readonly name: string; readonly entries: Entries }
+  | {
+      readonly op: 'labels'
+      readonly name: string
+      readonly entries: Entries
+      /** A map whose entries follow. */
+      readonly more?: Expression
+    }
 
 /**
  * A place in what Helm hands to a template, such as `.Values.collector.port` or `.Release.Name`.
@@ -80,9 +86,13 @@ export function evaluate(expression: Expression, context: Context): Json {
     case 'helper':
       return evaluate(expression.body, context)
     case 'labels':
-      return Object.fromEntries(
-        Object.entries(expression.entries).map(([key, entry]) => [key, evaluate(entry, context)]),
-      )
+      return Object.fromEntries([
+        ...Object.entries(expression.entries).map(([key, entry]) => [
+          key,
+          evaluate(entry, context),
+        ]),
+        ...(expression.more ? Object.entries(evaluate(expression.more, context) ?? {}) : []),
+      ])
   }
 }
 
@@ -131,6 +141,9 @@ export function referencesOf(expression: Expression): readonly Reference[] {
     case 'helper':
       return referencesOf(expression.body)
     case 'labels':
-      return Object.values(expression.entries).flatMap(referencesOf)
+      return [
+        ...Object.values(expression.entries),
+        ...(expression.more ? [expression.more] : []),
+      ].flatMap(referencesOf)
   }
 }
