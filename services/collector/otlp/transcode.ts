@@ -60,9 +60,9 @@ export type Transcode = (body: Buffer, target: RowBuffer, facts: RequestFacts) =
 
 /**
  * Turns the bytes of an ExportTraceServiceRequest into rows of `spans` without an object for each
- * span; JSON becomes protobuf first. Raises `invalid_request` for a body that is not such a message,
- * `unavailable` when the memory has no room for the rows; the target is then as it was before.
- * Redacts every text that it writes.
+ * span; JSON becomes protobuf first. Raises `invalid_request` for a body that is not such a
+ * message, `unavailable` when the memory has no room for the rows; the target is then as it was
+ * before. Redacts every text that it writes.
  */
 export function createTranscoder(memory: Memory, redaction?: Redaction): Transcode {
   const readMessage = createMessageReader(memory, redaction)

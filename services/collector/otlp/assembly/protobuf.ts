@@ -12,7 +12,7 @@ export let after: usize = 0
 /** The end of the body: bytes beyond belong to others, and read as 0 where they would matter. */
 let bodyEnd: usize = 0
 
-/** Whether the body was written by the rewriter of JSON, which points to texts that lie elsewhere. */
+/** Whether the rewriter of JSON wrote the body: it points to texts that lie elsewhere. */
 export let isOwn: bool = false
 
 /** Reads from a body that ends at `end` next. */

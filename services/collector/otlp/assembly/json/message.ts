@@ -1,6 +1,7 @@
 import { FORM_LIST, FORM_MESSAGE, FORM_NESTED, JSON_NOT_AN_ARRAY } from '../constants'
 import { JSON_NOT_AN_OBJECT, MAX_DEPTH, MESSAGE_ANY_VALUE, MESSAGE_KEY_VALUE } from '../constants'
-import { MESSAGE_LINK, MESSAGE_RESOURCE_SPANS, MESSAGE_SCOPE_SPANS, MESSAGE_SPAN } from '../constants'
+import { MESSAGE_LINK, MESSAGE_RESOURCE_SPANS, MESSAGE_SCOPE_SPANS } from '../constants'
+import { MESSAGE_SPAN } from '../constants'
 import { offsetOf } from '../output'
 import { beginningOf, detailOf, fieldsOf, formOf, placeAmong, readField } from './field'
 import { tagOf } from './field'
