@@ -54,6 +54,10 @@ export const cluster = {
         'public ones: 10/8, 172.16/12, 192.168/16, 100.64/10 and fc00::/7 are shut.',
     ),
     monitoringNamespace: type.namespace('monitoring', 'Namespace from which metrics are read.'),
+    kedaNamespace: type.namespace(
+      'keda',
+      'Namespace of KEDA, which asks the workers for their queue.',
+    ),
     tracesNamespace: type.namespace(
       '',
       'Namespace of programs that send traces of their own to the collector. Empty means none.',

@@ -11,6 +11,7 @@ export type Check = (manifest: unknown) => readonly string[]
  */
 const FOREIGN = new Set([
   'gateway.networking.k8s.io/v1 HTTPRoute',
+  'keda.sh/v1alpha1 ScaledObject',
   'monitoring.coreos.com/v1 PodMonitor',
 ])
 
