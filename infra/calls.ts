@@ -195,8 +195,9 @@ export const addressOf = ({ to }: Edge<Declared>): Val<string> => addresses[to]
 export const webInCluster = text`http://${nameOf('web')}.${releaseNamespace}:${web.servicePort}`
 
 const collectorHost = text`${nameOf('collector')}.${releaseNamespace}`
+const workerHost = text`${nameOf('worker')}.${releaseNamespace}`
 /** Where a worker says how many runs there are for workers, for programs of any namespace. */
-export const queueInCluster = text`http://${nameOf('worker')}.${releaseNamespace}:${worker.port}/queue`
+export const queueInCluster = text`http://${workerHost}:${worker.port}/queue`
 
 /** The address of the collector for programs of any namespace. */
 export const collectorInCluster = text`http://${collectorHost}:${collector.port}`

@@ -87,7 +87,8 @@ export class Collector extends Construct {
 const { keda } = collector.autoscaling
 
 const ofRelease = text`{namespace="${releaseNamespace}"}`
-const averageFill = text`100 * avg(collector_queue_bytes${ofRelease} / collector_queue_capacity_bytes)`
+const averageShare = text`avg(collector_queue_bytes${ofRelease} / collector_queue_capacity_bytes)`
+const averageFill = text`100 * ${averageShare}`
 
 /** How full the queues of the collectors are, in percent. */
 const queueFill: WorkScaling = {

@@ -100,6 +100,11 @@ export const rules: readonly Rule[] = [
     ['oauth.port', oauth.port],
   ]),
   ...scalingRules,
+  refuse(
+    'podMonitor.enabled and serviceMonitor.enabled exclude each other: all would be read twice',
+    values.podMonitor.enabled,
+    values.serviceMonitor.enabled,
+  ),
   ...amounts,
   {
     lists: [values.extraSecretMounts, values.extraConfigMapMounts],

@@ -83,6 +83,28 @@ export const cluster = {
     oauthHost: type.hostname('Host name of oauth. Empty means that it is not exposed.'),
   }),
 
+  serviceMonitor: group(
+    'ServiceMonitors instead of PodMonitors, with a Service for the metrics of each component.',
+    {
+      enabled: boolean(false, 'Create them.'),
+      labels: type.labels('Labels by which the operator finds them.', { release: 'prometheus' }),
+      interval: type.duration('30s', 'Time between two scrapes.'),
+    },
+  ),
+
+  prometheusRule: group('The alerts of all components, for the Prometheus operator.', {
+    enabled: boolean(false, 'Create the PrometheusRules.'),
+    labels: type.labels('Labels by which the operator finds them.', { release: 'prometheus' }),
+  }),
+
+  grafanaDashboards: group('The dashboards, for the sidecar of Grafana that reads ConfigMaps.', {
+    enabled: boolean(false, 'Create the ConfigMaps.'),
+    labels: type.labels('Labels by which the sidecar finds them.', { grafana_dashboard: '1' }),
+    annotations: type.annotations('Annotations, such as the folder in Grafana.', {
+      grafana_folder: 'Platform',
+    }),
+  }),
+
   podMonitor: group('PodMonitors for clusters that run the Prometheus operator.', {
     enabled: boolean(false, 'Create them.'),
     labels: type.labels('Labels by which the operator finds them.', { release: 'prometheus' }),

@@ -39,8 +39,8 @@ export function createApp({ log, registry, isAlive, check, queue }: AppDeps) {
     }
   })
   app.route('/', metricsApp(registry))
-  // For an autoscaler. Without a number it keeps the workers that there are; a metric would say NaN,
-  // which it takes for none.
+  // For an autoscaler. Without a number it keeps the workers that there are; a metric would say
+  // NaN, which it takes for none.
   app.get('/queue', async (c) => {
     c.header('cache-control', 'no-store')
     const size = await queue().catch((cause: unknown) => {

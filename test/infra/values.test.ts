@@ -215,6 +215,8 @@ const EVERYTHING = {
   ingress: { enabled: true, tlsSecret: 'certificate', oauthHost: 'oauth.example.com' },
   httpRoute: { enabled: true, gateway: 'gateway', oauthHost: 'oauth.example.com' },
   podMonitor: { enabled: true },
+  prometheusRule: { enabled: true },
+  grafanaDashboards: { enabled: true },
 }
 const SIGN_IN = {
   auth: {
@@ -246,7 +248,7 @@ const BASES = [
   mergeOverrides([EVERYTHING, SIGN_IN, TRACES]),
   {},
   { buildkit: { enabled: false } },
-  BY_WORK,
+  { ...BY_WORK, serviceMonitor: { enabled: true } },
   { ...EXTERNAL, postgres: { enabled: false } },
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },
 ]

@@ -11,6 +11,7 @@ export function sensible(
   if (values.global.caBundle.secret) values.global.caBundle.configMap = ''
   if (values.global.openshift) values.buildkit.enabled = false
   if (!chosen.anyName) values.fullnameOverride = ''
+  if (values.podMonitor.enabled) values.serviceMonitor.enabled = false
   completeDatabase(values)
   separatePorts(values)
   completeWays(values)
