@@ -127,6 +127,7 @@ export const calls = [
   { from: 'worker', to: 'postgres', port: 'postgres', why: 'the queue of runs' },
   { from: 'setup', to: 'postgres', port: 'postgres', why: 'what every installation has' },
   { from: 'crews', to: 'postgres', port: 'postgres', why: "the platform's own crews" },
+  { from: 'bootstrap', to: 'postgres', port: 'postgres', why: 'which keys it is sealed with' },
   { from: 'oauth', to: 'postgres', port: 'postgres', why: 'encrypted tokens' },
   {
     from: 'collector',
