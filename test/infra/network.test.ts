@@ -98,6 +98,7 @@ senders call collector on grpc: their spans
 own-crews call collector on http: spans of their programs
 monitoring calls collector on metrics: metrics
 monitoring calls worker on http: metrics
+scaler calls worker on http: the length of the queue
 web calls postgres on postgres: the main database
 worker calls postgres on postgres: the queue of runs
 setup calls postgres on postgres: what every installation has
