@@ -207,12 +207,13 @@ const EXTERNAL = {
 }
 const SCALED = { autoscaling: { enabled: true, minReplicas: 5 } }
 const BALANCED = { service: { type: 'LoadBalancer' } }
+const PROMETHEUS = { prometheusUrl: 'http://prometheus:9090' }
 const EVERYTHING = {
   ...EXTERNAL,
   web: { ...SCALED, ...BALANCED },
   worker: SCALED,
   oauth: { ...SCALED, ...BALANCED },
-  collector: SCALED,
+  collector: { autoscaling: { ...SCALED.autoscaling, keda: PROMETHEUS } },
   ingress: {
     enabled: true,
     host: 'a.example.com',
@@ -226,6 +227,8 @@ const EVERYTHING = {
     oauthHost: 'oauth.example.com',
   },
   podMonitor: { enabled: true },
+  prometheusRule: { enabled: true },
+  grafanaDashboards: { enabled: true },
 }
 const SIGN_IN = {
   auth: {
@@ -247,18 +250,24 @@ const TRACES = {
     grpc: { enabled: true },
   },
 }
+const KEDA = { enabled: true, keda: { enabled: true } }
+const BY_WORK = {
+  worker: { autoscaling: KEDA },
+  collector: { autoscaling: mergeOverrides([KEDA, { keda: PROMETHEUS }]) },
+}
 /** Those with the most effects come first. */
 const BASES = [
   mergeOverrides([EVERYTHING, SIGN_IN, TRACES]),
   {},
   { buildkit: { enabled: false } },
+  { ...BY_WORK, serviceMonitor: { enabled: true } },
   { ...EXTERNAL, postgres: { enabled: false } },
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },
 ]
 
 const ALTERNATIVES = {
   map: [{ flipped: 'yes' }, { flipped: '7' }],
-  object: [{ nodeAffinity: {} }],
+  object: [{ nodeAffinity: {} }, { scaleUp: {} }],
   quantity: ['7Gi', '7m'],
   texts: [['flipped'], ['10.0.0.0/8']],
   list: [
