@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { findAutomation, getDefinition } from '../../../services/platform/automations.ts'
 import type { Automation } from '../../../services/platform/automations.ts'
+import { CREW_STORAGE_BYTES } from '../../../services/platform/crew-storage.ts'
 import {
   deployAgain,
   deploySource,
@@ -41,7 +42,6 @@ import { createVersion } from '../../../services/platform/project-versions.ts'
 import { kickoff } from '../../../services/platform/runs.ts'
 import {
   SOURCES_KEPT,
-  SOURCE_QUOTA_BYTES,
   findSource,
   forgetSources,
   loadSource,
@@ -130,10 +130,10 @@ describe('a source', () => {
         unpacked_size, file_count)
       select organization_id, sha256(n::text::bytea), kind, name, archive_sha256, size,
         unpacked_size, file_count
-      from sources, generate_series(1, ${SOURCE_QUOTA_BYTES / 67108864 - 1}) n
+      from sources, generate_series(1, ${CREW_STORAGE_BYTES / 67108864 - 1}) n
       where id = ${source.id}`
     await expect(seedSource(database.sql, automation, { text: 'more' })).rejects.toThrow(
-      /together they may have 2147483648/,
+      /together they may have 10737418240/,
     )
   })
 
