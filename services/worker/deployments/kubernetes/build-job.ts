@@ -29,7 +29,8 @@ const BUILD = `set -eu
 cd /work
 rm -rf source.tar.gz project generated output && mkdir project generated
 unreachable() { echo "$1" >&2; exit ${EXIT_UNREACHABLE}; }
-timeout 300 wget -q -O source.tar.gz "$SOURCE_URL" || unreachable 'The source cannot be fetched from web.'
+timeout 300 wget -q -O source.tar.gz "$SOURCE_URL" ||
+  unreachable 'The source cannot be fetched from web.'
 echo "$SOURCE_DIGEST  source.tar.gz" | sha256sum -c - >/dev/null
 tar -xzf source.tar.gz -C project
 buildctl $BUILDKIT_FLAGS debug workers >/dev/null || unreachable 'BuildKit cannot be reached.'
