@@ -7,8 +7,8 @@ const TIMEOUT_MS = 10_000
 const TABLES_MAX = 200
 
 /**
- * Collects what a database says of itself: its version, the migrations that were applied, sizes, and
- * how many sessions do what. No row of a table, and no text of a statement.
+ * Collects what a database says of itself: its version, the migrations that were applied, sizes,
+ * and how many sessions do what. No row of a table, and no text of a statement.
  */
 export async function collectDatabase(
   name: string,

@@ -19,9 +19,9 @@ const list = v.object({ items: v.array(object) })
 type Stored = v.InferOutput<typeof object>
 
 /**
- * Reads Secrets and ConfigMaps: their values to find them again elsewhere, and into the bundle their
- * keys, the lengths, and what certificates say of themselves. Returns the debug token, or an empty
- * text.
+ * Reads Secrets and ConfigMaps: their values to find them again elsewhere, and into the bundle
+ * their keys, the lengths, and what certificates say of themselves. Returns the debug token, or an
+ * empty text.
  */
 export async function learnSecrets(cluster: Cluster, collection: Collection): Promise<string> {
   const secrets = await read(cluster, 'secrets', collection)
