@@ -1,6 +1,7 @@
 import { inTransaction } from '../shared/postgres/database.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import type { Automation } from './automations.ts'
 import { parseCrewDefinition } from './crew-definition.ts'
 import type { CrewDefinition } from './crew-definition.ts'
 import { deployProject } from './project-automations.ts'
@@ -85,6 +86,35 @@ async function addVersion(
 export async function findVersion(sql: Queryable, key: VersionKey): Promise<Version | undefined> {
   const [found] = await sql<Version[]>`
     select ${columns(sql)} from project_versions where ${isVersion(sql, key)}`
+  return found
+}
+
+/** A version as a list shows it. */
+export type VersionSummary = Pick<Version, 'number' | 'createdAt' | 'publishedAt'>
+
+/** Returns the newest published versions of a project, newest first. */
+export async function listPublished(
+  sql: Queryable,
+  { organizationId, projectId }: ProjectKey,
+  limit: number,
+): Promise<VersionSummary[]> {
+  return sql<VersionSummary[]>`
+    select number, created_at, published_at from project_versions
+    where project_id = ${projectId} and organization_id = ${organizationId}
+      and published_at is not null
+    order by number desc limit ${limit}`
+}
+
+/** Where the version that an automation runs is to be found. */
+export type RunVersion = Pick<Version, 'projectId' | 'number' | 'publishedAt'>
+
+/** Returns the version that an automation runs. */
+export async function getRunVersion(
+  sql: Queryable,
+  { projectVersionId }: Pick<Automation, 'projectVersionId'>,
+): Promise<RunVersion> {
+  const [found] = await sql<[RunVersion]>`
+    select project_id, number, published_at from project_versions where id = ${projectVersionId}`
   return found
 }
 

@@ -24,6 +24,7 @@ const PEOPLE = {
   'POST /sign-out': 'person',
   'GET /account': 'person',
   'POST /account/organization': 'person',
+  'POST /account/display': 'person',
   'GET /account/organizations/:organizationId/leave': 'person',
   'POST /account/organizations/:organizationId/leave': 'person',
   'POST /account/sign-out-everywhere': 'person',
@@ -48,8 +49,13 @@ const PEOPLE = {
 /** A viewer reads, an editor designs and runs, an admin decides about people, keys and settings. */
 const RUNS = {
   ...CREW_PAGES,
+  'GET /find': 'viewer',
+  'GET /find/entries': 'viewer',
   'GET /automations': 'viewer',
   'GET /automations/:automationId': 'viewer',
+  'GET /automations/:automationId/integrate': 'viewer',
+  'GET /automations/:automationId/design': 'viewer',
+  'GET /automations/:automationId/settings': 'viewer',
   'POST /automations/:automationId/concurrency': 'admin',
   'GET /automations/:automationId/tokens': 'viewer',
   'POST /automations/:automationId/tokens': 'admin',

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { SOURCES_KEPT } from '../../../platform/sources.ts'
 import type { ListedDeployment } from '../../../platform/crew-deployments.ts'
 import type { Session } from '../../../platform/sessions.ts'
+import { automationTabs } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
 import {
   automationPill,
@@ -36,7 +37,7 @@ export function crewPage(view: CrewPage): Html {
   const { automation } = crew
   return page(
     { title: `Crew of ${automation.name}`, session, current: '/automations' },
-    html`${crumbs(automation)} ${noticeBox(notice)}
+    html`${crumbs(automation)} ${automationTabs(automation, 'deploy')} ${noticeBox(notice)}
       ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
       <div class="columns side-first">
         <div>${crewParts(view)}</div>

@@ -36,6 +36,9 @@ const STYLES = [
   'platform-health.css',
 ]
 
+/** The parts of the script of all pages. */
+const SCRIPTS = ['console.js', 'palette.js', 'shortcuts.js']
+
 /** The parts of the script of a trace; each may use what those before it export. */
 const TRACE_SCRIPT = [
   'trace-row.js',
@@ -61,7 +64,7 @@ function readAssets(): Assets {
   const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8')
   return {
     stylesheet: toAsset('console.css', 'text/css; charset=utf-8', STYLES.map(read).join('\n')),
-    script: toAsset('console.js', SCRIPT, read('console.js')),
+    script: toAsset('console.js', SCRIPT, SCRIPTS.map(read).map(withoutImports).join('\n')),
     traceScript: toAsset('trace.js', SCRIPT, TRACE_SCRIPT.map(read).map(withoutImports).join('\n')),
     tracesScript: toAsset('traces.js', SCRIPT, read('traces-live.js')),
     icon: toAsset('icon.svg', 'image/svg+xml', read('icon.svg')),

@@ -274,6 +274,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /trace-filters/:id/delete': MINE,
   'POST /traces/:traceId/notes': NOTE,
   'POST /traces/:traceId/notes/:noteId/delete': NOTE,
+  'POST /account/display': MINE,
   'POST /account/organization': MINE,
   'POST /sign-in': SESSION,
   'POST /sign-in/link/:token': SESSION,

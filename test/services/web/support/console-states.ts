@@ -140,6 +140,12 @@ export function pathsOf(
     ['automation', automation],
     ['automation with a form from an earlier run', `${automation}?from=${runs.failed}`],
     ['automation without inputs', `/automations/${platform.acme.digest.automationId}`],
+    ['automation, how to call it', `${automation}/integrate`],
+    ['automation, its design', `${automation}/design`],
+    ['automation, what is published', `${automation}/deployments`],
+    ['automation, its settings', `${automation}/settings`],
+    ['search', '/find?q=research'],
+    ['search that finds nothing', '/find?q=nothing'],
     ['runs', '/executions'],
     ['runs of a status', `${automation}/executions?status=error`],
     ...Object.entries(runs).map(([state, id]): [string, string] => [
