@@ -75,17 +75,17 @@ function singleKeys() {
   return label
 }
 
-let isGoing = 0
+let wentAt = -CHORD_MS
 
 /** Returns true for a key that did something. */
 function actOn(key) {
-  const isSecond = performance.now() - isGoing < CHORD_MS
-  isGoing = 0
+  const isSecond = performance.now() - wentAt < CHORD_MS
+  wentAt = -CHORD_MS
   if (isSecond) {
     const [, path] = GOES.find(([each]) => each === key) ?? []
     return goTo(path && entryOf(path))
   }
-  if (key === 'g') isGoing = performance.now()
+  if (key === 'g') wentAt = performance.now()
   else if (key === '?') showKeys()
   else if (key === '/') return focusFilter()
   else return /^[1-9]$/.test(key) && goTo(tabsOf()[Number(key) - 1])
