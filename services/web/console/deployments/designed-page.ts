@@ -59,9 +59,12 @@ const table = (
     </thead>
     <tbody>
       ${versions.map(
-        ({ number, publishedAt }) =>
+        ({ number, publishedAt, note }) =>
           html`<tr>
-            <td class="lead"><a href="${project}/versions/${number}">Version ${number}</a></td>
+            <td class="lead">
+              <a href="${project}/versions/${number}">Version ${number}</a>
+              ${note === null ? '' : html`<span class="sub">${note}</span>`}
+            </td>
             <td class="state">
               ${number === running.number ? pill('good', 'runs') : pill('idle', 'replaced')}
             </td>

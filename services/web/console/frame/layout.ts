@@ -19,7 +19,7 @@ export interface Frame {
 }
 
 /** A script of one page. */
-type PageScript = 'traceScript' | 'tracesScript'
+type PageScript = 'traceScript' | 'tracesScript' | 'editorScript'
 
 interface Entry {
   readonly path: string

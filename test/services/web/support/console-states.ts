@@ -169,6 +169,7 @@ export function pathsOf(
     ...ids.packages,
     ['approvals', '/approvals'],
     ['projects', '/projects'],
+    ['archived projects', '/projects?state=archived'],
     ...ids.designer,
     ['audit', '/audit'],
     ['audit that finds nothing', '/audit?who=nobody&since=2026-01-01'],
