@@ -10,15 +10,28 @@ import {
   waitForPostgres,
 } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
+import { releaseNamespace } from './kit/create.ts'
 import { env, setWhen, unset } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
+import type { WorkScaling } from './kit/keda.ts'
 import { healthProbes } from './kit/probes.ts'
 import { initResources, resourcesOf } from './kit/resources.ts'
 import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { amountText, all, any, asJson, digits, isSet, not, pick } from './template/operators.ts'
+import {
+  amountText,
+  all,
+  any,
+  asJson,
+  digits,
+  isSet,
+  not,
+  orElse,
+  pick,
+  text,
+} from './template/operators.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -67,8 +80,38 @@ export class Collector extends Construct {
         ],
       },
     })
-    scale(this, 'collector', collector)
+    scale(this, 'collector', { ...collector, work: queueFill })
   }
+}
+
+const { keda } = collector.autoscaling
+
+const ofRelease = text`{namespace="${releaseNamespace}"}`
+const averageShare = text`avg(collector_queue_bytes${ofRelease} / collector_queue_capacity_bytes)`
+const averageFill = text`100 * ${averageShare}`
+
+/** How full the queues of the collectors are, in percent. */
+const queueFill: WorkScaling = {
+  isEnabled: keda.enabled,
+  pollingIntervalSeconds: keda.pollingIntervalSeconds,
+  triggers: [
+    {
+      type: 'prometheus',
+      name: 'queue',
+      metricType: 'Value',
+      useCachedMetrics: true,
+      metadata: {
+        serverAddress: keda.prometheusUrl,
+        query: orElse(keda.query, averageFill),
+        threshold: digits(keda.targetQueuePercentage),
+        // No answer is no empty queue.
+        ignoreNullValues: 'false',
+      },
+      authenticationRef: when<{ name: string }>(isSet(keda.triggerAuthentication), {
+        name: keda.triggerAuthentication,
+      }),
+    },
+  ],
 }
 
 const tmp = scratch('/tmp')

@@ -36,6 +36,6 @@ export class PlatformChart extends Chart {
     new Setup(this, 'setup')
     onlyWhen(values.crews.install, new Crews(this, 'crews'))
     new Routes(this, 'routes')
-    onlyWhen(values.podMonitor.enabled, new Monitoring(this, 'monitoring'))
+    new Monitoring(this, 'monitoring')
   }
 }

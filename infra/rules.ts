@@ -3,6 +3,7 @@ import { hasIdentityProvider } from './identity-provider.ts'
 import { CA_DIRECTORY } from './kit/ca-bundle.ts'
 import { releaseNamespace } from './kit/create.ts'
 import { release } from './kit/names.ts'
+import { scalingRules } from './scaling-rules.ts'
 import { all, equals, exceeds, isSet, matches, not } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import type { Val } from './template/expression.ts'
@@ -98,12 +99,11 @@ export const rules: readonly Rule[] = [
     ['worker.port', worker.port],
     ['oauth.port', oauth.port],
   ]),
-  ...Object.entries({ web, worker, oauth, collector }).map(([component, { autoscaling }]) =>
-    refuse(
-      `${component}.autoscaling.minReplicas must not exceed ${component}.autoscaling.maxReplicas`,
-      autoscaling.enabled,
-      exceeds(autoscaling.minReplicas, autoscaling.maxReplicas),
-    ),
+  ...scalingRules,
+  refuse(
+    'podMonitor.enabled and serviceMonitor.enabled exclude each other: all would be read twice',
+    values.podMonitor.enabled,
+    values.serviceMonitor.enabled,
   ),
   ...amounts,
   {

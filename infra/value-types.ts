@@ -8,7 +8,6 @@ import {
   OBJECT_NAME,
 } from './kubernetes-names.ts'
 import {
-  boolean,
   group,
   integer,
   list,
@@ -135,24 +134,6 @@ export const pods = {
     example: { 'example.com/owner': 'team automation' },
   }),
 }
-
-/** Replicas that follow the load. */
-export const autoscaling = group(
-  'A HorizontalPodAutoscaler that sets the number of pods instead of `replicaCount`.',
-  {
-    enabled: boolean(false, 'Create it.'),
-    minReplicas: integer(2, 'Fewest pods.', { min: 1, max: 1000 }),
-    maxReplicas: integer(10, 'Most pods.', { min: 1, max: 1000 }),
-    targetCPUUtilizationPercentage: integer(
-      70,
-      'CPU use, in percent of the request, that it aims at.',
-      {
-        min: 1,
-        max: 1000,
-      },
-    ),
-  },
-)
 
 /** Mounts of the operator's own files in the containers of our programs. */
 export const mounts = (what: string, example: { name: string; mountPath: string }) =>

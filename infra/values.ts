@@ -5,6 +5,7 @@ import type { OverridesOf, ValuesOf } from './template/typed-values.ts'
 import * as type from './value-types.ts'
 import { audit } from './values/audit.ts'
 import { auth } from './values/auth.ts'
+import { autoscaling, pressureScaling, queueScaling } from './values/autoscaling.ts'
 import { cluster } from './values/cluster.ts'
 import { outgoing } from './values/outgoing.ts'
 import { secrets } from './values/secrets.ts'
@@ -62,8 +63,7 @@ export const schema = {
   envVars: group('Settings that several components read from their environment.', {
     PLATFORM_BASE_URL: type.url(
       'http://localhost:3000',
-      'Address under which users and API clients reach the platform; also the audience of ' +
-        'OAuth access tokens.',
+      'Address at which users and API clients reach the platform; the audience of OAuth tokens.',
     ),
     PLATFORM_API_PREFIX: string('platform', 'First path segment of the automation API.', {
       pattern: /^[a-z0-9][a-z0-9_-]{0,62}$/,
@@ -133,7 +133,7 @@ export const schema = {
         digits: { min: 0, max: 10 },
       },
     ),
-    autoscaling: type.autoscaling,
+    autoscaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
     ...type.pods,
   }),
@@ -169,7 +169,7 @@ export const schema = {
         'up its runs. Runs of crews without a journal may go on for as long.',
       { min: 0, max: 86_400 },
     ),
-    autoscaling: type.autoscaling,
+    autoscaling: queueScaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
     ...type.pods,
   }),
@@ -186,7 +186,7 @@ export const schema = {
     ),
     replicaCount: type.replicas('oauth'),
     port: podPort(3002, 'HTTP port of the pods and of the Service.'),
-    autoscaling: type.autoscaling,
+    autoscaling,
     resources: type.resources({ cpu: '500m', memory: '256Mi' }, { cpu: '50m', memory: '128Mi' }),
     ...type.pods,
   }),
@@ -197,7 +197,7 @@ export const schema = {
       enabled: boolean(true, 'Collect traces. `false` deploys nothing of the collector.'),
       image: type.image('crew-platform/collector', '0.1.2', 'the trace collector'),
       replicaCount: type.replicas('collector'),
-      autoscaling: type.autoscaling,
+      autoscaling: pressureScaling,
       port: podPort(8080, 'HTTP port for OTLP ingestion and `/health`.'),
       publicUrl: type.optionalUrl(
         'Address that the console gives to programs that send traces. Empty means that of the ' +

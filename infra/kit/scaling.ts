@@ -4,10 +4,12 @@ import type { Val } from '../template/expression.ts'
 import { all, any, exceeds, not } from '../template/operators.ts'
 import type { Symbolic } from '../template/operators.ts'
 import { create } from './create.ts'
-import { onlyWhen, When } from '../template/structure.ts'
+import { onlyWhen, When, when, whenGiven } from '../template/structure.ts'
 import type { Values } from '../values.ts'
 import { labels, selectorLabels } from './labels.ts'
 import { nameOf } from './names.ts'
+import { ScaledObject } from './keda.ts'
+import type { WorkScaling } from './keda.ts'
 
 interface Scaled {
   readonly replicaCount: Val<number>
@@ -18,34 +20,28 @@ interface Scaled {
 export const replicasOf = ({ replicaCount, autoscaling }: Scaled): When<Val<number>> =>
   new When(not(autoscaling.enabled), replicaCount)
 
-/** Adds the autoscaler and the disruption budget of a component. */
-export function scale(scope: Construct, component: string, scaled: Scaled): void {
+/**
+ * Adds the autoscaler and the disruption budget of a component. With `work`, the autoscaler is one
+ * of KEDA while the values ask for it: two would undo each other.
+ */
+export function scale(
+  scope: Construct,
+  component: string,
+  { work, ...scaled }: Scaled & { readonly work?: WorkScaling },
+): void {
   const { autoscaling, replicaCount } = scaled
   const isMany = any(
     all(autoscaling.enabled, exceeds(autoscaling.minReplicas, 1)),
     all(not(autoscaling.enabled), exceeds(replicaCount, 1)),
   )
-  const hpa = onlyWhen(autoscaling.enabled, new Construct(scope, 'autoscaling'))
-  create(hpa, k8s.KubeHorizontalPodAutoscalerV2, {
-    metadata: { name: nameOf(component), labels: labels(component) },
-    spec: {
-      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: nameOf(component) },
-      minReplicas: autoscaling.minReplicas,
-      maxReplicas: autoscaling.maxReplicas,
-      metrics: [
-        {
-          type: 'Resource',
-          resource: {
-            name: 'cpu',
-            target: {
-              type: 'Utilization',
-              averageUtilization: autoscaling.targetCPUUtilizationPercentage,
-            },
-          },
-        },
-      ],
-    },
-  })
+  const isAsked = autoscaling.enabled
+  const byUse = work ? all(isAsked, not(work.isEnabled)) : isAsked
+  onlyWhen(byUse, new ScaledByUse(scope, component, autoscaling))
+  if (work)
+    onlyWhen(
+      all(isAsked, work.isEnabled),
+      new ScaledObject(scope, 'keda', { component, autoscaling, work }),
+    )
   const budget = onlyWhen(isMany, new Construct(scope, 'disruption'))
   create(budget, k8s.KubePodDisruptionBudget, {
     metadata: { name: nameOf(component), labels: labels(component) },
@@ -57,3 +53,29 @@ export function scale(scope: Construct, component: string, scaled: Scaled): void
     },
   })
 }
+
+/** The HorizontalPodAutoscaler, by what pods use of the resources that they request. */
+class ScaledByUse extends Construct {
+  constructor(scope: Construct, component: string, autoscaling: Scaled['autoscaling']) {
+    super(scope, 'autoscaling')
+    create(this, k8s.KubeHorizontalPodAutoscalerV2, {
+      metadata: { name: nameOf(component), labels: labels(component) },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: nameOf(component) },
+        minReplicas: autoscaling.minReplicas,
+        maxReplicas: autoscaling.maxReplicas,
+        metrics: [
+          use('cpu', autoscaling.targetCPUUtilizationPercentage),
+          use('memory', autoscaling.targetMemoryUtilizationPercentage),
+        ],
+        behavior: whenGiven<k8s.HorizontalPodAutoscalerBehaviorV2>(autoscaling.behavior),
+      },
+    })
+  }
+}
+
+const use = (name: string, averageUtilization: Val<number>) =>
+  when<k8s.MetricSpecV2>(exceeds(averageUtilization, 0), {
+    type: 'Resource',
+    resource: { name, target: { type: 'Utilization', averageUtilization } },
+  })

@@ -64,10 +64,12 @@ export function renderChart({
 }: ChartSource): RenderedChart {
   const helpers = new Helpers()
   const usedBy = new Map<string, Set<string>>()
+  const carried = new Map<string, string>()
   const templates = readTemplates(tree).map(({ object, write }) => {
     const path = `templates/${object.component}/${object.name}.yaml`
     const visit = (expression: Expression): void => {
       helpers.add(expression)
+      if (expression.op === 'file') carried.set(expression.path, expression.content)
       for (const value of valuesIn(expression)) {
         usedBy.set(value, (usedBy.get(value) ?? new Set()).add(path))
       }
@@ -84,6 +86,7 @@ export function renderChart({
     ['values.yaml', valuesYaml(shape)],
     ['templates/_helpers.tpl', helpers.template()],
     ['templates/validate.yaml', rulesTemplate(rules)],
+    ...carried,
     ...templates,
     ...[...texts].map(([path, text]) => [`templates/${path}`, text] as const),
   ])

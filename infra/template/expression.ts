@@ -13,6 +13,7 @@ export type Expression =
   | { readonly op: 'item'; readonly key: string }
   | { readonly op: 'call'; readonly fn: FunctionName; readonly args: readonly Expression[] }
   | Helper
+  | ChartFile
   | { readonly op: 'labels'; readonly name: string; readonly entries: Entries }
 
 /**
@@ -37,6 +38,14 @@ interface Helper {
   readonly body: Expression
   /** Its text can only be letters, digits and dashes. */
   readonly isName?: true
+}
+
+/** A file that the chart carries beside its templates. */
+export interface ChartFile {
+  readonly op: 'file'
+  /** Its path in the chart. */
+  readonly path: string
+  readonly content: string
 }
 
 type Entries = Readonly<Record<string, Expression>>
@@ -79,6 +88,8 @@ export function evaluate(expression: Expression, context: Context): Json {
       )
     case 'helper':
       return evaluate(expression.body, context)
+    case 'file':
+      return expression.content
     case 'labels':
       return Object.fromEntries(
         Object.entries(expression.entries).map(([key, entry]) => [key, evaluate(entry, context)]),
@@ -123,6 +134,7 @@ export function referencesOf(expression: Expression): readonly Reference[] {
   switch (expression.op) {
     case 'literal':
     case 'item':
+    case 'file':
       return []
     case 'reference':
       return [expression]

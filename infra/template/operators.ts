@@ -159,6 +159,10 @@ export const helper = <T>(
   options: { readonly isName?: true } = {},
 ): Val<T> => new Val<T>({ op: 'helper', name, body: value.expression, ...options }, value.kind)
 
+/** The text of a file that the chart carries under a path of its own. */
+export const chartFile = (path: string, content: string): Val<string> =>
+  new Val({ op: 'file', path, content }, 'string')
+
 /** A set of fixed entries that templates include by name. */
 export const labelSet = (
   name: string,

@@ -54,6 +54,10 @@ export const cluster = {
         'public ones: 10/8, 172.16/12, 192.168/16, 100.64/10 and fc00::/7 are shut.',
     ),
     monitoringNamespace: type.namespace('monitoring', 'Namespace from which metrics are read.'),
+    kedaNamespace: type.namespace(
+      'keda',
+      'Namespace of KEDA, which asks the workers for their queue.',
+    ),
     tracesNamespace: type.namespace(
       '',
       'Namespace of programs that send traces of their own to the collector. Empty means none.',
@@ -77,6 +81,28 @@ export const cluster = {
     gatewayNamespace: type.namespace('', "Namespace of the Gateway. Empty means the release's."),
     host: type.hostname('Host name of web. Empty means every host of the Gateway.'),
     oauthHost: type.hostname('Host name of oauth. Empty means that it is not exposed.'),
+  }),
+
+  serviceMonitor: group(
+    'ServiceMonitors instead of PodMonitors, with a Service for the metrics of each component.',
+    {
+      enabled: boolean(false, 'Create them.'),
+      labels: type.labels('Labels by which the operator finds them.', { release: 'prometheus' }),
+      interval: type.duration('30s', 'Time between two scrapes.'),
+    },
+  ),
+
+  prometheusRule: group('The alerts of all components, for the Prometheus operator.', {
+    enabled: boolean(false, 'Create the PrometheusRules.'),
+    labels: type.labels('Labels by which the operator finds them.', { release: 'prometheus' }),
+  }),
+
+  grafanaDashboards: group('The dashboards, for the sidecar of Grafana that reads ConfigMaps.', {
+    enabled: boolean(false, 'Create the ConfigMaps.'),
+    labels: type.labels('Labels by which the sidecar finds them.', { grafana_dashboard: '1' }),
+    annotations: type.annotations('Annotations, such as the folder in Grafana.', {
+      grafana_folder: 'Platform',
+    }),
   }),
 
   podMonitor: group('PodMonitors for clusters that run the Prometheus operator.', {

@@ -12,6 +12,7 @@ import { DOCUMENTS, isWalk, readDocument, root, SHELL_BLOCKS } from './documents
 /** Programs of other people whose options the tests do not know: each with the reason. */
 const TRUSTED: Readonly<Record<string, string>> = {
   'apt-get': 'installs packages of Debian',
+  cat: 'copies a file',
   base64: 'decodes what kubectl prints',
   registry: 'is a program of the image of the registry',
   tar: 'packs a folder; what it makes is read in source-archive.test.ts',
@@ -69,6 +70,7 @@ const checkTask = ([task = '']: Command): string[] =>
 
 const PROGRAMS_OF_IMAGES: Readonly<Record<string, (words: Command) => string[]>> = {
   'build/tasks/main.js': checkTask,
+  'build/doctor.mjs': (words) => unknownOptions(words, helpOfScript('doctor')),
   'build/collector/main.js': ([name = '', ...rest]) =>
     unknownOptions(rest, helpOfScript(`collector:${name}`)),
 }

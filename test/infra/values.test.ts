@@ -205,15 +205,18 @@ const EXTERNAL = {
   httpRoute: { gateway: 'gateway' },
 }
 const SCALED = { autoscaling: { enabled: true, minReplicas: 5 } }
+const PROMETHEUS = { prometheusUrl: 'http://prometheus:9090' }
 const EVERYTHING = {
   ...EXTERNAL,
   web: SCALED,
   worker: SCALED,
   oauth: SCALED,
-  collector: SCALED,
+  collector: { autoscaling: { ...SCALED.autoscaling, keda: PROMETHEUS } },
   ingress: { enabled: true, tlsSecret: 'certificate', oauthHost: 'oauth.example.com' },
   httpRoute: { enabled: true, gateway: 'gateway', oauthHost: 'oauth.example.com' },
   podMonitor: { enabled: true },
+  prometheusRule: { enabled: true },
+  grafanaDashboards: { enabled: true },
 }
 const SIGN_IN = {
   auth: {
@@ -235,11 +238,17 @@ const TRACES = {
     grpc: { enabled: true },
   },
 }
+const KEDA = { enabled: true, keda: { enabled: true } }
+const BY_WORK = {
+  worker: { autoscaling: KEDA },
+  collector: { autoscaling: mergeOverrides([KEDA, { keda: PROMETHEUS }]) },
+}
 /** Those with the most effects come first. */
 const BASES = [
   mergeOverrides([EVERYTHING, SIGN_IN, TRACES]),
   {},
   { buildkit: { enabled: false } },
+  { ...BY_WORK, serviceMonitor: { enabled: true } },
   { ...EXTERNAL, postgres: { enabled: false } },
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },
 ]
@@ -281,7 +290,7 @@ describe('every value matters', () => {
     if (field.kind === 'boolean') return [!field.default]
     if (field.kind === 'integer') return [field.default < field.max ? field.default + 1 : field.min]
     if (field.kind === 'map') return [{ flipped: 'yes' }, { flipped: '7' }]
-    if (field.kind === 'object') return [{ nodeAffinity: {} }]
+    if (field.kind === 'object') return [{ nodeAffinity: {} }, { scaleUp: {} }]
     if (field.kind === 'quantity') return ['7Gi', '7m']
     if (field.kind === 'texts') return [['flipped']]
     if (field.kind === 'list') {

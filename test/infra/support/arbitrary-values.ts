@@ -183,6 +183,7 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   values: ['1'],
   labelSelector: { matchLabels: { app: 'x' } },
   nodeSelectorTerms: [{}],
+  policies: [{ type: 'Percent', value: 50, periodSeconds: 60 }],
 }
 
 const isAllowedBy =

@@ -11,29 +11,32 @@ export function sensible(
   if (values.global.caBundle.secret) values.global.caBundle.configMap = ''
   if (values.global.openshift) values.buildkit.enabled = false
   if (!chosen.anyName) values.fullnameOverride = ''
+  if (values.podMonitor.enabled) values.serviceMonitor.enabled = false
   completeDatabase(values)
   separatePorts(values)
   completeWays(values)
   completeSignIn(values)
-  for (const { autoscaling } of [values.web, values.worker, values.oauth, values.collector]) {
-    autoscaling.maxReplicas = Math.max(autoscaling.minReplicas, autoscaling.maxReplicas)
-  }
   // Versions below 1.12 send no traces.
   if (/^v?[01][.]/.test(values.image.tag)) values.image.tag = `at-${values.image.tag}`
   for (const { resources } of RESOURCEFUL.map((component) => values[component])) {
     boundRequests(resources)
   }
-  for (const { autoscaling, resources } of [
-    values.web,
-    values.worker,
-    values.oauth,
-    values.collector,
-  ]) {
-    if (autoscaling.enabled) resources.requests.cpu = '1m'
-  }
+  completeScaling(values)
   values.extraSecretMounts = distinctMounts(values.extraSecretMounts)
   values.extraConfigMapMounts = distinctMounts(values.extraConfigMapMounts, '/config')
   return values as unknown as Record<string, unknown>
+}
+
+function completeScaling({ web, worker, oauth, collector }: Mutable<Values>): void {
+  for (const { autoscaling, resources } of [web, worker, oauth, collector]) {
+    autoscaling.maxReplicas = Math.max(autoscaling.minReplicas, autoscaling.maxReplicas)
+    autoscaling.targetCPUUtilizationPercentage ||= 1
+    if (autoscaling.enabled) resources.requests.cpu = '1m'
+    if (resources.limits.memory === null) resources.requests.memory ??= '1Mi'
+  }
+  collector.autoscaling.keda.prometheusUrl ||= 'http://prometheus.monitoring:9090'
+  for (const { autoscaling } of [worker, collector])
+    autoscaling.keda.enabled &&= autoscaling.enabled
 }
 
 function separatePorts({ collector, dbProxy, envVars, oauth, web, worker }: Mutable<Values>): void {

@@ -53,7 +53,7 @@ function writeText(to: usize, field: u32, isGiven: bool): usize {
 }
 
 /** Whether the body is valid UTF-8. */
-let isUtf8: bool = true
+export let isUtf8: bool = true
 
 /** Begins with another body. */
 export function setUtf8(isValid: bool): void {
