@@ -93,9 +93,7 @@ export function createKubernetes(address: KubernetesAddress | KubernetesLogin): 
         timeoutMs: TIMEOUT_MS,
         ...(call.signal ? { signal: call.signal } : {}),
       }
-      return await deadline(options, async (signal) =>
-        send(await openLogin(), { ...call, signal }),
-      )
+      return await deadline(options, async (signal) => send(await openLogin(), { ...call, signal }))
     } catch (thrown) {
       return { failure: { status: 0, reason: 'Unreachable', message: toError(thrown).message } }
     }
