@@ -77,7 +77,8 @@ const CONFIG = text`[worker.oci]
   gc = true
   maxUsedSpace = "${buildkit.cacheGigabytes}GB"
 [registry."${addressOf({ from: 'buildkit', to: 'internal-registry' })}"]
-  http = true`
+  http = true
+${buildkit.config}`
 
 const daemon = () => ({
   name: 'buildkitd',

@@ -71,6 +71,8 @@ export class InternalRegistry extends Construct {
         ],
         securityContext: podSecurity(PLATFORM_USER),
         terminationGracePeriodSeconds: registry.terminationGracePeriodSeconds,
+        // Before it serves: nothing may be pushed while it looks for what nobody names any more.
+        initContainers: [when<k8s.Container>(isRegistryGated, collector())],
         containers: [
           when<k8s.Container>(isRegistryGated, gate()),
           when<k8s.Container>(isRegistryGated, mainContainer(registry, server({}))),
@@ -149,6 +151,28 @@ const server = (reached: object) => ({
 const HTTP = k8s.IntOrString.fromString('http')
 const answers = { httpGet: { path: '/', port: HTTP } }
 const ports = [{ name: 'http', containerPort: registry.port }]
+
+const CONFIG_FILE = '/etc/distribution/config.yml'
+
+/** Frees the room of deleted images. What it cannot read it leaves, and the registry starts. */
+const collector = () => ({
+  name: 'collect',
+  ...runs(registryImage),
+  command: [
+    'sh',
+    '-c',
+    `registry garbage-collect --delete-untagged ${CONFIG_FILE} ||
+      echo 'The room of deleted images is not freed.' >&2`,
+  ],
+  env: [{ name: 'OTEL_TRACES_EXPORTER', value: 'none' }],
+  resources: resourcesOf(registry.resources),
+  volumeMounts: [
+    { name: 'data', mountPath: '/var/lib/registry' },
+    { name: 'config', mountPath: '/etc/distribution', readOnly: true },
+    tmp.mount,
+  ],
+  securityContext: containerSecurity(PLATFORM_USER),
+})
 
 /** The registry as others reach it; `/` needs no sign-in. Behind its gate it is as healthy. */
 const OPEN = {

@@ -1,4 +1,5 @@
 import { Construct } from 'constructs'
+import { crewMaximaEnv, crewStorageEnv } from './crews-from-source.ts'
 import type { WebEnv } from '../services/web/env.ts'
 import { AccessToRelease, AccessToCrews, CrewNamespace, crewNamespace } from './access.ts'
 import { addressOf, collectorInCluster } from './calls.ts'
@@ -160,6 +161,8 @@ const server = () => ({
     K8S_NAMESPACE: crewNamespace,
     PLATFORM_OAUTH_API_BASE_URL: setWhen(oauth.enabled, addressOf({ from: 'web', to: 'oauth' })),
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
+    ...crewMaximaEnv,
+    ...crewStorageEnv,
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
     COLLECTOR_PUBLIC_URL: setWhen(

@@ -65,6 +65,15 @@ export const thirdParty = {
           'authority. Empty means one that the bootstrap makes while `crews.fromSource` and ' +
           '`rbac.create` are on; without these the network policy is the only guard.',
       ),
+      config: string(
+        '',
+        'Lines for the end of `buildkitd.toml`: mirrors of the registries from which Dockerfiles ' +
+          'take their first images, and authorities for these. Empty means none.',
+        {
+          pattern: /^[\t\n\r -~]*$/,
+          expected: 'printable ASCII characters, in lines',
+        },
+      ),
       cacheGigabytes: integer(10, 'Gigabytes that the build cache may take of a node.', {
         min: 1,
         max: 9999,
