@@ -5,8 +5,10 @@ import { isRegistryGated } from './calls.ts'
 import { buildkitHost, buildTlsSecret, hasOwnBuildTls } from './build-tls.ts'
 import { also } from './kit/also.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
-import { env, podField, setWhen } from './kit/env.ts'
-import { platformImage, pullSecretOf, runs } from './kit/image.ts'
+import { databaseEnv } from './kit/database.ts'
+import { dbProxySidecar } from './kit/db-proxy.ts'
+import { env, podField, setWhen, unset } from './kit/env.ts'
+import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
@@ -110,8 +112,9 @@ const registryKey = also(isRegistryGated, 'REGISTRY_KEY')
 
 const pod = () => ({
   automountServiceAccountToken: true,
-  imagePullSecrets: pullSecretOf(platformImage),
+  imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
+  initContainers: [dbProxySidecar()],
   volumes: caVolumes,
   containers: [
     {
@@ -145,6 +148,10 @@ const pod = () => ({
           isRegistryGated,
           nameOf('internal-registry'),
         )}`,
+        ...databaseEnv('bootstrap'),
+        // It is in the Secrets that this task reads.
+        DB_PASSWORD: unset,
+        DATABASE_WAIT_SECONDS: unset,
         BUILD_TLS_SECRET: setWhen(hasOwnBuildTls, buildTlsSecret),
         BUILD_TLS_HOST: setWhen(hasOwnBuildTls, buildkitHost),
         RESTART_POSTGRES: setWhen(postgres.enabled, nameOf('postgres')),

@@ -1,8 +1,9 @@
 import { amounts } from './amounts.ts'
 import { hasIdentityProvider } from './identity-provider.ts'
-import { CA_DIRECTORY } from './kit/ca-bundle.ts'
+import { ownNames } from './own-names.ts'
 import { releaseNamespace } from './kit/create.ts'
 import { release } from './kit/names.ts'
+import { scalingRules } from './scaling-rules.ts'
 import { all, equals, exceeds, isSet, matches, not } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import type { Val } from './template/expression.ts'
@@ -98,22 +99,14 @@ export const rules: readonly Rule[] = [
     ['worker.port', worker.port],
     ['oauth.port', oauth.port],
   ]),
-  ...Object.entries({ web, worker, oauth, collector }).map(([component, { autoscaling }]) =>
-    refuse(
-      `${component}.autoscaling.minReplicas must not exceed ${component}.autoscaling.maxReplicas`,
-      autoscaling.enabled,
-      exceeds(autoscaling.minReplicas, autoscaling.maxReplicas),
-    ),
+  ...scalingRules,
+  refuse(
+    'podMonitor.enabled and serviceMonitor.enabled exclude each other: all would be read twice',
+    values.podMonitor.enabled,
+    values.serviceMonitor.enabled,
   ),
   ...amounts,
-  {
-    lists: [values.extraSecretMounts, values.extraConfigMapMounts],
-    member: 'mountPath',
-    taken: ['/tmp', CA_DIRECTORY],
-    message:
-      'extraSecretMounts and extraConfigMapMounts need a mountPath of its own for each, ' +
-      `neither /tmp nor ${CA_DIRECTORY}`,
-  },
+  ...ownNames,
   refuse(
     'auth.passwords must be on while auth.provider is local: nobody could sign in',
     not(hasIdentityProvider),
@@ -169,6 +162,9 @@ export const rules: readonly Rule[] = [
     httpRoute.enabled,
     isSet(httpRoute.oauthHost),
     equals(httpRoute.oauthHost, httpRoute.host),
+  ),
+  ...Object.entries({ ingress, httpRoute }).map(([way, { host, extraHosts }]) =>
+    refuse(`${way}.host is required with ${way}.extraHosts`, isSet(extraHosts), not(isSet(host))),
   ),
   refuse(
     'httpRoute.gateway is required while httpRoute.enabled is true',

@@ -13,6 +13,8 @@ interface Migration {
   readonly name: string
   readonly checksum: string
   readonly statements: string
+  /** The oldest schema version whose programs work on what it leaves. */
+  readonly safeFrom: number
   /** All that it creates, if that is nothing but indexes. */
   readonly indexes: readonly IndexDefinition[]
 }
@@ -21,6 +23,8 @@ interface Applied {
   readonly version: number
   readonly name: string
   readonly checksum: string
+  /** Null: of a program that did not keep it. */
+  readonly safeFrom: number | null
 }
 
 /** Any number: what matters is that every replica of every version takes the same lock. */
@@ -31,8 +35,12 @@ const LOCK = 7_310_452_117
  * own transaction. Safe with many replicas at once. Returns the version reached. A file of nothing
  * but `create index` does not stop those who write to a partitioned table: the indexes are built
  * concurrently on its partitions before. A file that gives up waiting for a lock is tried again,
- * for two minutes at least. Raises `schema_mismatch` when an applied file was changed
- * or the database is newer than this program.
+ * for two minutes at least.
+ *
+ * A file leaves a schema on which older programs work, so that old and new replicas can run beside
+ * each other, and a release can be taken back. One that cannot says from which version on they do:
+ * `-- contract: safe from 0031`. Raises `schema_mismatch` when an applied file was changed, and
+ * when the database is newer than this program and no longer safe for it.
  */
 export async function migrate(sql: Database, folder: URL, log: Log): Promise<number> {
   const migrations = await readMigrations(folder)
@@ -43,18 +51,34 @@ export async function migrate(sql: Database, folder: URL, log: Log): Promise<num
         version int primary key,
         name text not null,
         checksum text not null,
-        applied_at timestamptz not null default now()
+        applied_at timestamptz not null default now(),
+        safe_from int
       )`
+    await addSafeFrom(tx)
     const rows = await tx<Applied[]>`
-      select version, name, checksum from schema_migrations order by version`
+      select version, name, checksum, safe_from from schema_migrations order by version`
     checkHistory(rows, migrations)
     return new Set(rows.map(({ version }) => version))
   })
+  tellIfNewer(Math.max(0, ...applied), migrations.length, log)
   for (const migration of migrations.filter(({ version }) => !applied.has(version))) {
     await buildIndexes(sql, migration.indexes, log)
     await applyPatiently(sql, migration, log)
   }
   return migrations.at(-1)?.version ?? 0
+}
+
+/** Tables of earlier programs lack it. Asks first: the change locks the table. */
+async function addSafeFrom(tx: Transaction): Promise<void> {
+  const [column] = await tx`
+    select from pg_attribute
+    where attrelid = 'schema_migrations'::regclass and attname = 'safe_from'`
+  if (!column) await tx`alter table schema_migrations add column safe_from int`
+}
+
+function tellIfNewer(database: number, program: number, log: Log): void {
+  if (database <= program) return
+  log.warn({ database, program }, 'the schema is newer than this program, and safe for it')
 }
 
 const LOCK_TIMEOUT = '55P03'
@@ -83,9 +107,9 @@ async function apply(sql: Database, migration: Migration, log: Log): Promise<voi
     await lock(tx)
     if (migration.indexes.length > 0) await tx`set local lock_timeout = '2s'`
     // The row goes in first: who finds it there leaves the statements to the one who wrote it.
-    const { version, name, checksum } = migration
+    const { version, name, checksum, safeFrom } = migration
     const inserted = await tx`
-      insert into schema_migrations ${tx({ version, name, checksum })}
+      insert into schema_migrations ${tx({ version, name, checksum, safeFrom })}
       on conflict (version) do nothing returning version`
     if (inserted.length === 0) return
     await tx.unsafe(migration.statements).simple()
@@ -114,26 +138,30 @@ async function readMigrations(folder: URL): Promise<Migration[]> {
   return migrations
 }
 
+const CONTRACT = /^-- contract: safe from (\d{4})$/m
+
 async function readMigration(folder: URL, name: string): Promise<Migration> {
   const statements = await readFile(new URL(name, folder), 'utf8')
   const checksum = createHash('sha256').update(statements).digest('hex')
   const indexes = readIndexes(statements)
-  return { version: Number.parseInt(name, 10), name, checksum, statements, indexes }
+  const version = Number.parseInt(name, 10)
+  const safeFrom = Number(CONTRACT.exec(statements)?.[1] ?? 1)
+  if (safeFrom > version) {
+    throw new AppError(
+      'schema_mismatch',
+      `Migration ${name} is said to be safe from version ${safeFrom}, which comes after it. ` +
+        `Name the first version whose programs work on what it leaves, ${version} at the latest.`,
+    )
+  }
+  return { version, name, checksum, statements, safeFrom, indexes }
 }
 
 function checkHistory(applied: readonly Applied[], migrations: readonly Migration[]): void {
   const known = new Map(migrations.map((migration) => [migration.version, migration]))
-  for (const { version, name, checksum } of applied) {
-    const ours = known.get(version)
-    if (!ours) {
-      throw new AppError(
-        'schema_mismatch',
-        `The database has schema version ${version} (${name}), which this program does not know ` +
-          `(it knows up to ${migrations.length}). ` +
-          `Run the newer program, or restore a backup from before the upgrade.`,
-      )
-    }
-    if (ours.checksum !== checksum) {
+  for (const row of applied) {
+    const ours = known.get(row.version)
+    if (!ours) checkNewer(row, migrations.length)
+    else if (ours.checksum !== row.checksum) {
       throw new AppError(
         'schema_mismatch',
         `Migration ${ours.name} differs from the one that was applied to this database. ` +
@@ -141,4 +169,16 @@ function checkHistory(applied: readonly Applied[], migrations: readonly Migratio
       )
     }
   }
+}
+
+/** Raises `schema_mismatch` unless programs of our version work on what a newer one has applied. */
+function checkNewer({ version, name, safeFrom }: Applied, ours: number): void {
+  if (safeFrom !== null && safeFrom <= ours) return
+  const needed = safeFrom ?? version
+  throw new AppError(
+    'schema_mismatch',
+    `The database has schema version ${version} (${name}), on which programs work that know ` +
+      `version ${needed} or later; this one knows up to ${ours}. ` +
+      `Run a newer program, or restore a backup from before the upgrade.`,
+  )
 }

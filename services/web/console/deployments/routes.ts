@@ -5,6 +5,7 @@ import {
   deploySource,
   listCrewDeployments,
 } from '../../../platform/crew-deployments.ts'
+import { countCrewStorage } from '../../../platform/crew-storage.ts'
 import { removeCrew, restartCrew, startCrew, stopCrew } from '../../../platform/crew-settings.ts'
 import { forgetSources } from '../../../platform/sources.ts'
 import { requireForm } from '../../callers/forms.ts'
@@ -32,20 +33,10 @@ export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
-  const receive = createFormReceiver(sql, config.PLATFORM_BASE_URL)
+  const receive = createFormReceiver(deps)
   const path = '/automations/:automationId/deployments'
 
-  const read = async (c: Context<SignedIn>): Promise<CrewPage> => {
-    const crew = await getOwnCrew(c, sql)
-    const { automationId } = crew.automation
-    return {
-      session: c.var.session,
-      crew,
-      deployments: await listCrewDeployments(sql, crew, { limit: DEPLOYMENTS_SHOWN }),
-      apiUrl: `${config.PLATFORM_BASE_URL}/designer/v2/automations/${automationId}`,
-      notice: noticeOf(c.req.query('notice')),
-    }
-  }
+  const read = createReader(deps)
 
   routes.get(path, session, async (c) => c.html(crewPage(await read(c))))
   routes.get(`/automations/:automationId/crew/live`, session, async (c) =>
@@ -86,6 +77,25 @@ export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.route('/', repositoryPageRoutes(deps))
   routes.route('/', newAutomationRoutes(deps))
   return routes
+}
+
+/** Creates what reads the page of a crew. */
+function createReader({ sql, config }: WebDeps) {
+  return async (c: Context<SignedIn>): Promise<CrewPage> => {
+    const crew = await getOwnCrew(c, sql)
+    const { automationId } = crew.automation
+    return {
+      session: c.var.session,
+      crew,
+      deployments: await listCrewDeployments(sql, crew, { limit: DEPLOYMENTS_SHOWN }),
+      storage: {
+        ...(await countCrewStorage(sql, crew.automation.organizationId)),
+        quotaBytes: config.CREW_STORAGE_MAX,
+      },
+      apiUrl: `${config.PLATFORM_BASE_URL}/designer/v2/automations/${automationId}`,
+      notice: noticeOf(c.req.query('notice')),
+    }
+  }
 }
 
 const ACTIONS = [

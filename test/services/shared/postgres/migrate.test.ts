@@ -58,14 +58,57 @@ describe('migrate', () => {
     })
   })
 
-  it('refuses a database that is newer than the program', async () => {
-    await write('0002_second.sql', 'select 1;')
+  it('works on a database that is newer, and applies nothing there', async () => {
+    await write('0002_second.sql', 'alter table first add column name text;')
     await migrate(sql, folder, log)
+    await rm(join(directory, '0002_second.sql'))
+    expect(await migrate(sql, folder, log)).toBe(1)
+    expect(await sql`select version from schema_migrations`).toHaveLength(2)
+  })
+
+  it('refuses a newer one that is not safe for it, and says for which it is', async () => {
+    await write('0002_second.sql', 'select 1;')
+    await write('0003_third.sql', '-- contract: safe from 0002\nalter table first drop column id;')
+    await migrate(sql, folder, log)
+    await rm(join(directory, '0003_third.sql'))
+    expect(await migrate(sql, folder, log)).toBe(2)
     await rm(join(directory, '0002_second.sql'))
     await expect(migrate(sql, folder, log)).rejects.toMatchObject({
       code: 'schema_mismatch',
-      message: expect.stringContaining('schema version 2 (0002_second.sql)'),
+      message: expect.stringContaining(
+        'schema version 3 (0003_third.sql), on which programs work that know version 2 or later; ' +
+          'this one knows up to 1',
+      ),
     })
+  })
+
+  it('refuses a newer one of a program that did not keep for whom it is safe', async () => {
+    await sql`
+      create table schema_migrations (version int primary key, name text not null,
+        checksum text not null, applied_at timestamptz not null default now())`
+    await sql`insert into schema_migrations values (2, '0002_second.sql', 'x')`
+    await expect(migrate(sql, folder, log)).rejects.toMatchObject({
+      code: 'schema_mismatch',
+      message: expect.stringContaining('version 2 or later; this one knows up to 1'),
+    })
+  })
+
+  it('goes on from the table of a program that did not keep for whom a file is safe', async () => {
+    await migrate(sql, folder, log)
+    await sql`alter table schema_migrations drop column safe_from`
+    await write('0002_second.sql', 'select 1;')
+    expect(await migrate(sql, folder, log)).toBe(2)
+    expect(await sql`select safe_from from schema_migrations order by version`).toEqual([
+      { safeFrom: null },
+      { safeFrom: 1 },
+    ])
+  })
+
+  it('refuses a file that is safe from a version after it', async () => {
+    await write('0002_second.sql', '-- contract: safe from 0003\nselect 1;')
+    await expect(migrate(sql, folder, log)).rejects.toThrow(
+      'safe from version 3, which comes after',
+    )
   })
 
   it('refuses numbers with a gap', async () => {
