@@ -5,6 +5,7 @@ import {
   deploySource,
   listCrewDeployments,
 } from '../../../platform/crew-deployments.ts'
+import { countCrewStorage } from '../../../platform/crew-storage.ts'
 import {
   findCrewSettings,
   removeCrew,
@@ -43,20 +44,10 @@ export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
-  const receive = createFormReceiver(sql, config.PLATFORM_BASE_URL)
+  const receive = createFormReceiver(deps)
   const path = '/automations/:automationId/deployments'
 
-  const read = async (c: Context<SignedIn>): Promise<CrewPage> => {
-    const crew = await getOwnCrew(c, sql)
-    const { automationId } = crew.automation
-    return {
-      session: c.var.session,
-      crew,
-      deployments: await listCrewDeployments(sql, crew, { limit: DEPLOYMENTS_SHOWN }),
-      apiUrl: `${config.PLATFORM_BASE_URL}/designer/v2/automations/${automationId}`,
-      notice: noticeOf(c.req.query('notice')),
-    }
-  }
+  const read = createReader(deps)
 
   routes.get(path, session, async (c) => {
     const automation = await getOwnAutomation(c, sql)
@@ -93,6 +84,25 @@ export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.route('/', repositoryPageRoutes(deps))
   routes.route('/', newAutomationRoutes(deps))
   return routes
+}
+
+/** Creates what reads the page of a crew. */
+function createReader({ sql, config }: WebDeps) {
+  return async (c: Context<SignedIn>): Promise<CrewPage> => {
+    const crew = await getOwnCrew(c, sql)
+    const { automationId } = crew.automation
+    return {
+      session: c.var.session,
+      crew,
+      deployments: await listCrewDeployments(sql, crew, { limit: DEPLOYMENTS_SHOWN }),
+      storage: {
+        ...(await countCrewStorage(sql, crew.automation.organizationId)),
+        quotaBytes: config.CREW_STORAGE_MAX,
+      },
+      apiUrl: `${config.PLATFORM_BASE_URL}/designer/v2/automations/${automationId}`,
+      notice: noticeOf(c.req.query('notice')),
+    }
+  }
 }
 
 async function readDesigned(
