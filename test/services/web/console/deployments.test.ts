@@ -174,11 +174,12 @@ describe('the pages of automations from source', () => {
     await create('Versions')
     const [{ id }] = await platform.sql<[{ id: number }]>`
       select id from projects where name = 'Versions'`
-    for (const path of ['', '/versions/1', '/versions/2', '/new-version']) {
+    for (const path of ['', '/versions/1', '/versions/2']) {
       const { status, text } = await open(`/projects/${id}${path}`)
       expect([path, status]).toEqual([path, 200])
       expect(text).toContain('Versions')
     }
+    expect((await open(`/projects/${id}/new-version`)).status).toBe(409)
     const added = await post(`/projects/${id}/versions`, {
       definition: JSON.stringify(definition),
     })
