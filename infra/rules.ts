@@ -1,6 +1,6 @@
 import { amounts } from './amounts.ts'
 import { hasIdentityProvider } from './identity-provider.ts'
-import { CA_DIRECTORY } from './kit/ca-bundle.ts'
+import { ownNames } from './own-names.ts'
 import { releaseNamespace } from './kit/create.ts'
 import { release } from './kit/names.ts'
 import { scalingRules } from './scaling-rules.ts'
@@ -106,14 +106,7 @@ export const rules: readonly Rule[] = [
     values.serviceMonitor.enabled,
   ),
   ...amounts,
-  {
-    lists: [values.extraSecretMounts, values.extraConfigMapMounts],
-    member: 'mountPath',
-    taken: ['/tmp', CA_DIRECTORY],
-    message:
-      'extraSecretMounts and extraConfigMapMounts need a mountPath of its own for each, ' +
-      `neither /tmp nor ${CA_DIRECTORY}`,
-  },
+  ...ownNames,
   refuse(
     'auth.passwords must be on while auth.provider is local: nobody could sign in',
     not(hasIdentityProvider),
@@ -169,6 +162,9 @@ export const rules: readonly Rule[] = [
     httpRoute.enabled,
     isSet(httpRoute.oauthHost),
     equals(httpRoute.oauthHost, httpRoute.host),
+  ),
+  ...Object.entries({ ingress, httpRoute }).map(([way, { host, extraHosts }]) =>
+    refuse(`${way}.host is required with ${way}.extraHosts`, isSet(extraHosts), not(isSet(host))),
   ),
   refuse(
     'httpRoute.gateway is required while httpRoute.enabled is true',

@@ -1,21 +1,28 @@
 /**
  * `npm run doctor:schema [-- DIRECTORY]`: writes `doctor-report.schema.json`, the JSON Schema of
- * the diagnostic report, to `docs` or to another directory, from the checks that make it.
+ * the diagnostic report, and of that before an installation, to `docs` or to another directory,
+ * from the checks that make it.
  */
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
+import { PREFLIGHT_CODES, PREFLIGHT_WARNINGS } from '../services/doctor/preflight/codes.ts'
+import { PREFLIGHT_NAMES } from '../services/doctor/preflight/preflight.ts'
 import { CHECKS, COMPONENT_NAMES } from '../services/web/diagnostics/checks/list.ts'
 import { DATABASE_CODES } from '../services/web/diagnostics/database-failure.ts'
 import { RUN_CODES } from '../services/web/diagnostics/run-codes.ts'
 
+const names = unique([...COMPONENT_NAMES, ...PREFLIGHT_NAMES])
 const all = COMPONENT_NAMES.map((name) => CHECKS[name])
 const codes = unique([
   ...all.flatMap(({ failures }) => Object.keys(failures)),
-  ...Object.keys({ ...DATABASE_CODES, ...RUN_CODES }),
+  ...Object.keys({ ...DATABASE_CODES, ...RUN_CODES, ...PREFLIGHT_CODES }),
 ])
-const warnings = unique(all.flatMap((check) => Object.keys(check.warnings ?? {})))
+const warnings = unique([
+  ...all.flatMap((check) => Object.keys(check.warnings ?? {})),
+  ...Object.keys(PREFLIGHT_WARNINGS),
+])
 
 function unique(words: readonly string[]): string[] {
   return [...new Set(words)].toSorted()
@@ -75,7 +82,7 @@ const schema = {
     ...shape.properties,
     components: {
       type: 'object',
-      propertyNames: { enum: COMPONENT_NAMES },
+      propertyNames: { enum: names },
       additionalProperties: { ...componentShape, ...failuresAreExplained },
     },
   },

@@ -1,3 +1,4 @@
+import type { FreeField, FreeListField } from './free.ts'
 import type { ItemRule } from './item-rules.ts'
 import type { Json, JsonObject } from './json.ts'
 
@@ -14,6 +15,8 @@ export type Field =
   | TextsField
   | ObjectField
   | ListField
+  | FreeField
+  | FreeListField
   | GroupField
 
 /** A field that holds a value. */
@@ -22,7 +25,8 @@ export type LeafField = Exclude<Field, GroupField>
 /** Named fields, in the order in which readers meet them. */
 export type Shape = Readonly<Record<string, Field>>
 
-interface Described {
+/** What people read about a field. */
+export interface Described {
   readonly doc: string
   /** Members as they are written in YAML, for a value whose default says nothing of them. */
   readonly example?: JsonObject | readonly Json[]

@@ -7,7 +7,7 @@ import type { Answer, DoctorComponent, DoctorReport } from './report.ts'
 /** The page with a section for each code. */
 const CODES_PAGE = 'docs/failure-codes.md'
 
-const WIDTHS = { status: 9, name: 17, latency: 9 }
+const WIDTHS = { status: 9, name: 20, latency: 9 }
 const INDENT = ' '.repeat(2 + WIDTHS.status + WIDTHS.name + WIDTHS.latency)
 
 /** Prints the answers as a table for people. */
@@ -69,8 +69,8 @@ function warningsOf(details: Record<string, unknown>): readonly v.InferOutput<ty
 
 /** Returns a remark on a component that lists nothing that passed, such as its host. */
 function remarkOf({ status, details = {}, provider }: DoctorComponent): string {
-  const { host } = details
-  if (status === 'skipped') return 'not configured'
+  const { host, reason } = details
+  if (status === 'skipped') return typeof reason === 'string' ? reason : 'not configured'
   return typeof host === 'string' ? host : (provider ?? '')
 }
 

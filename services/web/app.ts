@@ -22,6 +22,7 @@ import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
+import { findRoutes } from './console/find/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
 import { deploymentsRoutes } from './console/deployments/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
@@ -70,6 +71,7 @@ import { traceCalls } from './tracing/trace-calls.ts'
 /** The pages of the console, a folder each. */
 const PAGES = [
   dashboardRoutes,
+  findRoutes,
   automationRoutes,
   deploymentsRoutes,
   projectRoutes,

@@ -22,6 +22,7 @@ import {
 import type { Fault } from '../web/diagnostics/support/faults.ts'
 import { OAUTH_KEY, startDependencies } from '../web/diagnostics/support/dependencies.ts'
 import type { Dependencies } from '../web/diagnostics/support/dependencies.ts'
+import { surroundings } from './support/surroundings.ts'
 
 let dependencies: Dependencies
 let directory: string
@@ -47,22 +48,6 @@ async function serve(change: Partial<WebOptions> = {}): Promise<Web> {
   const web = await serveWeb(dependencies.options(change))
   open.push(web)
   return web
-}
-
-/** Time that passes only by sleeping, and what is said meanwhile. */
-function surroundings() {
-  const said: string[] = []
-  let [time, naps] = [0, 0]
-  return {
-    said,
-    naps: () => naps,
-    say: (text: string) => void said.push(text),
-    sleep: async (ms: number) => {
-      time += ms
-      naps += 1
-    },
-    now: () => time,
-  }
 }
 
 const doctor = (...args: string[]) =>

@@ -66,6 +66,12 @@ const NOTICES = {
   'approval-decided': 'The decision is saved. The run goes on.',
   'draft-added': 'The draft is added. Nothing runs it until you publish it.',
   'draft-saved': 'The draft is saved.',
+  'draft-deleted': 'The draft is deleted.',
+  'project-renamed': 'The project is renamed.',
+  'project-duplicated': 'This is the copy. Its draft is the newest version of the other project.',
+  'project-archived': 'The project is archived. Manage it to bring it back.',
+  'project-unarchived': 'The project is back.',
+  'project-deleted': 'The project is deleted.',
   'version-published':
     'The version is published. The automations of the project run it from the next run on.',
   'proposal-discarded': 'The proposal is discarded.',

@@ -8,6 +8,7 @@ import type { Page, PageRequest } from '../../../platform/paging.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
 import { absoluteTime, count, plural } from '../frame/format.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
 import { page as frame } from '../frame/layout.ts'
 import { filterBar } from '../frame/lists/filter-bar.ts'
 import { countLine, isEmpty, nothingHere, pager, queryOf, searchBox } from '../frame/lists/pager.ts'
@@ -38,16 +39,19 @@ export function runsPage(view: RunsPage): Html {
   const list = listOf(view)
   const rows = list.page.items
   const of = ` of ${automation?.name ?? session.organization}`
+  const title = 'Runs'
+  const hint = found ? foundLine(view, found) : countLine(list, of)
+  const aside = found ? '' : searchBox(list)
+  const head = html`<div class="page-head">
+    <div>
+      <h1>${title}</h1>
+      <p class="hint">${hint}</p>
+    </div>
+    ${aside}
+  </div>`
   return frame(
-    { title: 'Runs', session, current: automation ? '/automations' : '/executions' },
-    html`${automation ? crumbs(automation) : ''}
-      <div class="page-head">
-        <div>
-          <h1>Runs</h1>
-          <p class="hint">${found ? foundLine(view, found) : countLine(list, of)}</p>
-        </div>
-        ${found ? '' : searchBox(list)}
-      </div>
+    { title, session, current: automation ? '/automations' : '/executions' },
+    html`${automation ? automationHead({ automation, tab: 'runs', title, hint, aside }) : head}
       ${filter(view)} ${statusFilter(view)}
       <section class="card flush" aria-label="Runs">
         ${rows.length > 0 ? runsTable('Runs', rows) : found ? noneFound(found) : noRows(list)}
@@ -55,11 +59,6 @@ export function runsPage(view: RunsPage): Html {
       ${found ? searchOn(view, found) : pager(list)}`,
   )
 }
-
-const crumbs = ({ automationId, name }: Automation): Html =>
-  html`<nav class="crumbs" aria-label="Breadcrumb">
-    <a href="/automations">Automations</a><a href="/automations/${automationId}">${name}</a>
-  </nav>`
 
 const noRows = (list: PagedList<ListedRun>): Html =>
   isEmpty(list)

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { PREFLIGHT_CODES, PREFLIGHT_WARNINGS } from '../../../../services/doctor/preflight/codes.ts'
 import { CHECKS, COMPONENT_NAMES } from '../../../../services/web/diagnostics/checks/list.ts'
 import { CLUSTER_CODES } from '../../../../services/web/diagnostics/kubernetes/deployments.ts'
 import { DATABASE_CODES } from '../../../../services/web/diagnostics/database-failure.ts'
 import { RUN_CODES } from '../../../../services/web/diagnostics/run-codes.ts'
 
+const PREFLIGHT = { ...PREFLIGHT_CODES, ...PREFLIGHT_WARNINGS }
 const root = new URL('../../../../', import.meta.url)
 const documents = [
   'README.md',
@@ -71,7 +73,9 @@ describe('the documents', () => {
     )
     const explainedCodes = complete.map((text) => text.split('\n', 1).join('')).toSorted()
     expect(explainedCodes).toEqual(
-      [...new Set([...codes, ...Object.keys({ ...DATABASE_CODES, ...RUN_CODES })])].toSorted(),
+      [
+        ...new Set([...codes, ...Object.keys({ ...DATABASE_CODES, ...RUN_CODES, ...PREFLIGHT })]),
+      ].toSorted(),
     )
   })
 

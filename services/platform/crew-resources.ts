@@ -1,7 +1,6 @@
-import { AppError } from '../../../shared/errors.ts'
-import { readQuantity } from '../../../shared/kubernetes/quantity.ts'
-import type { WantedCrew } from '../crew-host.ts'
-import type { CrewCluster } from './cluster-settings.ts'
+import { AppError } from '../shared/errors.ts'
+import { readQuantity } from '../shared/kubernetes/quantity.ts'
+import type { BuildSettings } from './crew-settings.ts'
 
 interface Amounts {
   readonly cpu: string
@@ -14,6 +13,12 @@ export interface CrewResources {
   readonly limits: Amounts
 }
 
+/** The most that one pod of a crew may take, as the operator set it, in quantities. */
+export interface CrewMaxima {
+  readonly cpu: string
+  readonly memory: string
+}
+
 const REQUESTS = { cpu: '50m', memory: '256Mi' }
 const LIMITS = { cpu: '1', memory: '1Gi' }
 
@@ -22,8 +27,8 @@ const LIMITS = { cpu: '1', memory: '1Gi' }
  * maximum. Raises `unprocessable` for a setting beyond it, or one that is no quantity.
  */
 export function crewResources(
-  settings: WantedCrew['settings'],
-  { maxima }: Pick<CrewCluster, 'maxima'>,
+  settings: Pick<BuildSettings, 'cpuRequest' | 'cpuLimit' | 'memoryRequest' | 'memoryLimit'>,
+  maxima: CrewMaxima,
 ): CrewResources {
   const cpu = amounts({
     what: 'CPU',
@@ -43,6 +48,22 @@ export function crewResources(
     requests: { cpu: cpu.request, memory: memory.request },
     limits: { cpu: cpu.limit, memory: memory.limit },
   }
+}
+
+/**
+ * Checks settings before they are saved, where the operator set a maximum, as in a cluster. Raises
+ * as `crewResources` does.
+ */
+export function checkResources(
+  settings: Parameters<typeof crewResources>[0],
+  { CREW_CPU_MAX: cpu, CREW_MEMORY_MAX: memory }: CrewMaximaConfig,
+): void {
+  if (cpu !== undefined && memory !== undefined) crewResources(settings, { cpu, memory })
+}
+
+interface CrewMaximaConfig {
+  readonly CREW_CPU_MAX?: string | undefined
+  readonly CREW_MEMORY_MAX?: string | undefined
 }
 
 interface Asked {
@@ -65,6 +86,7 @@ function amounts({ what, defaults, most, ...asked }: Asked): Record<'request' | 
       'unprocessable',
       `The crew requests ${request} of ${what}, which is more than its limit of ${limit}. ` +
         'Raise the limit, or request less.',
+      { details: { resource: what } },
     )
   }
   if (amountOf(limit) <= amountOf(most)) return { request, limit }
@@ -72,6 +94,7 @@ function amounts({ what, defaults, most, ...asked }: Asked): Record<'request' | 
     'unprocessable',
     `The crew may take ${limit} of ${what}, and this platform allows ${most} at the most. ` +
       'Choose less, or ask its operator for more (crews.limits).',
+    { details: { resource: what } },
   )
 }
 
@@ -81,5 +104,6 @@ function toNumber(what: string, text: string): number {
   throw new AppError(
     'unprocessable',
     `${text} is no amount of ${what}: write it as Kubernetes does, such as 500m or 2Gi.`,
+    { details: { resource: what } },
   )
 }
