@@ -85,23 +85,27 @@ function rulesOf(component: Component): readonly Rule[] {
       lists: [given.extraInitContainers, given.extraContainers],
       member: 'name',
       taken: containers,
-      message: `${component}.extraInitContainers and extraContainers need a name of its own for each, none of ${containers.join(', ')}`,
+      message: needs(`${component}.extraInitContainers and extraContainers`, 'name', containers),
     },
     {
       lists: [given.extraVolumes],
       member: 'name',
       taken: volumes,
-      message: `${component}.extraVolumes need a name of its own for each, none of ${volumes.join(', ')}`,
+      message: needs(`${component}.extraVolumes`, 'name', volumes),
     },
     {
       lists: [given.extraVolumeMounts],
       member: 'mountPath',
       taken: mounts,
-      message: `${component}.extraVolumeMounts need a mountPath of its own for each, none of ${mounts.join(', ')}`,
+      message: needs(`${component}.extraVolumeMounts`, 'mountPath', mounts),
     },
     {
       refuse: all(equals(given.dnsPolicy, 'None'), not(isSet(given.dnsConfig))),
       message: `${component}.dnsConfig is required with dnsPolicy None`,
     },
   ]
+}
+
+function needs(lists: string, member: string, taken: readonly string[]): string {
+  return `${lists} need a ${member} of its own for each, none of ${taken.join(', ')}`
 }

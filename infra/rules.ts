@@ -2,6 +2,7 @@ import { amounts } from './amounts.ts'
 import { hasIdentityProvider } from './identity-provider.ts'
 import { ownNames } from './own-names.ts'
 import { releaseNamespace } from './kit/create.ts'
+import { isReferenced, SECRET_KEYS } from './kit/secret-keys.ts'
 import { release } from './kit/names.ts'
 import { scalingRules } from './scaling-rules.ts'
 import { all, equals, exceeds, isSet, matches, not } from './template/operators.ts'
@@ -123,11 +124,12 @@ export const rules: readonly Rule[] = [
     not(isSet(auth.clientId)),
   ),
   refuse(
-    'secrets.OIDC_CLIENT_SECRET or secrets.existingSecret is required unless auth.provider ' +
-      'is local',
+    'secrets.OIDC_CLIENT_SECRET, secretKeyRefs.OIDC_CLIENT_SECRET.name or ' +
+      'secrets.existingSecret is required unless auth.provider is local',
     hasIdentityProvider,
     not(isSet(secrets.OIDC_CLIENT_SECRET)),
     not(isSet(secrets.existingSecret)),
+    not(isReferenced('OIDC_CLIENT_SECRET')),
   ),
   refuse(
     'auth.groups is required with auth.groupsClaim',
@@ -230,11 +232,24 @@ export const rules: readonly Rule[] = [
     not(isSet(envVars.DB_HOST)),
   ),
   refuse(
-    'secrets.DB_PASSWORD or secrets.existingSecret is required while postgres.enabled and ' +
-      'dbProxy.autoIamAuthn are false',
+    'secrets.DB_PASSWORD, secretKeyRefs.DB_PASSWORD.name or secrets.existingSecret is required ' +
+      'while postgres.enabled and dbProxy.autoIamAuthn are false',
     not(postgres.enabled),
     not(dbProxy.autoIamAuthn),
     not(isSet(secrets.DB_PASSWORD)),
     not(isSet(secrets.existingSecret)),
+    not(isReferenced('DB_PASSWORD')),
   ),
+  ...SECRET_KEYS.flatMap((key) => [
+    refuse(
+      `secrets.${key} and secretKeyRefs.${key}.name exclude each other`,
+      isSet(secrets[key]),
+      isReferenced(key),
+    ),
+    refuse(
+      `secretKeyRefs.${key}.name is required with secretKeyRefs.${key}.key`,
+      not(equals(values.secretKeyRefs[key].key, key)),
+      not(isReferenced(key)),
+    ),
+  ]),
 ]

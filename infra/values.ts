@@ -10,7 +10,7 @@ import { cluster } from './values/cluster.ts'
 import { global } from './values/global.ts'
 import { objects } from './values/objects.ts'
 import { outgoing } from './values/outgoing.ts'
-import { secrets } from './values/secrets.ts'
+import { secretKeyRefs, secrets } from './values/secrets.ts'
 import { thirdParty } from './values/third-party.ts'
 import { traceDatabases } from './values/trace-databases.ts'
 import { disruption, endingWorkload, openService, service, workload } from './values/workload.ts'
@@ -83,6 +83,8 @@ export const schema = {
   extraConfigMapMounts: type.mounts('ConfigMaps', { name: 'proxy-ca', mountPath: '/etc/proxy-ca' }),
 
   secrets,
+
+  secretKeyRefs,
 
   web: group('Web: the user interface and the automation API.', {
     replicaCount: type.replicas('web'),

@@ -1,33 +1,11 @@
 import { isObject } from './json.ts'
 import type { Json, JsonObject } from './json.ts'
-import type { Described, Field, TextRule } from './schema.ts'
+import type { Field, FreeField, FreeListField, TextRule } from './schema.ts'
 
 // Values that Kubernetes defines and that go to it as they are given. Which members they have is
 // for synth to say, by the types of Kubernetes; both readings hold them to what can be printed.
 
-/** Members that a map must have, by their path, each a text. */
-type Demands = Readonly<Record<string, TextRule>>
-
-interface Free extends Described {
-  /** The type in the API of Kubernetes, such as `Container`. */
-  readonly type: string
-  readonly demands: Demands
-}
-
-/** A map that goes to Kubernetes as it is given. */
-export interface FreeField<T = unknown> extends Free {
-  readonly kind: 'free'
-  readonly default: JsonObject
-  /** Only for the compiler: the type of what is given. */
-  readonly given?: T
-}
-
-/** A list of such maps. */
-export interface FreeListField<T = unknown> extends Free {
-  readonly kind: 'freeList'
-  readonly default: readonly []
-  readonly given?: T
-}
+type Demands = FreeField['demands']
 
 /** A type of Kubernetes as it is written in YAML: amounts and ports are texts or numbers. */
 export type Written<T> = T extends string | number | boolean
@@ -56,7 +34,7 @@ type Spelt<K> = K extends keyof Acronyms ? Acronyms[K] : K
 interface FreeOptions {
   readonly type: string
   readonly demands?: Demands
-  readonly example: Described['example']
+  readonly example: FreeField['example']
 }
 
 /** Tells a field whose value Kubernetes defines from one that the chart does. */

@@ -91,6 +91,10 @@ export const replace = (old: string, by: string, value: Val<string>): Val<string
 export const trimSuffix = (suffix: string, value: Val<string>): Val<string> =>
   call('trimSuffix', 'string', [lift(suffix), value.expression])
 
+/** A text without some characters at both of its ends. */
+export const trimAll = (cut: string, value: Val<string>): Val<string> =>
+  call('trimAll', 'string', [lift(cut), value.expression])
+
 /** Holds while a text matches a pattern, which JavaScript and RE2 must read alike. */
 export const matches = (pattern: string, value: Val<string>): Condition =>
   call('regexMatch', 'boolean', [lift(pattern), value.expression])
@@ -193,7 +197,7 @@ type TextMap = Val<Readonly<Record<string, string>>>
  * An amount as text: JSON has a number in full where Go would write 1e+09, and a text in quotes.
  */
 export const amountText = (amount: Val<string>): Val<string> =>
-  call('trimAll', 'string', [lift('"'), { op: 'call', fn: 'toJson', args: [amount.expression] }])
+  trimAll('"', call('toJson', 'string', [amount.expression]))
 
 /** The SHA-256 of a text, in hexadecimal. */
 export const digest = (value: Val<string>): Val<string> =>

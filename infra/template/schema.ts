@@ -1,4 +1,3 @@
-import type { FreeField, FreeListField } from './free.ts'
 import type { ItemRule } from './item-rules.ts'
 import type { Json, JsonObject } from './json.ts'
 
@@ -25,8 +24,7 @@ export type LeafField = Exclude<Field, GroupField>
 /** Named fields, in the order in which readers meet them. */
 export type Shape = Readonly<Record<string, Field>>
 
-/** What people read about a field. */
-export interface Described {
+interface Described {
   readonly doc: string
   /** Members as they are written in YAML, for a value whose default says nothing of them. */
   readonly example?: JsonObject | readonly Json[]
@@ -130,6 +128,28 @@ export interface ListField<I extends Shape = Shape, R extends keyof I = keyof I>
 > {
   readonly kind: 'list'
   readonly default: readonly []
+}
+
+interface Free extends Described {
+  /** The type in the API of Kubernetes, such as `Container`. */
+  readonly type: string
+  /** Members that each map must have, by their path, each a text. */
+  readonly demands: Readonly<Record<string, TextRule>>
+}
+
+/** A map that Kubernetes defines; synth alone knows its members. */
+export interface FreeField<T = unknown> extends Free {
+  readonly kind: 'free'
+  readonly default: JsonObject
+  /** Only for the compiler: the type of what is given. */
+  readonly given?: T
+}
+
+/** A list of such maps. */
+export interface FreeListField<T = unknown> extends Free {
+  readonly kind: 'freeList'
+  readonly default: readonly []
+  readonly given?: T
 }
 
 /** Fields under one key. */

@@ -1,8 +1,10 @@
-import type { FreeField, FreeListField, Written } from './free.ts'
+import type { Written } from './free.ts'
 import type { JsonObject } from './json.ts'
 import type {
   BooleanField,
   Field,
+  FreeField,
+  FreeListField,
   GroupField,
   IntegerField,
   ListField,

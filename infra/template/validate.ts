@@ -1,11 +1,12 @@
 import { freeFaults, isFreeField } from './free.ts'
-import type { FreeField, FreeListField } from './free.ts'
 import { isViolated } from './item-rules.ts'
 import { isObject } from './json.ts'
 import type { Json, JsonObject } from './json.ts'
 import type {
   Bounds,
   Field,
+  FreeField,
+  FreeListField,
   GroupField,
   LeafField,
   ListField,

@@ -143,7 +143,8 @@ export async function listProjectPage(
 ): Promise<Page<Project>> {
   const byName = { columns: [sql`p.name`], at: (cursor: string) => sql`(${cursor})` }
   const isListed = sql`
-    p.organization_id = ${organizationId} and (p.archived_at is not null) = ${isArchived} and (${contains(sql, [sql`p.name`], page.search)})`
+    p.organization_id = ${organizationId} and (p.archived_at is not null) = ${isArchived}
+      and (${contains(sql, [sql`p.name`], page.search)})`
   const [rows, [{ total }]] = await Promise.all([
     sql<Project[]>`
       select ${columns(sql)} from projects p where ${isListed} ${keyset(sql, byName, page)}`,

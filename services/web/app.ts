@@ -33,6 +33,7 @@ import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
 import { memberRoutes } from './console/members/routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
+import { runFilterRoutes } from './console/runs/filter-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
 import { runTextRoutes } from './console/runs/text-routes.ts'
@@ -83,6 +84,7 @@ const PAGES = [
   approvalRoutes,
   auditRoutes,
   runListRoutes,
+  runFilterRoutes,
   runRoutes,
   runPageRoutes,
   runTextRoutes,

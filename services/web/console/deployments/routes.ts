@@ -41,7 +41,7 @@ const DEPLOYMENTS_SHOWN = 50
 
 /** Serves the pages of automations that are made from sources. */
 export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const receive = createFormReceiver(deps)

@@ -9,7 +9,7 @@ import { csrfField } from './parts.ts'
 export function account(session: Session): Html {
   const { user, organization, csrfToken } = session
   return html`<div class="account">
-    <details class="menu">
+    <details class="account-menu">
       <summary title="Account and organization">
         <span class="avatar" aria-hidden="true">${initialsOf(user.name)}</span>
         <span class="account-names">

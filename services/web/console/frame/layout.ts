@@ -151,9 +151,7 @@ function shell({ title, scripts = [], goTo, isCompact = false }: Head, body: Htm
 
 /** The script of the console opens its palette in place of the page. */
 const findLink = (): Html =>
-  html`<a class="find" href="/find" data-palette aria-label="Search"
-    >${icon('search')}<span>Search</span></a
-  >`
+  html`<a class="find" href="/find" data-palette>${icon('search')}<span>Search</span></a>`
 
 const mark = (): Html =>
   html`<img class="mark" src="${getAssets().icon.path}" alt="" width="28" height="28" />`

@@ -56,6 +56,7 @@ const NOTICES = {
   'webhook-redelivered': 'The message is sent again, with the id that it had.',
   'webhook-none-failed': 'No message has failed.',
   'webhook-deleted': 'The webhook is deleted.',
+  'run-filter-saved': 'The filter is saved.',
   'filter-saved': 'The filter is saved. Only you see it.',
   'filter-deleted': 'The filter is deleted.',
   'note-added': 'The note is added.',

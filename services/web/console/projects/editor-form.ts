@@ -18,7 +18,7 @@ export function editorForm(draft: Draft): Html {
           options: ['', ...PROCESSES],
         })}
         ${field('llm.temperature', { label: 'Temperature', value: textOf(llm, 'temperature') })}
-        ${field('llm.max_tokens', { label: 'Longest answer, tokens', value: textOf(llm, 'max_tokens') })}
+        ${field('llm.max_tokens', { label: 'Longest answer', value: textOf(llm, 'max_tokens') })}
       </div>
     </div>
     ${entries(draft, { list: 'inputs', one: 'input', show: inputFields })}
@@ -70,7 +70,10 @@ const act = (action: string, text: string, of?: string): Html =>
 const inputFields = (entry: Draft, at: string): Html =>
   html`<div class="two">
       ${field(`${at}name`, { label: 'Name', value: textOf(entry, 'name'), isMono: true })}
-      ${select(`${at}type`, 'Type', { value: textOf(entry, 'type'), options: ['', ...INPUT_TYPES] })}
+      ${select(`${at}type`, 'Type', {
+        value: textOf(entry, 'type'),
+        options: ['', ...INPUT_TYPES],
+      })}
       ${field(`${at}label`, { label: 'Label', value: textOf(entry, 'label') })}
       ${field(`${at}default`, {
         label: 'Default, as JSON',
@@ -93,7 +96,7 @@ const agentFields = (entry: Draft, at: string): Html =>
       value: listOf(entry, 'tools'),
       isMono: true,
     })}
-    ${checkbox(`${at}allow_delegation`, 'May delegate to other agents', entry['allow_delegation'] === true)}`
+    ${checkbox(`${at}allow_delegation`, 'May delegate', entry['allow_delegation'] === true)}`
 
 const taskFields = (entry: Draft, at: string, draft: Draft): Html =>
   html`<div class="two">

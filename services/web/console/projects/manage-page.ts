@@ -30,7 +30,11 @@ export function managePage(view: ManagePage): Html {
       <section class="card narrow" aria-labelledby="rename">
         <div class="card-head"><h2 id="rename">Rename</h2></div>
         ${problemBox(view.problem)}
-        ${nameForm(view, { action: `${path}/rename`, name: view.renamed ?? project.name, verb: 'Rename' })}
+        ${nameForm(view, {
+          action: `${path}/rename`,
+          name: view.renamed ?? project.name,
+          verb: 'Rename',
+        })}
         <p class="hint">Its automation keeps the name and the address that callers know.</p>
       </section>
       ${project.fromSource ? '' : duplicateSection(view, path)} ${archiveSection(view, path)}

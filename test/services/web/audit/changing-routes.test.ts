@@ -230,6 +230,10 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     const { id } = await createProject(platform.sql, { organizationId, name: 'Short-lived' })
     return platform.post(`/projects/${id}/delete`, ada)
   },
+  'POST /shared-run-filters': form({ name: 'Failed', query: 'status=error' }),
+  'POST /shared-run-filters/:filterId/delete': form(),
+  'POST /run-filters': MINE,
+  'POST /run-filters/:filterId/delete': MINE,
   'POST /import-project/drafts': form({
     definition: JSON.stringify(definition),
     project: 'Imported',
@@ -387,6 +391,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
     await signIn(acme)
     return firstOf(sql`select id from sessions order by created_at desc limit 1`)
   },
+  filterId: () => firstOf(platform.sql`select id from run_filters where is_shared`),
   period: async () => 'day',
   filename: async () => 'two-1.0-py3-none-any.whl',
   fileId: () =>
@@ -464,5 +469,5 @@ describe('the audit', () => {
     for (const secret of [PASSWORD, API_KEY, CLIENT_SECRET, token, 'secret-path', 'whsec_']) {
       expect(all).not.toContain(secret)
     }
-  }, 60_000)
+  }, 300_000)
 })

@@ -85,6 +85,8 @@ describe('the dashboard and the list of automations', () => {
     expect(page).toContain('1,234')
     expect(page).toContain('100 % of 1')
     expect(page).toContain('1 run in the last 24 hours, 0 of them failed or stopped')
+    expect(await read('/?range=30d')).toContain('1 run in the last 30 days')
+    expect(await read('/?range=__proto__')).toContain('1 run in the last 24 hours')
     const list = await read('/automations')
     expect(list).toContain('>Completed</span>')
   })

@@ -159,6 +159,7 @@ export function pathsOf(
     ['schedules', `${automation}/schedules`],
     ['schedule', `${automation}/schedules/${ids.schedule}`],
     ['runs with a text', '/executions?text=pumps&trigger=api'],
+    ['runs with chosen columns', '/executions?status=completed&columns=status,finished'],
     ['all tokens', '/tokens'],
     ['token to replace', `/tokens/${ids.token}/replace`],
     ['token to revoke', `/tokens/${ids.token}/revoke`],
