@@ -34,20 +34,7 @@ export class InternalRegistry extends Construct {
     createServiceAccount(this, 'internal-registry', accountAnnotations(registry))
     const metadata = { name: nameOf('internal-registry'), labels: labels('internal-registry') }
     create(this, k8s.KubeConfigMap, { metadata, data: { 'config.yml': CONFIG } })
-    create(this, k8s.KubePersistentVolumeClaim, {
-      metadata: {
-        ...metadata,
-        annotations: {
-          'helm.sh/resource-policy': when<string>(registry.storage.retain, 'keep'),
-          ...spread(registry.storage.annotations),
-        },
-      },
-      spec: {
-        accessModes: ['ReadWriteOnce'],
-        storageClassName: whenSet(registry.storage.className),
-        resources: { requests: { storage: quantity(registry.storage.size) } },
-      },
-    })
+    create(this, k8s.KubePersistentVolumeClaim, claim())
     createService(this, 'internal-registry', {
       given: registry.service,
       // Nodes pull from `localhost`, where every node has a port for it.
@@ -92,6 +79,22 @@ export class InternalRegistry extends Construct {
     })
   }
 }
+
+const claim = () => ({
+  metadata: {
+    name: nameOf('internal-registry'),
+    labels: labels('internal-registry'),
+    annotations: {
+      'helm.sh/resource-policy': when<string>(registry.storage.retain, 'keep'),
+      ...spread(registry.storage.annotations),
+    },
+  },
+  spec: {
+    accessModes: ['ReadWriteOnce'],
+    storageClassName: whenSet(registry.storage.className),
+    resources: { requests: { storage: quantity(registry.storage.size) } },
+  },
+})
 
 const tmp = scratch('/tmp')
 

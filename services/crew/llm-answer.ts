@@ -80,13 +80,16 @@ export function readCompletion(body: string, hasTools: boolean): Completion | st
   const { id, model, choices, usage } = result.output
   const { text, toolCalls, finishReason } = readChoice(choices[0])
   if (text === '' && !hasTools) return `no text (finish_reason: ${finishReason ?? 'none'})`
-  const tokens = {
+  const asked = hasTools && toolCalls.length > 0 ? { toolCalls } : {}
+  return { text, ...asked, finishReason, id, model, ...tokensOf(usage) }
+}
+
+function tokensOf(usage: v.InferOutput<typeof completionBody>['usage']) {
+  return {
     inputTokens: usage?.prompt_tokens,
     outputTokens: usage?.completion_tokens,
     cachedInputTokens: usage?.prompt_tokens_details?.cached_tokens,
   }
-  const asked = hasTools && toolCalls.length > 0 ? { toolCalls } : {}
-  return { text, ...asked, finishReason, id, model, ...tokens }
 }
 
 type Choice = v.InferOutput<typeof completionBody>['choices'][number]

@@ -74,13 +74,15 @@ function addFile(state) {
   input.accept = '.json,application/json'
   input.className = 'unseen'
   label.append(input)
-  input.addEventListener('change', async () => {
+  input.addEventListener('change', () => {
     const [file] = input.files
-    if (!file) return
+    if (file) void read(file)
+  })
+  async function read(file) {
     state.form.elements.definition.value = await file.text()
     input.value = ''
     await check(state, 'show-text')
-  })
+  }
   state.form.querySelector('[value="save-text"]').after(label)
 }
 
