@@ -41,5 +41,6 @@ COPY --from=build /src/build/crew build/crew
 COPY --from=build /src/build/registry-gate build/registry-gate
 COPY --from=build /src/build/tasks build/tasks
 COPY --from=build /src/build/verify build/verify
+COPY --from=build /src/build/doctor.mjs build/doctor.mjs
 EXPOSE 3000
 CMD ["node", "build/web/main.js"]

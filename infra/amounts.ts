@@ -1,4 +1,4 @@
-import { all, isMore, isSet, not } from './template/operators.ts'
+import { all, any, exceeds, isMore, isSet, not } from './template/operators.ts'
 import type { Rule } from './template/rules.ts'
 import { values } from './values.ts'
 
@@ -6,6 +6,11 @@ const { buildkit, collector, dbProxy, internalRegistry, oauth, postgres, web, wo
 
 const scaled = { web, worker, oauth, collector }
 const components = { ...scaled, postgres, dbProxy, buildkit, internalRegistry }
+
+const TARGETS = {
+  cpu: 'targetCPUUtilizationPercentage',
+  memory: 'targetMemoryUtilizationPercentage',
+} as const
 
 const AMOUNTS = ['cpu', 'memory', 'ephemeral-storage'] as const
 
@@ -21,13 +26,16 @@ export const amounts: readonly Rule[] = [
       }
     }),
   ),
-  ...Object.entries(scaled).map(([component, { autoscaling, resources }]): Rule => {
-    const { limits, requests } = resources
-    return {
-      refuse: all(autoscaling.enabled, not(isSet(requests.cpu)), not(isSet(limits.cpu))),
-      message:
-        `${component}.resources.requests.cpu is required while ` +
-        `${component}.autoscaling.enabled is true: it aims at a part of it`,
-    }
-  }),
+  ...Object.entries(scaled).flatMap(([component, { autoscaling, resources }]) =>
+    (['cpu', 'memory'] as const).map((amount): Rule => {
+      const target = TARGETS[amount]
+      const isGiven = any(isSet(resources.requests[amount]), isSet(resources.limits[amount]))
+      return {
+        refuse: all(autoscaling.enabled, exceeds(autoscaling[target], 0), not(isGiven)),
+        message:
+          `${component}.resources.requests.${amount} is required while ` +
+          `${component}.autoscaling.${target} aims at a part of it`,
+      }
+    }),
+  ),
 ]

@@ -5,17 +5,38 @@ import { isRegistryGated } from './calls.ts'
 import { buildkitHost, buildTlsSecret, hasOwnBuildTls } from './build-tls.ts'
 import { also } from './kit/also.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
-import { env, podField, setWhen } from './kit/env.ts'
-import { platformImage, pullSecretOf, runs } from './kit/image.ts'
+import { databaseEnv } from './kit/database.ts'
+import { dbProxySidecar } from './kit/db-proxy.ts'
+import { env, podField, setWhen, unset } from './kit/env.ts'
+import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { initResources } from './kit/resources.ts'
-import { beforeBootstrap, keptSecret, overridesSecret, platformSecret } from './kit/secret-keys.ts'
+import {
+  beforeBootstrap,
+  fromSecret,
+  isReferenced,
+  keptSecret,
+  overridesSecret,
+  platformSecret,
+} from './kit/secret-keys.ts'
+import type { SecretKey } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
 import type { Val } from './template/expression.ts'
-import { any, isSet, not, orElse, pick, revision, text } from './template/operators.ts'
+import {
+  all,
+  any,
+  isSet,
+  not,
+  orElse,
+  pick,
+  revision,
+  text,
+  trimAll,
+} from './template/operators.ts'
+import type { Condition } from './template/operators.ts'
 import { create, releaseNamespace } from './kit/create.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
@@ -106,12 +127,31 @@ const toSecret = (name: Val<string>, verbs: readonly string[]) => ({
   verbs,
 })
 
-const registryKey = also(isRegistryGated, 'REGISTRY_KEY')
+const NEEDED: readonly (readonly [SecretKey, Condition?])[] = [
+  ['PLATFORM_DEBUG_TOKEN'],
+  ['SECRET_KEY_BASE'],
+  ['PLATFORM_OAUTH_API_KEY', oauth.enabled],
+  ['OAUTH_ENCRYPTION_KEY', oauth.enabled],
+  ['COLLECTOR_JWT_SECRET', collector.enabled],
+  ['REGISTRY_KEY', isRegistryGated],
+  ['DB_PASSWORD', not(dbProxy.autoIamAuthn)],
+]
+
+/** The keys that must have a value, but those in Secrets of the operator's own. */
+const generatedKeys = trimAll(
+  ',',
+  NEEDED.reduce(
+    (names, [key, isNeeded]) =>
+      text`${names}${also(all(...(isNeeded ? [isNeeded] : []), not(isReferenced(key))), key)}`,
+    text``,
+  ),
+)
 
 const pod = () => ({
   automountServiceAccountToken: true,
-  imagePullSecrets: pullSecretOf(platformImage),
+  imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
+  initContainers: [dbProxySidecar()],
   volumes: caVolumes,
   containers: [
     {
@@ -131,13 +171,7 @@ const pod = () => ({
           any(...Object.values(overrides).map(isSet)),
           overridesSecret,
         ),
-        PLATFORM_SECRET_KEYS: text`PLATFORM_DEBUG_TOKEN,SECRET_KEY_BASE${also(
-          oauth.enabled,
-          'PLATFORM_OAUTH_API_KEY,OAUTH_ENCRYPTION_KEY',
-        )}${also(collector.enabled, 'COLLECTOR_JWT_SECRET')}${registryKey}${also(
-          not(dbProxy.autoIamAuthn),
-          'DB_PASSWORD',
-        )}`,
+        PLATFORM_SECRET_KEYS: generatedKeys,
         RESTART_DEPLOYMENTS: text`${nameOf('web')},${nameOf('worker')}${also(
           oauth.enabled,
           nameOf('oauth'),
@@ -145,6 +179,10 @@ const pod = () => ({
           isRegistryGated,
           nameOf('internal-registry'),
         )}`,
+        ...databaseEnv('bootstrap'),
+        // It is in the Secrets that this task reads, unless the operator names another one.
+        DB_PASSWORD: setWhen(isReferenced('DB_PASSWORD'), fromSecret('DB_PASSWORD')),
+        DATABASE_WAIT_SECONDS: unset,
         BUILD_TLS_SECRET: setWhen(hasOwnBuildTls, buildTlsSecret),
         BUILD_TLS_HOST: setWhen(hasOwnBuildTls, buildkitHost),
         RESTART_POSTGRES: setWhen(postgres.enabled, nameOf('postgres')),

@@ -5,8 +5,8 @@ import { all, any, isSet, not, text } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, crews, httpRoute, ingress, internalRegistry, oauth, postgres, web } =
-  values
+const { buildkit, collector, crews, httpRoute, ingress, internalRegistry, oauth, postgres } = values
+const { web, worker } = values
 const { tracesNamespace } = values.networkPolicy
 
 interface Program {
@@ -43,6 +43,7 @@ export const outsiders = {
   builds: 'the Jobs that build images, beside the crews',
   nodes: 'the nodes, at addresses that no policy knows: its gate asks for credentials',
   monitoring: 'its metrics from `networkPolicy.monitoringNamespace`',
+  scaler: 'the length of the queue from `networkPolicy.kedaNamespace`',
 } as const
 
 /** A caller outside the release. */
@@ -83,6 +84,9 @@ export const isRegistryGated = all(
   not(isSet(internalRegistry.htpasswdSecret)),
 )
 
+/** KEDA asks the workers how many of them are needed. */
+export const scalesByQueue = all(worker.autoscaling.enabled, worker.autoscaling.keda.enabled)
+
 /**
  * Every call to a program of the platform. The addresses that callers get, the NetworkPolicies and
  * the network table of the chart's README all come from here: a call that is not declared has no
@@ -111,11 +115,19 @@ export const calls = [
   { from: 'monitoring', to: 'collector', port: 'metrics', why: 'metrics' },
 
   { from: 'monitoring', to: 'worker', port: 'http', why: 'metrics' },
+  {
+    from: 'scaler',
+    to: 'worker',
+    port: 'http',
+    why: 'the length of the queue',
+    isMade: scalesByQueue,
+  },
 
   { from: 'web', to: 'postgres', port: 'postgres', why: 'the main database' },
   { from: 'worker', to: 'postgres', port: 'postgres', why: 'the queue of runs' },
   { from: 'setup', to: 'postgres', port: 'postgres', why: 'what every installation has' },
   { from: 'crews', to: 'postgres', port: 'postgres', why: "the platform's own crews" },
+  { from: 'bootstrap', to: 'postgres', port: 'postgres', why: 'which keys it is sealed with' },
   { from: 'oauth', to: 'postgres', port: 'postgres', why: 'encrypted tokens' },
   {
     from: 'collector',
@@ -184,6 +196,10 @@ export const addressOf = ({ to }: Edge<Declared>): Val<string> => addresses[to]
 export const webInCluster = text`http://${nameOf('web')}.${releaseNamespace}:${web.servicePort}`
 
 const collectorHost = text`${nameOf('collector')}.${releaseNamespace}`
+const workerHost = text`${nameOf('worker')}.${releaseNamespace}`
+/** Where a worker says how many runs there are for workers, for programs of any namespace. */
+export const queueInCluster = text`http://${workerHost}:${worker.port}/queue`
+
 /** The address of the collector for programs of any namespace. */
 export const collectorInCluster = text`http://${collectorHost}:${collector.port}`
 

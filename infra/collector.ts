@@ -3,6 +3,7 @@ import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
 import { CollectorPrices, hasPrices, pricesFile } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { mainContainer } from './kit/customize.ts'
 import {
   collectorDatabaseEnv,
   createsOnTraceServer,
@@ -10,15 +11,35 @@ import {
   waitForPostgres,
 } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
+import { releaseNamespace } from './kit/create.ts'
 import { env, setWhen, unset } from './kit/env.ts'
 import { collectorImage, databasePodPullSecrets, runs } from './kit/image.ts'
+import type { WorkScaling } from './kit/keda.ts'
 import { healthProbes } from './kit/probes.ts'
 import { initResources, resourcesOf } from './kit/resources.ts'
 import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
-import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
-import { amountText, all, any, asJson, digits, isSet, not, pick } from './template/operators.ts'
+import {
+  accountAnnotations,
+  createDeployment,
+  createService,
+  createServiceAccount,
+  scratch,
+} from './kit/workload.ts'
+import { instead } from './template/given.ts'
+import {
+  amountText,
+  all,
+  any,
+  asJson,
+  digits,
+  isSet,
+  not,
+  orElse,
+  pick,
+  text,
+} from './template/operators.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
@@ -28,21 +49,9 @@ const { collector, postgres, envVars } = values
 export class Collector extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'collector')
+    createServiceAccount(this, 'collector', accountAnnotations(collector))
     onlyWhen(hasPrices, new CollectorPrices(this, 'prices'))
-    createService(this, 'collector', [
-      { name: 'http', port: collector.port, targetPort: k8s.IntOrString.fromString('http') },
-      {
-        name: 'metrics',
-        port: collector.metricsPort,
-        targetPort: k8s.IntOrString.fromString('metrics'),
-      },
-      when<k8s.ServicePort>(collector.grpc.enabled, {
-        name: 'grpc',
-        port: collector.grpc.port,
-        targetPort: k8s.IntOrString.fromString('grpc'),
-      }),
-    ])
+    createService(this, 'collector', { given: collector.service, ports: servicePorts })
     createDeployment(this, {
       component: 'collector',
       replicas: replicasOf(collector),
@@ -55,9 +64,9 @@ export class Collector extends Construct {
       pod: {
         imagePullSecrets: databasePodPullSecrets(collectorImage),
         securityContext: podSecurity(PLATFORM_USER),
-        terminationGracePeriodSeconds: 30,
+        terminationGracePeriodSeconds: collector.terminationGracePeriodSeconds,
         initContainers: [dbProxySidecar(), waitForPostgres('collector', isInCluster), migrate()],
-        containers: [receiver()],
+        containers: [mainContainer(collector, receiver())],
         volumes: [
           tmp.volume,
           ...caVolumes,
@@ -67,8 +76,52 @@ export class Collector extends Construct {
         ],
       },
     })
-    scale(this, 'collector', collector)
+    scale(this, 'collector', { ...collector, work: queueFill })
   }
+}
+
+const servicePorts = [
+  { name: 'http', port: collector.port, targetPort: k8s.IntOrString.fromString('http') },
+  {
+    name: 'metrics',
+    port: collector.metricsPort,
+    targetPort: k8s.IntOrString.fromString('metrics'),
+  },
+  when<k8s.ServicePort>(collector.grpc.enabled, {
+    name: 'grpc',
+    port: collector.grpc.port,
+    targetPort: k8s.IntOrString.fromString('grpc'),
+  }),
+]
+
+const { keda } = collector.autoscaling
+
+const ofRelease = text`{namespace="${releaseNamespace}"}`
+const averageShare = text`avg(collector_queue_bytes${ofRelease} / collector_queue_capacity_bytes)`
+const averageFill = text`100 * ${averageShare}`
+
+/** How full the queues of the collectors are, in percent. */
+const queueFill: WorkScaling = {
+  isEnabled: keda.enabled,
+  pollingIntervalSeconds: keda.pollingIntervalSeconds,
+  triggers: [
+    {
+      type: 'prometheus',
+      name: 'queue',
+      metricType: 'Value',
+      useCachedMetrics: true,
+      metadata: {
+        serverAddress: keda.prometheusUrl,
+        query: orElse(keda.query, averageFill),
+        threshold: digits(keda.targetQueuePercentage),
+        // No answer is no empty queue.
+        ignoreNullValues: 'false',
+      },
+      authenticationRef: when<{ name: string }>(isSet(keda.triggerAuthentication), {
+        name: keda.triggerAuthentication,
+      }),
+    },
+  ],
 }
 
 const tmp = scratch('/tmp')
@@ -158,7 +211,7 @@ const migrate = () => ({
   }),
   resources: initResources,
   volumeMounts: [tmp.mount, caMount],
-  securityContext: containerSecurity(PLATFORM_USER),
+  securityContext: instead(collector.securityContext, containerSecurity(PLATFORM_USER)),
 })
 
 const receiver = () => ({

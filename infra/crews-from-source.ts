@@ -62,6 +62,13 @@ export class WorkerAccess extends Construct {
             resourceNames: [nameOf('internal-registry')],
             verbs: ['get'],
           },
+          {
+            // It starts again to free the room of deleted images.
+            apiGroups: ['apps'],
+            resources: ['deployments'],
+            resourceNames: [nameOf('internal-registry')],
+            verbs: ['patch'],
+          },
         ],
       }),
     )
@@ -106,6 +113,17 @@ export const buildCertificates = {
 const { modelNamespace, toolNamespace } = networkPolicy
 const toolNamespaceToo = also(isSet(toolNamespace), toolNamespace)
 
+/** The variables of web and worker for crews from source. */
+export const crewStorageEnv = {
+  CREW_STORAGE_MAX: setWhen(on, amountText(crews.organizationStorage)),
+}
+
+/** The variables with which web checks settings before they are saved. */
+export const crewMaximaEnv = {
+  CREW_CPU_MAX: setWhen(on, amountText(crews.limits.cpu)),
+  CREW_MEMORY_MAX: setWhen(on, amountText(crews.limits.memory)),
+}
+
 /** The variables of the worker for crews from source. */
 export const crewsFromSourceEnv = {
   K8S_NAMESPACE: setWhen(on, crewNamespace),
@@ -120,8 +138,8 @@ export const crewsFromSourceEnv = {
   ),
   CREW_WEB_URL: setWhen(on, webInCluster),
   CREW_COLLECTOR_URL: setWhen(all(on, collector.enabled), collectorInCluster),
-  CREW_CPU_MAX: setWhen(on, amountText(crews.limits.cpu)),
-  CREW_MEMORY_MAX: setWhen(on, amountText(crews.limits.memory)),
+  ...crewMaximaEnv,
+  ...crewStorageEnv,
   CREW_NETWORK_POLICY: setWhen(on, pick(networkPolicy.enabled, 'true', 'false')),
   CREW_PRIVATE_RANGES: setWhen(on, pick(networkPolicy.crewPrivateRanges, 'true', 'false')),
   CREW_OPEN_NAMESPACES: setWhen(

@@ -130,6 +130,7 @@ const organizations = {
 
 const PEERS: Readonly<Record<Outsider, Peers>> = {
   monitoring: [namespace(networkPolicy.monitoringNamespace)],
+  scaler: [namespace(networkPolicy.kedaNamespace)],
   senders: [namespace(networkPolicy.tracesNamespace)],
   browsers: [ingressController],
   'own-crews': besideCrews('crew-from-source'),

@@ -8,7 +8,6 @@ import {
   OBJECT_NAME,
 } from './kubernetes-names.ts'
 import {
-  boolean,
   group,
   integer,
   list,
@@ -136,24 +135,6 @@ export const pods = {
   }),
 }
 
-/** Replicas that follow the load. */
-export const autoscaling = group(
-  'A HorizontalPodAutoscaler that sets the number of pods instead of `replicaCount`.',
-  {
-    enabled: boolean(false, 'Create it.'),
-    minReplicas: integer(2, 'Fewest pods.', { min: 1, max: 1000 }),
-    maxReplicas: integer(10, 'Most pods.', { min: 1, max: 1000 }),
-    targetCPUUtilizationPercentage: integer(
-      70,
-      'CPU use, in percent of the request, that it aims at.',
-      {
-        min: 1,
-        max: 1000,
-      },
-    ),
-  },
-)
-
 /** Mounts of the operator's own files in the containers of our programs. */
 export const mounts = (what: string, example: { name: string; mountPath: string }) =>
   list(
@@ -193,11 +174,17 @@ export const namespace = (value: string, doc: string): StringField =>
     expected: `the name of a namespace${value === '' ? ', or ""' : ''}`,
   })
 
+/** A host name that users reach. */
+export const HOST = {
+  pattern: new RegExp(`^(\\*\\.)?${DOMAIN}$`),
+  except: /^.{254}|^([0-9]+\.){3}[0-9]+$/,
+}
+
 /** A host name that users reach, or nothing. */
 export const hostname = (doc: string): StringField =>
   string('', doc, {
     pattern: new RegExp(`^((\\*\\.)?${DOMAIN})?$`),
-    except: /^.{254}|^([0-9]+\.){3}[0-9]+$/,
+    except: HOST.except,
     expected: 'a host name such as "platform.example.com" or "*.example.com", or ""',
   })
 

@@ -1,13 +1,16 @@
+import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { WorkerEnv } from '../services/worker/env.ts'
-import { addressOf } from './calls.ts'
+import { addressOf, queueInCluster, scalesByQueue } from './calls.ts'
 import { buildCertificates, crewsFromSourceEnv, WorkerAccess } from './crews-from-source.ts'
 import { hasPrices, pricesFileWhen } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { mainContainer } from './kit/customize.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen, unset } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, platformVersion, runs } from './kit/image.ts'
+import type { Trigger, WorkScaling } from './kit/keda.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
 import { resourcesOf } from './kit/resources.ts'
@@ -19,9 +22,15 @@ import {
 } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
-import { createDeployment, createServiceAccount, scratch } from './kit/workload.ts'
-import { all, digits, isSet, plus } from './template/operators.ts'
-import { onlyWhen } from './template/structure.ts'
+import {
+  accountAnnotations,
+  createDeployment,
+  createService,
+  createServiceAccount,
+  scratch,
+} from './kit/workload.ts'
+import { all, digits, exceeds, isSet, pick, plus } from './template/operators.ts'
+import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { audit, worker, collector, envVars, oauth, outgoing, runs: history } = values
@@ -30,7 +39,7 @@ const { audit, worker, collector, envVars, oauth, outgoing, runs: history } = va
 export class Worker extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'worker')
+    createServiceAccount(this, 'worker', accountAnnotations(worker))
     onlyWhen(makesCrews, new WorkerAccess(this, 'access'))
     createDeployment(this, {
       component: 'worker',
@@ -50,11 +59,11 @@ export class Worker extends Construct {
         ...workerPrices.annotations,
       },
       pod: {
-        ...platformPod('worker', { ...secretKeyBase, ...noOauthEncryptionKey }),
+        ...platformPod('worker', { ...secretKeyBase, ...noOauthEncryptionKey }, worker),
         // For the runs that are still going, and then for their reports.
         automountServiceAccountToken: values.crews.fromSource,
         terminationGracePeriodSeconds: plus(worker.drainSeconds, 30),
-        containers: [runner()],
+        containers: [mainContainer(worker, runner())],
         volumes: [
           tmp.volume,
           workerPrices.volume,
@@ -64,8 +73,59 @@ export class Worker extends Construct {
         ],
       },
     })
-    scale(this, 'worker', worker)
+    onlyWhen(scalesByQueue, new QueueAddress(this, 'queue'))
+    scale(this, 'worker', { ...worker, work: queueLength })
   }
+}
+
+/** The address at which KEDA asks any of the workers; they read the same queue. */
+class QueueAddress extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    createService(this, 'worker', {
+      given: worker.service,
+      ports: [{ name: 'http', port: worker.port, targetPort: k8s.IntOrString.fromString('http') }],
+    })
+  }
+}
+
+const { keda } = worker.autoscaling
+
+/**
+ * The runs that there are for workers. KEDA asks a worker rather than PostgreSQL, so that it needs
+ * neither a password nor the certificate authority of the database.
+ */
+const queueLength: WorkScaling = {
+  isEnabled: keda.enabled,
+  pollingIntervalSeconds: keda.pollingIntervalSeconds,
+  triggers: [
+    {
+      type: 'metrics-api',
+      name: 'runs',
+      metricType: 'AverageValue',
+      useCachedMetrics: true,
+      metadata: {
+        url: queueInCluster,
+        valueLocation: 'runs',
+        targetValue: pick(
+          exceeds(keda.targetRuns, 0),
+          digits(keda.targetRuns),
+          digits(worker.concurrency),
+        ),
+      },
+    },
+    when<Trigger>(exceeds(keda.targetWaitSeconds, 0), {
+      type: 'metrics-api',
+      name: 'wait',
+      metricType: 'Value',
+      useCachedMetrics: true,
+      metadata: {
+        url: queueInCluster,
+        valueLocation: 'oldest_seconds',
+        targetValue: digits(keda.targetWaitSeconds),
+      },
+    }),
+  ],
 }
 
 /** A Git repository that is pulled is there, and the archive of its files. */

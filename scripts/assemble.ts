@@ -16,7 +16,7 @@ import {
 } from '../services/collector/otlp/json-fields.ts'
 import * as limits from '../services/collector/otlp/limits.ts'
 import { JSON_PROBLEMS, MALFORMATIONS, REFUSALS } from '../services/collector/otlp/problems.ts'
-import { REQUEST_TAGS, WIRE_TYPES } from '../services/collector/otlp/tags.ts'
+import { OWN_TAGS, REQUEST_TAGS, WIRE_TYPES } from '../services/collector/otlp/tags.ts'
 
 type Constant = readonly [name: string, value: number]
 
@@ -27,9 +27,10 @@ const NOTE = 'Written by `npm run assemble`: never edited.'
 /** `droppedLinksCount` as `DROPPED_LINKS_COUNT`. */
 const upper = (name: string): string => name.replaceAll(/[A-Z]/g, '_$&').toUpperCase()
 
-const tagConstants: readonly Constant[] = Object.entries(REQUEST_TAGS).flatMap(
-  ([message, fields]) =>
+const tagConstants: readonly Constant[] = [REQUEST_TAGS, OWN_TAGS].flatMap((messages) =>
+  Object.entries<Record<string, number>>(messages).flatMap(([message, fields]) =>
     Object.entries(fields).map(([field, tag]): Constant => [upper(`${message}_${field}`), tag]),
+  ),
 )
 const typeConstants: readonly Constant[] = Object.entries(WIRE_TYPES).map(([name, type]) => [
   `TYPE_${name.toUpperCase()}`,

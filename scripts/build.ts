@@ -13,7 +13,7 @@ const USAGE = `Usage: npm run build [-- options]
 
 Bundles each service into DIR/<service>/main.js, with its migrations and assets beside it, as the
 images have them, and the Python package crew-runtime, as a wheel and as a source archive, into
-DIR/python.
+DIR/python. DIR/doctor.mjs is the doctor as one file, which needs nothing beside it but Node.
 
   --out DIR    directory to write to (default: build)
   --help       this text
@@ -41,19 +41,21 @@ const programs = (): string[] =>
     .map((service) => join('services', service, 'main.ts'))
     .filter(existsSync)
 
+const BUNDLE = {
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'esm',
+  banner: { js: REQUIRE },
+  logLevel: 'warning',
+} as const
+
 async function bundleServices(out: string): Promise<void> {
-  await build({
-    entryPoints: programs(),
-    outbase: 'services',
-    outdir: out,
-    bundle: true,
-    platform: 'node',
-    target: 'node20',
-    format: 'esm',
-    sourcemap: true,
-    banner: { js: REQUIRE },
-    logLevel: 'warning',
-  })
+  const entryPoints = programs()
+  await build({ ...BUNDLE, entryPoints, outbase: 'services', outdir: out, sourcemap: true })
+  // People copy it to where they need it.
+  const doctor = join('services', 'doctor', 'main.ts')
+  await build({ ...BUNDLE, entryPoints: [doctor], outfile: join(out, 'doctor.mjs') })
   await Promise.all(
     Object.entries(COPIED).map(([from, to]) =>
       cp(join('services', from), join(out, to), { recursive: true }),

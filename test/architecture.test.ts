@@ -60,8 +60,15 @@ const SERVICES = ['web', 'worker', 'oauth', 'crew', 'tasks', 'doctor', 'verify']
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   infra: [],
   // The constants of the collector's WebAssembly are written from its own tables, the schema of the
-  // crew contract from what parses it, and the Python package by what publishes it.
-  scripts: ['services/collector', 'services/platform', 'services/shared'],
+  // crew contract from what parses it, that of the diagnostic report from the checks, and the
+  // Python package by what publishes it.
+  scripts: [
+    'services/collector',
+    'services/doctor',
+    'services/platform',
+    'services/shared',
+    'services/web',
+  ],
   'services/shared': [],
   'services/platform': ['services/shared'],
   'services/collector': ['services/shared'],

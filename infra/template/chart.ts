@@ -1,5 +1,7 @@
 import { referencesOf } from './expression.ts'
 import type { Expression } from './expression.ts'
+import { areGiven } from './given.ts'
+import type { GivenObjects } from './given.ts'
 import { printGo, TOP } from './go.ts'
 import { Helpers } from './helpers.ts'
 import type { Files } from './manifests.ts'
@@ -64,10 +66,12 @@ export function renderChart({
 }: ChartSource): RenderedChart {
   const helpers = new Helpers()
   const usedBy = new Map<string, Set<string>>()
+  const carried = new Map<string, string>()
   const templates = readTemplates(tree).map(({ object, write }) => {
     const path = `templates/${object.component}/${object.name}.yaml`
     const visit = (expression: Expression): void => {
       helpers.add(expression)
+      if (expression.op === 'file') carried.set(expression.path, expression.content)
       for (const value of valuesIn(expression)) {
         usedBy.set(value, (usedBy.get(value) ?? new Set()).add(path))
       }
@@ -84,6 +88,7 @@ export function renderChart({
     ['values.yaml', valuesYaml(shape)],
     ['templates/_helpers.tpl', helpers.template()],
     ['templates/validate.yaml', rulesTemplate(rules)],
+    ...carried,
     ...templates,
     ...[...texts].map(([path, text]) => [`templates/${path}`, text] as const),
   ])
@@ -111,7 +116,9 @@ interface Template {
 
 function readTemplates({ objects, templates }: SourceTree): readonly Template[] {
   return objects.map((object) => {
-    const tree = treeOf(templates.manifestOf(object.source), templates.marksOf(object.source))
+    const { source } = object
+    if (areGiven(source)) return { object, write: givenTemplate(source) }
+    const tree = treeOf(templates.manifestOf(source), templates.marksOf(source))
     return {
       object,
       write: (visit) => {
@@ -121,6 +128,13 @@ function readTemplates({ objects, templates }: SourceTree): readonly Template[] 
     }
   })
 }
+
+const givenTemplate =
+  ({ value }: GivenObjects): Template['write'] =>
+  (visit) => {
+    visit(value.expression)
+    return `{{- range ${printGo(value.expression, TOP)} }}\n---\n{{ toYaml . }}\n{{- end }}\n`
+  }
 
 function wrapped([guard, ...guards]: readonly Expression[], body: string): string {
   if (!guard) return body

@@ -13,7 +13,14 @@ export type Expression =
   | { readonly op: 'item'; readonly key: string }
   | { readonly op: 'call'; readonly fn: FunctionName; readonly args: readonly Expression[] }
   | Helper
-  | { readonly op: 'labels'; readonly name: string; readonly entries: Entries }
+  | ChartFile
+  | {
+      readonly op: 'labels'
+      readonly name: string
+      readonly entries: Entries
+      /** A map whose entries follow. */
+      readonly more?: Expression
+    }
 
 /**
  * A place in what Helm hands to a template, such as `.Values.collector.port` or `.Release.Name`.
@@ -37,6 +44,14 @@ interface Helper {
   readonly body: Expression
   /** Its text can only be letters, digits and dashes. */
   readonly isName?: true
+}
+
+/** A file that the chart carries beside its templates. */
+export interface ChartFile {
+  readonly op: 'file'
+  /** Its path in the chart. */
+  readonly path: string
+  readonly content: string
 }
 
 type Entries = Readonly<Record<string, Expression>>
@@ -79,10 +94,16 @@ export function evaluate(expression: Expression, context: Context): Json {
       )
     case 'helper':
       return evaluate(expression.body, context)
+    case 'file':
+      return expression.content
     case 'labels':
-      return Object.fromEntries(
-        Object.entries(expression.entries).map(([key, entry]) => [key, evaluate(entry, context)]),
-      )
+      return Object.fromEntries([
+        ...Object.entries(expression.entries).map(([key, entry]) => [
+          key,
+          evaluate(entry, context),
+        ]),
+        ...(expression.more ? Object.entries(evaluate(expression.more, context) ?? {}) : []),
+      ])
   }
 }
 
@@ -123,6 +144,7 @@ export function referencesOf(expression: Expression): readonly Reference[] {
   switch (expression.op) {
     case 'literal':
     case 'item':
+    case 'file':
       return []
     case 'reference':
       return [expression]
@@ -131,6 +153,9 @@ export function referencesOf(expression: Expression): readonly Reference[] {
     case 'helper':
       return referencesOf(expression.body)
     case 'labels':
-      return Object.values(expression.entries).flatMap(referencesOf)
+      return [
+        ...Object.values(expression.entries),
+        ...(expression.more ? [expression.more] : []),
+      ].flatMap(referencesOf)
   }
 }

@@ -40,6 +40,8 @@ function print(expression: Expression, scope: Scope): Printed {
     case 'item':
       // An element of a list of texts has no key.
       return atom(`.${expression.key}`)
+    case 'file':
+      return compound(`${scope.root}.Files.Get ${JSON.stringify(expression.path)}`)
     case 'helper':
     case 'labels':
       return compound(`include ${JSON.stringify(expression.name)} ${scope.root || '.'}`)

@@ -1,7 +1,14 @@
-import { boolean, group, integer, string, word } from '../template/schema.ts'
-import { LABEL_KEY } from '../kubernetes-names.ts'
+import type * as k8s from '../k8s.ts'
+import { freeList } from '../template/free.ts'
+import { boolean, group, integer, string, texts, word } from '../template/schema.ts'
+import { LABEL_KEY, OBJECT_NAME } from '../kubernetes-names.ts'
 import * as type from '../value-types.ts'
 import { crews } from './crews.ts'
+
+const moreHosts = texts('More host names of web. They need `host`.', {
+  ...type.HOST,
+  expected: 'a host name such as "automation.example.com"',
+})
 
 /** The ties to the cluster: access, network, addresses, metrics. */
 export const cluster = {
@@ -54,6 +61,10 @@ export const cluster = {
         'public ones: 10/8, 172.16/12, 192.168/16, 100.64/10 and fc00::/7 are shut.',
     ),
     monitoringNamespace: type.namespace('monitoring', 'Namespace from which metrics are read.'),
+    kedaNamespace: type.namespace(
+      'keda',
+      'Namespace of KEDA, which asks the workers for their queue.',
+    ),
     tracesNamespace: type.namespace(
       '',
       'Namespace of programs that send traces of their own to the collector. Empty means none.',
@@ -68,7 +79,13 @@ export const cluster = {
     }),
     host: type.hostname('Host name of web; `*.` stands for one label. Empty means every host.'),
     oauthHost: type.hostname('Host name of oauth. Empty means that it is not exposed.'),
-    tlsSecret: type.objectName('Secret with the certificate for both. Empty means no TLS here.'),
+    extraHosts: moreHosts,
+    tlsSecret: type.objectName('Secret with the certificate for all. Empty means no TLS here.'),
+    extraTls: freeList<k8s.IngressTls>('More certificates, each with its hosts.', {
+      type: 'IngressTLS',
+      demands: { secretName: OBJECT_NAME },
+      example: [{ secretName: 'other-certificate', hosts: ['automation.example.com'] }],
+    }),
   }),
 
   httpRoute: group('HTTPRoutes of the Gateway API for web, and for oauth.', {
@@ -77,6 +94,29 @@ export const cluster = {
     gatewayNamespace: type.namespace('', "Namespace of the Gateway. Empty means the release's."),
     host: type.hostname('Host name of web. Empty means every host of the Gateway.'),
     oauthHost: type.hostname('Host name of oauth. Empty means that it is not exposed.'),
+    extraHosts: moreHosts,
+  }),
+
+  serviceMonitor: group(
+    'ServiceMonitors instead of PodMonitors, with a Service for the metrics of each component.',
+    {
+      enabled: boolean(false, 'Create them.'),
+      labels: type.labels('Labels by which the operator finds them.', { release: 'prometheus' }),
+      interval: type.duration('30s', 'Time between two scrapes.'),
+    },
+  ),
+
+  prometheusRule: group('The alerts of all components, for the Prometheus operator.', {
+    enabled: boolean(false, 'Create the PrometheusRules.'),
+    labels: type.labels('Labels by which the operator finds them.', { release: 'prometheus' }),
+  }),
+
+  grafanaDashboards: group('The dashboards, for the sidecar of Grafana that reads ConfigMaps.', {
+    enabled: boolean(false, 'Create the ConfigMaps.'),
+    labels: type.labels('Labels by which the sidecar finds them.', { grafana_dashboard: '1' }),
+    annotations: type.annotations('Annotations, such as the folder in Grafana.', {
+      grafana_folder: 'Platform',
+    }),
   }),
 
   podMonitor: group('PodMonitors for clusters that run the Prometheus operator.', {

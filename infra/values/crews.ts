@@ -36,4 +36,9 @@ export const crews = group('The crews, and where their pods run.', {
     cpu: quantity('2', 'CPU.'),
     memory: quantity('4Gi', 'Memory.'),
   }),
+  organizationStorage: quantity(
+    '10Gi',
+    'The most that the sources and images of one organization take together. Of images it counts ' +
+      'what they have in common once, and not the cache of builds.',
+  ),
 })

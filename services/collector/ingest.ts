@@ -10,7 +10,6 @@ import type { Memory } from './memory.ts'
 import type { CollectorMetrics } from './metrics.ts'
 import { exportResponse } from './otlp/answer.ts'
 import type { Encoding } from './otlp/answer.ts'
-import type { RewriteJson } from './otlp/json-request.ts'
 import { MAX_ATTRIBUTES, MAX_ITEMS, MAX_STRING_BYTES } from './otlp/limits.ts'
 import type { Transcript } from './otlp/transcode.ts'
 import {
@@ -32,7 +31,6 @@ export interface IngestDeps {
   readonly authorize: Authorize
   readonly admit: Admit
   readonly inflate: Inflate
-  readonly rewriteJson: RewriteJson
   readonly memory: Memory
   readonly health: Health
   readonly metrics: CollectorMetrics
@@ -159,14 +157,11 @@ interface Intake {
 /** From the bytes on the wire to rows in the queue. */
 async function submit(deps: IngestDeps, intake: Intake): Promise<Submission> {
   const { memory, metrics } = deps
-  const { content, ticket } = intake
+  const { ticket } = intake
   try {
     // The rows are copies: what they were made of can serve the next request.
-    const submission = lend(memory, await receive(deps, intake), (body) =>
-      content.encoding === 'protobuf'
-        ? enqueue(deps, intake, body)
-        : lend(memory, deps.rewriteJson(body), (bytes) => enqueue(deps, intake, bytes)),
-    )
+    const body = await receive(deps, intake)
+    const submission = lend(memory, body, () => enqueue(deps, intake, body))
     count(metrics, submission.transcript)
     return submission
   } finally {
@@ -175,9 +170,10 @@ async function submit(deps: IngestDeps, intake: Intake): Promise<Submission> {
 }
 
 /** The token may have been revoked while the body came. */
-function enqueue(deps: IngestDeps, { commit, grant }: Intake, body: Buffer): Submission {
+function enqueue(deps: IngestDeps, intake: Intake, body: Buffer): Submission {
+  const { commit, content, grant } = intake
   if (grant.isRevoked()) throw refuseToken(deps, 'revoked')
-  return commit.submit(body, grant.organization)
+  return commit.submit(body, { encoding: content.encoding, organization: grant.organization })
 }
 
 /** The body as it was before its sender compressed it. */

@@ -31,7 +31,6 @@ import { createInflate } from './inflate.ts'
 import type { IngestDeps } from './ingest.ts'
 import { createMemory } from './memory.ts'
 import { createCollectorMetrics, observe } from './metrics.ts'
-import { createJsonRewriter } from './otlp/json-request.ts'
 import { loadPrices } from '../shared/prices/load-prices.ts'
 import { createReadMetrics } from './read/read-metrics.ts'
 import { openAnswerReaders } from './read/answer-readers.ts'
@@ -229,7 +228,6 @@ function ingestDeps(parts: Parts, options: StartOptions): IngestDeps {
     authorize: authorization.authorize,
     admit: createAdmission(memory),
     inflate: createInflate(),
-    rewriteJson: createJsonRewriter(memory),
     memory,
     health,
     metrics,

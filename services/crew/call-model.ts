@@ -38,7 +38,11 @@ export function callModel({ steps, llm, place, request, path }: ModelCall) {
     const times = { started_at, ended_at: now() }
     steps.report({ ...describeCall(llm, request, result), ...place, step: key, parent, ...times })
     if (!result.ok) throw stepFailure(result.failure)
-    use({ input_tokens: result.inputTokens ?? 0, output_tokens: result.outputTokens ?? 0 })
+    use({
+      input_tokens: result.inputTokens ?? 0,
+      output_tokens: result.outputTokens ?? 0,
+      cached_input_tokens: result.cachedInputTokens,
+    })
     const { ok: _ok, attempts: _attempts, ...answer } = result
     return answer
   })
@@ -71,6 +75,7 @@ function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
     finish_reason: result.finishReason,
     input_tokens: result.inputTokens,
     output_tokens: result.outputTokens,
+    cached_input_tokens: result.cachedInputTokens,
   }
 }
 

@@ -35,7 +35,13 @@ const completionBody = v.object({
     ),
     v.minLength(1, 'must hold a choice'),
   ),
-  usage: known(v.object({ prompt_tokens: known(count), completion_tokens: known(count) })),
+  usage: known(
+    v.object({
+      prompt_tokens: known(count),
+      completion_tokens: known(count),
+      prompt_tokens_details: known(v.object({ cached_tokens: known(count) })),
+    }),
+  ),
 })
 
 const errorBody = v.object({
@@ -54,6 +60,8 @@ export const completion = v.object({
   finishReason: v.optional(v.string()),
   inputTokens: v.optional(count),
   outputTokens: v.optional(count),
+  /** Those of the input that the provider had in its cache. */
+  cachedInputTokens: v.optional(count),
 })
 /** A model's answer. */
 export type Completion = v.InferOutput<typeof completion>
@@ -72,7 +80,11 @@ export function readCompletion(body: string, hasTools: boolean): Completion | st
   const { id, model, choices, usage } = result.output
   const { text, toolCalls, finishReason } = readChoice(choices[0])
   if (text === '' && !hasTools) return `no text (finish_reason: ${finishReason ?? 'none'})`
-  const tokens = { inputTokens: usage?.prompt_tokens, outputTokens: usage?.completion_tokens }
+  const tokens = {
+    inputTokens: usage?.prompt_tokens,
+    outputTokens: usage?.completion_tokens,
+    cachedInputTokens: usage?.prompt_tokens_details?.cached_tokens,
+  }
   const asked = hasTools && toolCalls.length > 0 ? { toolCalls } : {}
   return { text, ...asked, finishReason, id, model, ...tokens }
 }

@@ -4,7 +4,7 @@ import type { StepUsage } from '../platform/crew-protocol.ts'
 export interface OpenStep {
   readonly key: string
   readonly path: readonly string[]
-  readonly usage: { input_tokens: number; output_tokens: number }
+  readonly usage: { -readonly [Kind in keyof StepUsage]: StepUsage[Kind] }
 }
 
 /** Follows the acts that go on: which is a part of which, and what they use. */
@@ -45,4 +45,6 @@ const noTokens = (): OpenStep['usage'] => ({ input_tokens: 0, output_tokens: 0 }
 function add(sum: OpenStep['usage'], more: StepUsage): void {
   sum.input_tokens += more.input_tokens
   sum.output_tokens += more.output_tokens
+  const cached = (sum.cached_input_tokens ?? 0) + (more.cached_input_tokens ?? 0)
+  if (cached > 0) sum.cached_input_tokens = cached
 }

@@ -2,54 +2,49 @@ import * as v from 'valibot'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import { readBounded } from '../shared/http/read-bounded.ts'
-import type { DoctorOptions } from './options.ts'
+import { doctorReport } from './report.ts'
+import type { Answer } from './report.ts'
 
 const REPORT_BYTES_MAX = 4 << 20
 
-const component = v.looseObject({
-  status: v.picklist(['ok', 'fail', 'skipped']),
-  latency_ms: v.optional(v.number()),
-  checks: v.optional(v.array(v.string()), []),
-  error: v.optional(v.string()),
-  provider: v.optional(v.string()),
-  details: v.optional(v.record(v.string(), v.unknown()), {}),
-})
-
-const report = v.looseObject({
-  status: v.picklist(['ok', 'degraded', 'fail']),
-  duration_ms: v.number(),
-  environment: v.looseObject({
-    platform: v.boolean(),
-    auth_provider: v.string(),
-    version: v.string(),
-  }),
-  components: v.record(v.string(), component),
-})
-
-/** A diagnostic report of any version of the platform. */
-export type DoctorReport = v.InferOutput<typeof report>
-
-/** The answer of an address: a report, or the reason why there is none. */
-export type Answer =
-  | { readonly url: string; readonly report: DoctorReport; readonly problem?: never }
-  | { readonly url: string; readonly problem: string; readonly report?: never }
+/** How to ask for a report. */
+export interface AskOptions {
+  readonly token: string
+  readonly timeoutMs: number
+}
 
 /** Asks one address for its report. Never raises. */
-export async function ask(
-  url: string,
-  { token, timeoutMs }: Pick<DoctorOptions, 'token' | 'timeoutMs'>,
-): Promise<Answer> {
+export async function ask(url: string, { token, timeoutMs }: AskOptions): Promise<Answer> {
   try {
     const { status, text } = await deadline({ name: url, timeoutMs }, (signal) =>
       get(`${url}/health/debug`, { token, signal }),
     )
-    const problem = problemOf(status)
-    if (problem) return { url, problem }
-    const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), report), text)
-    if (parsed.success) return { url, report: parsed.output }
-    return { url, problem: `HTTP ${status} with something that is no diagnostic report.` }
+    return toAnswer(url, { status, text })
   } catch (thrown) {
-    return { url, problem: explain(thrown) }
+    return { url, problem: describeProblem(thrown) }
+  }
+}
+
+/** Reads what an address answered. */
+export function toAnswer(url: string, { status, text }: { status: number; text: string }): Answer {
+  const problem = problemOf(status)
+  if (problem) return { url, problem }
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), doctorReport), text)
+  if (parsed.success) return { url, report: parsed.output }
+  return { url, problem: `HTTP ${status} with something that is no diagnostic report.` }
+}
+
+/** Says why the lightweight `/health` of an address is not well yet; undefined if it is. */
+export async function findObstacle(url: string, timeoutMs: number): Promise<string | undefined> {
+  try {
+    const status = await deadline({ name: url, timeoutMs }, async (signal) => {
+      const response = await fetch(`${url}/health`, { signal, redirect: 'manual' })
+      await response.body?.cancel()
+      return response.status
+    })
+    return status === 200 ? undefined : `HTTP ${status} from ${url}/health`
+  } catch (thrown) {
+    return describeProblem(thrown)
   }
 }
 
@@ -83,7 +78,8 @@ function problemOf(status: number): string | undefined {
   return `HTTP ${status}`
 }
 
-function explain(thrown: unknown): string {
+/** Says why an address was not reached. */
+export function describeProblem(thrown: unknown): string {
   if (thrown instanceof AppError) return thrown.message
   const error = toError(thrown)
   const cause = error.cause instanceof Error ? error.cause : error

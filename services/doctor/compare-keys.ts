@@ -1,4 +1,4 @@
-import type { Answer } from './ask.ts'
+import type { Answer } from './report.ts'
 
 /** The fingerprints of the OAuth keys of several pods. */
 export interface KeyComparison {
@@ -14,7 +14,7 @@ export function compareKeys(answers: readonly Answer[]): KeyComparison | undefin
   const keys = answers.flatMap(({ url, report }) => {
     const oauth = report?.components['oauth']
     if (!oauth || oauth.status === 'skipped') return []
-    const { pod, api_key_fingerprint: fingerprint } = oauth.details
+    const { pod, api_key_fingerprint: fingerprint } = oauth.details ?? {}
     return [
       {
         pod: typeof pod === 'string' ? pod : url,

@@ -1,70 +1,193 @@
 import { parseArgs } from 'node:util'
 import type { EnvSource } from '../shared/env.ts'
 import { AppError, toError } from '../shared/errors.ts'
+import type { AskOptions } from './ask.ts'
+import { CLUSTER_OPTIONS } from './kubernetes/cluster.ts'
+import type { ClusterOptions } from './kubernetes/cluster.ts'
+import type { Selection } from './selection.ts'
+
+const WAIT_SECONDS = 300
+const TIMEOUT_SECONDS = 15
+/** A node may have to fetch hundreds of megabytes. */
+const PULL_TIMEOUT_SECONDS = 300
 
 /** The help text. */
 export const USAGE = `Usage: npm run doctor -- --url <base URL> [options]
+       npm run doctor -- --pre [options]
+       npm run doctor -- bundle [options]
+       node doctor.mjs …
 
-Asks a platform for its diagnostic report.
+Asks a platform for its diagnostic report. In a pod of web it asks that pod without any option.
+With --pre it checks, before an installation, what the installation needs. \`bundle\` collects what
+helpers need to see; bundle --help has its options.
 
   --url <URL>          Where the platform is, such as https://platform.example.com.
   --pods <URL,URL,…>   Asks each pod of web directly instead, and compares their OAuth keys.
   --token <token>      The debug token. PLATFORM_DEBUG_TOKEN is the better place: it does not
                        show in the process list.
-  --timeout <seconds>  How long to wait for a report. [15]
-  --json               Prints the reports as JSON.
+
+  --pre                Checks cluster, rights, storage, registry, databases, identity provider,
+                       egress and clocks before an installation.
+  --values <file>      The values of the installation, in YAML or JSON; may be repeated.
+  --image <image>      Looks for this image instead of those of the values; may be repeated.
+  --pull               Has a short-lived pod pull the first image; its namespace must exist.
+  --pull-secret <name> The Secret with which it pulls.
+  --egress <URL,URL,…> Addresses that the platform has to reach, such as those of models.
+  --kubeconfig <file>  [KUBECONFIG, or ~/.kube/config; in a pod its service account]
+  --context <name>     [the current one]
+  --namespace <name>   Of the installation, also -n. [platform]
+  Databases: DATABASE_URL, or DB_HOST and the like, and COLLECTOR_DATABASE_URL win over the values.
+  Registry: REGISTRY_USERNAME and REGISTRY_PASSWORD, or the login of docker or podman.
+
+  --only <name,…>      Judges by these checks only, such as database,auth.
+  --skip <name,…>      Leaves these checks out.
+  --wait[=<seconds>]   Asks until the report is ok, or the time is over. [300]
+  --diff <file>        Says what changed since the last good report, which the file keeps.
+  --timeout <seconds>  How long to wait for a report, or for a check. [15; with --pull 300]
+  --json               Prints the reports as JSON; docs/doctor-report.schema.json has the schema.
   --help
 
 Exit code: 0 ok, 1 degraded, 2 fail, 3 unreachable or not found, 64 wrong use. With several pods,
 the worst.
 `
 
-/** The command line. */
-export interface DoctorOptions {
+/** What both ways of diagnosis have in common. */
+export interface ReportOptions extends Selection {
+  readonly timeoutMs: number
+  readonly json: boolean
+  /** Undefined asks once. */
+  readonly waitMs: number | undefined
+  /** The file of the last good report, to compare with. */
+  readonly diff: string | undefined
+}
+
+/** Asks a platform. */
+export interface AskCommand extends ReportOptions, AskOptions {
+  readonly kind: 'ask'
   readonly urls: readonly string[]
   /** True if the addresses are pods of one platform. */
   readonly pods: boolean
-  readonly token: string
-  readonly timeoutMs: number
-  readonly json: boolean
 }
+
+/** Checks what an installation needs. */
+export interface PreflightCommand extends ReportOptions, ClusterOptions {
+  readonly kind: 'pre'
+  readonly values: readonly string[]
+  readonly images: readonly string[]
+  readonly egress: readonly string[]
+  readonly isPulling: boolean
+  readonly pullSecret: string | undefined
+}
+
+/** The command line. */
+export type Command = AskCommand | PreflightCommand
+
+const OPTIONS = {
+  url: { type: 'string' },
+  pods: { type: 'string' },
+  token: { type: 'string' },
+  pre: { type: 'boolean' },
+  values: { type: 'string', multiple: true },
+  image: { type: 'string', multiple: true },
+  pull: { type: 'boolean' },
+  'pull-secret': { type: 'string' },
+  egress: { type: 'string' },
+  ...CLUSTER_OPTIONS,
+  only: { type: 'string' },
+  skip: { type: 'string' },
+  wait: { type: 'string' },
+  diff: { type: 'string' },
+  timeout: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const
 
 /** Reads the command line; undefined asks for help. Raises `invalid_request`. */
-export function readOptions(args: readonly string[], env: EnvSource): DoctorOptions | undefined {
+export function readOptions(args: readonly string[], env: EnvSource): Command | undefined {
   const given = parse(args)
   if (given.help) return undefined
-  const token = given.token ?? env['PLATFORM_DEBUG_TOKEN'] ?? ''
-  if (!token) throw wrong('No token is given. Set PLATFORM_DEBUG_TOKEN, or pass --token.')
-  const pods = (given.pods ?? '').split(',').filter(Boolean)
-  const urls = pods.length > 0 ? pods : [given.url ?? '']
-  const seconds = Number(given.timeout ?? 15)
-  if (!(seconds > 0 && seconds <= 600)) {
-    throw wrong(`--timeout takes seconds between 0 and 600, not "${given.timeout}".`)
+  const pre = ['values', 'image', 'pull', 'pull-secret', 'egress'] as const
+  const ask = ['url', 'pods', 'token'] as const
+  const stray = (given.pre ? ask : pre).find((name) => given[name] !== undefined)
+  if (stray !== undefined) {
+    throw wrong(
+      given.pre ? `--${stray} asks a platform: leave --pre out.` : `--${stray} needs --pre.`,
+    )
   }
-  return {
-    urls: urls.map(readUrl),
-    pods: pods.length > 0,
-    token,
-    timeoutMs: seconds * 1000,
-    json: given.json ?? false,
-  }
+  return given.pre ? readPreflight(given) : readAsk(given, env)
 }
 
+type Given = ReturnType<typeof parse>
+
 function parse(args: readonly string[]) {
-  const options = {
-    url: { type: 'string' },
-    pods: { type: 'string' },
-    token: { type: 'string' },
-    timeout: { type: 'string' },
-    json: { type: 'boolean' },
-    help: { type: 'boolean', short: 'h' },
-  } as const
+  const filled = args.map((arg) => (arg === '--wait' ? `--wait=${WAIT_SECONDS}` : arg))
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: false }).values
+    return parseArgs({ args: filled, options: OPTIONS, allowPositionals: false }).values
   } catch (thrown) {
     throw wrong(toError(thrown).message)
   }
 }
+
+function readCommon(given: Given, timeoutSeconds: number): ReportOptions {
+  const { timeout = String(timeoutSeconds), wait } = given
+  return {
+    timeoutMs: readSeconds('timeout', timeout, 600) * 1000,
+    json: given.json ?? false,
+    only: readList(given.only),
+    skip: readList(given.skip),
+    waitMs: wait === undefined ? undefined : readSeconds('wait', wait, 86_400) * 1000,
+    diff: given.diff,
+  }
+}
+
+function readPreflight(given: Given): PreflightCommand {
+  const { values = [], image: images = [], pull: isPulling = false } = given
+  return {
+    kind: 'pre',
+    ...readCommon(given, isPulling ? PULL_TIMEOUT_SECONDS : TIMEOUT_SECONDS),
+    values,
+    images,
+    egress: readList(given.egress).map(readUrl),
+    isPulling,
+    pullSecret: given['pull-secret'],
+    kubeconfig: given.kubeconfig,
+    context: given.context,
+    namespace: given.namespace,
+  }
+}
+
+function readAsk(given: Given, env: EnvSource): AskCommand {
+  const token = given.token ?? env['PLATFORM_DEBUG_TOKEN'] ?? ''
+  if (!token) throw wrong('No token is given. Set PLATFORM_DEBUG_TOKEN, or pass --token.')
+  const pods = readList(given.pods)
+  if (pods.length > 0 && given.diff !== undefined) {
+    throw wrong('--diff compares one report: pass --url instead of --pods.')
+  }
+  const urls = pods.length > 0 ? pods : [given.url ?? ownAddress(env)]
+  return {
+    kind: 'ask',
+    ...readCommon(given, TIMEOUT_SECONDS),
+    urls: urls.map(readUrl),
+    pods: pods.length > 0,
+    token,
+  }
+}
+
+function readSeconds(name: string, text: string, max: number): number {
+  const seconds = Number(text)
+  if (seconds > 0 && seconds <= max) return seconds
+  throw wrong(`--${name} takes seconds between 0 and ${max}, not "${text}".`)
+}
+
+const readList = (text = ''): readonly string[] =>
+  text
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean)
+
+/** The address of the pod that this program runs in; empty outside of a pod of web. */
+const ownAddress = ({ POD_NAME, PORT }: EnvSource): string =>
+  POD_NAME && PORT ? `http://127.0.0.1:${PORT}` : ''
 
 function readUrl(text: string): string {
   if (text === '') throw wrong('No address is given: pass --url, or --pods.')

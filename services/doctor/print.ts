@@ -1,8 +1,13 @@
 import * as v from 'valibot'
-import type { Answer, DoctorReport } from './ask.ts'
+import { describeChange } from './changes.ts'
 import type { KeyComparison } from './compare-keys.ts'
+import type { Difference } from './last-good.ts'
+import type { Answer, DoctorComponent, DoctorReport } from './report.ts'
 
-const WIDTHS = { status: 9, name: 17, latency: 9 }
+/** The page with a section for each code. */
+const CODES_PAGE = 'docs/failure-codes.md'
+
+const WIDTHS = { status: 9, name: 20, latency: 9 }
 const INDENT = ' '.repeat(2 + WIDTHS.status + WIDTHS.name + WIDTHS.latency)
 
 /** Prints the answers as a table for people. */
@@ -28,9 +33,8 @@ function printReport(url: string, { status, duration_ms, environment, components
   return `${head}\n\n${lines.join('\n')}\n`
 }
 
-function printComponent(name: string, component: DoctorReport['components'][string]): string[] {
-  const { status, latency_ms: ms, error, checks, details } = component
-  const { remediation } = details
+function printComponent(name: string, component: DoctorComponent): string[] {
+  const { status, latency_ms: ms, error, checks = [], details = {} } = component
   const latency = ms === undefined ? '' : `${ms} ms`
   const head = [
     status.padEnd(WIDTHS.status),
@@ -40,15 +44,22 @@ function printComponent(name: string, component: DoctorReport['components'][stri
   const text = plain(error ?? (checks.length > 0 ? checks.join(', ') : remarkOf(component)))
   return [
     `  ${head}  ${text}`.trimEnd(),
-    ...(typeof remediation === 'string' ? [`${INDENT}→ ${plain(remediation)}`] : []),
+    ...printRemedy(details),
     ...warningsOf(details).flatMap((warning) => [
       `${INDENT}! ${plain(warning.message)}`,
-      `${INDENT}→ ${plain(warning.remediation)}`,
+      ...printRemedy(warning),
     ]),
   ]
 }
 
-const warning = v.object({ message: v.string(), remediation: v.string() })
+/** The remedy of a failure or a warning, and where more is said about it. */
+function printRemedy({ code, remediation }: Readonly<Record<string, unknown>>): string[] {
+  if (typeof remediation !== 'string') return []
+  const page = typeof code === 'string' ? [`${INDENT}  ${CODES_PAGE}#${plain(code)}`] : []
+  return [`${INDENT}→ ${plain(remediation)}`, ...page]
+}
+
+const warning = v.object({ code: v.string(), message: v.string(), remediation: v.string() })
 const warned = v.object({ warnings: v.array(warning) })
 
 function warningsOf(details: Record<string, unknown>): readonly v.InferOutput<typeof warning>[] {
@@ -57,9 +68,9 @@ function warningsOf(details: Record<string, unknown>): readonly v.InferOutput<ty
 }
 
 /** Returns a remark on a component that lists nothing that passed, such as its host. */
-function remarkOf({ status, details, provider }: DoctorReport['components'][string]): string {
-  const { host } = details
-  if (status === 'skipped') return 'not configured'
+function remarkOf({ status, details = {}, provider }: DoctorComponent): string {
+  const { host, reason } = details
+  if (status === 'skipped') return typeof reason === 'string' ? reason : 'not configured'
   return typeof host === 'string' ? host : (provider ?? '')
 }
 
@@ -73,6 +84,19 @@ function printKeys({ same, keys }: KeyComparison): string {
     : 'The pods have different values of PLATFORM_OAUTH_API_KEY. Correct the Secret and ' +
       'restart those that differ.'
   return `${verdict}\n\n${rows.join('\n')}\n`
+}
+
+/** Prints what changed since the last good report. */
+export function printDifference({ since, changes, isComplete, isKept }: Difference): string {
+  const kept = isKept ? 'This report is the last good one from now on.' : ''
+  const head =
+    since === undefined
+      ? 'There is no good report yet to compare with.'
+      : `Since the last good report (${plain(since)}):`
+  const lines = changes.map((change) => `  ${plain(describeChange(change))}`)
+  const none = since !== undefined && changes.length === 0 ? ['  nothing changed'] : []
+  const more = isComplete ? [] : ['  …']
+  return `\n${[head, ...lines, ...none, ...more, ...(kept ? [kept] : [])].join('\n')}\n`
 }
 
 /** Without the characters that a terminal obeys: names and errors come from elsewhere. */

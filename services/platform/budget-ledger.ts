@@ -13,7 +13,11 @@ const CALL_TOKENS_MAX = 1_000_000_000
 export interface TokenPrice {
   readonly input: string
   readonly output: string
+  /** Of input that the provider had in its cache. @default that of other input */
+  readonly cached?: string
 }
+
+const FREE: TokenPrice = { input: '0', output: '0' }
 
 /** A call of a model, before it is made. */
 export interface PlannedCall {
@@ -64,7 +68,7 @@ export async function reserveCall(
   if (!(await openLedgers(sql, lease, call.at))) return false
   const input = Math.min(call.inputTokens, CALL_TOKENS_MAX)
   const output = Math.min(call.outputTokens, CALL_TOKENS_MAX)
-  const price = call.price ?? { input: '0', output: '0' }
+  const price = call.price ?? FREE
   const [refusal] = await sql<Refusal[]>`
     with ${applyingBudgets(sql, lease, call.at)},
     held as (
@@ -74,6 +78,7 @@ export async function reserveCall(
     asked as (
       select ${input + output}::bigint as tokens, ${price.input}::text::numeric as input_price,
         ${price.output}::text::numeric as output_price,
+        ${price.cached ?? null}::text::numeric as cached_price,
         ${input}::bigint * ${price.input}::text::numeric
           + ${output}::bigint * ${price.output}::text::numeric as usd),
     -- In one order, so that no two calls wait for each other. Rows that somebody else held are
@@ -92,9 +97,9 @@ export async function reserveCall(
       from locked l, asked),
     given as (
       insert into budget_reservations (run_id, step_key, budget_id, period, lease_id, tokens, usd,
-        input_price, output_price)
+        input_price, output_price, cached_price)
       select ${lease.id}, ${call.step}, l.id, l.period, ${lease.leaseId}, tokens, usd, input_price,
-        output_price
+        output_price, cached_price
       from locked l, asked where not exists (select from refused where "limit" is not null)
       on conflict do nothing
       returning budget_id, period, tokens, usd),
@@ -165,18 +170,20 @@ async function settle(
       returning r.*),
     used as (
       select d.*, coalesce(s.state, 'started') as state, ${tokensOf('input_tokens')} as input,
-        ${tokensOf('output_tokens')} as output
+        ${tokensOf('output_tokens')} as output, ${tokensOf('cached_input_tokens')} as said_cached
       from due d left join run_steps s on s.run_id = d.run_id and s.step_key = d.step_key),
     charged as (
       select *,
         input + output = 0
-          and (state = 'finished' or (state = 'started' and ${!isAbandoned})) as is_unknown
+          and (state = 'finished' or (state = 'started' and ${!isAbandoned})) as is_unknown,
+        least(said_cached, input) as cached
       from used),
     sums as (
       select budget_id, period, sum(tokens) as tokens, sum(usd) as usd,
         sum(case when is_unknown then tokens else input + output end) as spent_tokens,
-        sum(case when is_unknown then usd else input * input_price + output * output_price end)
-          as spent_usd
+        sum(case when is_unknown then usd
+          else (input - cached) * input_price + cached * coalesce(cached_price, input_price)
+            + output * output_price end) as spent_usd
       from charged group by budget_id, period)
     ${spend(sql)}`
   return ofNow(rows)
@@ -210,6 +217,8 @@ const ofNow = (rows: readonly Booked[]): BudgetWarning[] =>
 export interface MadeCall {
   readonly inputTokens: number
   readonly outputTokens: number
+  /** Those of the input that the provider had in its cache. @default 0 */
+  readonly cachedInputTokens?: number
   readonly price: TokenPrice | undefined
   readonly at?: Date | undefined
 }
@@ -218,11 +227,12 @@ export interface MadeCall {
 export async function chargeCall(
   sql: Queryable,
   lease: Lease,
-  { inputTokens, outputTokens, price, at }: MadeCall,
+  { inputTokens, outputTokens, cachedInputTokens = 0, price = FREE, at }: MadeCall,
 ): Promise<BudgetWarning[]> {
   if (!(await openLedgers(sql, lease, at))) return []
   const input = Math.min(inputTokens, CALL_TOKENS_MAX)
   const output = Math.min(outputTokens, CALL_TOKENS_MAX)
+  const cached = Math.min(cachedInputTokens, input)
   const rows = await sql<Booked[]>`
     with ${applyingBudgets(sql, lease, at)},
     locked as materialized (
@@ -231,8 +241,9 @@ export async function chargeCall(
       order by l.budget_id, l.period for update of l),
     sums as (
       select budget_id, period, 0 as tokens, 0 as usd, ${input + output}::bigint as spent_tokens,
-        ${input}::bigint * ${price?.input ?? '0'}::text::numeric
-          + ${output}::bigint * ${price?.output ?? '0'}::text::numeric as spent_usd
+        ${input - cached}::bigint * ${price.input}::text::numeric
+          + ${cached}::bigint * ${price.cached ?? price.input}::text::numeric
+          + ${output}::bigint * ${price.output}::text::numeric as spent_usd
       from locked)
     ${spend(sql)}`
   return ofNow(rows)

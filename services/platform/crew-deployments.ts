@@ -157,9 +157,11 @@ async function deploy(
     const [made] = await tx<[CrewDeployment]>`
       with c as (
         insert into crew_deployments (organization_id, deployment_id, number, source_id,
-          project_version_id, settings, rolled_back_from, image, created_by)
+          project_version_id, settings, rolled_back_from, image, image_layers, created_by)
         select ${organizationId}, ${deploymentId}, ${number}, ${sourceId}, ${projectVersionId},
-          ${settings}, ${earlier?.number ?? null}, ${earlier?.image ?? null}, ${createdBy}
+          ${settings}, ${earlier?.number ?? null}, ${earlier?.image ?? null},
+          (select image_layers from crew_deployments where id = ${earlier?.id ?? null}),
+          ${createdBy}
         from crew_settings where deployment_id = ${deploymentId} returning *)
       select ${crewDeploymentColumns(tx)} from c`
     await tx`

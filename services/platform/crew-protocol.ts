@@ -39,7 +39,12 @@ const message = v.object({
   /** Of a tool: the call that it answers. */
   tool_call_id: v.optional(prose),
 })
-const usage = v.object({ input_tokens: count, output_tokens: count })
+const usage = v.object({
+  input_tokens: count,
+  output_tokens: count,
+  /** Those of the input that the provider had in its cache. */
+  cached_input_tokens: v.optional(count),
+})
 const key = v.pipe(v.string(), v.regex(/^[\w.:-]{1,64}$/, 'must be a key of 1 to 64 characters'))
 
 /**
@@ -73,6 +78,7 @@ const llmCall = v.object({
   finish_reason: v.optional(prose),
   input_tokens: v.optional(count),
   output_tokens: v.optional(count),
+  cached_input_tokens: v.optional(count),
   error: v.optional(failure),
 })
 

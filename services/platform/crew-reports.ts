@@ -1,6 +1,7 @@
 import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
 import type { AutomationStatus } from './automations.ts'
 import type { CrewDeployment, CrewState } from './crew-deployments.ts'
+import type { ImageLayer } from './crew-images.ts'
 import type { CrewLease } from './crew-leases.ts'
 import { ownCrewDefinition } from './own-crew-definition.ts'
 
@@ -12,6 +13,8 @@ export interface ProgressReport {
   readonly reason?: string | undefined
   /** By its digest, once it is built. */
   readonly image?: string | undefined
+  /** What the image is made of. */
+  readonly layers?: readonly ImageLayer[] | undefined
 }
 
 /** Where a crew can be reached, and what it said of itself. */
@@ -94,7 +97,11 @@ const clip = (text: string | undefined): string | null =>
 
 async function putForward(tx: Transaction, owned: Owned, report: ProgressReport): Promise<void> {
   const { id, deploymentId, number } = owned
-  const image = report.image === undefined ? tx`` : tx`, image = ${report.image}`
+  const layers = JSON.stringify(report.layers ?? [])
+  const image =
+    report.image === undefined
+      ? tx``
+      : tx`, image = ${report.image}, image_layers = ${layers}::text::jsonb`
   await tx`update crew_deployments set ${stateColumns(tx, report)}${image} where id = ${id}`
   const word = report.state === 'Building' ? 'built' : 'started'
   await mirror(tx, deploymentId, {

@@ -8,13 +8,17 @@ const LOSSES = {
   OAUTH_ENCRYPTION_KEY: 'the tokens of OAuth connections',
 } as const
 
-type SealingKeyName = keyof typeof LOSSES
+/** The variable of a sealing key. */
+export type SealingKeyName = keyof typeof LOSSES
 
 /** The variables of all sealing keys. */
 export const SEALING_KEY_NAMES: readonly SealingKeyName[] = [
   'SECRET_KEY_BASE',
   'OAUTH_ENCRYPTION_KEY',
 ]
+
+/** What can no longer be read without a key. */
+export const lossOf = (name: SealingKeyName): string => LOSSES[name]
 
 interface SealingKey {
   readonly name: SealingKeyName
@@ -66,15 +70,57 @@ async function findRecorded(sql: Queryable, name: SealingKeyName): Promise<Recor
   throw new AppError('conflict', `The fingerprint of ${name} was removed meanwhile. Try again.`)
 }
 
+/**
+ * Where the secrets of each key are. What ends by itself within hours is left out: the sessions of
+ * people, and authorizations that were begun.
+ */
+const SEALED: Readonly<
+  Record<SealingKeyName, readonly (readonly [table: string, column: string])[]>
+> = {
+  SECRET_KEY_BASE: [
+    ['llm_connections', 'sealed_key'],
+    ['webhooks', 'sealed_key'],
+    ['crew_variables', 'sealed_value'],
+    ['crew_deployment_variables', 'sealed_value'],
+    ['source_repositories', 'sealed_credential'],
+    ['source_repositories', 'sealed_webhook_secret'],
+  ],
+  OAUTH_ENCRYPTION_KEY: [
+    ['oauth_connections', 'access_token'],
+    ['oauth_connections', 'refresh_token'],
+    ['oauth_connections', 'client_secret'],
+  ],
+}
+
+/**
+ * Lists the keys that the database knows and is sealed with. It may be empty, or have the schema of
+ * another version.
+ */
+export async function listKeysInUse(sql: Queryable): Promise<SealingKeyName[]> {
+  const [table] = await sql<{ isThere: boolean }[]>`
+    select to_regclass('key_fingerprints') is not null as is_there`
+  if (!table?.isThere) return []
+  const recorded = await sql<{ purpose: string }[]>`select purpose from key_fingerprints`
+  const inUse: SealingKeyName[] = []
+  for (const name of SEALING_KEY_NAMES) {
+    const isKnown = recorded.some(({ purpose }) => purpose === name)
+    if (isKnown && (await isSomethingSealed(sql, name))) inUse.push(name)
+  }
+  return inUse
+}
+
 async function isSomethingSealed(sql: Queryable, name: SealingKeyName): Promise<boolean> {
-  const [row] =
-    name === 'SECRET_KEY_BASE'
-      ? await sql<{ found: boolean }[]>`
-          select exists (select from llm_connections where sealed_key is not null)
-            or exists (select from webhooks) as found`
-      : await sql<{ found: boolean }[]>`
-          select exists (select from oauth_connections where access_token is not null) as found`
-  return row?.found ?? false
+  for (const [table, column] of SEALED[name]) {
+    const [place] = await sql<{ isThere: boolean }[]>`
+      select exists (
+        select from pg_attribute
+        where attrelid = to_regclass(${table}) and attname = ${column}) as is_there`
+    if (!place?.isThere) continue
+    const [row] = await sql<{ found: boolean }[]>`
+      select exists (select from ${sql(table)} where ${sql(column)} is not null) as found`
+    if (row?.found) return true
+  }
+  return false
 }
 
 const digest = (key: string, salt: Buffer): Buffer =>

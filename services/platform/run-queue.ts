@@ -69,7 +69,8 @@ export async function takeRuns(sql: Database, limit: number): Promise<LeasedRun[
  * limit for each automation.
  *
  * - `lines`: each automation is a line of its own, with the number of its runs going on. A run
- *   whose lease ran out does not count: its worker is lost, and it waits again.
+ *   whose lease ran out does not count: its worker is lost, and it waits again. The runs of a crew
+ *   from source that is to come up, or was stopped, wait for it.
  * - `waiting`: the head of each line, at most `limit` runs. Two reads, because queued runs and lost
  *   ones are in two partial indexes, which an `or` would not use. So the cost grows with the
  *   automations, not with the runs that wait: a take of 10 took 22 ms with 1,000 queued runs, 26 ms
@@ -92,7 +93,9 @@ function take(sql: Queryable, limit: number) {
         select count(*) from executions r
         where r.deployment_id = d.id and r.status = 'running'
           and r.lease_expires_at >= now()) as running
-      from deployments d),
+      from deployments d
+      where d.status not in ('Crew is Provisioning', 'Crew is Offline') or not exists (
+        select from crew_deployments c where c.deployment_id = d.id and c.ended_at is null)),
     waiting as (
       select e.id, e.available_at, l.concurrency_max,
         l.running + row_number() over (partition by l.id order by e.available_at) as turn
@@ -227,9 +230,13 @@ export interface QueueSize {
   readonly oldestSeconds: number
   /** The runs that wait for another run of their automation to end, because of its limit. */
   readonly heldBack: number
+  /** Runs that workers have in hand. */
+  readonly running: number
+  /** The age of the first run that only waits for a worker; 0 when there is none. */
+  readonly startableSeconds: number
 }
 
-/** Measures the runs that wait for a worker. */
+/** Measures the runs that wait for a worker, and those that one has. */
 export async function measureQueue(sql: Queryable): Promise<QueueSize> {
   const [size] = await sql<[QueueSize]>`
     with lines as (
@@ -240,8 +247,12 @@ export async function measureQueue(sql: Queryable): Promise<QueueSize> {
       from executions e where e.status in ('queued', 'running') group by e.deployment_id)
     select coalesce(sum(l.due), 0)::int as due,
       coalesce(extract(epoch from now() - min(l.oldest)), 0)::float8 as oldest_seconds,
-      coalesce(sum(greatest(0, l.due - greatest(0, d.concurrency_max - l.running))), 0)::int
-        as held_back
+      coalesce(sum(greatest(0, l.due - greatest(0, d.concurrency_max - l.running)))
+        filter (where d.concurrency_max is not null), 0)::int as held_back,
+      coalesce(sum(l.running), 0)::int as running,
+      coalesce(extract(epoch from now() - min(l.oldest) filter (
+        where d.concurrency_max is null or l.running < d.concurrency_max)), 0)::float8
+        as startable_seconds
     from lines l join deployments d on d.id = l.deployment_id`
   return size
 }

@@ -168,20 +168,33 @@ async function insertRun(
   // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
   const inputs = JSON.stringify(given)
   if (!origin) {
-    const [row] = await sql<[{ id: string }]>`
+    const [row] = await sql<{ id: string }[]>`
       insert into executions (deployment_id, inputs, trigger, starter_id, starter_name)
-      values (${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName})
-      returning id`
-    return row.id
+      select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName}
+      where ${isStaying(sql, deploymentId)} returning id`
+    return idOf(row)
   }
   const { id, action } = origin
-  const [row] = await sql<[{ id: string }]>`
+  const [row] = await sql<{ id: string }[]>`
     insert into executions (deployment_id, inputs, trigger, starter_id, starter_name,
       origin_id, origin_action, project_version_id)
     select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName},
       id, ${action}, case when ${action} = 'rerun' then null else project_version_id end
-    from executions where id = ${id} and deployment_id = ${deploymentId} returning id`
-  return row.id
+    from executions
+    where id = ${id} and deployment_id = ${deploymentId} and ${isStaying(sql, deploymentId)}
+    returning id`
+  return idOf(row)
+}
+
+/** Holds unless the automation is being deleted. */
+const isStaying = (sql: Queryable, deploymentId: number) => sql`
+  not exists (
+    select from crew_settings
+    where deployment_id = ${deploymentId} and removing_since is not null)`
+
+function idOf(row: { readonly id: string } | undefined): string {
+  if (row) return row.id
+  throw new AppError('conflict', 'The automation is being deleted: it takes no more runs.')
 }
 
 /** Returns a run of this automation; undefined for a run of another one. */

@@ -1,11 +1,10 @@
 import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { storeParts } from './byte-parts.ts'
+import { requireStorage } from './crew-storage.ts'
 
 /** The largest archive of a source that is kept, in bytes. */
 export const SOURCE_BYTES_MAX = 64 * 1024 * 1024
-/** The most bytes that the sources of one organization take together. */
-export const SOURCE_QUOTA_BYTES = 2 * 1024 * 1024 * 1024
 /** The deployments of an automation, counted from the newest, whose sources are kept. */
 export const SOURCES_KEPT = 20
 
@@ -57,6 +56,8 @@ export interface NewSource {
   readonly description: SourceDescription
   /** The bytes of the .tar.gz; not read when the source is there already. */
   readonly content: AsyncIterable<Uint8Array>
+  /** The most that the sources and images of its organization take. @default 10 GiB */
+  readonly quotaBytes?: number | undefined
 }
 
 const columns = (sql: Queryable) => sql`
@@ -77,7 +78,7 @@ export async function storeSource(sql: Database, source: NewSource): Promise<Sou
       select nextval(pg_get_serial_sequence('sources', 'id'))::int as id`
     const stored = await storeArchive(tx, id, content)
     await tx`select from organizations where id = ${organizationId} for no key update`
-    await checkQuota(tx, organizationId, stored.size)
+    await requireStorage(tx, { organizationId, quotaBytes: source.quotaBytes }, stored.size)
     // Somebody may have sent the same files meanwhile.
     const other = await findSame(tx, source)
     return other ? restore(tx, other, { id, ...stored }) : insert(tx, id, { source, stored })
@@ -127,26 +128,6 @@ export const sourceTooLarge = (): AppError =>
       headers: { connection: 'close' },
     },
   )
-
-async function checkQuota(tx: Transaction, organizationId: number, size: number): Promise<void> {
-  const used = await countSourceBytes(tx, organizationId)
-  if (used + size <= SOURCE_QUOTA_BYTES) return
-  throw new AppError(
-    'conflict',
-    `The sources of your organization have ${used} bytes, this one has ${size}, and together ` +
-      `they may have ${SOURCE_QUOTA_BYTES}. Delete automations that are no longer used; of the ` +
-      `others, only the sources of the last ${SOURCES_KEPT} deployments are kept.`,
-    { details: { used_bytes: used, max_bytes: SOURCE_QUOTA_BYTES } },
-  )
-}
-
-/** Counts the bytes of the archives that are kept for an organization. */
-export async function countSourceBytes(sql: Queryable, organizationId: number): Promise<number> {
-  const [{ bytes }] = await sql<[{ bytes: number }]>`
-    select coalesce(sum(size), 0)::float8 as bytes from sources
-    where organization_id = ${organizationId} and files_deleted_at is null`
-  return bytes
-}
 
 async function insert(
   tx: Transaction,

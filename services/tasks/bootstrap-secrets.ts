@@ -5,6 +5,7 @@ import type { Kubernetes } from '../shared/kubernetes/client.ts'
 import type { Log } from '../shared/log.ts'
 import { ensureBuildCertificates } from './build-certificates.ts'
 import type { BootstrapConfig } from './env.ts'
+import { refuseLostKeys } from './lost-keys.ts'
 import { findSecret, fingerprint, getSecret, secretPath, succeed } from './platform-secret.ts'
 import type { SecretKey, Values } from './platform-secret.ts'
 import { restartReaders } from './secret-readers.ts'
@@ -29,7 +30,8 @@ const KEPT_KEYS: ReadonlySet<string> = new Set([
  * else the one that is there, else the one that was kept, else 64 random alphanumeric characters.
  * Restarts what reads an installed key that changed, by this task or by hand. Safe to run at any
  * time and more than once; never prints a value. Raises `unavailable` and `forbidden` with what to
- * do.
+ * do, and `invalid_configuration`, before anything has changed, for a lost key that sealed data
+ * needs.
  */
 export async function bootstrapSecrets(
   kubernetes: Kubernetes,
@@ -60,6 +62,9 @@ async function fill(kubernetes: Kubernetes, config: BootstrapConfig, log: Log): 
     kept: await readKept(kubernetes, config),
   }
   const changes = plan(config.PLATFORM_SECRET_KEYS, found)
+  const known = new Map([...found.kept, ...nonEmpty(current), ...nonEmpty(found.overrides)])
+  const made = [...changes.keys()].filter((key) => !known.get(key))
+  await refuseLostKeys(kubernetes, config, { made, password: known.get('DB_PASSWORD'), log })
   // Before anything is sealed with them.
   await keep(kubernetes, config, { ...found, values: new Map([...current, ...changes]) })
   if (changes.size === 0) log.info('every key of the platform Secret has its value')
@@ -68,6 +73,9 @@ async function fill(kubernetes: Kubernetes, config: BootstrapConfig, log: Log): 
   await restartReaders(kubernetes, config, { ...readingOf(changes, found), log })
   return true
 }
+
+const nonEmpty = (values: Values): [string, string][] =>
+  [...values].filter(([, value]) => value !== '')
 
 /** The operator's own values, what the Secret has, and what was kept of it. */
 type Found = Readonly<Record<'current' | 'overrides' | 'kept', Values>>

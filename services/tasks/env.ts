@@ -63,6 +63,13 @@ export const bootstrapEnv = v.object({
   PLATFORM_SECRET_KEPT: text(),
   /** Comma-separated keys that must have a value. */
   PLATFORM_SECRET_KEYS: names(),
+  /**
+   * The main database, which is asked for sealed data before a key is made that may have sealed
+   * some. Its password comes from the Secrets above.
+   */
+  ...databaseEnv,
+  /** The wait for it. @default 10 */
+  DATABASE_WAIT_SECONDS: optional(integer(0, 3600)),
 })
 
 const PATIENCE_SECONDS_MAX = 3600

@@ -58,7 +58,7 @@ export async function restartReaders(
   { found, known = found, current = found, log }: Reading & { readonly log: Log },
 ): Promise<void> {
   for (const { kind, name, hash } of readersOf(config)) {
-    const path = `/apis/apps/v1/namespaces/${config.POD_NAMESPACE}/${kind.toLowerCase()}s/${name}`
+    const path = pathOf(config, { kind, name })
     const result = await kubernetes({ method: 'GET', path })
     if (isMissing(result)) continue
     const { annotations } = v.parse(workload, succeed(result, `read the ${kind} ${name}`)).metadata
@@ -70,6 +70,30 @@ export async function restartReaders(
     if (isStale) log.info({ [kind.toLowerCase()]: name }, 'restarting with the new secrets')
   }
 }
+
+const withStatus = v.object({
+  status: v.optional(v.object({ readyReplicas: v.optional(v.number(), 0) })),
+})
+
+/** The names of those that have ready pods, which therefore had their keys. */
+export async function listRunning(
+  kubernetes: Kubernetes,
+  config: FollowConfig,
+): Promise<readonly string[]> {
+  const running: string[] = []
+  for (const { kind, name } of readersOf(config)) {
+    const result = await kubernetes({ method: 'GET', path: pathOf(config, { kind, name }) })
+    if (isMissing(result)) continue
+    const { status } = v.parse(withStatus, succeed(result, `read the ${kind} ${name}`))
+    if (status && status.readyReplicas > 0) running.push(name)
+  }
+  return running
+}
+
+const pathOf = (
+  { POD_NAMESPACE: namespace }: FollowConfig,
+  { kind, name }: Pick<Reader, 'kind' | 'name'>,
+): string => `/apis/apps/v1/namespaces/${namespace}/${kind.toLowerCase()}s/${name}`
 
 /** PostgreSQL comes first: the others sign in with the password that it sets when it starts. */
 function readersOf({ RESTART_POSTGRES, RESTART_DEPLOYMENTS }: FollowConfig): readonly Reader[] {

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { crewMaximaEnv, crewStorageEnv } from '../platform/crew-limits.ts'
 import { ORGANIZATION_ROLES } from '../platform/memberships.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { flag, httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
@@ -100,6 +101,8 @@ const variables = v.object({
   OIDC_GROUPS: optional(groupRules()),
   /** The role in the first organization of people whom no group puts anywhere. */
   OIDC_DEFAULT_ROLE: v.optional(word(['none', ...ORGANIZATION_ROLES]), 'viewer'),
+  ...crewMaximaEnv,
+  ...crewStorageEnv,
   COLLECTOR_URL: optional(httpUrl()),
   /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */
   COLLECTOR_PUBLIC_URL: optional(httpUrl()),

@@ -5,6 +5,7 @@ import { requestLog } from '../shared/log.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import { metricsApp } from '../shared/http/metrics.ts'
 import { problemResponse } from '../shared/http/problem.ts'
+import type { QueueSize } from '../platform/run-queue.ts'
 
 /** The dependencies of a worker's HTTP surface. */
 export interface AppDeps {
@@ -14,10 +15,12 @@ export interface AppDeps {
   readonly isAlive: () => boolean
   /** Rejects with the reason why this worker takes no runs at the moment. */
   readonly check: () => Promise<void>
+  /** Rejects while the database is unavailable. */
+  readonly queue: () => Promise<QueueSize>
 }
 
-/** The HTTP surface of a worker: `/health`, `/health/live` and `/metrics`. */
-export function createApp({ log, registry, isAlive, check }: AppDeps) {
+/** The HTTP surface of a worker: `/health`, `/health/live`, `/metrics` and `/queue`. */
+export function createApp({ log, registry, isAlive, check, queue }: AppDeps) {
   const app = new Hono<{ Variables: RequestVariables }>()
   app.use(requestLog(log))
   app.get('/health/live', (c) => {
@@ -36,6 +39,15 @@ export function createApp({ log, registry, isAlive, check }: AppDeps) {
     }
   })
   app.route('/', metricsApp(registry))
+  // For an autoscaler. Without a number it keeps the workers that there are; a metric would say
+  // NaN, which it takes for none.
+  app.get('/queue', async (c) => {
+    c.header('cache-control', 'no-store')
+    const size = await queue().catch((cause: unknown) => {
+      throw new AppError('unavailable', 'The queue cannot be read.', { cause })
+    })
+    return c.json(toLoad(size))
+  })
   app.notFound((c) =>
     problemResponse(new AppError('not_found', 'There is nothing here.'), c.get('requestId')),
   )
@@ -45,3 +57,11 @@ export function createApp({ log, registry, isAlive, check }: AppDeps) {
   })
   return app
 }
+
+/** The queue by which workers are scaled: without the runs that more workers could not take. */
+const toLoad = ({ due, heldBack, running, startableSeconds }: QueueSize) => ({
+  runs: due - heldBack + running,
+  waiting: due - heldBack,
+  running,
+  oldest_seconds: startableSeconds,
+})

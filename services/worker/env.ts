@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { crewStorageEnv } from '../platform/crew-limits.ts'
 import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
 /** The variables of a worker. */
@@ -52,6 +53,7 @@ export const workerEnv = v.object({
   /** Required with `COLLECTOR_URL`. */
   COLLECTOR_JWT_SECRET: optional(text(32)),
   ...clusterCrewsEnv,
+  ...crewStorageEnv,
 })
 
 /** The variables as a manifest sets them. */

@@ -22,7 +22,7 @@ export interface WorkerMetrics {
 interface MetricSources {
   readonly running: () => number
   /** Asked at each scrape. */
-  readonly queue: () => Promise<QueueSize>
+  readonly queue: () => Promise<Pick<QueueSize, 'due' | 'oldestSeconds' | 'heldBack'>>
   /** Asked at each scrape. */
   readonly outbox: () => Promise<OutboxSize>
 }
@@ -107,7 +107,7 @@ function registerGauges(registry: Registry, { running, queue }: MetricSources): 
   })
 }
 
-const UNKNOWN: QueueSize = { due: Number.NaN, oldestSeconds: Number.NaN, heldBack: Number.NaN }
+const UNKNOWN = { due: Number.NaN, oldestSeconds: Number.NaN, heldBack: Number.NaN }
 
 function countAttempts(
   registry: Registry,

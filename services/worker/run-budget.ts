@@ -129,7 +129,10 @@ function followCalls({ sql, prices }: BudgetDeps, run: LeasedRun) {
   const priceOf = (model: string): TokenPrice | undefined => {
     const organization = String(run.organizationId)
     const found = findPrice(prices, { model, organization, at: new Date() })
-    return found && { input: perToken(found.input), output: perToken(found.output ?? 0) }
+    if (!found) return undefined
+    const { input, output = 0, cached } = found
+    const price = { input: perToken(input), output: perToken(output) }
+    return cached === undefined ? price : { ...price, cached: perToken(cached) }
   }
 
   async function reserve({ step, name: model, estimate }: StepStarted): Promise<void> {
@@ -144,7 +147,9 @@ function followCalls({ sql, prices }: BudgetDeps, run: LeasedRun) {
 
   const charge = (model: string, usage: Partial<StepUsage>): Promise<BudgetWarning[]> => {
     const { input_tokens: inputTokens = 0, output_tokens: outputTokens = 0 } = usage
-    return chargeCall(sql, run, { inputTokens, outputTokens, price: priceOf(model) })
+    const { cached_input_tokens: cachedInputTokens = 0 } = usage
+    const tokens = { inputTokens, outputTokens, cachedInputTokens }
+    return chargeCall(sql, run, { ...tokens, price: priceOf(model) })
   }
 
   /** A crew that does not stop is charged for what it did nevertheless. */

@@ -96,6 +96,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
       if (draining) throw new Error('draining')
       await database.ping()
     },
+    queue: () => readQueue(sql),
   })
   const { PORT: port, HOST: host } = config
   const drainMs = config.WORKER_DRAIN_SECONDS * 1000
@@ -133,11 +134,14 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   return { url: service.url, stopMs: drainMs + CLOSE_MS, stop: () => (stopped ??= stop()) }
 }
 
+const readQueue = (sql: Database) =>
+  deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql))
+
 function openMetrics(registry: Registry, sql: Database, running: () => number): WorkerMetrics {
   registerBudgetGauges(registry, () => measureBudgets(sql))
   return createWorkerMetrics(registry, {
     running,
-    queue: () => deadline({ name: 'queue', timeoutMs: SCRAPE_MS }, () => measureQueue(sql)),
+    queue: () => readQueue(sql),
     outbox: () => deadline({ name: 'outbox', timeoutMs: SCRAPE_MS }, () => measureOutbox(sql)),
   })
 }

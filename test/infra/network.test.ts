@@ -98,10 +98,12 @@ senders call collector on grpc: their spans
 own-crews call collector on http: spans of their programs
 monitoring calls collector on metrics: metrics
 monitoring calls worker on http: metrics
+scaler calls worker on http: the length of the queue
 web calls postgres on postgres: the main database
 worker calls postgres on postgres: the queue of runs
 setup calls postgres on postgres: what every installation has
 crews calls postgres on postgres: the platform's own crews
+bootstrap calls postgres on postgres: which keys it is sealed with
 oauth calls postgres on postgres: encrypted tokens
 collector calls postgres on postgres: the trace database
 builds call buildkit on grpc: images of crews from source

@@ -47,6 +47,13 @@ beforeAll(async () => {
 })
 afterAll(() => model.stop())
 
+/** What that many calls of the model have used. */
+const usageOf = (calls: number) => ({
+  input_tokens: 10 * calls,
+  output_tokens: 5 * calls,
+  cached_input_tokens: 4 * calls,
+})
+
 const stops: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop()
@@ -147,7 +154,7 @@ describe.skipIf(!hasUv).each(tried)('CrewAI %s behind the package crew-runtime',
     expect(endOf(made)).toMatchObject({
       type: 'crew_completed',
       output: 'Words of the model',
-      usage: { input_tokens: 10 * calls.length, output_tokens: 5 * calls.length },
+      usage: usageOf(calls.length),
     })
     expect(log()).not.toContain(MODEL_KEY)
   })
@@ -159,8 +166,7 @@ describe.skipIf(!hasUv).each(tried)('CrewAI %s behind the package crew-runtime',
     const first = await attempt(url, kickoffOf(inputs))
     const calls = model.asked.length - before
     expect(problemsOf(first, { isJournaled: true, secrets: [MODEL_KEY] })).toEqual([])
-    const usage = { input_tokens: 10 * calls, output_tokens: 5 * calls }
-    const end = { type: 'crew_completed', usage }
+    const end = { type: 'crew_completed', usage: usageOf(calls) }
     expect(endOf(first)).toMatchObject(end)
     expect(JSON.parse(String(Object(endOf(first)).output))).toEqual({ title: 'On bees', points: 3 })
     expect(callsOf(first)).toEqual(['count: count_letters({"text": "bees"}) = 4 letters'])

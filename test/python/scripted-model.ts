@@ -50,7 +50,8 @@ function completionOf({ model, messages, tools = [] }: Asked, answer: (text: str
   }
   const finish_reason = tool && isFirst ? 'tool_calls' : 'stop'
   const choices = [{ index: 0, message, finish_reason }]
-  const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
+  const prompt_tokens_details = { cached_tokens: 4 }
+  const usage = { prompt_tokens: 10, prompt_tokens_details, completion_tokens: 5, total_tokens: 15 }
   return { id: 'scripted', object: 'chat.completion', created: 1, model, choices, usage }
 }
 

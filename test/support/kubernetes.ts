@@ -80,6 +80,17 @@ function status(code: number, reason: string, message: string) {
   }
 }
 
+/** The texts of a Secret, as the API server turns them into data. */
+function withData({ stringData, ...patch }: StoredObject): StoredObject {
+  if (stringData === undefined) return patch
+  const encoded = Object.entries(stringData as object).map(([key, value]) => [
+    key,
+    Buffer.from(String(value)).toString('base64'),
+  ])
+  const data = { ...(patch['data'] as object | undefined), ...Object.fromEntries(encoded) }
+  return { ...patch, data }
+}
+
 /** Services, pods and the like of one namespace. */
 const isCollection = (path: string): boolean => /\/namespaces\/[^/]+\/(services|pods)$/.test(path)
 
@@ -175,7 +186,7 @@ export async function startKubernetes(): Promise<KubernetesStub> {
         'your changes to the latest version and try again'
       return void answer(response, 409, status(409, 'Conflict', message))
     }
-    const merged = merge(object, patch) as StoredObject
+    const merged = merge(object, withData(patch)) as StoredObject
     merged.metadata['resourceVersion'] = String(Number(object.metadata['resourceVersion']) + 1)
     stub.objects.set(path, merged)
     answer(response, 200, merged)

@@ -121,6 +121,7 @@ export const KNOWN_MESSAGES = [
   'scopeSpans',
   'span',
   'link',
+  'keyValue',
   'anyValue',
 ] as const
 

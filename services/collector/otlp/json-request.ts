@@ -11,6 +11,10 @@ import { createTextWriter } from './table-texts.ts'
 
 /** What `assembly/json` is compiled to; places are counted from the beginning of the block. */
 interface JsonModule extends FieldTable {
+  /** Fills a table. */
+  prepareEscapes(): void
+  /** Lets long texts stay in the body. */
+  pointIntoBody(): void
   /** The room for the names of the fields. */
   readonly tableTexts: { readonly value: number }
   /** Sets the place of the protobuf. */
@@ -22,6 +26,15 @@ interface JsonModule extends FieldTable {
 /** Writes a body in OTLP's JSON encoding as the same message in protobuf. */
 export type RewriteJson = (body: Buffer) => Buffer
 
+/** How a message is written. */
+export interface RewriterOptions {
+  /**
+   * Long texts are not copied: what is written says where they lie in the body. Only the transcoder
+   * reads that.
+   */
+  readonly pointsIntoBody: boolean
+}
+
 /**
  * Turns an ExportTraceServiceRequest in OTLP's JSON encoding into the same message in protobuf: one
  * transcoder serves both. Both lie in the memory, and whoever called gives the protobuf back.
@@ -29,7 +42,7 @@ export type RewriteJson = (body: Buffer) => Buffer
  * `unavailable` when the memory does not reach. An id or an enum that cannot be read is written as
  * one that the transcoder refuses: that span is lost, not the request.
  */
-export function createJsonRewriter(memory: Memory): RewriteJson {
+export function createJsonRewriter(memory: Memory, options?: RewriterOptions): RewriteJson {
   const { block } = memory
   const bytes = Buffer.from(block.buffer)
   let target: Buffer = NOTHING
@@ -45,6 +58,8 @@ export function createJsonRewriter(memory: Memory): RewriteJson {
   }
   // The compiler of AssemblyScript checks the module's side, and any test of JSON this.
   const module = instantiate(Buffer.from(JSON_WASM, 'base64'), block, host) as JsonModule
+  module.prepareEscapes()
+  if (options?.pointsIntoBody === true) module.pointIntoBody()
   const fields = addJsonFields(module, createTextWriter(bytes, module.tableTexts.value))
   const names = ['the body', ...fields]
   const writeWithin = ({ byteOffset, length }: Buffer): void =>

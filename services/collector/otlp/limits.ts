@@ -16,6 +16,8 @@ export const MAX_DEPTH = 32
  * of its time on prompts that nobody filters by.
  */
 export const SMALL_VALUE_BYTES = 256
+/** Longer texts of a body in JSON are not copied into its protobuf: above `MAX_COLUMN_BYTES`. */
+export const MIN_JSON_TEXT_BYTES = 1024
 /** Longer texts stay among the attributes only: a promoted column must fit an index entry. */
 export const MAX_COLUMN_BYTES = 512
 /** The largest value of a column of type int2. */

@@ -76,6 +76,13 @@ export const REQUEST_TAGS = {
 } as const
 
 /**
+ * What the rewriter of JSON writes in place of a `stringValue` that may stay in the body: where its
+ * content begins and ends there, and its bytes without escapes, each in 32 bits. The transcoder
+ * reads it in what the rewriter wrote alone.
+ */
+export const OWN_TAGS = { anyValue: { jsonText: bytes(15) } } as const
+
+/**
  * The messages within responses: ExportTraceServiceResponse, and google.rpc.Status with a
  * BadRequest or a RetryInfo.
  */

@@ -1,8 +1,10 @@
-import { enlarge } from '../memory.ts'
+import { enlarge, lend } from '../memory.ts'
 import type { Memory } from '../memory.ts'
 import type { Redaction } from '../redaction/redaction.ts'
 import { createIdentities } from './identities.ts'
 import type { Identity } from './identities.ts'
+import type { Encoding } from './answer.ts'
+import { createJsonRewriter } from './json-request.ts'
 import { MAX_ORGANIZATION_CHARS } from './limits.ts'
 import { REFUSALS } from './problems.ts'
 import type { Refusal } from './problems.ts'
@@ -30,6 +32,8 @@ export interface RequestFacts extends Window {
    * time than others do; undefined for those.
    */
   readonly oldestOf?: ((organization: string) => number | undefined) | undefined
+  /** @default protobuf */
+  readonly encoding?: Encoding | undefined
 }
 
 /** The outcome of the spans of one request. */
@@ -55,12 +59,23 @@ export interface Transcript {
 export type Transcode = (body: Buffer, target: RowBuffer, facts: RequestFacts) => Transcript
 
 /**
- * Turns the protobuf bytes of an ExportTraceServiceRequest into rows of `spans`, in one pass and
- * without an object for each span. Raises `invalid_request` for a body that is not such a message,
- * `unavailable` when the memory has no room for the rows; the target is then as it was before.
- * Redacts every text that it writes.
+ * Turns the bytes of an ExportTraceServiceRequest into rows of `spans` without an object for each
+ * span; JSON becomes protobuf first. Raises `invalid_request` for a body that is not such a
+ * message, `unavailable` when the memory has no room for the rows; the target is then as it was
+ * before. Redacts every text that it writes.
  */
 export function createTranscoder(memory: Memory, redaction?: Redaction): Transcode {
+  const readMessage = createMessageReader(memory, redaction)
+  // Secrets are looked for in texts without escapes.
+  const rewriteJson = createJsonRewriter(memory, { pointsIntoBody: !redaction })
+  return (body, target, facts) => {
+    if (facts.encoding !== 'json') return readMessage(body, target, facts)
+    return lend(memory, rewriteJson(body), (message) => readMessage(message, target, facts))
+  }
+}
+
+/** Turns messages in protobuf into rows: those of senders, and those that were rewritten. */
+function createMessageReader(memory: Memory, redaction?: Redaction): Transcode {
   const { buffer } = memory.block
   const bytes = Buffer.from(buffer)
   const findIdentity = createIdentities()
@@ -108,9 +123,7 @@ export function createTranscoder(memory: Memory, redaction?: Redaction): Transco
     request = { ...facts, target, organization, refused: new Map(), redacted: new Map() }
     writeWithin(module, target)
     try {
-      const from = body.byteOffset
-      const to = target.bytes.byteOffset + end
-      target.end = module.readRequest(from, from + body.length, to)
+      target.end = readRequest(module, body, request)
       return transcriptOf(module, request)
     } catch (error) {
       truncateRows(target, rows, end)
@@ -119,6 +132,13 @@ export function createTranscoder(memory: Memory, redaction?: Redaction): Transco
       request = NO_REQUEST
     }
   }
+}
+
+function readRequest(module: TranscoderModule, body: Buffer, request: CurrentRequest): number {
+  const { target, encoding } = request
+  const from = body.byteOffset
+  const to = target.bytes.byteOffset + target.end
+  return module.readRequest(from, from + body.length, to, encoding === 'json' ? 1 : 0)
 }
 
 /** The request being read, and the identities of the spans being read. */

@@ -38,8 +38,9 @@ export interface TranscoderModule extends PromotedTable, KindTable, RedactionTab
   writeWithin(from: number, end: number): void
   /**
    * Turns the message in [from, end) into rows at `to`; returns how many bytes of rows there are.
+   * One that was rewritten from JSON may point to texts in that.
    */
-  readRequest(from: number, end: number, to: number): number
+  readRequest(from: number, end: number, ...[to, isRewritten]: [number, number]): number
   /** Places for the ids of the resource and the scope of the next spans. */
   readonly resourceId: Exported
   readonly scopeId: Exported
@@ -73,10 +74,12 @@ export interface RequestHost {
 /** The module, in a block of which it keeps the beginning to itself. */
 export function createTranscoderModule(block: SharedBlock, request: RequestHost): TranscoderModule {
   const bytes = Buffer.from(block.buffer)
-  const readDocument = (document: number, from: number, end: number): void =>
-    readSums(document, bytes.toString('utf8', from, end), (column, rank, value) =>
-      module.setNumber(column, rank, value),
-    )
+  const readDocument = (document: number, from: number, ...rest: [number, number]): void => {
+    const [end, isEscaped] = rest
+    const text = bytes.toString('utf8', from, end)
+    const json = isEscaped === 1 ? (JSON.parse(`"${text}"`) as string) : text
+    readSums(document, json, (column, rank, value) => module.setNumber(column, rank, value))
+  }
   const host = { ...request, ...createTextHost(bytes), malformed: raiseMalformed, readDocument }
   // The compiler of AssemblyScript checks the module's side, and any test that reads a request
   // this.

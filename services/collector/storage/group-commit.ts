@@ -17,13 +17,16 @@ export interface Submission {
   readonly settled: Promise<number>
 }
 
+/** How a body is written, and the organization of its spans; without one, the platform's own. */
+export type SubmissionFacts = Pick<RequestFacts, 'encoding' | 'organization'>
+
 /** The parts that collect requests, and the writers. */
 export interface GroupCommitOptions {
   readonly transcode: Transcode
   readonly memory: Memory
   readonly writers: readonly Writer[]
   /** The starts that spans may have now. */
-  readonly window: () => Omit<RequestFacts, 'organization'>
+  readonly window: () => Omit<RequestFacts, keyof SubmissionFacts>
   readonly onWritten: (written: Written, facts: { rows: number; seconds: number }) => void
   readonly now: () => number
   /** A batch is full when it has this many rows, or bytes. @default 4096 */
@@ -35,10 +38,10 @@ export interface GroupCommitOptions {
 /** Takes requests and commits their rows together. */
 export interface GroupCommit {
   /**
-   * Takes the spans of an organization, or of none. Raises `invalid_request` for a bad body,
-   * `unavailable` when the rows do not fit the memory.
+   * Takes the spans of a body. Raises `invalid_request` for a bad one, `unavailable` when the rows
+   * do not fit the memory.
    */
-  submit(body: Buffer, organization?: string): Submission
+  submit(body: Buffer, facts: SubmissionFacts): Submission
   state(): QueueState
   /** Takes no more; resolves when all rows are written. */
   drain(): Promise<void>
@@ -82,12 +85,12 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   }
 
   return {
-    submit(body, organization) {
+    submit(body, submitted) {
       if (draining) throw unavailable('draining', 'The collector is stopping.')
       const fresh = queue.open(false, Math.ceil(body.length * ROWS_PER_BODY))
       const { rows, end } = fresh.buffer
       try {
-        const facts = { ...options.window(), organization }
+        const facts = { ...options.window(), ...submitted }
         const transcript = transcode(body, fresh.buffer, facts)
         if (transcript.rows === 0) return { transcript, settled: Promise.resolve(0) }
         const batch = isSeen(fresh.buffer, rows) ? moveToRepeats(fresh, rows) : fresh

@@ -9,7 +9,7 @@ import { createTranscoder } from '../otlp/transcode.ts'
 import type { RequestFacts } from '../otlp/transcode.ts'
 import type { Redaction } from '../redaction/redaction.ts'
 import { createGroupCommit } from './group-commit.ts'
-import type { GroupCommit } from './group-commit.ts'
+import type { GroupCommit, SubmissionFacts } from './group-commit.ts'
 import { createIdentityStore } from './identity-store.ts'
 import { organizationCutoff } from './organization-retention.ts'
 import type { OrganizationRetention } from './organization-retention.ts'
@@ -82,7 +82,7 @@ export function createStorage(options: StorageOptions): Storage {
 function windowAt(
   nowMs: number,
   { retentionWeeks, organizationRetention }: StorageOptions,
-): Omit<RequestFacts, 'organization'> {
+): Omit<RequestFacts, keyof SubmissionFacts> {
   return {
     oldest: toMicros(retentionCutoff(nowMs, retentionWeeks)),
     newest: toMicros(nowMs + FUTURE_MS),

@@ -21,6 +21,27 @@ export interface KubernetesAddress {
   readonly caFile?: string
 }
 
+/** What a caller shows to the API server. */
+export interface KubernetesCredentials {
+  readonly token?: string | undefined
+  /** A client certificate and its key, in PEM. */
+  readonly cert?: string | undefined
+  readonly key?: string | undefined
+}
+
+/** The API server, and how somebody outside of the cluster logs in. */
+export interface KubernetesLogin {
+  readonly url: string
+  /** The API server's certificate authority in PEM; undefined trusts the public ones. */
+  readonly ca?: string | undefined
+  /** The name in the API server's certificate, where it is not that of the address. */
+  readonly serverName?: string | undefined
+  /** True trusts any certificate. */
+  readonly isInsecure?: boolean
+  /** Asked for each call. */
+  readonly credentials: () => Promise<KubernetesCredentials>
+}
+
 /** A failed call, as the API server's `Status` tells it. */
 export interface KubernetesFailure {
   /** The HTTP status; 0 when there was no response. */
@@ -42,8 +63,14 @@ export interface KubernetesCall {
   readonly body?: unknown
   /** Of a patch. @default 'application/merge-patch+json' */
   readonly contentType?: string
-  /** `text` for an answer that is no JSON: its object is the text. @default 'json' */
-  readonly answer?: 'json' | 'text'
+  /**
+   * `text` for an answer that is no JSON: its object is the text. `any` for what a pod answers, of
+   * any status: its object is `{status, text}`.
+   * @default 'json'
+   */
+  readonly answer?: 'json' | 'text' | 'any'
+  /** Further headers, for a call that the API server passes on to a pod. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
@@ -59,7 +86,9 @@ export function inClusterAddress(source: EnvSource): KubernetesAddress | undefin
 }
 
 /** Creates a small client for the few calls that the platform makes. */
-export function createKubernetes(address: KubernetesAddress): Kubernetes {
+export function createKubernetes(address: KubernetesAddress | KubernetesLogin): Kubernetes {
+  const openLogin = async (): Promise<KubernetesLogin> =>
+    'credentials' in address ? address : readAccount(address)
   return async function callKubernetes(call) {
     const name = `Kubernetes API ${call.method} ${call.path}`
     try {
@@ -68,17 +97,28 @@ export function createKubernetes(address: KubernetesAddress): Kubernetes {
         timeoutMs: TIMEOUT_MS,
         ...(call.signal ? { signal: call.signal } : {}),
       }
-      return await deadline(options, (signal) => send(address, { ...call, signal }))
+      return await deadline(options, async (signal) => send(await openLogin(), { ...call, signal }))
     } catch (thrown) {
       return { failure: { status: 0, reason: 'Unreachable', message: toError(thrown).message } }
     }
   }
 }
 
-async function send(address: KubernetesAddress, call: KubernetesCall): Promise<KubernetesResult> {
-  const token = (await readFile(address.tokenFile, 'utf8')).trim()
-  const ca = address.caFile ? await readFile(address.caFile) : undefined
-  const { status, text } = await exchange(new URL(call.path, address.url), { call, token, ca })
+/** Reads the files of a service account. */
+async function readAccount({
+  url,
+  tokenFile,
+  caFile,
+}: KubernetesAddress): Promise<KubernetesLogin> {
+  const token = (await readFile(tokenFile, 'utf8')).trim()
+  const ca = caFile ? await readFile(caFile, 'utf8') : undefined
+  return { url, ca, credentials: async () => ({ token }) }
+}
+
+async function send(login: KubernetesLogin, call: KubernetesCall): Promise<KubernetesResult> {
+  const credentials = await login.credentials()
+  const { status, text } = await exchange(login, { call, credentials })
+  if (call.answer === 'any') return { object: { status, text } }
   const isFine = status >= 200 && status < 300
   if (isFine && call.answer === 'text') return { object: text }
   const object: unknown = parseJson(text)
@@ -87,35 +127,48 @@ async function send(address: KubernetesAddress, call: KubernetesCall): Promise<K
 
 interface Exchange {
   readonly call: KubernetesCall
-  readonly token: string
-  readonly ca: Buffer | undefined
+  readonly credentials: KubernetesCredentials
 }
 
 function exchange(
-  url: URL,
-  { call, token, ca }: Exchange,
+  { url: base, ca, serverName, isInsecure }: KubernetesLogin,
+  { call, credentials: { token, cert, key } }: Exchange,
 ): Promise<{ status: number; text: string }> {
+  // Behind some addresses there is a path, such as that of one cluster of many.
+  const url = new URL(`${base.replace(/\/$/, '')}${call.path}`)
   const body = call.body === undefined ? undefined : JSON.stringify(call.body)
-  const type =
-    call.method === 'PATCH'
-      ? (call.contentType ?? 'application/merge-patch+json')
-      : 'application/json'
-  const headers = {
-    authorization: `Bearer ${token}`,
-    accept: call.answer === 'text' ? '*/*' : 'application/json',
-    ...(body === undefined
-      ? {}
-      : { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
-  }
   const { method, signal } = call
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest
+  const tls = {
+    ca,
+    cert,
+    key,
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    ...(isInsecure ? { rejectUnauthorized: false } : {}),
+  }
+  const options = { method, headers: headersOf(call, { token, body }), signal, agent: false }
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method, headers, ca, signal, agent: false }, (response) => {
+    const outgoing = request(url, { ...tls, ...options }, (response) => {
       readAll(response).then((text) => resolve({ status: response.statusCode ?? 0, text }), reject)
     })
     outgoing.once('error', reject)
     outgoing.end(body)
   })
+}
+
+function headersOf(
+  { method, contentType = 'application/merge-patch+json', answer, headers }: KubernetesCall,
+  { token, body }: { token: string | undefined; body: string | undefined },
+): Record<string, string | number> {
+  const type = method === 'PATCH' ? contentType : 'application/json'
+  return {
+    ...headers,
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    accept: answer === undefined || answer === 'json' ? 'application/json' : '*/*',
+    ...(body === undefined
+      ? {}
+      : { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
+  }
 }
 
 async function readAll(response: IncomingMessage): Promise<string> {

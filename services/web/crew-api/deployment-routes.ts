@@ -81,7 +81,7 @@ export function deploymentRoutes(deps: WebDeps): Hono<OrganizationCall> {
 }
 
 /** Creates what deploys the archive of a call, or again what is there already. */
-function createDeploy({ sql }: WebDeps) {
+function createDeploy({ sql, config }: WebDeps) {
   const receive = createReceiver()
   return async (c: Context<OrganizationCall>, crew: OwnCrew): Promise<CrewDeployment> => {
     if (mediaType(c.req.raw) === 'application/json') {
@@ -95,7 +95,13 @@ function createDeploy({ sql }: WebDeps) {
     const { organizationId } = crew.automation
     const { entrypoint } = crew.settings
     const source = await receive(c.req.raw, ({ path, name }) =>
-      storeArchive(sql, path, { organizationId, uploadedBy: null, name, entrypoint }),
+      storeArchive(sql, path, {
+        organizationId,
+        uploadedBy: null,
+        name,
+        entrypoint,
+        quotaBytes: config.CREW_STORAGE_MAX,
+      }),
     )
     const deployment = await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_deployed',

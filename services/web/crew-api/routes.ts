@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import * as v from 'valibot'
 import { writeAudit } from '../../platform/audit.ts'
 import { createOwnAutomation } from '../../platform/own-crews.ts'
+import { checkResources } from '../../platform/crew-resources.ts'
 import { findAutomation } from '../../platform/automations.ts'
 import { listCrewDeployments } from '../../platform/crew-deployments.ts'
 import { changeSettings, crewSettingsFields } from '../../platform/crew-settings-fields.ts'
@@ -86,9 +87,11 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.patch(`${path}/settings`, authenticate, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const given = await readBodyAs(c, crewSettingsFields)
+    const settings = changeSettings(crew.settings, given)
+    checkResources(settings, deps.config)
     await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_settings_changed',
-      change: (tx) => saveCrewSettings(tx, crew, changeSettings(crew.settings, given)),
+      change: (tx) => saveCrewSettings(tx, crew, settings),
       after: given,
     })
     return c.json(await readCrew(sql, crew.automation.automationId))

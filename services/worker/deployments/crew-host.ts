@@ -1,3 +1,4 @@
+import type { ImageLayer } from '../../platform/crew-images.ts'
 import type { LogStream } from '../../platform/crew-logs.ts'
 import type { BuildSettings, CrewWay } from '../../platform/crew-settings.ts'
 
@@ -64,8 +65,10 @@ export type CrewOutcome =
       readonly outcome: 'online'
       /** Where workers reach it. */
       readonly url: string
-      /** By its digest, when there is one. */
+      /** By its digest, when one was made. */
       readonly image?: string
+      /** What it is made of. */
+      readonly layers?: readonly ImageLayer[]
     }
   /** The crew is at fault: another try would end in the same way. */
   | {
@@ -116,6 +119,13 @@ export interface CrewHost {
    * and have the time to end or hand over their runs.
    */
   keepOnly(owner: CrewOwner, ids: readonly number[], signal: AbortSignal): Promise<void>
+  /**
+   * Deletes the images of the automation, except these. Returns how many it deleted, whose room
+   * `freeImages` frees.
+   */
+  keepImages(owner: CrewOwner, images: readonly string[], signal: AbortSignal): Promise<number>
+  /** Frees the room of images that were deleted. No crew is built when it is called. */
+  freeImages(): Promise<void>
   /** Ends everything of the automation, and deletes what was kept for it. */
   remove(owner: CrewOwner, signal: AbortSignal): Promise<void>
   /** Called when the worker stops. Crews that are this process's children end here. */

@@ -1,10 +1,13 @@
 import type { CrewDeployment } from '../../platform/crew-deployments.ts'
 import { findDemand } from '../../platform/crew-leases.ts'
 import type { LeasedCrew } from '../../platform/crew-leases.ts'
+import { keepImages, noteGarbage } from '../../platform/crew-images.ts'
 import { finishRemoval } from '../../platform/crew-removal.ts'
 import { deadline } from '../../shared/deadline.ts'
+import { toError } from '../../shared/errors.ts'
 import { bringUpCrew, ownerOf, prepareCrew, report } from './bring-up-crew.ts'
 import type { CrewDeps, PreparedCrew } from './bring-up-crew.ts'
+import type { CrewOutcome } from './crew-host.ts'
 import { readCrewInputs } from './read-crew-inputs.ts'
 
 /** The time between two looks at a crew that is as it should be. */
@@ -12,6 +15,7 @@ export const LOOK_SECONDS = 60
 /** The wait before the next try to start a crew that has been online and then failed. */
 const FAILED_SECONDS = 300
 const LOOK_MS = 60_000
+const IMAGES_MS = 60_000
 /** Longer than crews have to end their runs. */
 const END_MS = 5 * 60_000
 /** Each deletes some hundred runs; the next pass goes on. */
@@ -47,9 +51,11 @@ export async function reconcileCrew(
   return LOOK_SECONDS
 }
 
-async function remove({ deps, crew, signal }: Pass): Promise<void> {
+async function remove(pass: Pass): Promise<void> {
+  const { deps, crew, signal } = pass
   const limit = { name: 'The host of crews', timeoutMs: END_MS, signal }
   await deadline(limit, (stop) => deps.host.remove(ownerOf(crew), stop))
+  await deleteImages(pass, [])
   for (let batch = 0; batch < REMOVAL_BATCHES_MAX; batch += 1) {
     if (await finishRemoval(deps.sql, crew)) break
   }
@@ -155,20 +161,46 @@ async function bringUp(
   return settle(pass, deployment, outcome)
 }
 
+type OnlineOutcome = Extract<CrewOutcome, { outcome: 'online' }>
+
 /** Lets the runs go to a deployment that is healthy, and ends the ones before it. */
 async function settle(
   pass: Pass,
   { id, number }: CrewDeployment,
-  { url, image }: { readonly url: string; readonly image?: string },
+  { url, image, layers }: OnlineOutcome,
 ): Promise<number> {
   const { deps, crew, signal } = pass
-  if (image !== undefined) await report(deps, { lease: crew, id }, { state: 'Deploying', image })
+  if (image !== undefined) {
+    await report(deps, { lease: crew, id }, { state: 'Deploying', image, layers })
+  }
   const token = deps.tokenOf(crew.automation.automationId)
   const inputs = await readCrewInputs(url, { token, signal })
   await report(deps, { lease: crew, id }, { state: 'Crew is Online', url, inputs })
   deps.log.info({ crew: crew.automation.slug, number }, 'a crew is online')
   await keepOnly(pass, [id])
+  if (image !== undefined) await deleteUnusedImages(pass)
   return LOOK_SECONDS
+}
+
+/** Deletes the images of an automation that no deployment of it may need. */
+async function deleteImages(
+  { deps, crew, signal }: Pass,
+  images: readonly string[],
+): Promise<void> {
+  const limit = { name: 'The registry of crew images', timeoutMs: IMAGES_MS, signal }
+  const count = await deadline(limit, (stop) => deps.host.keepImages(ownerOf(crew), images, stop))
+  if (count > 0) await noteGarbage(deps.sql)
+}
+
+/** What cannot be deleted now is tried again after the next deployment. */
+async function deleteUnusedImages(pass: Pass): Promise<void> {
+  const { deps, crew } = pass
+  try {
+    await deleteImages(pass, await keepImages(deps.sql, crew))
+  } catch (thrown) {
+    const reason = toError(thrown).message
+    deps.log.warn({ crew: crew.automation.slug, reason }, 'old images of a crew are not deleted')
+  }
 }
 
 const explain = ({ reason, lastLines }: { reason: string; lastLines?: string }): string =>

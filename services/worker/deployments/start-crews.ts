@@ -18,6 +18,7 @@ import { createCrewEnvironment } from './crew-environment.ts'
 import type { CrewHost } from './crew-host.ts'
 import { registerCrewMetrics } from './crew-metrics.ts'
 import { openKubernetesHost } from './kubernetes/open-host.ts'
+import { startImageUpkeep } from './image-upkeep.ts'
 import { createProcessHost } from './process/process-host.ts'
 import { startReconciler } from './reconciler.ts'
 import type { Reconciler } from './reconciler.ts'
@@ -33,14 +34,21 @@ interface Crews {
 /** Looks after the crews that are made from source. Raises `invalid_configuration`. */
 export function startCrews({ config, source, log, sql, registry }: Crews): Reconciler {
   const { SECRET_KEY_BASE: key, SECRET_KEY_BASE_PREVIOUS: previous } = config
-  return startReconciler({
+  const host = createHost({ config, source, log, sql })
+  const upkeep = host && startImageUpkeep({ sql, host, log })
+  const reconciler = startReconciler({
     sql,
     log,
-    host: createHost({ config, source, log, sql }),
+    host,
     seals: createVariableSeals(key, previous),
     tokenOf: (automationId) => crewToken(key, automationId),
     onFailed: registerCrewMetrics(registry, () => countCrews(sql)),
   })
+  return {
+    async stop() {
+      await Promise.all([upkeep?.stop(), reconciler.stop()])
+    },
+  }
 }
 
 /** Undefined where nothing can run crews. */

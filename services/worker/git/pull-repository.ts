@@ -30,6 +30,8 @@ export interface PullDeps {
   readonly seals: RepositorySeals
   readonly guard: OutgoingGuard
   readonly programs: GitPrograms
+  /** The room of an organization's sources and images. */
+  readonly quotaBytes: number
 }
 
 /**
@@ -69,7 +71,7 @@ async function pull(deps: PullDeps, taken: TakenRepository, signal: AbortSignal)
     const fetched = await deadline(limit, (stop) =>
       fetchRepository({ place: taken, token, guard, programs, directory, subject, signal: stop }),
     )
-    const source = await store(sql, automation, { taken, fetched })
+    const source = await store(deps, automation, { taken, fetched })
     await deployNew(sql, automation, { taken, source, commit: fetched.commit })
     await forgetSources(sql, automation.organizationId)
   } finally {
@@ -105,7 +107,7 @@ interface Pulled {
 }
 
 async function store(
-  sql: Database,
+  { sql, quotaBytes }: PullDeps,
   { id, organizationId }: Automation,
   { taken, fetched }: Pulled,
 ): Promise<Source> {
@@ -118,6 +120,7 @@ async function store(
     name: nameOf(url),
     directory,
     entrypoint: settings?.entrypoint,
+    quotaBytes,
     git: { url, ref, commit },
   })
 }

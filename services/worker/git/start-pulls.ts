@@ -19,7 +19,7 @@ const PROGRAMS = '/usr/local/bin:/usr/bin:/bin'
 interface Pulls {
   readonly config: Pick<
     v.InferOutput<typeof workerEnv>,
-    'GIT_PRIVATE_ORIGINS' | 'SECRET_KEY_BASE' | 'SECRET_KEY_BASE_PREVIOUS'
+    'CREW_STORAGE_MAX' | 'GIT_PRIVATE_ORIGINS' | 'SECRET_KEY_BASE' | 'SECRET_KEY_BASE_PREVIOUS'
   >
   readonly source: EnvSource
   readonly sql: Database
@@ -31,6 +31,7 @@ export function startPulls({ config, source, sql, log }: Pulls): { stop(): Promi
   const deps = {
     sql,
     log,
+    quotaBytes: config.CREW_STORAGE_MAX,
     seals: createRepositorySeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS),
     guard: createGitGuard(config.GIT_PRIVATE_ORIGINS),
     programs: {

@@ -13,7 +13,18 @@ import { words } from './words.ts'
 const definitions = join(import.meta.dirname, '../images')
 const NPM_VERSION = '11.21.2'
 const DEBIAN = 'bookworm'
-const DEBIAN_PACKAGES = ['ca-certificates', 'libstdc++6', 'postgresql-client', 'python3', 'tzdata']
+const DEBIAN_PACKAGES = [
+  'ca-certificates',
+  'libstdc++6',
+  'postgresql-client',
+  'python3',
+  'tzdata',
+  // Of BuildKit: its runtime, the maps of its users, and wget as its own image has it.
+  'runc',
+  'uidmap',
+  'busybox',
+]
+const BUILDKIT_PROGRAMS = ['buildkitd', 'buildctl', 'rootlesskit']
 
 /** An image that the bed makes itself, because the cluster has no registry to pull it from. */
 interface BaseImage {
@@ -30,9 +41,10 @@ export function baseImages(): readonly BaseImage[] {
     { name: 'node', reference: `docker.io/library/${nodeImage()}`, prepare: fetchNode },
     { name: 'postgres', reference: thirdParty('postgres'), prepare: copyPostgres },
     { name: 'python', reference: thirdParty('uv'), prepare: fetchUv },
-    { name: 'registry', reference: thirdParty('registry'), prepare: copyProgram('registry') },
-    { name: 'coredns', reference: 'localhost/coredns:1', prepare: copyProgram('coredns') },
-    { name: 'pause', reference: SANDBOX_IMAGE, prepare: copyProgram('pause') },
+    { name: 'buildkit', reference: thirdParty('buildkit'), prepare: copy(BUILDKIT_PROGRAMS) },
+    { name: 'registry', reference: thirdParty('registry'), prepare: copy(['registry']) },
+    { name: 'coredns', reference: 'localhost/coredns:1', prepare: copy(['coredns']) },
+    { name: 'pause', reference: SANDBOX_IMAGE, prepare: copy(['pause']) },
   ]
 }
 
@@ -50,6 +62,9 @@ function thirdParty(name: string): string {
   return found.reference
 }
 
+/** The image of uv and Python, under the name that builds start from. */
+export const pythonReference = (): string => thirdParty('uv')
+
 export const archiveOf = (name: string): string => join(places.images, `${name}.tar`)
 
 /** True when an image and all before it are there as they would be built now. */
@@ -60,7 +75,8 @@ export const baseFingerprint = (name: string): string =>
     [
       nodeImage(),
       NPM_VERSION,
-      builtFrom(name),
+      ...DEBIAN_PACKAGES,
+      ...(name === 'buildkit' ? BUILDKIT_PROGRAMS : [name]).map(builtFrom),
       ...imagesOf([]).foreign.map(({ reference }) => reference),
     ],
   )
@@ -160,5 +176,6 @@ async function copyPostgres(context: string): Promise<void> {
   await copyFile(join(definitions, entrypoint), join(context, entrypoint))
 }
 
-const copyProgram = (name: string) => (context: string) =>
-  copyFile(join(places.programs, name), join(context, name))
+const copy = (programs: readonly string[]) => async (context: string) => {
+  for (const name of programs) await copyFile(join(places.programs, name), join(context, name))
+}

@@ -5,6 +5,7 @@ import { command } from './command.ts'
 import { startKubernetes } from './kubernetes.ts'
 import { inside, makeNamespaces } from './namespaces.ts'
 import { removeControlGroups, stopContainers } from './node.ts'
+import { fetchWheels, startOutside } from './outside.ts'
 import { programOf, waitForPart } from './parts.ts'
 import { makePlaces, network, places } from './places.ts'
 import { buildPrograms } from './programs.ts'
@@ -19,8 +20,10 @@ export async function bringUp(progress: Progress): Promise<void> {
   makePlaces()
   await buildPrograms(progress)
   await buildBaseImages(progress)
+  await fetchWheels(progress)
   progress('starting Kubernetes')
   await makeNamespaces()
+  await startOutside()
   await startKubernetes()
   await importBaseImages()
   const manifest = readFileSync(join(import.meta.dirname, '../manifests/system.yaml'), 'utf8')
@@ -67,7 +70,8 @@ async function restartStandIns(): Promise<void> {
  */
 export async function takeDown(): Promise<void> {
   const controllers = ['kubelet', 'kube-controller-manager', 'kube-scheduler', 'stand-ins']
-  await Promise.all(controllers.map(stopProcess))
+  const outside = ['outside-registry', 'outside-index']
+  await Promise.all([...controllers, ...outside].map(stopProcess))
   await stopContainers().catch(() => undefined)
   for (const part of ['kube-proxy', 'containerd', 'kube-apiserver', 'etcd']) await stopProcess(part)
   await stopProcess('namespaces')

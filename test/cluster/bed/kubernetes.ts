@@ -114,5 +114,6 @@ const PROXY_CONFIG = {
   hostnameOverride: network.node,
   clientConnection: { kubeconfig: kubeconfigOf('kube-proxy') },
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
-  iptables: { localhostNodePorts: false },
+  // Nodes pull the images of crews from `localhost`.
+  iptables: { localhostNodePorts: true },
 }

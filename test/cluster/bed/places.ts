@@ -13,6 +13,7 @@ export const places = {
   tools: join(cache, 'tools'),
   programs: join(base, 'programs'),
   images: join(base, 'images'),
+  wheels: join(base, 'wheels'),
   state: join(base, 'state'),
   logs: join(base, 'state/log'),
   certificates: join(base, 'state/certificates'),
@@ -32,6 +33,8 @@ export const network = {
   services: '10.96.0.0/16',
   apiService: '10.96.0.1',
   dns: '10.96.0.10',
+  /** What stands in for the world outside of the cluster, at the node's address. */
+  outside: { registryPort: 5001, indexPort: 5002 },
 } as const
 
 export function makePlaces(): void {

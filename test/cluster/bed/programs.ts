@@ -34,6 +34,13 @@ const PROGRAMS: readonly Program[] = [
     module: 'registry',
     package: 'github.com/distribution/distribution/v3/cmd/registry',
   },
+  { name: 'buildkitd', module: 'buildkit', package: 'github.com/moby/buildkit/cmd/buildkitd' },
+  { name: 'buildctl', module: 'buildkit', package: 'github.com/moby/buildkit/cmd/buildctl' },
+  {
+    name: 'rootlesskit',
+    module: 'buildkit',
+    package: 'github.com/rootless-containers/rootlesskit/v2/cmd/rootlesskit',
+  },
   {
     name: 'kubernetes',
     module: 'kubernetes',

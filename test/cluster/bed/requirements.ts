@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { missingImages } from './images.ts'
+import { hasWheels } from './outside.ts'
 import { places } from './places.ts'
 import { missingPrograms } from './programs.ts'
 
@@ -59,4 +60,5 @@ export const helms = (): string[] => {
 export const coldParts = (): string[] => [
   ...missingPrograms().map((name) => `the program ${name}`),
   ...missingImages().map((name) => `the image ${name}`),
+  ...(hasWheels() ? [] : ['the index of packages']),
 ]

@@ -109,7 +109,7 @@ export async function kickOff(caller: Caller): Promise<string> {
   return (await json<KickoffAnswer>(answer)).kickoff_id
 }
 
-function callApi({ url, token }: Caller, path: string, body?: unknown): Promise<Response> {
+export function callApi({ url, token }: Caller, path: string, body?: unknown): Promise<Response> {
   return fetch(url + path, {
     method: body === undefined ? 'GET' : 'POST',
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },

@@ -1,3 +1,4 @@
+import { crewImages } from './crew-images.ts'
 import { faults } from './faults.ts'
 import { installation } from './installation.ts'
 import { network } from './network.ts'
@@ -10,6 +11,7 @@ import { upgrades } from './upgrades.ts'
 export const steps: readonly Step[] = [
   ...installation,
   ...ownCrew,
+  ...crewImages,
   ...network,
   ...upgrades,
   ...faults,

@@ -11,7 +11,10 @@ type Block = (root: unknown) => string
  * for machines without Helm. Raises an error for anything else. `helm.test.ts` proves the same
  * equality with Helm itself.
  */
-export function compileTemplates(files: ReadonlyMap<string, string>): RenderTemplate {
+export function compileTemplates(
+  files: ReadonlyMap<string, string>,
+  others: ReadonlyMap<string, string> = new Map(),
+): RenderTemplate {
   const blocks = new Map<string, Block>()
   const render: RenderTemplate = (name, root) => {
     const block = blocks.get(name)
@@ -19,7 +22,8 @@ export function compileTemplates(files: ReadonlyMap<string, string>): RenderTemp
     return block(root)
   }
   const source = [...files].map(([name, text]) => translateFile(name, text)).join('\n')
-  const runtime = { blocks, isTrue, print, entriesOf, go: createFunctions(render) }
+  const file = (path: string): string => others.get(path) ?? ''
+  const runtime = { blocks, isTrue, print, entriesOf, file, go: createFunctions(render) }
   compileFunction(source, Object.keys(runtime))(...Object.values(runtime))
   return render
 }
@@ -91,8 +95,8 @@ function translate(source: string): string {
     return value
   }
   const command = (piped: readonly string[]): string => {
-    if (!/^[a-z]\w*$/.test(words[0] ?? '') || /^(true|false)$/.test(words[0] ?? ''))
-      return operand()
+    if (words[0]?.endsWith('.Files.Get') && words.shift()) return `file(${operand()})`
+    if (!/^(?!(?:true|false)$)[a-z]\w*$/.test(words[0] ?? '')) return operand()
     const name = words.shift()
     const args: string[] = []
     while (words.length > 0 && words[0] !== '|' && words[0] !== ')') args.push(operand())

@@ -11,7 +11,10 @@ export type Check = (manifest: unknown) => readonly string[]
  */
 const FOREIGN = new Set([
   'gateway.networking.k8s.io/v1 HTTPRoute',
+  'keda.sh/v1alpha1 ScaledObject',
   'monitoring.coreos.com/v1 PodMonitor',
+  'monitoring.coreos.com/v1 PrometheusRule',
+  'monitoring.coreos.com/v1 ServiceMonitor',
 ])
 
 /** Fields that came after 1.28, on purpose. */

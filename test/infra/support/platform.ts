@@ -29,6 +29,7 @@ export const chart = platformChart(tree)
 
 const render = compileTemplates(
   new Map([...chart.files].filter(([path]) => path.startsWith('templates/'))),
+  chart.files,
 )
 const rendered = [...chart.files.keys()].filter((path) =>
   /^templates\/(?!tests\/).*\.yaml$/.test(path),

@@ -10,30 +10,70 @@ export function sensible(
   values.postgres.enabled = chosen.postgres ?? values.postgres.enabled
   if (values.global.caBundle.secret) values.global.caBundle.configMap = ''
   if (values.global.openshift) values.buildkit.enabled = false
-  if (!chosen.anyName) values.fullnameOverride = ''
+  if (!chosen.anyName) values.fullnameOverride = values.nameOverride = ''
+  if (values.podMonitor.enabled) values.serviceMonitor.enabled = false
   completeDatabase(values)
   separatePorts(values)
   completeWays(values)
   completeSignIn(values)
-  for (const { autoscaling } of [values.web, values.worker, values.oauth, values.collector]) {
-    autoscaling.maxReplicas = Math.max(autoscaling.minReplicas, autoscaling.maxReplicas)
-  }
   // Versions below 1.12 send no traces.
   if (/^v?[01][.]/.test(values.image.tag)) values.image.tag = `at-${values.image.tag}`
   for (const { resources } of RESOURCEFUL.map((component) => values[component])) {
     boundRequests(resources)
   }
-  for (const { autoscaling, resources } of [
-    values.web,
-    values.worker,
-    values.oauth,
-    values.collector,
-  ]) {
-    if (autoscaling.enabled) resources.requests.cpu = '1m'
-  }
+  completeScaling(values)
   values.extraSecretMounts = distinctMounts(values.extraSecretMounts)
   values.extraConfigMapMounts = distinctMounts(values.extraConfigMapMounts, '/config')
+  for (const component of WORKLOADS) mountWhatIsThere(additionsOf(values[component]))
   return values as unknown as Record<string, unknown>
+}
+
+const WORKLOADS = [
+  'web',
+  'worker',
+  'oauth',
+  'collector',
+  'postgres',
+  'buildkit',
+  'internalRegistry',
+] as const
+
+type Named = readonly { readonly name?: unknown }[]
+
+interface Additions {
+  extraInitContainers: Named
+  readonly extraContainers: Named
+  readonly extraVolumes: Named
+  extraVolumeMounts: Named
+  dnsPolicy: string
+  readonly dnsConfig: object
+}
+
+// Their whole type is too deep for the compiler.
+const additionsOf = (component: unknown) => component as Additions
+
+/** Mounts of volumes that there are, and no container before that is beside as well. */
+function mountWhatIsThere(given: Additions): void {
+  const volumes = given.extraVolumes.map(({ name }) => name)
+  given.extraVolumeMounts = given.extraVolumeMounts.flatMap((mount, index) => {
+    const name = volumes[index]
+    return name === undefined ? [] : [{ ...mount, name, mountPath: `/mnt/${index}` }]
+  })
+  const beside = new Set(given.extraContainers.map(({ name }) => name))
+  given.extraInitContainers = given.extraInitContainers.filter(({ name }) => !beside.has(name))
+  if (given.dnsPolicy === 'None' && Object.keys(given.dnsConfig).length === 0) given.dnsPolicy = ''
+}
+
+function completeScaling({ web, worker, oauth, collector }: Mutable<Values>): void {
+  for (const { autoscaling, resources } of [web, worker, oauth, collector]) {
+    autoscaling.maxReplicas = Math.max(autoscaling.minReplicas, autoscaling.maxReplicas)
+    autoscaling.targetCPUUtilizationPercentage ||= 1
+    if (autoscaling.enabled) resources.requests.cpu = '1m'
+    if (resources.limits.memory === null) resources.requests.memory ??= '1Mi'
+  }
+  collector.autoscaling.keda.prometheusUrl ||= 'http://prometheus.monitoring:9090'
+  for (const { autoscaling } of [worker, collector])
+    autoscaling.keda.enabled &&= autoscaling.enabled
 }
 
 function separatePorts({ collector, dbProxy, envVars, oauth, web, worker }: Mutable<Values>): void {
@@ -76,6 +116,7 @@ function completeDatabase({
 
 function completeWays({ ingress, httpRoute }: Mutable<Values>): void {
   for (const way of [ingress, httpRoute]) {
+    if (way.host === '') way.extraHosts = []
     if (way.oauthHost !== '' && way.oauthHost === way.host)
       way.oauthHost = `oauth.${way.host.replace('*.', '')}`
   }

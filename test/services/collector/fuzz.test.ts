@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { AppError } from '../../../services/shared/errors.ts'
-import { createJsonRewriter } from '../../../services/collector/otlp/json-request.ts'
-import type { RewriteJson } from '../../../services/collector/otlp/json-request.ts'
 import { createRowBuffer, releaseRows } from '../../../services/collector/otlp/row-buffer.ts'
 import { createTranscoder } from '../../../services/collector/otlp/transcode.ts'
 import { jsonRequestToProtobuf } from './oracle/json/json-request.ts'
@@ -86,29 +84,21 @@ interface Outcome {
 
 interface Reader {
   readonly transcode: Transcode
-  readonly rewriteJson: RewriteJson
   readonly memory: Allocator
 }
 
 /**
  * What becomes of a body. Raises when a span is not counted, or a refused body leaves rows behind.
  */
-function outcome(
-  { transcode, rewriteJson, memory }: Reader,
-  [body, isJson]: [Buffer, boolean],
-): Outcome {
+function outcome({ transcode, memory }: Reader, [body, isJson]: [Buffer, boolean]): Outcome {
   const given = takeCopy(memory, body)
   const buffer = createRowBuffer(takeCopy(memory, Buffer.alloc(64)), memory)
   try {
-    const protobuf = isJson ? rewriteJson(given) : given
-    try {
-      const { spans, rows, refused } = transcode(protobuf, buffer, ALWAYS)
-      const refusals = [...refused.values()].reduce((sum, count) => sum + count, 0)
-      expect([buffer.rows, rows + refusals]).toEqual([rows, spans])
-      return { isRead: true, rows: buffer.bytes.toString('latin1', 0, buffer.end) }
-    } finally {
-      if (isJson) memory.give(protobuf)
-    }
+    const facts = { ...ALWAYS, encoding: isJson ? ('json' as const) : undefined }
+    const { spans, rows, refused } = transcode(given, buffer, facts)
+    const refusals = [...refused.values()].reduce((sum, count) => sum + count, 0)
+    expect([buffer.rows, rows + refusals]).toEqual([rows, spans])
+    return { isRead: true, rows: buffer.bytes.toString('latin1', 0, buffer.end) }
   } catch (error) {
     expect(error).toBeInstanceOf(AppError)
     expect([buffer.rows, buffer.end]).toEqual([0, 0])
@@ -122,16 +112,17 @@ function outcome(
 describe(`${RUNS} damaged requests (seed ${SEED})`, () => {
   it('are refused, or read to rows that are counted: never more, and as by the oracle', () => {
     const memory = createMemory(4 << 20)
-    const oracle = {
-      transcode: createOracle(),
-      rewriteJson: jsonRequestToProtobuf,
+    const transcodeByOracle = createOracle()
+    const oracle: Reader = {
+      transcode: (body, rows, facts) =>
+        transcodeByOracle(
+          facts.encoding === 'json' ? jsonRequestToProtobuf(body) : body,
+          rows,
+          facts,
+        ),
       memory: HEAP,
     }
-    const product = {
-      transcode: createTranscoder(memory),
-      rewriteJson: createJsonRewriter(memory),
-      memory,
-    }
+    const product = { transcode: createTranscoder(memory), memory }
     const encoded = samples.flatMap((sample) => [toProtobuf(sample), toJson(sample)])
     const random = createRandom(SEED)
     let read = 0

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createMemory } from '../../../services/collector/memory.ts'
+import { createMemory, lend } from '../../../services/collector/memory.ts'
 import { createJsonRewriter } from '../../../services/collector/otlp/json-request.ts'
-import type { RewriteJson } from '../../../services/collector/otlp/json-request.ts'
 import { createRowBuffer, releaseRows } from '../../../services/collector/otlp/row-buffer.ts'
 import { createTranscoder } from '../../../services/collector/otlp/transcode.ts'
+import type { Transcode } from '../../../services/collector/otlp/transcode.ts'
 import { AppError } from '../../../services/shared/errors.ts'
 import { jsonRequestToProtobuf } from './oracle/json/json-request.ts'
 import { jsonRequests } from './support/json-requests.ts'
@@ -14,28 +14,26 @@ import { requestOf, spanOf, toJson } from './support/otlp.ts'
 /** `FUZZ_RUNS=100000 npx vitest run test/services/collector/json.test.ts` is the long form. */
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 1000)
 const ALWAYS = { oldest: -(2 ** 53), newest: 2 ** 53 }
+const JSON_ALWAYS = { ...ALWAYS, encoding: 'json' } as const
 
 const memory = createMemory(16 << 20)
 const transcode = createTranscoder(memory)
-const rewriteJson = createJsonRewriter(memory)
-const byOracle: RewriteJson = (body) => takeCopy(memory, jsonRequestToProtobuf(body))
+const byOracle: Transcode = (body, rows) =>
+  lend(memory, takeCopy(memory, jsonRequestToProtobuf(body)), (protobuf) =>
+    transcode(protobuf, rows, ALWAYS),
+  )
 
 const GUARD_BYTES = 64
 const UNTOUCHED = 0xa5
 
 /** The rows that a body becomes, the identities they refer to, and what was refused. */
-function outcome(rewrite: RewriteJson, body: Buffer) {
+function outcome(read: Transcode, body: Buffer) {
   const given = takeCopy(memory, body)
   const rows = createRowBuffer(takeCopy(memory, Buffer.alloc(64)), memory)
   try {
-    const protobuf = rewrite(given)
-    try {
-      const transcript = transcode(protobuf, rows, ALWAYS)
-      const identities = [...rows.identities].map(({ id, document }) => `${id} ${document}`)
-      return { transcript, identities, rows: rows.bytes.toString('latin1', 0, rows.end) }
-    } finally {
-      memory.give(protobuf)
-    }
+    const transcript = read(given, rows, JSON_ALWAYS)
+    const identities = [...rows.identities].map(({ id, document }) => `${id} ${document}`)
+    return { transcript, identities, rows: rows.bytes.toString('latin1', 0, rows.end) }
   } catch (error) {
     return String(error)
   } finally {
@@ -46,7 +44,7 @@ function outcome(rewrite: RewriteJson, body: Buffer) {
 
 function expectAsByOracle(body: Buffer): void {
   const expected = outcome(byOracle, body)
-  expect(outcome(rewriteJson, body)).toEqual(expected)
+  expect(outcome(transcode, body)).toEqual(expected)
   expect(memory.used()).toBe(0)
 }
 
@@ -136,7 +134,7 @@ describe('the rewriter of OTLP in JSON', () => {
 
   it('refuses numbers as names, even long ones', () => {
     const body = Buffer.from('{"a":1,1234567890123456:1}')
-    expect(outcome(rewriteJson, body)).toBe('AppError: The body is not valid JSON.')
+    expect(outcome(transcode, body)).toBe('AppError: The body is not valid JSON.')
   })
 
   it('writes nothing beyond the room that it has asked for, wherever that moves', () => {
@@ -179,6 +177,7 @@ describe('the rewriter of OTLP in JSON', () => {
 
   it('reads only what lies in its memory', () => {
     const foreign = toJson(requestOf(spanOf()))
-    expect(() => rewriteJson(foreign)).toThrow('in the memory of the rewriter')
+    const rows = createRowBuffer(Buffer.alloc(0), memory)
+    expect(() => transcode(foreign, rows, JSON_ALWAYS)).toThrow('in the memory of the rewriter')
   })
 })

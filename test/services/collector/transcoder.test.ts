@@ -7,7 +7,7 @@ import { createTranscoder } from '../../../services/collector/otlp/transcode.ts'
 import type { Transcode } from '../../../services/collector/otlp/transcode.ts'
 import { createOracle } from './oracle/transcode.ts'
 import { takeCopy } from './support/memory.ts'
-import { lengthField, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
+import { lengthField, requestOf, span, spanOf, toProtobuf } from './support/otlp.ts'
 import type { AnyValue, KeyValue, OtlpSpan } from './support/otlp.ts'
 
 const UNTOUCHED = 0xa5
@@ -183,6 +183,17 @@ describe('the transcoder', () => {
       for (const one of [body.subarray(0, end), cut]) {
         expect(readBy(transcode, one, 64)).toEqual(readBy(oracle, one, 64))
       }
+    }
+  })
+
+  it('takes what only the rewriter of JSON writes for an unknown field', () => {
+    const pointer = Buffer.alloc(12, 1)
+    const value = lengthField(2, lengthField(15, pointer))
+    for (const key of ['a', 'gen_ai.operation.name', 'crew_id']) {
+      const attribute = lengthField(9, Buffer.concat([lengthField(1, Buffer.from(key)), value]))
+      const message = lengthField(2, Buffer.concat([span(spanOf()), attribute]))
+      const body = lengthField(1, lengthField(2, message))
+      expect(readBy(transcode, body, 64)).toEqual(readBy(oracle, body, 64))
     }
   })
 

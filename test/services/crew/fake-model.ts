@@ -27,8 +27,14 @@ export interface FakeModel {
   stop(): Promise<void>
 }
 
+interface Usage {
+  readonly prompt_tokens: number
+  readonly completion_tokens: number
+  readonly prompt_tokens_details?: { readonly cached_tokens: number }
+}
+
 export const says =
-  (content: string, usage = { prompt_tokens: 10, completion_tokens: 5 }): Answer =>
+  (content: string, usage: Usage = { prompt_tokens: 10, completion_tokens: 5 }): Answer =>
   (response, { body }) => {
     const choices = [{ message: { role: 'assistant', content }, finish_reason: 'stop' }]
     const completion = { id: 'chatcmpl-1', model: `${body.model}-2026`, choices, usage }

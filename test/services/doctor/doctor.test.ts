@@ -1,4 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { execFile } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Ajv } from 'ajv'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
 import { runDoctor } from '../../../services/doctor/doctor.ts'
 import { COMPONENT_NAMES } from '../../../services/web/diagnostics/checks/list.ts'
 import { runProgram } from '../../support/program.ts'
@@ -16,17 +22,27 @@ import {
 import type { Fault } from '../web/diagnostics/support/faults.ts'
 import { OAUTH_KEY, startDependencies } from '../web/diagnostics/support/dependencies.ts'
 import type { Dependencies } from '../web/diagnostics/support/dependencies.ts'
+import { surroundings } from './support/surroundings.ts'
 
 let dependencies: Dependencies
+let directory: string
+const schema = JSON.parse(
+  readFileSync(new URL('../../../docs/doctor-report.schema.json', import.meta.url), 'utf8'),
+) as object
+const isReport = new Ajv({ strict: false }).compile(schema)
 const open: { close(): Promise<void> }[] = []
 
 beforeAll(async () => {
   dependencies = await startDependencies()
+  directory = mkdtempSync(join(tmpdir(), 'doctor-'))
 })
 
 afterEach(() => Promise.all(open.splice(0).map((each) => each.close())))
 
-afterAll(() => dependencies.stop())
+afterAll(async () => {
+  rmSync(directory, { recursive: true })
+  await dependencies.stop()
+})
 
 async function serve(change: Partial<WebOptions> = {}): Promise<Web> {
   const web = await serveWeb(dependencies.options(change))
@@ -34,7 +50,8 @@ async function serve(change: Partial<WebOptions> = {}): Promise<Web> {
   return web
 }
 
-const doctor = (...args: string[]) => runDoctor(args, { PLATFORM_DEBUG_TOKEN: TOKEN })
+const doctor = (...args: string[]) =>
+  runDoctor(args, { PLATFORM_DEBUG_TOKEN: TOKEN }, surroundings())
 
 describe('npm run doctor', () => {
   it('prints a table and exits with 0 when everything is well', async () => {
@@ -156,16 +173,158 @@ describe('npm run doctor', () => {
   })
 
   it('wants a token, and does without anything for --help', async () => {
-    const missing = await runDoctor(['--url', 'http://127.0.0.1:9'], {})
+    const missing = await runDoctor(['--url', 'http://127.0.0.1:9'], {}, surroundings())
     expect(missing.exitCode).toBe(64)
     expect(missing.stderr).toMatch(/PLATFORM_DEBUG_TOKEN/)
-    const help = await runDoctor(['--help'], {})
+    const help = await runDoctor(['--help'], {}, surroundings())
     expect(help).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('Exit code: 0 ok') })
   })
 
   it('runs as a command', async () => {
     const { url } = await serve()
     const { stdout } = await runProgram('doctor', ['--url', url, '--token', TOKEN])
+    expect(stdout).toMatch(/: OK /)
+  })
+})
+
+describe('npm run doctor -- --only and --skip', () => {
+  it('judge by the components that are named', async () => {
+    const idp = await closed()
+    const { url } = await serve({ env: { OIDC_ISSUER_URL: idp.url, PLATFORM_OAUTH_API_KEY: '' } })
+    const codes = async (...args: string[]) => (await doctor('--url', url, ...args)).exitCode
+    expect(await codes()).toBe(2)
+    expect(await codes('--skip', 'auth')).toBe(1)
+    expect(await codes('--only', 'database,tools')).toBe(0)
+    const { stdout } = await doctor('--url', url, '--only', 'tools', '--json')
+    const report = JSON.parse(stdout) as { components: object }
+    expect(Object.keys(report.components)).toEqual(['tools'])
+    expect(isReport(report), JSON.stringify(isReport.errors)).toBe(true)
+  })
+
+  it.each([
+    ['--only', 'databse', /no check "databse". Did you mean database\?/],
+    ['--skip', COMPONENT_NAMES.join(','), /leave no check/],
+  ])('refuse %s %s', async (option, names, problem) => {
+    const { url } = await serve()
+    const { exitCode, stderr } = await doctor('--url', url, option, names)
+    expect(exitCode).toBe(64)
+    expect(stderr).toMatch(problem)
+  })
+})
+
+describe('npm run doctor -- --wait', () => {
+  const ask = (url: string, time: ReturnType<typeof surroundings>) =>
+    runDoctor(['--url', url, '--wait=60', '--timeout', '5'], { PLATFORM_DEBUG_TOKEN: TOKEN }, time)
+
+  it('asks until the report is ok, and says each state once', async () => {
+    let [healthy, reports] = [0, 0]
+    const report = (status: string) => ({
+      status,
+      duration_ms: 1,
+      environment: { platform: true, auth_provider: 'local', version: '1' },
+      components:
+        status === 'ok'
+          ? { tools: { status } }
+          : {
+              tools: { status: 'fail', error: 'no', details: { code: 'tool_repository_missing' } },
+            },
+    })
+    const server = await httpServer((request, response) => {
+      if (request.url === '/health') response.writeHead((healthy += 1) > 3 ? 200 : 503).end()
+      else response.end(JSON.stringify(report((reports += 1) > 2 ? 'ok' : 'degraded')))
+    })
+    open.push({ close: () => server.stop() })
+    const time = surroundings()
+    const { exitCode, stdout } = await ask(server.url, time)
+    expect(exitCode).toBe(0)
+    expect(stdout).toMatch(/: OK /)
+    expect(reports).toBe(3)
+    expect(time.said).toEqual([
+      `waiting (0 s of 60 s): HTTP 503 from ${server.url}/health\n`,
+      'waiting (6 s of 60 s): degraded: tools (tool_repository_missing)\n',
+    ])
+  })
+
+  it('ends when the time is over, with the last report', async () => {
+    const { url } = await serve({ env: { PLATFORM_OAUTH_API_KEY: '' } })
+    const time = surroundings()
+    const { exitCode, stdout } = await runDoctor(
+      ['--url', url, '--wait=25'],
+      { PLATFORM_DEBUG_TOKEN: TOKEN },
+      time,
+    )
+    expect([exitCode, time.now()]).toEqual([1, expect.any(Number)])
+    expect(time.naps()).toBeLessThan(20)
+    expect(stdout).toMatch(/: DEGRADED /)
+  })
+
+  it('ends for an address where nobody listens', async () => {
+    const unavailable = await closed()
+    expect((await ask(unavailable.url, surroundings())).exitCode).toBe(3)
+  })
+})
+
+describe('npm run doctor -- --diff', () => {
+  it('says what changed since the last good report', async () => {
+    const file = join(directory, 'kept', 'last-good.json')
+    const good = await serve()
+    const first = await doctor('--url', good.url, '--diff', file)
+    expect(first.stdout).toMatch(/There is no good report yet/)
+    expect((await doctor('--url', good.url, '--diff', file)).stdout).toMatch(
+      /\n {2}nothing changed/,
+    )
+    const bad = await serve({ env: { PLATFORM_OAUTH_API_KEY: '', PLATFORM_VERSION: '2.0.0' } })
+    const { exitCode, stdout } = await doctor('--url', bad.url, '--diff', file)
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain('~ environment.version: 1.13.0 → 2.0.0')
+    expect(stdout).toContain('~ components.oauth.status: ok → fail')
+    expect(stdout).toContain('+ components.oauth.details.code: oauth_key_missing')
+    expect(stdout).not.toContain('is the last good one from now on')
+    const again = JSON.parse(
+      (await doctor('--url', bad.url, '--diff', file, '--json')).stdout,
+    ) as Record<'report' | 'difference', unknown>
+    expect(isReport(again.report)).toBe(true)
+    expect(again.difference).toMatchObject({ isKept: false, isComplete: true })
+  })
+
+  it('leaves a file alone that is none of its own', async () => {
+    const file = join(directory, 'notes.json')
+    writeFileSync(file, '{"mine":true}')
+    const { url } = await serve()
+    const { exitCode, stderr } = await doctor('--url', url, '--diff', file)
+    expect(exitCode).toBe(64)
+    expect(stderr).toMatch(/holds no report/)
+    expect(readFileSync(file, 'utf8')).toBe('{"mine":true}')
+  })
+})
+
+describe('the published schema of the report', () => {
+  it.each([
+    ['everything is well', {}],
+    ['a key is missing', { PLATFORM_OAUTH_API_KEY: '' }],
+    ['the identity provider is unavailable', { OIDC_ISSUER_URL: 'http://127.0.0.1:9' }],
+    ['nothing is configured', { AUTH_PROVIDER: 'local', COLLECTOR_URL: '' }],
+  ])('describes the report when %s', async (_, env) => {
+    const { report } = await (await serve({ env })).report()
+    expect(isReport(report), JSON.stringify(isReport.errors)).toBe(true)
+  })
+
+  it('knows a report with a code of its own invention', () => {
+    const component = { status: 'fail', latency_ms: 1, error: 'x' }
+    const details = { code: 'invented', remediation: 'x' }
+    const environment = { platform: true, auth_provider: 'local', version: '1' }
+    const components = { database: { ...component, details } }
+    expect(isReport({ status: 'fail', duration_ms: 1, environment, components })).toBe(false)
+  })
+})
+
+describe('doctor.mjs', () => {
+  it('runs by itself, and asks the pod that it is in', async () => {
+    const file = join(directory, 'doctor.mjs')
+    copyFileSync(join(inject('programsDirectory'), 'doctor.mjs'), file)
+    const { url } = await serve()
+    const env = { POD_NAME: 'web-1', PORT: new URL(url).port, PLATFORM_DEBUG_TOKEN: TOKEN }
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { cwd: directory, env })
     expect(stdout).toMatch(/: OK /)
   })
 })

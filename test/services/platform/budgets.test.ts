@@ -228,6 +228,28 @@ describe('the ledger of a budget', () => {
     expect(await warn('d', 700)).toHaveLength(1)
   })
 
+  it.each([
+    { cached: 40, price: '0.00001', usd: 0.0064 },
+    { cached: 40, price: undefined, usd: 0.01 },
+    { cached: 400, price: '0.00001', usd: 0.001 },
+    { cached: 0, price: '0.00001', usd: 0.01 },
+  ])(
+    'pays $usd dollars for 100 tokens, $cached of them cached at $price',
+    async ({ cached, price, usd }) => {
+      await set('day', { usdMax: 1 })
+      const run = await start()
+      const priced = price === undefined ? PRICE : { ...PRICE, cached: price }
+      await reserve(run, 'a', { price: priced })
+      const usage = { input_tokens: 100, output_tokens: 0, cached_input_tokens: cached }
+      await journal(run, 'a', usage)
+      await settleCalls(platform.sql, run, ['a'])
+      expect(await first()).toMatchObject({ spentTokens: 100, spentUsd: usd, reservedUsd: 0 })
+      const made = { inputTokens: 100, outputTokens: 0, cachedInputTokens: cached, at: NOON }
+      await chargeCall(platform.sql, run, { ...made, price: priced })
+      expect(await first()).toMatchObject({ spentTokens: 200, spentUsd: 2 * usd })
+    },
+  )
+
   it('takes calls that nobody reserved, beyond its limit if need be', async () => {
     await set('day', { tokensMax: 100 })
     const run = await start()

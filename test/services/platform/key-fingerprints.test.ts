@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { checkSealingKey, forgetSealingKey } from '../../../services/platform/key-fingerprints.ts'
+import {
+  checkSealingKey,
+  forgetSealingKey,
+  listKeysInUse,
+} from '../../../services/platform/key-fingerprints.ts'
 import { createLlmKeys } from '../../../services/platform/llm-keys.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
@@ -109,6 +113,40 @@ describe('the fingerprint of a sealing key', () => {
     await forgetSealingKey(sql, 'SECRET_KEY_BASE')
     await check(SECOND)
     await expect(check(FIRST)).rejects.toMatchObject(refusal)
+  })
+})
+
+describe('what is sealed', () => {
+  it('is looked for in every column that keeps a secret', async () => {
+    const columns = await sql<{ table: string; column: string }[]>`
+      select c.relname as table, a.attname as column
+      from pg_attribute a join pg_class c on c.oid = a.attrelid
+      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+        and a.atttypid = 'bytea'::regtype
+        and (a.attname like 'sealed%' or c.relname = 'oauth_connections')
+        -- It goes with the one that is used now.
+        and a.attname <> 'sealed_previous_key'`
+    expect(columns.length).toBeGreaterThan(8)
+    for (const { table, column } of columns) {
+      const name = table === 'oauth_connections' ? 'OAUTH_ENCRYPTION_KEY' : 'SECRET_KEY_BASE'
+      await sql.begin(async (tx) => {
+        // Stands before the table of that name, for this transaction.
+        await tx`create temp table ${tx(table)} (${tx(column)} bytea) on commit drop`
+        await checkSealingKey(tx, { name, current: FIRST })
+        expect(await listKeysInUse(tx)).toEqual([])
+        await tx`insert into ${tx(table)} values ('sealed')`
+        expect(await listKeysInUse(tx), `${table}.${column}`).toEqual([name])
+        await tx`truncate key_fingerprints`
+      })
+    }
+  })
+
+  it('is nothing in an empty database', async () => {
+    const empty = await createDatabase()
+    const elsewhere = connectDatabase(parseAddress(empty.url), { name: 'test', max: 1 })
+    expect(await listKeysInUse(elsewhere)).toEqual([])
+    await elsewhere.end()
+    await empty.drop()
   })
 })
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { findAutomation, getDefinition } from '../../../services/platform/automations.ts'
 import type { Automation } from '../../../services/platform/automations.ts'
+import { CREW_STORAGE_BYTES } from '../../../services/platform/crew-storage.ts'
 import {
   deployAgain,
   deploySource,
@@ -38,10 +39,10 @@ import {
 } from '../../../services/platform/crew-variables.ts'
 import { createOwnAutomation } from '../../../services/platform/own-crews.ts'
 import { createVersion } from '../../../services/platform/project-versions.ts'
+import { takeRuns } from '../../../services/platform/run-queue.ts'
 import { kickoff } from '../../../services/platform/runs.ts'
 import {
   SOURCES_KEPT,
-  SOURCE_QUOTA_BYTES,
   findSource,
   forgetSources,
   loadSource,
@@ -94,6 +95,12 @@ const statesOf = async (automation: { deploymentId: number }) =>
     ({ number, state, reason }) => [number, state, reason],
   )
 
+/** Takes what is due, and counts the runs of an automation among it. */
+async function takenOf({ id }: { readonly id: number }): Promise<number> {
+  const taken = await takeRuns(database.sql, 100)
+  return taken.filter(({ deploymentId }) => deploymentId === id).length
+}
+
 describe('a source', () => {
   it('is stored once, however often it is sent', async () => {
     const automation = await createOne()
@@ -130,10 +137,10 @@ describe('a source', () => {
         unpacked_size, file_count)
       select organization_id, sha256(n::text::bytea), kind, name, archive_sha256, size,
         unpacked_size, file_count
-      from sources, generate_series(1, ${SOURCE_QUOTA_BYTES / 67108864 - 1}) n
+      from sources, generate_series(1, ${CREW_STORAGE_BYTES / 67108864 - 1}) n
       where id = ${source.id}`
     await expect(seedSource(database.sql, automation, { text: 'more' })).rejects.toThrow(
-      /together they may have 2147483648/,
+      /together they may have 10737418240/,
     )
   })
 
@@ -319,7 +326,14 @@ describe('the worker that looks after a crew', () => {
     await kickoff(database.sql, { deploymentId: automation.id, inputs: {} })
     expect(await findDemand(database.sql, automation)).toEqual({ open: 1, lastEndedAt: null })
     expect(await wakeSleepers(database.sql)).toBe(1)
-    expect((await take(automation)).wanted?.asleepSince).toBeInstanceOf(Date)
+    const waking = await take(automation)
+    expect(waking.wanted?.asleepSince).toBeInstanceOf(Date)
+    // However long it takes: no worker has the run before the crew is there.
+    expect(await takenOf(automation)).toBe(0)
+    await report(waking, deployment.id, { state: 'Deploying' })
+    expect(await takenOf(automation)).toBe(0)
+    await report(waking, deployment.id, { state: 'Crew is Online', url: URL })
+    expect(await takenOf(automation)).toBe(1)
   })
 
   it('deletes all of an automation in the end', async () => {
@@ -329,6 +343,8 @@ describe('the worker that looks after a crew', () => {
     await removeCrew(database.sql, automation)
     await expect(removeCrew(database.sql, automation)).rejects.toThrow(/being deleted/)
     await expect(deployAgain(database.sql, automation)).rejects.toThrow(/being deleted/)
+    const late = { deploymentId: automation.id, inputs: {} }
+    await expect(kickoff(database.sql, late)).rejects.toThrow(/being deleted: it takes no more/)
     const lease = await take(automation)
     expect(lease.removingSince).toBeInstanceOf(Date)
     expect(await finishRemoval(database.sql, lease)).toBe(true)

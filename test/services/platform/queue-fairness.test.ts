@@ -77,6 +77,22 @@ describe('the queue between automations', () => {
     expect(await take(5)).toEqual(['busy'])
   })
 
+  it('measures what more workers could take: neither held back runs, nor their age', async () => {
+    await limitConcurrency(sql, busy, 1)
+    await enqueue(busy, 3)
+    await enqueue(quiet, 2)
+    await sql`update executions set available_at = now() - interval '100 s'
+      where deployment_id = ${busy.id}`
+    await sql`update executions set available_at = now() - interval '10 s'
+      where deployment_id = ${quiet.id}`
+    expect((await takeRuns(sql, 2)).map(({ slug }) => slug).toSorted()).toEqual(['busy', 'quiet'])
+    const size = await measureQueue(sql)
+    expect(size).toMatchObject({ due: 3, heldBack: 2, running: 2 })
+    expect(Math.floor(size.oldestSeconds / 10)).toBeGreaterThanOrEqual(10)
+    expect(size.startableSeconds).toBeGreaterThanOrEqual(10)
+    expect(size.startableSeconds).toBeLessThan(size.oldestSeconds - 80)
+  })
+
   it('counts a run whose worker was lost as waiting, not as running', async () => {
     await limitConcurrency(sql, busy, 1)
     const [lost] = await enqueue(busy, 2)

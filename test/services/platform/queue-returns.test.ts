@@ -62,7 +62,8 @@ describe('a run that goes back to the queue', () => {
 
 describe('the size of the queue', () => {
   it('is what is due, and how long the first has waited', async () => {
-    expect(await measureQueue(at.sql)).toEqual({ due: 0, oldestSeconds: 0, heldBack: 0 })
+    const empty = { due: 0, oldestSeconds: 0, heldBack: 0, running: 0, startableSeconds: 0 }
+    expect(await measureQueue(at.sql)).toEqual(empty)
     const id = await at.enqueue()
     await at.enqueue()
     await at.sql`
@@ -71,6 +72,6 @@ describe('the size of the queue', () => {
     expect(size.due).toBe(2)
     expect(size.oldestSeconds).toBeGreaterThanOrEqual(90)
     await at.sql`update executions set available_at = now() + interval '1 hour'`
-    expect(await measureQueue(at.sql)).toEqual({ due: 0, oldestSeconds: 0, heldBack: 0 })
+    expect(await measureQueue(at.sql)).toEqual(empty)
   })
 })

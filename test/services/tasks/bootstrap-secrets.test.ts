@@ -21,6 +21,9 @@ const config: BootstrapConfig = {
   PLATFORM_SECRET_KEYS: ['PLATFORM_DEBUG_TOKEN', 'COLLECTOR_JWT_SECRET'],
   RESTART_DEPLOYMENTS: ['demo-web', 'demo-gone'],
   RESTART_POSTGRES: 'demo-postgres',
+  DB_PORT: 5432,
+  DB_PASSWORD: '',
+  DB_SSLMODE: 'disable',
 }
 
 let cluster: KubernetesStub

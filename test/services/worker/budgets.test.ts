@@ -164,14 +164,17 @@ describe('a run of which the budget is used up', () => {
   it('counts money by the prices of the file', async () => {
     await deploy()
     const file = join(await mkdtemp(join(tmpdir(), 'prices-')), 'prices.json')
-    const price = { models: ['test-model'], per_million: { input: 100, output: 300 } }
+    const per_million = { input: 100, output: 300, cached: 10 }
+    const price = { models: ['test-model'], per_million }
     await writeFile(file, JSON.stringify({ prices: [price] }))
     await set('month', { usdMax: 5 })
-    model.play(says('Facts.', { prompt_tokens: 600, completion_tokens: 100 }), says('A summary.'))
+    const prompt_tokens_details = { cached_tokens: 500 }
+    const usage = { prompt_tokens: 600, prompt_tokens_details, completion_tokens: 100 }
+    model.play(says('Facts.', usage), says('A summary.'))
     await platform.startWorker({ COLLECTOR_PRICES_FILE: file })
     const id = await platform.kickoff()
     await platform.until(id, 'completed')
-    expect(await budget()).toMatchObject({ spentUsd: 0.0925, reservedUsd: 0, spentTokens: 715 })
+    expect(await budget()).toMatchObject({ spentUsd: 0.0475, reservedUsd: 0, spentTokens: 715 })
   })
 
   it('does not call a model without a price where money is limited', async () => {

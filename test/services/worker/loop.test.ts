@@ -134,8 +134,14 @@ describe('a loop that is stopped while it looks at the queue', () => {
 
 describe('a worker whose loop hangs', () => {
   it('says so, that it is restarted', async () => {
-    const deps = { log: silent, registry: createMetrics(), check: async () => {} }
-    const app = createApp({ ...deps, isAlive: () => false })
+    const idle = { due: 0, oldestSeconds: 0, heldBack: 0, running: 0, startableSeconds: 0 }
+    const app = createApp({
+      log: silent,
+      registry: createMetrics(),
+      check: async () => {},
+      queue: async () => idle,
+      isAlive: () => false,
+    })
     expect((await app.request('/health/live')).status).toBe(503)
     expect((await app.request('/health')).status).toBe(503)
   })

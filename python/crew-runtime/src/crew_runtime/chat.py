@@ -28,6 +28,7 @@ class Answer:
     id: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_input_tokens: int | None = None
     attempts: int = 1
 
     def __str__(self) -> str:
@@ -47,6 +48,7 @@ class Answer:
             "finish_reason": self.finish_reason,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
+            "cached_input_tokens": self.cached_input_tokens,
             "attempts": self.attempts,
         }
 
@@ -127,5 +129,6 @@ def _read(body: bytes, attempt: int) -> Answer:
         id=given.get("id"),
         input_tokens=usage.get("prompt_tokens"),
         output_tokens=usage.get("completion_tokens"),
+        cached_input_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
         attempts=attempt,
     )

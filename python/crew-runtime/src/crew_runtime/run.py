@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from .channel import Channel, excerpt, now
 from .messages import excerpts, to_message
 from .redact import secrets_of
-from .steps import OpenStep, Steps, failure
+from .steps import OpenStep, Steps, Usage, failure
 
 _ARTIFACT_CHARACTERS_MAX = 1_048_576
 _ACK_SECONDS = 30
@@ -221,7 +221,7 @@ class Run:
             error=failure(call.error) if call.error else None,
             **facts,
         )
-        self.steps.use(step, facts.get("input_tokens") or 0, facts.get("output_tokens") or 0)
+        self.steps.use(step, Usage.of(facts))
 
     def report_tool(self, step: OpenStep, **fields: Any) -> None:
         """Reports a call of a tool."""

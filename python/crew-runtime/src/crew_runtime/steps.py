@@ -23,13 +23,23 @@ class Usage:
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_input_tokens: int = 0
+    """Those of the input that the provider had in its cache."""
 
-    def add(self, input_tokens: int, output_tokens: int) -> None:
-        self.input_tokens += max(0, input_tokens)
-        self.output_tokens += max(0, output_tokens)
+    def add(self, more: "Usage") -> None:
+        self.input_tokens += max(0, more.input_tokens)
+        self.output_tokens += max(0, more.output_tokens)
+        self.cached_input_tokens += max(0, more.cached_input_tokens)
 
     def to_json(self) -> dict[str, int]:
-        return {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
+        cached = self.cached_input_tokens
+        tokens = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
+        return {**tokens, "cached_input_tokens": cached} if cached else tokens
+
+    @staticmethod
+    def of(facts: dict[str, Any]) -> "Usage":
+        """The tokens that a report of a call, or a recorded step, tells."""
+        return Usage(**{name: facts.get(name) or 0 for name in Usage.__dataclass_fields__})
 
 
 class Unrecorded(Exception):
@@ -117,12 +127,12 @@ class Steps:
             self._finish(step, opened, result)
             return result
 
-    def use(self, step: OpenStep | None, input_tokens: int, output_tokens: int) -> None:
+    def use(self, step: OpenStep | None, usage: Usage) -> None:
         """Counts tokens for the run, for a step and for those that it is a part of."""
         with self._lock:
-            self.usage.add(input_tokens, output_tokens)
+            self.usage.add(usage)
             while step:
-                step.usage.add(input_tokens, output_tokens)
+                step.usage.add(usage)
                 step = step.parent
 
     def ask(self, opened: OpenStep, **asked: Any) -> None:
@@ -169,8 +179,7 @@ class Steps:
             result = step.decode(known.get("result"))
         except Unrecorded:
             return False, None
-        used = known.get("usage") or {}
-        self.use(_current.get(), used.get("input_tokens", 0), used.get("output_tokens", 0))
+        self.use(_current.get(), Usage.of(known.get("usage") or {}))
         return True, result
 
     @contextmanager

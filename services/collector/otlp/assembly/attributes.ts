@@ -1,10 +1,11 @@
-import { ANY_VALUE_STRING_VALUE, JSONB_VERSION } from './constants'
+import { ANY_VALUE_JSON_TEXT, ANY_VALUE_STRING_VALUE, JSONB_VERSION } from './constants'
 import { MAX_ATTRIBUTES, SMALL_VALUE_BYTES } from './constants'
 import { beginField, endField, writeNull } from './fields'
 import { keyEndOf, keyOf, PAIR_BYTES, readKeyValue, valueEndOf, valueOf } from './key-value'
 import { offsetOf, room, writeByte } from './output'
 import { clearPromoted, promote } from './promoted-columns'
 import { isSameKey } from './promoted-keys'
+import { isOwn } from './protobuf'
 import { hashText } from './table-texts'
 import { COMMA, writePair } from './value'
 
@@ -64,6 +65,14 @@ function isEmptyText(pair: usize): bool {
   return valueEndOf(pair) - valueOf(pair) == 2 && load<u16>(valueOf(pair)) == EMPTY_TEXT
 }
 
+/** Of the texts of a body in JSON only long ones are left there. */
+@inline
+function isLarge(pair: usize): bool {
+  const size = valueEndOf(pair) - valueOf(pair)
+  if (size > SMALL_VALUE_BYTES) return true
+  return isOwn && size > 0 && load<u8>(valueOf(pair)) == <u8>ANY_VALUE_JSON_TEXT
+}
+
 /** Takes the slot of the pair's key; an earlier attribute of the same key is replaced. */
 function claimSlot(hash: u32, pair: usize): void {
   let slot = hash % SLOTS
@@ -95,8 +104,7 @@ function writeObject(to: usize, large: bool): usize {
   const first = offsetOf(to)
   for (let place: u32 = 0; place < count; place++) {
     const pair = pairAt(place)
-    const isLarge = valueEndOf(pair) - valueOf(pair) > SMALL_VALUE_BYTES
-    if (keyOf(pair) == 0 || isLarge != large) continue
+    if (keyOf(pair) == 0 || isLarge(pair) != large) continue
     to = writeByte(to, offsetOf(to) == first ? OPEN : COMMA)
     to = writePair(to, pair)
   }

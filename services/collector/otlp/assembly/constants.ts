@@ -58,6 +58,7 @@ export const ANY_VALUE_ARRAY_VALUE: u32 = 42
 export const ANY_VALUE_KVLIST_VALUE: u32 = 50
 export const ANY_VALUE_BYTES_VALUE: u32 = 58
 export const LIST_VALUES: u32 = 10
+export const ANY_VALUE_JSON_TEXT: u32 = 122
 
 // limits.ts.
 export const JSONB_VERSION: u32 = 1
@@ -87,6 +88,7 @@ export const MAX_SAFE_INTEGER: u64 = 9007199254740991
 export const MAX_STRING_BYTES: u32 = 262144
 export const MAX_TABLE_TEXT_BYTES: u32 = 8192
 export const MAX_WORD_BYTES: u32 = 40
+export const MIN_JSON_TEXT_BYTES: u32 = 1024
 export const POSTGRES_EPOCH_US: u64 = 946684800000000
 export const SMALL_VALUE_BYTES: u32 = 256
 export const SPAN_ID_BYTES: u32 = 8
@@ -146,4 +148,5 @@ export const MESSAGE_RESOURCE_SPANS: u32 = 1
 export const MESSAGE_SCOPE_SPANS: u32 = 2
 export const MESSAGE_SPAN: u32 = 5
 export const MESSAGE_LINK: u32 = 8
+export const MESSAGE_KEY_VALUE: u32 = 9
 export const MESSAGE_ANY_VALUE: u32 = 10

@@ -29,9 +29,14 @@ export declare function isUtf8(from: usize, end: usize): bool
 
 /**
  * Reads the JSON in [from, end), the document of this number, and sets the numbers that it has for
- * promoted columns.
+ * promoted columns. It may lie there as the content of a string of JSON.
  */
-export declare function readDocument(document: u32, from: usize, end: usize): void
+export declare function readDocument(
+  document: u32,
+  from: usize,
+  end: usize,
+  isEscaped: bool,
+): void
 
 /** The number that the text in [from, end) is; NaN when it is none. */
 export declare function parseNumber(from: usize, end: usize): f64

@@ -49,11 +49,11 @@ function clear(): void {
 /**
  * Turns the ExportTraceServiceRequest in [from, end) into rows, which begin at `to`; returns how
  * many bytes of rows there are then in all. What is wrong with a span refuses that span; what is no
- * such message is raised by the host.
+ * such message is raised by the host. One that was rewritten from JSON may point to texts in that.
  */
-export function readRequest(from: usize, end: usize, to: usize): usize {
+export function readRequest(from: usize, end: usize, to: usize, isRewritten: bool): usize {
   clear()
-  readUntil(end)
+  readUntil(end, isRewritten)
   let at = from
   while (at < end) {
     const tag = readTag(at)

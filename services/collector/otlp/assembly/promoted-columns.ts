@@ -1,4 +1,5 @@
-import { ANY_VALUE_DOUBLE_VALUE, ANY_VALUE_INT_VALUE, ANY_VALUE_STRING_VALUE } from './constants'
+import { ANY_VALUE_DOUBLE_VALUE, ANY_VALUE_INT_VALUE, ANY_VALUE_JSON_TEXT } from './constants'
+import { ANY_VALUE_STRING_VALUE } from './constants'
 import { MAX_COLUMN_BYTES, MAX_DOCUMENT_BYTES, MAX_PROMOTED_COLUMNS } from './constants'
 import { MAX_SAFE_INTEGER } from './constants'
 import { FIELD_BYTES, writeFloat8, writeInt8, writeNull } from './fields'
@@ -8,7 +9,7 @@ import { valueEndOf, valueOf } from './key-value'
 import { offsetOf, room, writeSigned } from './output'
 import { isModelKind, kindOfName, kindOfWord, kindText, kindTextEnd } from './kinds'
 import { columnOf, findKey, isJsonOf, rankOf } from './promoted-keys'
-import { after, fixedAt, readEnd, readTag, readVarint, skipField } from './protobuf'
+import { after, fixedAt, isOwn, readEnd, readTag, readVarint, skipField } from './protobuf'
 import { writeText } from './text'
 
 /**
@@ -89,8 +90,8 @@ export function complete(name: usize, nameEnd: usize): void {
     const document = columns + 1 + i
     if (!isPromoted(document)) continue
     const end = textEnd(document)
-    const isShort = end != 0 && end - textAt <= MAX_DOCUMENT_BYTES
-    if (isShort) readDocument(<u32>i, textAt, end)
+    const isShort = end != 0 && textSize <= MAX_DOCUMENT_BYTES
+    if (isShort) readDocument(<u32>i, textAt, end, isJsonText)
   }
   kind = kindOf(name, nameEnd)
   const column = <usize>load<u8>(entityColumns + kind)
@@ -169,6 +170,8 @@ function readNumber(column: usize): f64 {
     const stop = readEnd(from, end)
     return parseNumber(after, stop)
   }
+  // Of a text with escapes in its first bytes neither form is a number.
+  if (isOwn && tag == ANY_VALUE_JSON_TEXT) return parseNumber(pointedFrom(at), pointedEnd(at))
   skipField(tag, from, end)
   return NaN
 }
@@ -184,7 +187,7 @@ export function writeTexts(to: usize): usize {
 function writePromotedText(to: usize, column: usize): usize {
   const end = textEnd(column)
   if (end != 0) {
-    const isShort = end - textAt <= MAX_COLUMN_BYTES
+    const isShort = textSize <= MAX_COLUMN_BYTES
     return isShort ? writeText(to, textAt, end) : writeNull(room(to, 4))
   }
   const value = readNumber(column)
@@ -193,17 +196,41 @@ function writePromotedText(to: usize, column: usize): usize {
   return endField(writeSigned(beginField(to), <i64>value), start)
 }
 
-/** The place of the text that was looked for last. */
+/** The place of the text that was looked for last, its bytes, and whether it has JSON's escapes. */
 let textAt: usize = 0
+let textSize: usize = 0
+let isJsonText: bool = false
+
+/** The place of the text that a value points to, in a body in JSON, and its end. */
+@inline
+function pointedFrom(value: usize): usize {
+  return <usize>load<u32>(value, 2)
+}
+
+@inline
+function pointedEnd(value: usize): usize {
+  return <usize>load<u32>(value, 6)
+}
 
 /** The end of the column's value if it is a string, which begins at `textAt`; else 0. */
 function textEnd(column: usize): usize {
   const at = valueAt(column)
   const end = valueEnd(column)
-  if (at >= end || readTag(at) != ANY_VALUE_STRING_VALUE) return 0
-  const stop = readEnd(after, end)
+  if (at >= end) return 0
+  const tag = readTag(at)
+  isJsonText = isOwn && tag == ANY_VALUE_JSON_TEXT
+  if (isJsonText) {
+    // Too long for a column or a word in either form.
+    textAt = pointedFrom(at)
+    textSize = <usize>load<u32>(at, 10)
+    return pointedEnd(at)
+  }
+  if (tag != ANY_VALUE_STRING_VALUE) return 0
+  let stop = readEnd(after, end)
   textAt = after
-  return load<u8>(jsonTexts + column) != 0 ? withoutQuotes(stop) : stop
+  if (load<u8>(jsonTexts + column) != 0) stop = withoutQuotes(stop)
+  textSize = stop - textAt
+  return stop
 }
 
 const QUOTE: u8 = 0x22

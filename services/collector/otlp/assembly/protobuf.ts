@@ -12,9 +12,13 @@ export let after: usize = 0
 /** The end of the body: bytes beyond belong to others, and read as 0 where they would matter. */
 let bodyEnd: usize = 0
 
+/** Whether the rewriter of JSON wrote the body: it points to texts that lie elsewhere. */
+export let isOwn: bool = false
+
 /** Reads from a body that ends at `end` next. */
-export function readUntil(end: usize): void {
+export function readUntil(end: usize, isRewritten: bool): void {
   bodyEnd = end
+  isOwn = isRewritten
 }
 
 const VARINT_BYTES: u64 = 10

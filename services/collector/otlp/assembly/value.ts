@@ -1,11 +1,12 @@
 import { ANY_VALUE_ARRAY_VALUE, ANY_VALUE_BOOL_VALUE, ANY_VALUE_BYTES_VALUE } from './constants'
 import { ANY_VALUE_DOUBLE_VALUE, ANY_VALUE_INT_VALUE, ANY_VALUE_KVLIST_VALUE } from './constants'
-import { ANY_VALUE_STRING_VALUE, LIST_VALUES, MAX_DEPTH } from './constants'
+import { ANY_VALUE_JSON_TEXT, ANY_VALUE_STRING_VALUE, LIST_VALUES, MAX_DEPTH } from './constants'
 import { MAX_MARK_BYTES, MAX_STRING_BYTES } from './constants'
 import { isUtf8, writeBase64, writeDouble } from './host'
 import { keyEndOf, keyOf, PAIR_BYTES, readKeyValue, valueEndOf, valueOf } from './key-value'
 import { offsetOf, placeOf, room, writeAscii, writeByte, writeSigned } from './output'
-import { after, checkEnd, fixedAt, readEnd, readTag, readVarint, skipField } from './protobuf'
+import { after, checkEnd, fixedAt, isOwn, readEnd, readTag, readVarint } from './protobuf'
+import { skipField } from './protobuf'
 import { findFirst, isRedacting } from './redaction/find'
 import { noteCut, writeCutMark, writeFoundMark, writeString } from './text'
 
@@ -14,6 +15,7 @@ import { noteCut, writeCutMark, writeFoundMark, writeString } from './text'
 /** The separator of members and elements. */
 export const COMMA: u8 = 0x2c
 const COLON: u8 = 0x3a
+const QUOTE: u8 = 0x22
 
 /** The depth of arrays and maps around the value being written. */
 let depth: u32 = 0
@@ -74,10 +76,24 @@ function writeField(to: usize, at: usize, end: usize): usize {
     case ANY_VALUE_BYTES_VALUE:
       fieldEnd = readEnd(at, end)
       return writeBytes(to, after, fieldEnd)
+    case ANY_VALUE_JSON_TEXT:
+      fieldEnd = readEnd(at, end)
+      return isOwn ? writeJsonText(to, after) : 0
     default:
       fieldEnd = skipField(tag, at, end)
       return 0
   }
+}
+
+/** A text that lies in a body in JSON, as it is there; what is at `pointer` says where. */
+function writeJsonText(to: usize, pointer: usize): usize {
+  const from = <usize>load<u32>(pointer)
+  const size = <usize>load<u32>(pointer, 4) - from
+  to = room(to, size + 2)
+  store<u8>(to, QUOTE)
+  memory.copy(to + 1, from, size)
+  store<u8>(to + 1 + size, QUOTE)
+  return to + size + 2
 }
 
 /** An array, or a map, whose elements lie in [at, end). */

@@ -20,7 +20,7 @@ export function newAutomationRoutes(deps: WebDeps): Hono<SignedIn> {
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
-  const receive = createFormReceiver(sql, config.PLATFORM_BASE_URL)
+  const receive = createFormReceiver(deps)
 
   routes.get('/new-automation', session, (c) => c.html(newPage({ session: c.var.session })))
 

@@ -1,7 +1,11 @@
 import { html } from 'hono/html'
 import { SOURCES_KEPT } from '../../../platform/sources.ts'
 import type { ListedDeployment } from '../../../platform/crew-deployments.ts'
+import { IMAGES_KEPT } from '../../../platform/crew-images.ts'
+import type { CrewStorage } from '../../../platform/crew-storage.ts'
 import type { Session } from '../../../platform/sessions.ts'
+import { automationTabs } from '../frame/automation-tabs.ts'
+import { byteSize } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import {
   automationPill,
@@ -25,6 +29,8 @@ export interface CrewPage {
   readonly deployments: readonly ListedDeployment[]
   /** The address of the automation in the API. */
   readonly apiUrl: string
+  /** What the organization's sources and images take, and may take, in bytes. */
+  readonly storage: CrewStorage & { readonly quotaBytes: number }
   readonly notice?: string | undefined
   /** Why a source was refused. */
   readonly problem?: string | undefined
@@ -36,7 +42,7 @@ export function crewPage(view: CrewPage): Html {
   const { automation } = crew
   return page(
     { title: `Crew of ${automation.name}`, session, current: '/automations' },
-    html`${crumbs(automation)} ${noticeBox(notice)}
+    html`${crumbs(automation)} ${automationTabs(automation, 'deploy')} ${noticeBox(notice)}
       ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
       <div class="columns side-first">
         <div>${crewParts(view)}</div>
@@ -46,7 +52,8 @@ export function crewPage(view: CrewPage): Html {
 }
 
 /** What changes while a deployment goes on; the script of the console asks for it again. */
-export function crewParts({ crew, deployments }: CrewPage): Html {
+export function crewParts(view: CrewPage): Html {
+  const { crew, deployments } = view
   const { automation } = crew
   const { status, statusReason } = automation
   const isLive = deployments.some(isOpen) || crew.settings.removingSince !== null
@@ -72,7 +79,7 @@ export function crewParts({ crew, deployments }: CrewPage): Html {
       <div class="card-head"><h2 id="history">Deployments</h2></div>
       ${
         deployments.length > 0
-          ? history(crew, deployments)
+          ? history(view)
           : emptyState(
               'play',
               'Nothing is deployed yet',
@@ -85,7 +92,7 @@ export function crewParts({ crew, deployments }: CrewPage): Html {
   </div>`
 }
 
-const history = ({ automation }: OwnCrew, deployments: readonly ListedDeployment[]): Html =>
+const history = ({ crew: { automation }, deployments, storage }: CrewPage): Html =>
   html`<table class="list">
       <caption class="unseen">
         Deployments
@@ -114,8 +121,13 @@ const history = ({ automation }: OwnCrew, deployments: readonly ListedDeployment
       </tbody>
     </table>
     <p class="card-foot hint">
-      The sources of the last ${SOURCES_KEPT} deployments are kept: open one to go back to it.
+      The sources of the last ${SOURCES_KEPT} deployments are kept, and the images of the last
+      ${IMAGES_KEPT}: open one to go back to it. ${storageText(storage)}
     </p>`
+
+const storageText = ({ sourceBytes, imageBytes, quotaBytes }: CrewPage['storage']): string =>
+  `The sources of your organization take ${byteSize(sourceBytes)} and its images ` +
+  `${byteSize(imageBytes)}, of ${byteSize(quotaBytes)} together.`
 
 function lifeSection({ session, crew, deployments }: CrewPage): Html {
   const path = automationPath(crew.automation)

@@ -2,10 +2,9 @@ import type { Context } from 'hono'
 import { storeArchive } from '../../../platform/source-archive/store-archive.ts'
 import type { Source } from '../../../platform/sources.ts'
 import { AppError } from '../../../shared/errors.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
 import { CSRF_FIELD } from '../../callers/csrf-field.ts'
 import { formExpired, isSame, requireSameOrigin } from '../../callers/forms.ts'
-import type { SignedIn } from '../../context.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
 import { createReceiver } from '../../source-uploads/receive-source.ts'
 
 /** A form with a source, which is stored. */
@@ -27,7 +26,8 @@ export type ReceiveForm = (
  * Creates what receives forms with sources. The function raises `csrf_failed`, what `check` and
  * storing raise.
  */
-export function createFormReceiver(sql: Database, baseUrl: string): ReceiveForm {
+export function createFormReceiver({ sql, config }: Pick<WebDeps, 'sql' | 'config'>): ReceiveForm {
+  const { PLATFORM_BASE_URL: baseUrl, CREW_STORAGE_MAX: quotaBytes } = config
   const receive = createReceiver()
   return async (c, { entrypoint, check }) => {
     requireSameOrigin(c, baseUrl)
@@ -36,7 +36,7 @@ export function createFormReceiver(sql: Database, baseUrl: string): ReceiveForm 
       if (!isSame(fields.get(CSRF_FIELD) ?? '', csrfToken)) throw formExpired()
       check?.(fields)
       const { organizationId } = user
-      const owner = { organizationId, uploadedBy: user.id, name, entrypoint }
+      const owner = { organizationId, uploadedBy: user.id, name, entrypoint, quotaBytes }
       return { fields, source: await storeArchive(sql, path, owner) }
     })
   }

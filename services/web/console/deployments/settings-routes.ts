@@ -1,14 +1,19 @@
 import { Hono } from 'hono'
 import { deployAgain } from '../../../platform/crew-deployments.ts'
+import { checkResources } from '../../../platform/crew-resources.ts'
 import { changeSettings } from '../../../platform/crew-settings-fields.ts'
+import type { CrewSettings } from '../../../platform/crew-settings.ts'
 import { saveCrewSettings } from '../../../platform/crew-settings.ts'
+import { AppError } from '../../../shared/errors.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import type { WebConfig } from '../../env.ts'
 import { recordChange } from '../../crew-api/record-change.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { automationPath, deploymentPath, getOwnCrew } from './own-crew.ts'
 import { readSettingsForm, toTyped } from './settings-form.ts'
+import type { TypedSettings } from './settings-form.ts'
 import { settingsPage } from './settings-page.ts'
 
 /** Serves the page with the settings of a crew. */
@@ -29,12 +34,15 @@ export function settingsRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.post(path, session, form, async (c) => {
     const crew = await getOwnCrew(c, sql)
     const { typed, fields, problems } = readSettingsForm(c.var.form)
-    if (!fields) {
-      return c.html(settingsPage({ session: c.var.session, crew, typed, problems }), 422)
+    const settings = fields && changeSettings(crew.settings, fields)
+    const tooMuch = settings && findExcess(settings, config)
+    if (!settings || tooMuch) {
+      const shown = { session: c.var.session, crew, typed, problems: { ...problems, ...tooMuch } }
+      return c.html(settingsPage(shown), 422)
     }
     await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_settings_changed',
-      change: (tx) => saveCrewSettings(tx, crew, changeSettings(crew.settings, fields)),
+      change: (tx) => saveCrewSettings(tx, crew, settings),
       after: fields,
     })
     if (c.var.form.get('deploy') !== 'yes') {
@@ -47,4 +55,16 @@ export function settingsRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(deploymentPath(crew.automation, deployment), 303)
   })
   return routes
+}
+
+/** What is more than the operator allows, at its field. */
+function findExcess(settings: CrewSettings, config: WebConfig): TypedSettings | undefined {
+  try {
+    checkResources(settings, config)
+    return undefined
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown
+    const field = thrown.details['resource'] === 'memory' ? 'memory_limit' : 'cpu_limit'
+    return { [field]: thrown.message }
+  }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ImageLayer } from '../../../platform/crew-images.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { apply } from '../../../shared/kubernetes/apply.ts'
 import { describeTrouble } from '../../../shared/kubernetes/pod.ts'
@@ -17,6 +18,7 @@ import { crewObjects } from './describe-crew.ts'
 import { crewService } from './crew-deployment.ts'
 import { describeIn, formerRanges } from './drift.ts'
 import { EXIT_UNREACHABLE } from './install-script.ts'
+import { openRepository } from './registry-client.ts'
 import { followOutput, lastLines } from './pod-output.ts'
 
 const PUMP_MS = 3000
@@ -39,9 +41,42 @@ export async function bringUp(
   const attempt = { deps, wanted, place, ...following }
   const crew = await describeOrRefuse(attempt)
   if ('outcome' in crew) return crew
-  if (wanted.way !== 'image' || crew.image !== undefined) return start(attempt, crew)
+  if (wanted.way !== 'image' || (await isStored(attempt, crew))) return start(attempt, crew)
   const built = await build(attempt, crew)
-  return 'outcome' in built ? built : start(attempt, built)
+  if ('outcome' in built) return built
+  const outcome = await start(attempt, built.crew)
+  return outcome.outcome === 'online' ? { ...outcome, ...built.stored } : outcome
+}
+
+/** An image that the registry lost is built again. */
+async function isStored(
+  { deps: { cluster }, wanted }: Attempt,
+  { image }: DescribedCrew,
+): Promise<boolean> {
+  if (image === undefined || !cluster.builder) return false
+  const digest = image.slice(image.indexOf('@') + 1)
+  try {
+    return (await openRepository(cluster.builder, wanted.owner).find(digest)) !== undefined
+  } catch {
+    // A node may have it all the same.
+    return true
+  }
+}
+
+/** Returns why an organization may have no further image. */
+async function findExcess({ gifts }: ClusterDeps, { owner }: WantedCrew) {
+  try {
+    await gifts.requireRoom(owner.organizationId)
+    return undefined
+  } catch (thrown) {
+    if (thrown instanceof AppError && thrown.code === 'conflict') return thrown.message
+    throw thrown
+  }
+}
+
+interface BuiltCrew {
+  readonly crew: DescribedCrew
+  readonly stored: { readonly image: string; readonly layers: readonly ImageLayer[] }
 }
 
 /** Settings that cannot be are the crew's own fault. */
@@ -63,17 +98,23 @@ async function describeOrRefuse({
 async function build(
   { deps, wanted, place, progress, signal }: Attempt,
   crew: DescribedCrew,
-): Promise<DescribedCrew | CrewOutcome> {
+): Promise<BuiltCrew | CrewOutcome> {
   const { kubernetes, cluster } = deps
   const { builder, home } = cluster
   if (!builder) throw new AppError('unavailable', 'There is no BuildKit here any more.')
+  const full = await findExcess(deps, wanted)
+  if (full !== undefined) return { outcome: 'failed', reason: full }
   progress.state('Building')
   // By it a build that nobody follows any more is found and removed.
   await applyAll(kubernetes, [crewService(crew)], { ...place, home: home.namespace })
   const plan = await planBuild(builder, wanted.owner)
   const outcome = await buildImage({ kubernetes, crew, build: plan, place, progress, signal })
   if ('reason' in outcome) return { outcome: 'failed', ...outcome }
-  return { ...crew, image: await imageOf(builder, wanted.owner, outcome.digest) }
+  const { digest } = outcome
+  const stored = await openRepository(builder, wanted.owner).find(digest)
+  if (!stored) throw new AppError('unavailable', 'The registry has not kept the image.')
+  const image = await imageOf(builder, wanted.owner, digest)
+  return { crew: { ...crew, image }, stored: { image, layers: stored.layers } }
 }
 
 async function start(attempt: Attempt, crew: DescribedCrew): Promise<CrewOutcome> {
@@ -99,8 +140,7 @@ async function start(attempt: Attempt, crew: DescribedCrew): Promise<CrewOutcome
     }),
   )
   if (!rollout.online) return explain(attempt, crew, rollout)
-  const { image } = crew
-  return { outcome: 'online', url: crewUrl(crew.names), ...(image === undefined ? {} : { image }) }
+  return { outcome: 'online', url: crewUrl(crew.names) }
 }
 
 /** Hands on what the pods print while they install the crew. */

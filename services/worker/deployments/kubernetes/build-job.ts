@@ -9,6 +9,7 @@ import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
 import type { Certificates, ImageBuilder } from './cluster-settings.ts'
 import type { DescribedCrew } from './crew-deployment.ts'
 import { generateDockerfile } from './dockerfile.ts'
+import { CACHE_TAG, imageTag } from './image-names.ts'
 import { EXIT_UNREACHABLE } from './install-script.ts'
 
 const CERTIFICATES = '/certificates'
@@ -26,9 +27,10 @@ export const BUILD_SECONDS = 3600
  */
 const BUILD = `set -eu
 cd /work
-rm -rf source.tar.gz project generated && mkdir project generated
+rm -rf source.tar.gz project generated output && mkdir project generated
 unreachable() { echo "$1" >&2; exit ${EXIT_UNREACHABLE}; }
-wget -q -T 60 -O source.tar.gz "$SOURCE_URL" || unreachable 'The source cannot be fetched from web.'
+timeout 300 wget -q -O source.tar.gz "$SOURCE_URL" ||
+  unreachable 'The source cannot be fetched from web.'
 echo "$SOURCE_DIGEST  source.tar.gz" | sha256sum -c - >/dev/null
 tar -xzf source.tar.gz -C project
 buildctl $BUILDKIT_FLAGS debug workers >/dev/null || unreachable 'BuildKit cannot be reached.'
@@ -40,14 +42,22 @@ else
   printf '%s' "$DOCKERFILE" >generated/Dockerfile
   dockerfile=generated
 fi
+mkfifo output
+tee build.log <output >&2 &
 buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
   --local context=project --local dockerfile="$dockerfile" \\
   --opt build-arg:PYTHON_VERSION="\${PYTHON_VERSION:-}" \\
   --secret id=uv_index,env=UV_INDEX \\
-  --import-cache "type=registry,ref=$REPOSITORY:cache" \\
-  --export-cache "type=registry,ref=$REPOSITORY:cache,$CACHE_OPTIONS" \\
-  --output "type=image,name=$REPOSITORY,push=true,push-by-digest=true" \\
-  --metadata-file metadata.json
+  --import-cache "type=registry,ref=$CACHE" \\
+  --export-cache "type=registry,ref=$CACHE,$CACHE_OPTIONS" \\
+  --output "type=image,name=$IMAGE,push=true" \\
+  --metadata-file metadata.json 2>output || failed=$?
+wait
+if [ -n "\${failed:-}" ]; then
+  ! grep -q '^error: failed to solve: failed to push' build.log ||
+    unreachable 'The image cannot be pushed to the registry.'
+  exit "$failed"
+fi
 sed -n 's/.*"containerimage.digest": *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' metadata.json \\
   >/dev/termination-log
 `
@@ -133,7 +143,8 @@ const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
       SOURCE_DIGEST: wanted.source.archiveSha256,
       PYTHON_VERSION: wanted.settings.pythonVersion ?? '',
       DOCKERFILE: generateDockerfile(cluster.pythonImage),
-      REPOSITORY: build.repository,
+      IMAGE: `${build.repository}:${imageTag(wanted.id)}`,
+      CACHE: `${build.repository}:${CACHE_TAG}`,
       CACHE_OPTIONS: 'mode=max,image-manifest=true,ignore-error=true',
       BUILDKIT_FLAGS: flagsOf(build.builder),
       DOCKER_CONFIG: CREDENTIALS,

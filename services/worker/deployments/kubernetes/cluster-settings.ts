@@ -1,3 +1,4 @@
+import type { CrewMaxima } from '../../../platform/crew-resources.ts'
 import type { PlatformRelease } from '../../../shared/kubernetes/network-peers.ts'
 
 /** What the operator set for crews from source. */
@@ -20,8 +21,7 @@ export interface CrewCluster {
   readonly openNamespaces: readonly string[]
   /** The address of web for pods of the cluster, without a slash at its end. */
   readonly webUrl: string
-  /** The most that one pod of a crew may take, as quantities. */
-  readonly maxima: { readonly cpu: string; readonly memory: string }
+  readonly maxima: CrewMaxima
   /** Builds images; without it crews are installed when their pods start. */
   readonly builder?: ImageBuilder | undefined
 }
@@ -40,6 +40,8 @@ export interface ImageBuilder {
   readonly certificates: () => Promise<Certificates>
   /** The key from which the credentials of the registry derive. */
   readonly registryKey: string
+  /** Has the registry free the room of what was deleted: it does so when it starts. */
+  readonly freeImages: () => Promise<void>
 }
 
 /** A certificate in PEM. */

@@ -1,3 +1,4 @@
+import type { CrewResources } from '../../../platform/crew-resources.ts'
 import {
   fingerprint,
   healthProbe,
@@ -12,7 +13,6 @@ import type { WantedCrew } from '../crew-host.ts'
 import type { CrewCluster } from './cluster-settings.ts'
 import { CREW_PORT } from './crew-names.ts'
 import type { CrewNames } from './crew-names.ts'
-import type { CrewResources } from './crew-resources.ts'
 import { CREW_ROOT, FETCH_AND_INSTALL, PROJECT, SERVE, UV_VARIABLES } from './install-script.ts'
 
 /** The time for the runs in flight in a pod that is replaced; then another one goes on. */

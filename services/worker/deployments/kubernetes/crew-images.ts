@@ -1,15 +1,12 @@
 import { toSecretData } from '../../../shared/kubernetes/objects.ts'
 import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
-import { registryCredential, repositoriesOf } from '../../../shared/registry-credentials.ts'
+import { registryCredential } from '../../../shared/registry-credentials.ts'
 import type { RegistryAction } from '../../../shared/registry-credentials.ts'
 import type { CrewOwner } from '../crew-host.ts'
 import type { Build } from './build-job.ts'
 import type { ImageBuilder } from './cluster-settings.ts'
 import type { CrewNames } from './crew-names.ts'
-
-/** Returns the repository of an automation's images, without the registry. */
-export const repositoryOf = ({ organizationId, deploymentId }: CrewOwner): string =>
-  `${repositoriesOf(organizationId)}/crew-${deploymentId}`
+import { repositoryOf } from './image-names.ts'
 
 /** Returns an image by its digest, as nodes pull it. */
 export const imageOf = async (

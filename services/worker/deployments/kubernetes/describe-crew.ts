@@ -1,3 +1,4 @@
+import { crewResources } from '../../../platform/crew-resources.ts'
 import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
 import { fingerprint } from '../../../shared/kubernetes/objects.ts'
 import type { WantedCrew } from '../crew-host.ts'
@@ -14,7 +15,6 @@ import { crewNames } from './crew-names.ts'
 import { pullSecret } from './crew-images.ts'
 import { crewNetworkPolicy, resolveReach, withFormer } from './crew-network.ts'
 import type { LookUp, Reach } from './crew-network.ts'
-import { crewResources } from './crew-resources.ts'
 
 /** On the Service of a crew it tells with which objects the crew was applied. */
 export const APPLIED = 'platform/applied'
@@ -30,6 +30,8 @@ export interface CrewGifts {
   /** The hosts of the models that an organization's runs call. */
   readonly modelHostsOf: (organizationId: number) => Promise<readonly string[]>
   readonly lookUp: LookUp
+  /** Raises `conflict` when an organization has no room for another image. */
+  readonly requireRoom: (organizationId: number) => Promise<void>
 }
 
 /** A crew, and its objects. */
@@ -63,7 +65,7 @@ export async function describeCrew(
     wanted,
     cluster,
     names: crewNames(wanted, { namespace, home: cluster.home.namespace }),
-    resources: crewResources(wanted.settings, cluster),
+    resources: crewResources(wanted.settings, cluster.maxima),
     environment: await gifts.environmentOf(wanted),
     sourceUrl: gifts.sourceUrlOf(wanted),
     indexes: gifts.indexesOf(wanted),

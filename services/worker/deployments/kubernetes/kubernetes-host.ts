@@ -5,6 +5,8 @@ import { bringUp } from './bring-up.ts'
 import { listPods } from './cluster-calls.ts'
 import type { ClusterDeps } from './cluster-deps.ts'
 import { crewUrl } from './crew-names.ts'
+import { keepImages } from './keep-images.ts'
+import { openRepository } from './registry-client.ts'
 import { describeIn, findDeployment, findDifference } from './drift.ts'
 import { followOutput } from './pod-output.ts'
 import { keepOnly, removeAll } from './remove-crews.ts'
@@ -24,6 +26,10 @@ export function createKubernetesHost(deps: ClusterDeps): CrewHost {
     async keepOnly(owner, ids) {
       await keepOnly(await removalOf(owner), ids)
     },
+    async keepImages(owner, images) {
+      return cluster.builder ? keepImages(openRepository(cluster.builder, owner), images) : 0
+    },
+    freeImages: async () => cluster.builder?.freeImages(),
     async remove(owner) {
       await removeAll(await removalOf(owner))
     },

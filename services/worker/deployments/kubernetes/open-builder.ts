@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { AppError, toError } from '../../../shared/errors.ts'
+import { apply } from '../../../shared/kubernetes/apply.ts'
 import type { Kubernetes } from '../../../shared/kubernetes/client.ts'
 import type { workerEnv } from '../../env.ts'
 import { findObject } from './cluster-calls.ts'
@@ -34,17 +35,17 @@ export function openBuilder(
   const { BUILDKIT_CERTIFICATES: directory, REGISTRY_ADDRESS: registry } = config
   const { REGISTRY_PULL_ADDRESS: given, REGISTRY_SERVICE: name, POD_NAMESPACE: namespace } = config
   if (!image || !address || !directory || !registry || !registryKey) return undefined
-  const find =
-    name && namespace ? cached(() => findNodePort(kubernetes, { name, namespace })) : undefined
-  if (given === undefined && find === undefined) return undefined
+  if (!name || !namespace) return undefined
+  const find = cached(() => findNodePort(kubernetes, { name, namespace }))
   return {
     image,
     address,
     registry,
     registryKey,
     certificates: () => readCertificates(directory),
+    freeImages: () => restartRegistry(kubernetes, { name, namespace }),
     async pullAddress() {
-      return given ?? `localhost:${await find?.()}`
+      return given ?? `localhost:${await find()}`
     },
   }
 }
@@ -68,16 +69,33 @@ async function readCertificates(directory: string): Promise<Certificates> {
   }
 }
 
+/** Nothing may be pushed while the registry looks for what nobody names any more. */
+async function restartRegistry(kubernetes: Kubernetes, { name, namespace }: Place): Promise<void> {
+  const annotations = { 'platform/collected-at': new Date().toISOString() }
+  await apply(
+    kubernetes,
+    { kind: 'Deployment', name, namespace },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name, namespace },
+      spec: { template: { metadata: { annotations } } },
+    },
+  )
+}
+
+interface Place {
+  readonly name: string
+  readonly namespace: string
+}
+
 const service = v.object({
   spec: v.object({
     ports: v.array(v.object({ nodePort: v.optional(v.number()) })),
   }),
 })
 
-async function findNodePort(
-  kubernetes: Kubernetes,
-  { name, namespace }: { readonly name: string; readonly namespace: string },
-): Promise<number> {
+async function findNodePort(kubernetes: Kubernetes, { name, namespace }: Place): Promise<number> {
   const found = await findObject(kubernetes, { kind: 'Service', name, namespace })
   const ports = found === undefined ? [] : v.parse(service, found).spec.ports
   const port = ports[0]?.nodePort

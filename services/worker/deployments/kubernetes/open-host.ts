@@ -2,6 +2,7 @@ import type * as v from 'valibot'
 import { findCrewNamespace } from '../../../platform/crew-namespace.ts'
 import { listConnectionsForModels } from '../../../platform/llm-connections.ts'
 import { originsOf, usageOf } from '../../../platform/llm-usage.ts'
+import { requireStorage } from '../../../platform/crew-storage.ts'
 import type { ReadVariable } from '../../../platform/llm-usage.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -23,7 +24,10 @@ import { createKubernetesHost } from './kubernetes-host.ts'
 const PATIENCE = { stuckMs: 60_000, pollMs: 2000 }
 const LOOK_UP_MS = 5000
 
-type ClusterConfig = Pick<v.InferOutput<typeof workerEnv>, keyof typeof clusterCrewsEnv>
+type ClusterConfig = Pick<
+  v.InferOutput<typeof workerEnv>,
+  keyof typeof clusterCrewsEnv | 'CREW_STORAGE_MAX'
+>
 
 /** What crews in a cluster are given, and what they are described with. */
 export interface HostOptions {
@@ -75,15 +79,19 @@ export function openKubernetesHost(
   return createKubernetesHost({
     kubernetes,
     cluster,
-    gifts: createGifts(cluster, options),
+    gifts: createGifts(cluster, { ...options, quotaBytes: config.CREW_STORAGE_MAX }),
     placeOf: (organizationId) => findCrewNamespace(sql, K8S_NAMESPACE, organizationId),
     patience: PATIENCE,
   })
 }
 
+interface GiftOptions extends HostOptions {
+  readonly quotaBytes: number
+}
+
 function createGifts(
   { webUrl }: CrewCluster,
-  { sql, read, secretKeyBase, environmentOf, toolsTokenOf }: HostOptions,
+  { sql, read, secretKeyBase, environmentOf, toolsTokenOf, quotaBytes }: GiftOptions,
 ): CrewGifts {
   return {
     environmentOf: (wanted) => environmentOf(wanted, DRAIN_SECONDS),
@@ -103,6 +111,7 @@ function createGifts(
       return [...urls, ...originsOf(read)].flatMap((url) => (url ? [new URL(url).hostname] : []))
     },
     lookUp: createLookUp(),
+    requireRoom: (organizationId) => requireStorage(sql, { organizationId, quotaBytes }, 0),
   }
 }
 

@@ -70,6 +70,9 @@ export function createProcessHost(deps: ProcessHostDeps): CrewHost {
         .then(() => directories.tidy(owner))
         .catch((thrown: unknown) => log.warn({ reason: toError(thrown).message }, 'not tidied'))
     },
+    // There are none.
+    keepImages: () => Promise.resolve(0),
+    freeImages: () => Promise.resolve(),
     async remove(owner) {
       await table.endOthers(owner, [])
       await directories.remove(owner)

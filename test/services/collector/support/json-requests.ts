@@ -16,6 +16,7 @@ const anyText = fc.oneof(
     .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 6 })
     .map((codes) => String.fromCharCode(...codes)),
   fc.constantFrom('', 'a'.repeat(126), 'b'.repeat(127), 'c'.repeat(300), '"\\/\b\f\n\r\té€😀\0'),
+  fc.constantFrom('d'.repeat(1024), 'e'.repeat(1025), '"\\\b\f\n\r\té€😀'.repeat(80)),
 )
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 /** A text in quotes, of whose UTF-16 code units any may be escaped though they need not be. */

@@ -30,6 +30,7 @@ interface LiveRun {
 
 interface LiveAnswer {
   readonly output?: string
+  readonly files?: Readonly<Record<string, string>>
   readonly error?: string
 }
 

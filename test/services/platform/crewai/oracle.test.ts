@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLlm } from '../../../../services/crew/llm.ts'
 import type { CrewDefinition } from '../../../../services/platform/crew-definition.ts'
+import type { CrewEvent } from '../../../../services/platform/crew-protocol.ts'
 import { pinTools } from '../../../../services/web/tool-pins/pin-tools.ts'
 import { startMcpServer, textResult } from '../../../support/mcp-server.ts'
 import { guardFor } from '../../../support/outgoing.ts'
@@ -9,12 +10,22 @@ import { runHere } from '../../crew/run-here.ts'
 import { PROJECTS, importCorpus, readScript } from './corpus.ts'
 import { CREWAI_VERSION, startCrewAi, whyNotLive } from './live-crews.ts'
 import { startScriptedModel } from './scripted-model.ts'
-import type { SeenTask } from './scripted-model.ts'
+import type { SeenAside, SeenTask } from './scripted-model.ts'
 
 /** What a run of a project was: its tasks in their order, and what came out. */
 interface Outcome {
   readonly tasks: readonly SeenTask[]
   readonly output: string | undefined
+  /** What was asked beside the tasks, if anything was. */
+  readonly asides?: readonly SeenAside[]
+  /** The files that tasks left, with their texts, if there are any. */
+  readonly files?: Readonly<Record<string, string>>
+}
+
+/** What came out of a run. */
+interface Ended {
+  readonly output?: string | undefined
+  readonly files?: Outcome['files']
 }
 
 const RECORDED = new URL('recorded.json', import.meta.url).pathname
@@ -56,17 +67,28 @@ async function definitionOf(project: string): Promise<CrewDefinition> {
 /** Runs a project with the model that plays its script. */
 async function outcomeOf(
   project: string,
-  run: (definition: CrewDefinition, model: PlayingModel) => Promise<string | undefined>,
+  run: (definition: CrewDefinition, model: PlayingModel) => Promise<Ended>,
 ): Promise<Outcome> {
   const definition = await definitionOf(project)
   const model = await startScriptedModel(definition, readScript(project))
   try {
-    const output = await run(definition, model)
-    return { tasks: model.seen(), output }
+    const { output, files = {} } = await run(definition, model)
+    const asides = model.asides()
+    return {
+      tasks: model.seen(),
+      output,
+      ...(asides.length > 0 ? { asides } : {}),
+      ...(Object.keys(files).length > 0 ? { files } : {}),
+    }
   } finally {
     await model.stop()
   }
 }
+
+const filesOf = (events: readonly CrewEvent[]): Record<string, string> =>
+  Object.fromEntries(
+    events.flatMap((each) => (each.type === 'artifact' ? [[each.name, each.content]] : [])),
+  )
 
 type PlayingModel = Awaited<ReturnType<typeof startScriptedModel>>
 
@@ -74,9 +96,9 @@ describe('an imported project', () => {
   it.each(PROJECTS)('runs as CrewAI runs it: %s', async (project) => {
     const outcome = await outcomeOf(project, async (definition, { baseUrl, inputs }) => {
       const llm = createLlm({ baseUrl, timeoutMs: 30_000 })
-      const { output, failure } = await runHere({ definition, llm, inputs, origins: [mcp.origin] })
-      expect(failure).toBeUndefined()
-      return output
+      const ended = await runHere({ definition, llm, inputs, origins: [mcp.origin] })
+      expect(ended.failure).toBeUndefined()
+      return { output: ended.output, files: filesOf(ended.events) }
     })
     expect(outcome).toEqual(recorded.projects[project])
   })
@@ -96,7 +118,7 @@ describe.skipIf(whyNot !== undefined)('CrewAI', () => {
         projects[project] = await outcomeOf(project, async (_, { baseUrl, inputs }) => {
           const answer = await crewAi.run({ project, baseUrl, mcpUrl: mcp.url, inputs })
           expect(answer.error).toBeUndefined()
-          return answer.output
+          return answer
         })
       }
     } finally {

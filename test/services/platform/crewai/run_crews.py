@@ -50,13 +50,16 @@ def of_class(directory):
 
 
 def run(directory, inputs):
+    os.chdir(directory)
     if (directory / "crew.jsonc").exists():
         from crewai.project.crew_loader import load_crew
 
         crew, defaults = load_crew(directory / "crew.jsonc")
     else:
         crew, defaults = of_class(directory)
-    return crew.kickoff(inputs={**defaults, **inputs}).raw
+    output = crew.kickoff(inputs={**defaults, **inputs}).raw
+    files = [pathlib.Path(task.output_file) for task in crew.tasks if task.output_file]
+    return {"output": output, "files": {file.name: file.read_text("utf-8") for file in files}}
 
 
 call_plainly()
@@ -65,7 +68,7 @@ for line in sys.stdin:
     os.environ["OPENAI_BASE_URL"] = os.environ["OPENAI_API_BASE"] = asked["base_url"]
     answer = {"project": asked["project"]}
     try:
-        answer["output"] = run(pathlib.Path(asked["directory"]), asked["inputs"])
+        answer |= run(pathlib.Path(asked["directory"]), asked["inputs"])
     except Exception as error:
         answer["error"] = f"{type(error).__name__}: {error}"
     print(json.dumps(answer), file=ANSWERS, flush=True)

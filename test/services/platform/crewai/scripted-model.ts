@@ -15,9 +15,18 @@ export interface Script {
   readonly inputs?: Readonly<Record<string, unknown>>
   /** Tasks that are answered only when all of them have asked. */
   readonly beside?: readonly string[]
-  readonly tasks: Readonly<
-    Record<string, { readonly calls?: readonly ScriptedCall[][]; readonly output: string }>
-  >
+  readonly tasks: Readonly<Record<string, ScriptedTask>>
+  /** What a coworker answers, by what it is asked to do. */
+  readonly delegated?: Readonly<Record<string, string>>
+  /** What is said of each output that is held against a guardrail, by its instruction. */
+  readonly judged?: Readonly<Record<string, readonly object[]>>
+}
+
+interface ScriptedTask {
+  readonly calls?: readonly ScriptedCall[][]
+  /** What each attempt says, when guardrails send one back. */
+  readonly outputs?: readonly string[]
+  readonly output: string
 }
 
 /** What a model was told of a task, and what it did. */
@@ -27,7 +36,18 @@ export interface SeenTask {
   readonly told: Readonly<Record<'role' | 'goal' | 'backstory' | 'expected_output', boolean>>
   /** The tasks whose outputs it was given, in this order. */
   readonly context: readonly string[]
+  /** The texts of the crew's knowledge that it was given, if the crew has knowledge. */
+  readonly knowledge?: readonly string[]
   readonly calls: readonly { readonly name: string; arguments: unknown; result: string }[]
+}
+
+/** What a model was asked as a coworker, or as the judge of an output. */
+export interface SeenAside {
+  readonly aside: string
+  /** The roles of the agents that the model was told to be one of. */
+  readonly role?: readonly string[]
+  /** The scripted output that it had to judge. */
+  readonly output?: string | undefined
 }
 
 interface Message {
@@ -42,6 +62,8 @@ interface Request {
   readonly tools?: readonly { readonly function: { readonly name: string } }[]
 }
 
+/** What CrewAI says before it searches what an agent knows. */
+const ABOUT_KNOWLEDGE = 'optimized for retrieval from a vector database'
 const TOGETHER_MS = 60_000
 
 /**
@@ -51,14 +73,21 @@ const TOGETHER_MS = 60_000
 export async function startScriptedModel(definition: CrewDefinition, script: Script) {
   const inputs = definitionInputs(definition, script)
   const seen = new Map<string, SeenTask>()
+  const asides: SeenAside[] = []
   const together = meeting(script.beside ?? [])
   const server = await startHttpServer((incoming, response) => {
     readJson(incoming)
-      .then((request) => reply(request as Request, response))
+      .then((request) =>
+        incoming.url?.endsWith('/embeddings')
+          ? sendEmbeddings(response, request as { input: readonly string[] })
+          : reply(request as Request, response),
+      )
       .catch((thrown: unknown) => response.writeHead(400).end(String(thrown)))
   })
 
   async function reply(request: Request, response: ServerResponse): Promise<void> {
+    const aside = replyAside(request)
+    if (aside !== undefined) return send(response, request, { content: aside })
     const user = textOf(request.messages, 'user')
     const task = definition.tasks.find(({ description }) =>
       user.includes(`Task: ${fillIn(description, inputs)}`),
@@ -69,7 +98,27 @@ export async function startScriptedModel(definition: CrewDefinition, script: Scr
     await together(task.key)
     const turn = request.messages.filter(({ tool_calls = [] }) => tool_calls.length > 0).length
     const calls = part.calls?.[turn]
-    send(response, request, calls ? { calls } : { content: part.output })
+    const said = textOf(request.messages, 'user', 'assistant')
+    const attempt = part.outputs?.findIndex((output) => !said.includes(output)) ?? -1
+    send(response, request, calls ? { calls } : { content: part.outputs?.[attempt] ?? part.output })
+  }
+
+  /** Answers as a coworker or as a judge; undefined when a task of its own is asked for. */
+  function replyAside({ messages }: Request): string | undefined {
+    const all = textOf(messages, 'system', 'user')
+    if (all.includes(ABOUT_KNOWLEDGE)) return 'what is known'
+    const task = Object.keys(script.delegated ?? {}).find((key) => all.includes(`Task: ${key}`))
+    if (task !== undefined) {
+      const roles = definition.agents.map(({ role }) => fillIn(role, inputs))
+      asides.push({ aside: task, role: roles.filter((role) => all.includes(`You are ${role}.`)) })
+      return script.delegated?.[task]
+    }
+    const instruction = Object.keys(script.judged ?? {}).find((key) => all.includes(key))
+    if (instruction === undefined) return undefined
+    const before = asides.filter(({ aside }) => aside === instruction).length
+    const outputs = Object.values(script.tasks).flatMap((each) => each.outputs ?? [each.output])
+    asides.push({ aside: instruction, output: outputs.find((output) => all.includes(output)) })
+    return JSON.stringify(script.judged?.[instruction]?.[before])
   }
 
   return {
@@ -77,6 +126,8 @@ export async function startScriptedModel(definition: CrewDefinition, script: Scr
     inputs,
     /** What was asked; tasks that ask at the same time are in the order of their names. */
     seen: (): SeenTask[] => sortBeside([...seen.values()], script.beside ?? []),
+    /** What it was asked beside the tasks, in this order. */
+    asides: (): readonly SeenAside[] => asides,
     stop: () => server.stop(),
   }
 }
@@ -107,7 +158,7 @@ interface Asked {
   readonly script: Script
 }
 
-function toldOf({ agents, tasks }: CrewDefinition, asked: Asked): SeenTask {
+function toldOf({ agents, tasks, knowledge }: CrewDefinition, asked: Asked): SeenTask {
   const { request, inputs, script } = asked
   const user = textOf(request.messages, 'user')
   const all = `${textOf(request.messages, 'system')}\n${user}`
@@ -127,6 +178,11 @@ function toldOf({ agents, tasks }: CrewDefinition, asked: Asked): SeenTask {
       .filter(({ key, at }) => at >= 0 && key !== asked.task)
       .toSorted((a, b) => a.at - b.at)
       .map(({ key }) => key),
+    ...(knowledge && {
+      knowledge: Object.entries(knowledge).flatMap(([key, { text }]) =>
+        isTold(text) ? [key] : [],
+      ),
+    }),
     calls: callsOf(request.messages, script.tasks[asked.task]?.calls?.flat() ?? []),
   }
 }
@@ -144,9 +200,9 @@ function callsOf(messages: readonly Message[], scripted: readonly ScriptedCall[]
   }))
 }
 
-const textOf = (messages: readonly Message[], role: string): string =>
+const textOf = (messages: readonly Message[], ...roles: readonly string[]): string =>
   messages
-    .filter((message) => message.role === role)
+    .filter(({ role }) => roles.includes(role))
     .map(({ content }) => (typeof content === 'string' ? content : JSON.stringify(content)))
     .join('\n')
 
@@ -171,6 +227,15 @@ function send(
   response.end(
     JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model, choices, usage }),
   )
+}
+
+/** All texts are alike, so that a search finds each. */
+function sendEmbeddings(response: ServerResponse, { input }: { input: readonly string[] }): void {
+  const embedding = Buffer.from(new Float32Array([1, 0]).buffer).toString('base64')
+  const data = input.map((_, index) => ({ object: 'embedding', index, embedding }))
+  const usage = { prompt_tokens: 1, total_tokens: 1 }
+  response.setHeader('content-type', 'application/json')
+  response.end(JSON.stringify({ object: 'list', model: 'x', data, usage }))
 }
 
 function sortBeside(seen: readonly SeenTask[], beside: readonly string[]): SeenTask[] {

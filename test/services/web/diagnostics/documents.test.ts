@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { PREFLIGHT_CODES, PREFLIGHT_WARNINGS } from '../../../../services/doctor/preflight/codes.ts'
 import { CHECKS, COMPONENT_NAMES } from '../../../../services/web/diagnostics/checks/list.ts'
 import { CLUSTER_CODES } from '../../../../services/web/diagnostics/kubernetes/deployments.ts'
+import { DATABASE_CODES } from '../../../../services/web/diagnostics/database-failure.ts'
 import { RUN_CODES } from '../../../../services/web/diagnostics/run-codes.ts'
 
+const PREFLIGHT = { ...PREFLIGHT_CODES, ...PREFLIGHT_WARNINGS }
 const root = new URL('../../../../', import.meta.url)
 const documents = [
   'README.md',
@@ -59,6 +62,21 @@ describe('the documents', () => {
   it('name the codes that any check may fail with', () => {
     const codes = Object.keys({ ...CLUSTER_CODES, ...RUN_CODES })
     expect(codes.filter((code) => !explained.has(code))).toEqual([])
+  })
+
+  it('have a section with cause and remedy for each code, and for no other', () => {
+    const [page = ''] = documents.filter((each) => each.startsWith('# Failure codes'))
+    const [, ...sections] = page.split(/^### /m)
+    const complete = sections.filter((text) => /\*\*Cause:\*\*[^]*\*\*Remedy:\*\*/.test(text))
+    const codes = COMPONENT_NAMES.flatMap((name) =>
+      Object.keys({ ...CHECKS[name].failures, ...CHECKS[name].warnings }),
+    )
+    const explainedCodes = complete.map((text) => text.split('\n', 1).join('')).toSorted()
+    expect(explainedCodes).toEqual(
+      [
+        ...new Set([...codes, ...Object.keys({ ...DATABASE_CODES, ...RUN_CODES, ...PREFLIGHT })]),
+      ].toSorted(),
+    )
   })
 
   it('list in the contract what passes', () => {

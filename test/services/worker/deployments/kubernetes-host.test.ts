@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { AppError } from '../../../../services/shared/errors.ts'
 import { createKubernetes } from '../../../../services/shared/kubernetes/client.ts'
 import type { CrewProgress, WantedCrew } from '../../../../services/worker/deployments/crew-host.ts'
 import type { ImageBuilder } from '../../../../services/worker/deployments/kubernetes/cluster-settings.ts'
@@ -6,6 +7,7 @@ import { createKubernetesHost } from '../../../../services/worker/deployments/ku
 import { CHECKS } from '../../../infra/support/kubernetes-schema.ts'
 import { restrictedViolations } from '../../../infra/support/pod-security.ts'
 import type { Manifest } from '../../../infra/support/platform.ts'
+import { startImageRegistry } from '../../../support/image-registry.ts'
 import { startKubernetes } from '../../../support/kubernetes.ts'
 import type { KubernetesStub, RecordedCall, StoredObject } from '../../../support/kubernetes.ts'
 
@@ -51,6 +53,7 @@ const builder: ImageBuilder = {
   pullAddress: async () => 'localhost:30500',
   certificates: async () => ({ ca: 'CA', cert: 'CERT', key: 'KEY' }),
   registryKey: 'k'.repeat(64),
+  freeImages: async () => {},
 }
 
 let cluster: KubernetesStub
@@ -69,7 +72,7 @@ beforeEach(async () => {
 
 afterEach(() => cluster.stop())
 
-const createHost = (withBuilder?: ImageBuilder) =>
+const createHost = (withBuilder?: ImageBuilder, requireRoom = async () => {}) =>
   createKubernetesHost({
     kubernetes: createKubernetes(cluster.address),
     cluster: {
@@ -91,6 +94,7 @@ const createHost = (withBuilder?: ImageBuilder) =>
       indexesOf: () => 'platform=http://crew:read-token@platform-web.platform:80/tools/',
       modelHostsOf: async () => ['model.models-2.svc'],
       lookUp: async () => addresses,
+      requireRoom,
     },
     placeOf: async () => ({ namespace: 'crews', isolated: false }),
     patience: { stuckMs: 30, pollMs: 10 },
@@ -253,40 +257,95 @@ describe('a crew from source in a cluster', () => {
     expect([...cluster.objects.keys()]).toEqual([])
   })
 
-  it('is built by a Job and deployed by digest, where BuildKit is there', async () => {
-    becomesReady()
-    const ready = cluster.intercept
-    cluster.intercept = (call, response) => {
-      const job = cluster.objects.get(JOB)
-      if (call.method === 'GET' && call.path === JOB && job) {
-        job['status'] = { conditions: [{ type: 'Complete', status: 'True' }] }
-        const state = { terminated: { exitCode: 0, message: `${DIGEST}\n` } }
-        const labels = { ...crewLabels, 'app.kubernetes.io/name': 'crew-build' }
-        addPod(labels, { containerStatuses: [{ name: 'build', state }] }, `${POD}-build`)
-        cluster.logs.set(`${POD}-build/log`, '2026-01-01T00:00:00Z #1 exporting\n')
-      }
-      return ready(call, response)
-    }
-    const host = createHost(builder)
-    const image = `localhost:30500/org-3/crew-7@${DIGEST}`
+  describe('as an image', () => {
+    const REPOSITORY = 'org-3/crew-7'
     const asImage = { ...wanted, way: 'image' } as const
-    expect(await host.bringUp(asImage, progress, signal)).toMatchObject({
-      outcome: 'online',
-      image,
+    let registry: Awaited<ReturnType<typeof startImageRegistry>>
+    let digest: string
+
+    beforeEach(async () => {
+      registry = await startImageRegistry()
     })
-    expect(said).toEqual(['Building', 'build: #1 exporting', 'Deploying'])
-    for (const check of Object.values(CHECKS)) expect(applied().flatMap(check)).toEqual([])
-    const job = ofKind('Job')
-    expect(restrictedViolations('build', job.spec.template)).toEqual([])
-    expect(JSON.stringify(job)).not.toMatch(/read-token|signature|KEY"/)
-    expect(cluster.objects.has(JOB)).toBe(false)
-    const { spec } = ofKind('Deployment').spec.template
-    expect(spec.containers[0].image).toBe(image)
-    expect(spec).not.toHaveProperty('initContainers')
-    expect(spec.imagePullSecrets).toEqual([{ name: 'crew-7-42-pull' }])
-    // A worker that comes later finds the image in the record, and builds nothing.
-    expect(await host.look({ ...asImage, image }, progress, signal)).toMatchObject({
-      condition: 'online',
+    afterEach(() => registry.stop())
+
+    const imageHost = (room = async () => {}) =>
+      createHost({ ...builder, registry: registry.address }, room)
+
+    /** The Job ends as soon as it is looked at, and has pushed an image. */
+    function buildsAtOnce(): void {
+      becomesReady()
+      const ready = cluster.intercept
+      cluster.intercept = (call, response) => {
+        const job = cluster.objects.get(JOB)
+        if (call.method === 'GET' && call.path === JOB && job) {
+          digest = registry.push(REPOSITORY, 'd42', 7000)
+          job['status'] = { conditions: [{ type: 'Complete', status: 'True' }] }
+          const state = { terminated: { exitCode: 0, message: `${digest}\n` } }
+          const labels = { ...crewLabels, 'app.kubernetes.io/name': 'crew-build' }
+          addPod(labels, { containerStatuses: [{ name: 'build', state }] }, `${POD}-build`)
+          cluster.logs.set(`${POD}-build/log`, '2026-01-01T00:00:00Z #1 exporting\n')
+        }
+        return ready(call, response)
+      }
+    }
+
+    it('is built by a Job and deployed by digest, where BuildKit is there', async () => {
+      buildsAtOnce()
+      const host = imageHost()
+      const outcome = await host.bringUp(asImage, progress, signal)
+      const image = `localhost:30500/${REPOSITORY}@${digest}`
+      expect(outcome).toMatchObject({ outcome: 'online', image, layers: [{}, { size: 7000 }] })
+      expect(said).toEqual(['Building', 'build: #1 exporting', 'Deploying'])
+      for (const check of Object.values(CHECKS)) expect(applied().flatMap(check)).toEqual([])
+      const job = ofKind('Job')
+      expect(restrictedViolations('build', job.spec.template)).toEqual([])
+      expect(JSON.stringify(job)).not.toMatch(/read-token|signature|KEY"/)
+      expect(cluster.objects.has(JOB)).toBe(false)
+      const { spec } = ofKind('Deployment').spec.template
+      expect(spec.containers[0].image).toBe(image)
+      expect(spec).not.toHaveProperty('initContainers')
+      expect(spec.imagePullSecrets).toEqual([{ name: 'crew-7-42-pull' }])
+      // A worker that comes later finds the image in the record, and builds nothing.
+      expect(await host.look({ ...asImage, image }, progress, signal)).toMatchObject({
+        condition: 'online',
+      })
+      await host.bringUp({ ...asImage, image }, progress, signal)
+      expect(said.filter((word) => word === 'Building')).toHaveLength(1)
+    })
+
+    it('is built again when the registry has lost the image', async () => {
+      buildsAtOnce()
+      const lost = `localhost:30500/${REPOSITORY}@${DIGEST}`
+      expect(
+        await imageHost().bringUp({ ...asImage, image: lost }, progress, signal),
+      ).toMatchObject({ outcome: 'online', image: `localhost:30500/${REPOSITORY}@${digest}` })
+    })
+
+    it('is not built when the organization has no room for it', async () => {
+      const host = imageHost(async () => {
+        throw new AppError('conflict', 'There is no room.')
+      })
+      expect(await host.bringUp(asImage, progress, signal)).toEqual({
+        outcome: 'failed',
+        reason: 'There is no room.',
+      })
+      expect(applied()).toEqual([])
+    })
+
+    it('leaves the registry when nobody goes back to it, and takes no other with it', async () => {
+      const host = imageHost()
+      registry.push(REPOSITORY, 'd41', 41)
+      const image = `localhost:30500/${REPOSITORY}@${registry.push(REPOSITORY, 'd42', 42)}`
+      // The same source, deployed twice, makes one image.
+      registry.push(REPOSITORY, 'd40', 42)
+      registry.push(REPOSITORY, 'cache', 1)
+      registry.push('org-3/crew-8', 'd50', 41)
+      expect(await host.keepImages(wanted.owner, [image], signal)).toBe(1)
+      const kept = ['cache', 'd40', 'd42'].map((tag) => `${REPOSITORY}:${tag}`)
+      expect(registry.tags()).toEqual([...kept, 'org-3/crew-8:d50'])
+      expect(registry.digests()).toHaveLength(3)
+      expect(await host.keepImages(wanted.owner, [], signal)).toBe(2)
+      expect(registry.tags()).toEqual(['org-3/crew-8:d50'])
     })
   })
 })

@@ -15,7 +15,9 @@ export function createScriptedHost() {
   const script: {
     bringUp: (crew: WantedCrew, signal: AbortSignal) => Promise<CrewOutcome>
     look: (crew: WantedCrew) => Promise<SeenCrew>
+    deletedImages: number
   } = {
+    deletedImages: 0,
     bringUp: async (crew) => ({ outcome: 'online', url: urlOf(crew) }),
     look: async (crew) =>
       running.has(crew.id)
@@ -45,6 +47,13 @@ export function createScriptedHost() {
         running.delete(id)
         calls.push(`end ${id}`)
       }
+    },
+    async keepImages(_owner, images) {
+      calls.push(`keep images ${images.join(', ')}`.trimEnd())
+      return script.deletedImages
+    },
+    async freeImages() {
+      calls.push('free images')
     },
     async remove() {
       running.clear()

@@ -66,7 +66,7 @@ async function pull(
   const taken = await takeRepository(database.sql)
   if (!taken) throw new Error('nothing to take')
   const programs = { path, extraAuthoritiesPath: undefined }
-  const deps = { sql: database.sql, log, seals, guard, programs }
+  const deps = { sql: database.sql, log, seals, guard, programs, quotaBytes: 2 ** 30 }
   await pullRepository(deps, taken, new AbortController().signal)
   const { failure, lastCommit, isPulling } = await getRepository(database.sql, key)
   const deployments = await listCrewDeployments(database.sql, key, { limit: 10 })

@@ -4,14 +4,14 @@ import contextvars
 import functools
 import inspect
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..channel import now
 from ..context import estimate
 from ..run import LlmCall, Place, Run
 from ..step_key import digest
-from ..steps import OpenStep, Step, current_step
+from ..steps import OpenStep, Step, Usage, current_step
 from .codec import decode, encode
 from .wrapping import Method, wrap_method, wrap_methods
 
@@ -29,6 +29,7 @@ class _Heard:
     facts: dict[str, Any] = field(default_factory=dict)
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_input_tokens: int = 0
     written: int = 0
     """The UTF-16 units that a model has written so far, as the platform counts characters."""
 
@@ -64,6 +65,7 @@ def hear(usage: Any, **facts: Any) -> None:
     if isinstance(usage, dict) and not heard.input_tokens:
         heard.input_tokens = _count(usage, "prompt_tokens", "input_tokens")
         heard.output_tokens = _count(usage, "completion_tokens", "output_tokens")
+        heard.cached_input_tokens = _count(usage, "cached_prompt_tokens")
 
 
 def hear_text(run: Run, text: Any) -> None:
@@ -95,6 +97,8 @@ def _counted(method: Method) -> Method:
             after = self._token_usage
             heard.input_tokens += after["prompt_tokens"] - before["prompt_tokens"]
             heard.output_tokens += after["completion_tokens"] - before["completion_tokens"]
+            cached = "cached_prompt_tokens"
+            heard.cached_input_tokens += after.get(cached, 0) - before.get(cached, 0)
         return result
 
     return track
@@ -112,8 +116,8 @@ class _Call:
 
     def report(self, run: Run, opened: OpenStep, started_at: str, **ended: Any) -> None:
         heard = _heard.get() or _Heard()
-        tokens = {"input_tokens": heard.input_tokens, "output_tokens": heard.output_tokens}
-        counted = tokens if any(tokens.values()) else {}
+        usage = Usage(heard.input_tokens, heard.output_tokens, heard.cached_input_tokens)
+        counted = usage.to_json() if any(asdict(usage).values()) else {}
         provider = str(getattr(self.llm, "provider", None) or "openai")
         call = LlmCall(
             model=self.step.name,

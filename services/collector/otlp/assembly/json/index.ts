@@ -11,6 +11,8 @@ import { readValue } from './value'
 export { writeWithin } from '../output'
 export { tableTexts } from '../table-texts'
 export { addField } from './field'
+export { pointIntoBody } from './pair'
+export { prepareEscapes } from './string'
 
 /** The number of the body itself among the fields. */
 const BODY: u32 = 0

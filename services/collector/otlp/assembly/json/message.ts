@@ -1,12 +1,14 @@
 import { FORM_LIST, FORM_MESSAGE, FORM_NESTED, JSON_NOT_AN_ARRAY } from '../constants'
-import { JSON_NOT_AN_OBJECT, MAX_DEPTH, MESSAGE_ANY_VALUE, MESSAGE_LINK } from '../constants'
-import { MESSAGE_RESOURCE_SPANS, MESSAGE_SCOPE_SPANS, MESSAGE_SPAN } from '../constants'
+import { JSON_NOT_AN_OBJECT, MAX_DEPTH, MESSAGE_ANY_VALUE, MESSAGE_KEY_VALUE } from '../constants'
+import { MESSAGE_LINK, MESSAGE_RESOURCE_SPANS, MESSAGE_SCOPE_SPANS } from '../constants'
+import { MESSAGE_SPAN } from '../constants'
 import { offsetOf } from '../output'
 import { beginningOf, detailOf, fieldsOf, formOf, placeAmong, readField } from './field'
 import { tagOf } from './field'
-import { writeLeaf } from './leaf'
+import { isUtf8, writeLeaf } from './leaf'
 import { closeFrame, keepOne, keptProblem, lastProblem, noteField, noteTurn } from './members'
 import { openFrame, slotIn, sort, takeBack } from './members'
+import { writePair } from './pair'
 import { isAnyWrong, problem, setProblem, wrong } from './problem'
 import { beginMessage, endMessage, varintSize } from './protobuf'
 import { BRACE, BRACE_END, BRACKET, BRACKET_END, bytesLeft, continues, next } from './reader'
@@ -80,7 +82,7 @@ function writeList(to: usize, field: u32): usize {
   if (opens(BRACKET_END)) {
     do {
       setProblem(0)
-      if (next() == BRACE) to = writeMessage(to, field)
+      if (next() == BRACE) to = writeItem(to, field)
       else {
         to = readValue(to)
         wrong(field, JSON_NOT_AN_OBJECT)
@@ -90,6 +92,12 @@ function writeList(to: usize, field: u32): usize {
   }
   setProblem(last)
   return to
+}
+
+function writeItem(to: usize, field: u32): usize {
+  const isPair = detailOf(field) == MESSAGE_KEY_VALUE && isUtf8
+  const stop = isPair ? writePair(to, tagOf(field), depth > 0) : 0
+  return stop == 0 ? writeMessage(to, field) : stop
 }
 
 function writeObject(to: usize, field: u32): usize {

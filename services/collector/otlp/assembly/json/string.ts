@@ -91,6 +91,23 @@ export function escapeEnd(place: usize): usize {
   return place + 6
 }
 
+/** By byte: whether it stands behind the backslash of an escape as rows have it. */
+const letters: usize = memory.data(256, 16)
+
+/** Called by the host at its start. */
+export function prepareEscapes(): void {
+  for (let byte = 0; byte < 256; byte++) {
+    const isOne = byte != SLASH && escapedByte(<u8>byte) != 0
+    store<u8>(letters + byte, isOne ? 1 : 0)
+  }
+}
+
+/** Whether a backslash and this letter are the escape that the rows have for that character. */
+@inline
+export function isLetter(letter: u8): bool {
+  return load<u8>(letters + letter) != 0
+}
+
 /** The byte that a backslash and this letter are; 0 when they are none. */
 export function escapedByte(letter: u8): u8 {
   switch (letter) {

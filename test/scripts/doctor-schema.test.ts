@@ -1,0 +1,18 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+it('the JSON Schema of the report is what `npm run doctor:schema` writes', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'doctor-schema-'))
+  execFileSync('npm', ['run', '--silent', 'doctor:schema', '--', directory], { cwd: root })
+  const [text, written] = [join(root, 'docs'), directory].map((folder) =>
+    readFileSync(join(folder, 'doctor-report.schema.json'), 'utf8'),
+  )
+  rmSync(directory, { recursive: true })
+  expect(text === written, 'it is stale: run `npm run doctor:schema` and commit it').toBe(true)
+})
