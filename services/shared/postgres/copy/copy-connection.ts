@@ -191,7 +191,7 @@ const parametersOf = ({ address, name, statementTimeoutMs }: Login) => ({
   standard_conforming_strings: 'on',
 })
 
-/** Up to this size a copy of the data costs less than system calls, and a server that wakes twice. */
+/** Up to this size a copy costs less than more system calls, and a server that wakes twice. */
 const SMALL_BYTES = 256 * 1024
 
 /** The data follow the statement at once: a server that refuses it skips them, by the protocol. */
