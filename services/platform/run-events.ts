@@ -43,7 +43,7 @@ export async function readEvents(
   // missing below.
   const [state] = await sql<State[]>`
     select attempt, case when finished_at is not null then end_of_execution(e) end as end,
-      coalesce((select max(number) from execution_events where execution_id = e.id), 0) as last
+      coalesce((select max(number) from execution_events where execution_id = ${runId}), 0) as last
     from executions e where id = ${runId}`
   if (!state) return { events: [], last: 0, isOver: true }
   const events = await sql<RunEvent[]>`

@@ -155,8 +155,8 @@ function isListed(sql: Queryable, filter: RunFilter, search: string | undefined)
   const { organizationId, deploymentId } = filter
   const ofAutomation =
     deploymentId === undefined ? sql`` : sql`and e.deployment_id = ${deploymentId}`
-  const begins = search === undefined ? sql`` : beginsWith(sql, search)
-  return sql`e.organization_id = ${organizationId} ${ofAutomation} ${begins}
+  const named = search === undefined ? sql`` : hasId(sql, search)
+  return sql`e.organization_id = ${organizationId} ${ofAutomation} ${named}
     ${isChosen(sql, filter)}`
 }
 
@@ -177,11 +177,14 @@ function isChosen(sql: Queryable, filter: RunFilter) {
 const dayOf = (sql: Queryable, day: string) => sql`(${day}::date::timestamp at time zone 'UTC')`
 
 /**
- * The range of ids that begin with the hexadecimal digits of a text; nothing begins with any other
- * text.
+ * Whether an id begins or ends with the hexadecimal digits of a text; none does with any other
+ * text. Runs of one day begin alike, and pages show how they end.
  */
-function beginsWith(sql: Queryable, text: string) {
+function hasId(sql: Queryable, text: string) {
   const digits = text.toLowerCase().replaceAll('-', '')
   if (!/^[0-9a-f]{1,32}$/.test(digits)) return sql`and false`
-  return sql`and e.id between ${digits.padEnd(32, '0')}::uuid and ${digits.padEnd(32, 'f')}::uuid`
+  const [first, last] = [digits.padEnd(32, '0'), digits.padEnd(32, 'f')]
+  const begins = sql`e.id between ${first}::uuid and ${last}::uuid`
+  if (digits.length === 32) return sql`and ${begins}`
+  return sql`and (${begins} or right(translate(e.id::text, '-', ''), ${digits.length}) = ${digits})`
 }

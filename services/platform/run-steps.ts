@@ -126,7 +126,7 @@ async function write(
       from part p join executions e on e.id = p.run and e.lease_id = p.lease
       order by e.id for no key update of e ${ifLocked}),
     placed as (
-      select o.*, (select max(position) from run_steps where run_id = o.id) as last from owned o),
+      select o.*, last_step_position(o.id) as last from owned o),
     given as materialized (
       select o.id, o.attempt, o.last, s.* from placed o join json_to_recordset(
           ${steps}::text::json)
@@ -208,12 +208,15 @@ export interface Journal {
 
 /** Loads the journal of a run. */
 export async function loadJournal(sql: Queryable, runId: string): Promise<Journal> {
+  // No joins: a plan for a day that has no statistics yet compares each step with each other one.
   const rows = await sql<(RecordedStep & { attempt: number })[]>`
-    select s.step_key as step, s.kind, coalesce(s.result, p.content) as result, s.usage, s.attempt
+    select s.step_key as step, s.kind, s.usage, s.attempt,
+      case when s.has_payload then (
+        select content from run_payloads where run_id = ${runId} and step_key = s.step_key)
+      else s.result end as result
     from run_steps s
-      left join run_steps around on around.run_id = s.run_id and around.step_key = s.parent
-      left join run_payloads p on p.run_id = s.run_id and p.step_key = s.step_key
-    where s.run_id = ${runId} and s.state = 'finished' and around.state is distinct from 'finished'
+    where s.run_id = ${runId} and s.state = 'finished' and (s.parent is null or s.parent not in (
+      select step_key from run_steps where run_id = ${runId} and state = 'finished'))
     order by s.position`
   return {
     steps: rows.map(({ step, kind, result, usage }) => ({

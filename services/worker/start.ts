@@ -7,6 +7,7 @@ import { deleteUnusedFiles } from '../platform/input-files.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
 import { runDueSchedules } from '../platform/run-schedules.ts'
+import { dropExpiredDay, makeRunDays } from '../platform/run-days.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
 import { measureOutbox } from '../platform/webhook-outbox.ts'
 import { forgetKickoffKeys } from '../platform/runs.ts'
@@ -59,6 +60,7 @@ import { startWebhooks } from './webhooks/start-webhooks.ts'
 const POLL_MS = 2000
 /** Longer than a look at the queue can take: its statements end after 30 s. */
 const SCHEDULES_MS = 1000
+const RUN_DAYS_MS = 3_600_000
 const STUCK_MS = 70_000
 const SCRAPE_MS = 2000
 const HTTP_DRAIN_MS = 1000
@@ -150,6 +152,18 @@ function startSchedules(sql: Database, log: Log) {
   return keepTurning({ name: 'looking for schedules', turn, everyMs: SCHEDULES_MS, log })
 }
 
+/** Makes the partitions of the days ahead, and drops a day that is too old. */
+function startRunDays(sql: Database, log: Log, days: number) {
+  const turn = async (): Promise<number> => {
+    await makeRunDays(sql)
+    const day = await dropExpiredDay(sql, days)
+    if (day === undefined) return 0
+    log.info({ day }, 'what the runs of a day reported was dropped: their retention has ended')
+    return 1
+  }
+  return keepTurning({ name: 'making and dropping days of runs', turn, everyMs: RUN_DAYS_MS, log })
+}
+
 /** Deletes runs, and files that none of them names. */
 function startRetentions({
   config,
@@ -165,7 +179,7 @@ function startRetentions({
   const auditDays = config.AUDIT_RETENTION_DAYS
   const old = { of: 'audit entries', expire: () => deleteExpiredAudit(sql, auditDays) }
   const audit = startRetention({ ...old, onDeleted: () => {}, log })
-  const all = [runs, files, audit]
+  const all = [startRunDays(sql, log, days), runs, files, audit]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
 }

@@ -127,12 +127,12 @@ describe('a list in pages', () => {
 })
 
 describe('executions', () => {
-  it('are found by the beginning of their id, and by nothing that is none', async () => {
+  it('are found by the beginning and the end of their id, and by nothing else', async () => {
     const { sql, acme } = platform
     const filter = { organizationId: acme.organizationId }
     const [newest] = await listNewestRuns(sql, filter, 1)
     const id = newest?.id ?? ''
-    for (const text of [id, id.slice(0, 8), id.slice(0, 12).toUpperCase()]) {
+    for (const text of [id, id.slice(0, 23).toUpperCase(), id.slice(-8), id.slice(-12)]) {
       expect((await countRuns(sql, filter, text)).queued).toBe(1)
     }
     for (const text of ['zebra', '%', `${id}0`]) {

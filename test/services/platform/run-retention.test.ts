@@ -16,14 +16,15 @@ interface Run {
 const ONGOING: readonly RunStatus[] = ['queued', 'running', 'waiting']
 const isOver = ({ status }: Run): boolean => !ONGOING.includes(status)
 
-/** A run as it would be found in the database that many days later. */
+/** A run without a day, as it would be found in the database that many days later. */
 async function insert(run: Run): Promise<string> {
   const { status, ageDays } = run
   const then = at.sql`now() - make_interval(days => ${ageDays})`
   const [{ id }] = await at.sql<[{ id: string }]>`
-    insert into executions (deployment_id, inputs, status, queued_at, finished_at, output, error,
-      lease_id, lease_expires_at)
-    values (${at.automation.id}, '{}', ${status}, ${then}, ${isOver(run) ? then : null},
+    insert into executions (id, deployment_id, inputs, status, queued_at, finished_at, output,
+      error, lease_id, lease_expires_at)
+    values (gen_random_uuid(), ${at.automation.id}, '{}', ${status}, ${then},
+      ${isOver(run) ? then : null},
       ${status === 'completed' ? 'done' : null},
       ${status === 'error' ? at.sql`'{"code":"x","message":"x"}'::jsonb` : null},
       ${status === 'running' ? at.sql`gen_random_uuid()` : null},
@@ -93,7 +94,7 @@ describe('the retention of runs', () => {
     const { id: deploymentId } = at.automation
     await kickoff(at.sql, { deploymentId, inputs: {}, idempotencyKey: 'order-1' })
     await at.sql`
-      update executions set status = 'stopped', finished_at = now() - interval '91 days'`
+      update executions set status = 'stopped', finished_at = now() - interval '93 days'`
     expect(await deleteAll(90, 10)).toBe(1)
     expect(await at.sql`select from kickoff_keys`).toHaveLength(0)
   })

@@ -118,7 +118,7 @@ describe('the files that tasks write', () => {
     await deploy()
     const id = await complete()
     const { sql } = platform
-    await sql`update executions set finished_at = now() - interval '91 days' where id = ${id}`
+    await sql`update executions set finished_at = now() - interval '93 days' where id = ${id}`
     await deleteExpiredRuns(sql, { days: 90 })
     expect(await listArtifacts(sql, id)).toEqual([])
   })

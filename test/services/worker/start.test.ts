@@ -269,7 +269,7 @@ describe('a worker that ends', () => {
     const young = await platform.kickoff()
     await platform.sql`
       update executions set status = 'stopped',
-        finished_at = now() - make_interval(days => case id when ${old} then 8 else 6 end)`
+        finished_at = now() - make_interval(days => case id when ${old} then 10 else 6 end)`
     const worker = await platform.startWorker({ RUNS_RETENTION_DAYS: '7' })
     await expect.poll(() => platform.get(old)).toBeUndefined()
     expect(await platform.get(young)).toMatchObject({ status: 'stopped' })

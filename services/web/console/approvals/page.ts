@@ -3,7 +3,7 @@ import type { Session } from '../../../platform/sessions.ts'
 import { DECIDE_WITHIN_DAYS } from '../../../platform/run-approvals.ts'
 import type { ListedApproval } from '../../../platform/run-approvals.ts'
 import { runPath } from '../frame/addresses.ts'
-import { plural } from '../frame/format.ts'
+import { plural, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, emptyState, noticeBox, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -48,7 +48,7 @@ function approvalSection({ csrfToken }: Session, approval: ListedApproval): Html
   return html`<section class="card" aria-labelledby="${heading}">
     <div class="card-head">
       <h2 id="${heading}">${automationName}: <span class="mono">${task}</span></h2>
-      <a href="${run}" aria-label="Run ${runId}">Run ${runId.slice(0, 8)}</a>
+      <a href="${run}" aria-label="Run ${runId}">Run ${shortId(runId)}</a>
     </div>
     <dl class="facts">
       <dt>Asked</dt>

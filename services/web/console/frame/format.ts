@@ -9,6 +9,9 @@ const UNITS = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 const grouped = new Intl.NumberFormat('en')
 
+/** Returns the last 8 characters of the id of a run or a trace: those of one day begin alike. */
+export const shortId = (id: string): string => id.slice(-8)
+
 /** Returns a time from now: `3 minutes ago`, `yesterday`, `in 2 hours`. */
 export function relativeTime(date: Date, now: Date = new Date()): string {
   const seconds = (date.getTime() - now.getTime()) / 1000

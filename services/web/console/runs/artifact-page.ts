@@ -11,6 +11,7 @@ import { formatOf } from '../frame/text/text-format.ts'
 import { plainText, renderText } from '../frame/text/text-view.ts'
 import { artifactPath, describeArtifact } from './artifacts-section.ts'
 import type { TextView } from './outcome-section.ts'
+import { shortId } from '../frame/format.ts'
 
 /** A file that a task of a run wrote. */
 export interface ArtifactPage {
@@ -35,7 +36,7 @@ export function artifactPage({ session, automation, run, artifact, textView }: A
     html`<nav class="crumbs" aria-label="Breadcrumb">
         <a href="/automations">Automations</a
         ><a href="/automations/${automation.automationId}">${automation.name}</a
-        ><a href="${back}">${run.id.slice(0, 8)}</a>
+        ><a href="${back}">${shortId(run.id)}</a>
       </nav>
       <div class="page-head"><h1>${name}</h1></div>
       <section class="card" aria-labelledby="content">

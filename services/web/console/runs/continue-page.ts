@@ -11,6 +11,7 @@ import { formType, inputField } from '../frame/input-field.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { shortId } from '../frame/format.ts'
 
 /** The form that goes on from a step of a run. */
 export interface ContinuePage {
@@ -37,7 +38,7 @@ export function continuePage(view: ContinuePage): Html {
     html`<nav class="crumbs" aria-label="Breadcrumb">
         <a href="/automations">Automations</a
         ><a href="/automations/${automation.automationId}">${automation.name}</a
-        ><a href="${path}">${run.id.slice(0, 8)}</a>
+        ><a href="${path}">${shortId(run.id)}</a>
       </nav>
       <div class="card lone">
         <h1>Go on from a step</h1>

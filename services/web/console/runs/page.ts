@@ -10,7 +10,7 @@ import type { StepCounts } from '../../../platform/run-steps.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { runPath, tracePath } from '../frame/addresses.ts'
 import { kickoffCommand } from '../frame/commands.ts'
-import { absoluteTime, count, duration, plural, pretty } from '../frame/format.ts'
+import { absoluteTime, count, duration, plural, pretty, shortId } from '../frame/format.ts'
 import { fileText } from '../frame/input-field.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
@@ -61,7 +61,7 @@ export function runPage(view: RunPage): Html {
   const { session, automation, run, notice } = view
   return page(
     {
-      title: `Run ${run.id.slice(0, 8)}`,
+      title: `Run ${shortId(run.id)}`,
       session,
       current: '/executions',
     },
@@ -106,7 +106,7 @@ export function runParts(view: RunPage): Html {
 function head(view: RunPage, path: string): Html {
   const { run } = view
   return html`<div class="page-head" data-part="head">
-    <h1>Run <span class="mono">${run.id.slice(0, 8)}</span></h1>
+    <h1>Run <span class="mono">${shortId(run.id)}</span></h1>
     ${runPill(run.status)}
     <div class="buttons push">
       ${view.hasTrace ? html`<a class="button" href="${tracePath(run)}">Trace</a>` : ''}
@@ -153,8 +153,7 @@ function keptFrom({ automation, run, keptSteps }: RunPage): Html | string {
   const kept = keptSteps.carried > 0 ? `, and keeps ${plural(keptSteps.carried, 'step')} of it` : ''
   return html`<p class="hint">
     ${ORIGINS[originAction]} run
-    <a class="mono" href="${runPath(automation, { id: originId })}">${originId.slice(0, 8)}</a
-    >${kept}.
+    <a class="mono" href="${runPath(automation, { id: originId })}">${shortId(originId)}</a>${kept}.
   </p>`
 }
 

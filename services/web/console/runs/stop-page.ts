@@ -4,6 +4,7 @@ import type { Session } from '../../../platform/sessions.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
 import { runPath } from '../frame/addresses.ts'
 import type { Html } from '../frame/parts.ts'
+import { shortId } from '../frame/format.ts'
 
 /** The question before a run is stopped. */
 export function stopPage(session: Session, automation: Automation, run: Run): Html {
@@ -14,7 +15,7 @@ export function stopPage(session: Session, automation: Automation, run: Run): Ht
     crumbs: [
       { path: '/automations', name: 'Automations' },
       { path: `/automations/${automationId}`, name },
-      { path: back, name: run.id.slice(0, 8) },
+      { path: back, name: shortId(run.id) },
     ],
     question: 'Stop this run?',
     consequence:

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
 import type { ListedTrace } from '../../traces/trace-lists.ts'
-import { duration } from '../frame/format.ts'
+import { duration, shortId } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import { time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -86,7 +86,7 @@ const latest = (first: string, traces: readonly ListedTrace[]): Html =>
                 <a href="/trace-comparison?trace=${first}&trace=${trace.trace_id}"
                   >${nameOf(trace)}</a
                 >
-                <span class="sub mono">${trace.trace_id.slice(0, 8)}</span>
+                <span class="sub mono">${shortId(trace.trace_id)}</span>
               </td>
               <td class="state">${tracePill(trace.status)}</td>
               <td data-label="Start" class="quiet">${time(new Date(trace.started_at))}</td>

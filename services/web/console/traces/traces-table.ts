@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { TraceOpinions } from '../../../platform/trace-notes.ts'
 import type { ListedTrace } from '../../traces/trace-lists.ts'
-import { count, duration } from '../frame/format.ts'
+import { count, duration, shortId } from '../frame/format.ts'
 import { queryOf } from '../frame/lists/pager.ts'
 import { pill, time } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
@@ -82,12 +82,12 @@ const row = (trace: ListedTrace, { columns, back, opinion }: Row): Html =>
           form="${COMPARE_FORM}"
           name="trace"
           value="${trace.trace_id}"
-          aria-label="Compare ${nameOf(trace)} ${trace.trace_id.slice(0, 8)}"
+          aria-label="Compare ${nameOf(trace)} ${shortId(trace.trace_id)}"
         />
         <a href="/traces/${trace.trace_id}${back}">${nameOf(trace)}</a></span
       >
       <span class="sub"
-        ><span class="mono">${trace.trace_id.slice(0, 8)}</span>${
+        ><span class="mono">${shortId(trace.trace_id)}</span>${
           opinion ? ` · ${opinionText(opinion)}` : ''
         }</span
       >

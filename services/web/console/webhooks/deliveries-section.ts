@@ -4,7 +4,7 @@ import type { Page, PageRequest } from '../../../platform/paging.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import type { Delivery, DeliveryState } from '../../../platform/webhook-deliveries.ts'
 import { runPath } from '../frame/addresses.ts'
-import { plural } from '../frame/format.ts'
+import { plural, shortId } from '../frame/format.ts'
 import { nothingHere, pager } from '../frame/lists/pager.ts'
 import { csrfField, emptyState, pill, time } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
@@ -84,7 +84,7 @@ const deliveryRow = ({ automation }: DeliveriesSection, delivery: Delivery, path
               class="mono"
               href="${runPath(automation, { id: delivery.kickoffId })}"
               aria-label="Run ${delivery.kickoffId}"
-              >${delivery.kickoffId.slice(0, 8)}</a
+              >${shortId(delivery.kickoffId)}</a
             >`
       }
     </td>

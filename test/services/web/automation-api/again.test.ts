@@ -137,7 +137,7 @@ describe('POST runs/…/retry', () => {
     const completed = await call(`runs/${live.id}/retry`, {})
     expect(completed.status).toBe(409)
     expect(completed.body['message']).toContain('from_step')
-    expect((await call(`runs/${failed.id.replace(/^./, '0')}/retry`, {})).status).toBe(404)
+    expect((await call(`runs/${failed.id.replace(/^./, '1')}/retry`, {})).status).toBe(404)
   })
 
   it('is one run for one Idempotency-Key, and refused for another request', async () => {

@@ -247,7 +247,7 @@ describe('a file', () => {
     expect(await deleteUnusedFiles(platform.sql)).toBe(1)
     expect((await start({ report: unused })).status).toBe(422)
     await platform.sql`
-      update executions set status = 'stopped', finished_at = now() - interval '91 days'
+      update executions set status = 'stopped', finished_at = now() - interval '93 days'
       where id = ${run.id}`
     await deleteExpiredRuns(platform.sql, { days: 90 })
     expect(await deleteUnusedFiles(platform.sql)).toBe(1)

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import type { ListedRun } from '../../../../platform/run-list.ts'
 import { runPill, ranFor, starterOf, time, tokensOf } from '../parts.ts'
 import type { Html } from '../parts.ts'
+import { shortId } from '../format.ts'
 
 type Row = Omit<ListedRun, 'automationName' | 'trigger' | 'starterName'> & {
   readonly trigger?: ListedRun['trigger']
@@ -119,6 +120,6 @@ export function runsTable(
 const idCell = ({ id, automationId }: Row): Html =>
   html`<td class="lead">
     <a class="mono" href="/automations/${automationId}/executions/${id}" title="${id}"
-      >${id.slice(0, 8)}</a
+      >${shortId(id)}</a
     >
   </td>`
