@@ -74,13 +74,14 @@ function addFile(state) {
   input.accept = '.json,application/json'
   input.className = 'unseen'
   label.append(input)
-  input.addEventListener('change', async () => {
+  const open = async () => {
     const [file] = input.files
     if (!file) return
     state.form.elements.definition.value = await file.text()
     input.value = ''
     await check(state, 'show-text')
-  })
+  }
+  input.addEventListener('change', () => void open())
   state.form.querySelector('[value="save-text"]').after(label)
 }
 
