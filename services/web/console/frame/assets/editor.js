@@ -74,7 +74,7 @@ function addFile(state) {
   input.accept = '.json,application/json'
   input.className = 'unseen'
   label.append(input)
-  input.addEventListener('change', () => {
+  const open = async () => {
     const [file] = input.files
     if (file) void read(file)
   })
@@ -83,6 +83,7 @@ function addFile(state) {
     input.value = ''
     await check(state, 'show-text')
   }
+  input.addEventListener('change', () => void open())
   state.form.querySelector('[value="save-text"]').after(label)
 }
 
