@@ -1,11 +1,11 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
-import { create, releaseNamespace } from './kit/create.ts'
+import { create, createInCluster, releaseNamespace } from './kit/create.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import type { Val } from './template/expression.ts'
 import { all, helper, isSet, not, orElse, text } from './template/operators.ts'
-import { create as createInCluster, onlyWhen } from './template/structure.ts'
+import { onlyWhen } from './template/structure.ts'
 import type { Exactly } from './template/structure.ts'
 import { values } from './values.ts'
 

@@ -13,11 +13,30 @@ import { argoSync, createJob } from './kit/job.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { initResources } from './kit/resources.ts'
-import { beforeBootstrap, keptSecret, overridesSecret, platformSecret } from './kit/secret-keys.ts'
+import {
+  beforeBootstrap,
+  fromSecret,
+  isReferenced,
+  keptSecret,
+  overridesSecret,
+  platformSecret,
+} from './kit/secret-keys.ts'
+import type { SecretKey } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
 import type { Val } from './template/expression.ts'
-import { any, isSet, not, orElse, pick, revision, text } from './template/operators.ts'
+import {
+  all,
+  any,
+  isSet,
+  not,
+  orElse,
+  pick,
+  revision,
+  text,
+  trimAll,
+} from './template/operators.ts'
+import type { Condition } from './template/operators.ts'
 import { create, releaseNamespace } from './kit/create.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
@@ -108,7 +127,25 @@ const toSecret = (name: Val<string>, verbs: readonly string[]) => ({
   verbs,
 })
 
-const registryKey = also(isRegistryGated, 'REGISTRY_KEY')
+const NEEDED: readonly (readonly [SecretKey, Condition?])[] = [
+  ['PLATFORM_DEBUG_TOKEN'],
+  ['SECRET_KEY_BASE'],
+  ['PLATFORM_OAUTH_API_KEY', oauth.enabled],
+  ['OAUTH_ENCRYPTION_KEY', oauth.enabled],
+  ['COLLECTOR_JWT_SECRET', collector.enabled],
+  ['REGISTRY_KEY', isRegistryGated],
+  ['DB_PASSWORD', not(dbProxy.autoIamAuthn)],
+]
+
+/** The keys that must have a value, but those in Secrets of the operator's own. */
+const generatedKeys = trimAll(
+  ',',
+  NEEDED.reduce(
+    (names, [key, isNeeded]) =>
+      text`${names}${also(all(...(isNeeded ? [isNeeded] : []), not(isReferenced(key))), key)}`,
+    text``,
+  ),
+)
 
 const pod = () => ({
   automountServiceAccountToken: true,
@@ -134,13 +171,7 @@ const pod = () => ({
           any(...Object.values(overrides).map(isSet)),
           overridesSecret,
         ),
-        PLATFORM_SECRET_KEYS: text`PLATFORM_DEBUG_TOKEN,SECRET_KEY_BASE${also(
-          oauth.enabled,
-          'PLATFORM_OAUTH_API_KEY,OAUTH_ENCRYPTION_KEY',
-        )}${also(collector.enabled, 'COLLECTOR_JWT_SECRET')}${registryKey}${also(
-          not(dbProxy.autoIamAuthn),
-          'DB_PASSWORD',
-        )}`,
+        PLATFORM_SECRET_KEYS: generatedKeys,
         RESTART_DEPLOYMENTS: text`${nameOf('web')},${nameOf('worker')}${also(
           oauth.enabled,
           nameOf('oauth'),
@@ -149,8 +180,8 @@ const pod = () => ({
           nameOf('internal-registry'),
         )}`,
         ...databaseEnv('bootstrap'),
-        // It is in the Secrets that this task reads.
-        DB_PASSWORD: unset,
+        // It is in the Secrets that this task reads, unless the operator names another one.
+        DB_PASSWORD: setWhen(isReferenced('DB_PASSWORD'), fromSecret('DB_PASSWORD')),
         DATABASE_WAIT_SECONDS: unset,
         BUILD_TLS_SECRET: setWhen(hasOwnBuildTls, buildTlsSecret),
         BUILD_TLS_HOST: setWhen(hasOwnBuildTls, buildkitHost),

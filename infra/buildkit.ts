@@ -2,13 +2,19 @@ import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { hasOwnBuildTls, tlsSecret } from './build-tls.ts'
 import { addressOf } from './calls.ts'
+import { mainContainer } from './kit/customize.ts'
 import { fingerprint } from './kit/fingerprint.ts'
 import { buildkitImage, pullSecretOf, runs } from './kit/image.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { PLATFORM_USER } from './kit/security.ts'
-import { createDeployment, createService, createServiceAccount } from './kit/workload.ts'
+import {
+  accountAnnotations,
+  createDeployment,
+  createService,
+  createServiceAccount,
+} from './kit/workload.ts'
 import { any, isSet, text } from './template/operators.ts'
 import { create } from './kit/create.ts'
 import { when } from './template/structure.ts'
@@ -22,17 +28,19 @@ const hasTls = any(isSet(buildkit.tlsSecret), hasOwnBuildTls)
 export class Buildkit extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'buildkit')
+    createServiceAccount(this, 'buildkit', accountAnnotations(buildkit))
     create(this, k8s.KubeConfigMap, {
       metadata: { name: nameOf('buildkit'), labels: labels('buildkit') },
       data: { 'buildkitd.toml': CONFIG },
     })
-    createService(this, 'buildkit', [
-      { name: 'grpc', port: buildkit.port, targetPort: k8s.IntOrString.fromString('grpc') },
-    ])
+    createService(this, 'buildkit', {
+      given: buildkit.service,
+      ports: [
+        { name: 'grpc', port: buildkit.port, targetPort: k8s.IntOrString.fromString('grpc') },
+      ],
+    })
     createDeployment(this, {
       component: 'buildkit',
-      kind: UnconfinedDeployment,
       replicas: 1,
       pods: buildkit,
       annotations: { 'checksum/config': fingerprint(CONFIG) },
@@ -43,9 +51,12 @@ export class Buildkit extends Construct {
           runAsGroup: PLATFORM_USER,
           fsGroup: PLATFORM_USER,
           runAsNonRoot: true,
+          // BuildKit makes its own sandbox out of user namespaces and mounts, which AppArmor's
+          // default profile forbids.
+          appArmorProfile: { type: 'Unconfined' },
         },
-        terminationGracePeriodSeconds: 30,
-        containers: [daemon()],
+        terminationGracePeriodSeconds: buildkit.terminationGracePeriodSeconds,
+        containers: [mainContainer(buildkit, daemon())],
         volumes: [
           { name: 'cache', emptyDir: {} },
           { name: 'config', configMap: { name: nameOf('buildkit') } },
@@ -59,18 +70,6 @@ export class Buildkit extends Construct {
         ],
       },
     })
-  }
-}
-
-/**
- * BuildKit makes its own sandbox out of user namespaces and mounts, which AppArmor's default
- * profile forbids. The field to say so came with Kubernetes 1.30; the types of 1.28 would drop it.
- */
-class UnconfinedDeployment extends k8s.KubeDeployment {
-  static override manifest(props: k8s.KubeDeploymentProps): unknown {
-    const manifest = super.manifest(props)
-    manifest.spec.template.spec.securityContext.appArmorProfile = { type: 'Unconfined' }
-    return manifest
   }
 }
 
@@ -95,13 +94,9 @@ const daemon = () => ({
     when<string>(hasTls, '--tlskey=/certificates/key.pem'),
   ],
   ports: [{ name: 'grpc', containerPort: buildkit.port }],
-  startupProbe: { ...works, periodSeconds: 5, failureThreshold: 24 },
-  readinessProbe: { ...works, periodSeconds: 15, failureThreshold: 3 },
-  livenessProbe: {
-    tcpSocket: { port: k8s.IntOrString.fromString('grpc') },
-    periodSeconds: 20,
-    failureThreshold: 3,
-  },
+  startupProbe: works,
+  readinessProbe: works,
+  livenessProbe: { tcpSocket: { port: k8s.IntOrString.fromString('grpc') } },
   resources: resourcesOf(buildkit.resources),
   volumeMounts: [
     // On some nodes the image's own file system is mounted nosuid, which rootless mounts cannot
@@ -124,4 +119,4 @@ const daemon = () => ({
   },
 })
 
-const works = { exec: { command: ['buildctl', 'debug', 'workers'] }, timeoutSeconds: 10 }
+const works = { exec: { command: ['buildctl', 'debug', 'workers'] } }

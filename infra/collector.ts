@@ -3,6 +3,7 @@ import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
 import { CollectorPrices, hasPrices, pricesFile } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { mainContainer } from './kit/customize.ts'
 import {
   collectorDatabaseEnv,
   createsOnTraceServer,
@@ -19,7 +20,14 @@ import { initResources, resourcesOf } from './kit/resources.ts'
 import { formerKey, fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
-import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
+import {
+  accountAnnotations,
+  createDeployment,
+  createService,
+  createServiceAccount,
+  scratch,
+} from './kit/workload.ts'
+import { instead } from './template/given.ts'
 import {
   amountText,
   all,
@@ -41,21 +49,9 @@ const { collector, postgres, envVars } = values
 export class Collector extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'collector')
+    createServiceAccount(this, 'collector', accountAnnotations(collector))
     onlyWhen(hasPrices, new CollectorPrices(this, 'prices'))
-    createService(this, 'collector', [
-      { name: 'http', port: collector.port, targetPort: k8s.IntOrString.fromString('http') },
-      {
-        name: 'metrics',
-        port: collector.metricsPort,
-        targetPort: k8s.IntOrString.fromString('metrics'),
-      },
-      when<k8s.ServicePort>(collector.grpc.enabled, {
-        name: 'grpc',
-        port: collector.grpc.port,
-        targetPort: k8s.IntOrString.fromString('grpc'),
-      }),
-    ])
+    createService(this, 'collector', { given: collector.service, ports: servicePorts })
     createDeployment(this, {
       component: 'collector',
       replicas: replicasOf(collector),
@@ -68,9 +64,9 @@ export class Collector extends Construct {
       pod: {
         imagePullSecrets: databasePodPullSecrets(collectorImage),
         securityContext: podSecurity(PLATFORM_USER),
-        terminationGracePeriodSeconds: 30,
+        terminationGracePeriodSeconds: collector.terminationGracePeriodSeconds,
         initContainers: [dbProxySidecar(), waitForPostgres('collector', isInCluster), migrate()],
-        containers: [receiver()],
+        containers: [mainContainer(collector, receiver())],
         volumes: [
           tmp.volume,
           ...caVolumes,
@@ -83,6 +79,20 @@ export class Collector extends Construct {
     scale(this, 'collector', { ...collector, work: queueFill })
   }
 }
+
+const servicePorts = [
+  { name: 'http', port: collector.port, targetPort: k8s.IntOrString.fromString('http') },
+  {
+    name: 'metrics',
+    port: collector.metricsPort,
+    targetPort: k8s.IntOrString.fromString('metrics'),
+  },
+  when<k8s.ServicePort>(collector.grpc.enabled, {
+    name: 'grpc',
+    port: collector.grpc.port,
+    targetPort: k8s.IntOrString.fromString('grpc'),
+  }),
+]
 
 const { keda } = collector.autoscaling
 
@@ -201,7 +211,7 @@ const migrate = () => ({
   }),
   resources: initResources,
   volumeMounts: [tmp.mount, caMount],
-  securityContext: containerSecurity(PLATFORM_USER),
+  securityContext: instead(collector.securityContext, containerSecurity(PLATFORM_USER)),
 })
 
 const receiver = () => ({

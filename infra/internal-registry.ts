@@ -1,5 +1,6 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
+import { mainContainer, probesAt } from './kit/customize.ts'
 import { fingerprint } from './kit/fingerprint.ts'
 import { isRegistryGated } from './calls.ts'
 import type { RegistryGateEnv } from '../services/registry-gate/env.ts'
@@ -13,14 +14,15 @@ import { initResources, resourcesOf } from './kit/resources.ts'
 import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import {
+  accountAnnotations,
   createDeployment,
+  createService,
   createServiceAccount,
-  createTypedService,
   scratch,
 } from './kit/workload.ts'
 import { digits, distinct, isSet, not, pick, text } from './template/operators.ts'
 import { create } from './kit/create.ts'
-import { eachText, quantity, when, whenSet } from './template/structure.ts'
+import { eachText, quantity, spread, when, whenSet } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { internalRegistry: registry } = values
@@ -29,18 +31,25 @@ const { internalRegistry: registry } = values
 export class InternalRegistry extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'internal-registry')
+    createServiceAccount(this, 'internal-registry', accountAnnotations(registry))
     const metadata = { name: nameOf('internal-registry'), labels: labels('internal-registry') }
     create(this, k8s.KubeConfigMap, { metadata, data: { 'config.yml': CONFIG } })
     create(this, k8s.KubePersistentVolumeClaim, {
-      metadata: { ...metadata, annotations: { 'helm.sh/resource-policy': 'keep' } },
+      metadata: {
+        ...metadata,
+        annotations: {
+          'helm.sh/resource-policy': when<string>(registry.storage.retain, 'keep'),
+          ...spread(registry.storage.annotations),
+        },
+      },
       spec: {
         accessModes: ['ReadWriteOnce'],
         storageClassName: whenSet(registry.storage.className),
         resources: { requests: { storage: quantity(registry.storage.size) } },
       },
     })
-    createTypedService(this, 'internal-registry', {
+    createService(this, 'internal-registry', {
+      given: registry.service,
       // Nodes pull from `localhost`, where every node has a port for it.
       type: pick(isRegistryGated, 'NodePort', 'ClusterIP'),
       ports: [
@@ -61,13 +70,13 @@ export class InternalRegistry extends Construct {
           ),
         ],
         securityContext: podSecurity(PLATFORM_USER),
-        terminationGracePeriodSeconds: 30,
+        terminationGracePeriodSeconds: registry.terminationGracePeriodSeconds,
         // Before it serves: nothing may be pushed while it looks for what nobody names any more.
         initContainers: [when<k8s.Container>(isRegistryGated, collector())],
         containers: [
           when<k8s.Container>(isRegistryGated, gate()),
-          when<k8s.Container>(isRegistryGated, server(BEHIND_GATE)),
-          when<k8s.Container>(not(isRegistryGated), server(OPEN)),
+          when<k8s.Container>(isRegistryGated, mainContainer(registry, server({}))),
+          when<k8s.Container>(not(isRegistryGated), mainContainer(registry, server(OPEN))),
         ],
         volumes: [
           { name: 'data', persistentVolumeClaim: { claimName: nameOf('internal-registry') } },
@@ -140,7 +149,7 @@ const server = (reached: object) => ({
 })
 
 const HTTP = k8s.IntOrString.fromString('http')
-const answers = { httpGet: { path: '/', port: HTTP }, timeoutSeconds: 5 }
+const answers = { httpGet: { path: '/', port: HTTP } }
 const ports = [{ name: 'http', containerPort: registry.port }]
 
 const CONFIG_FILE = '/etc/distribution/config.yml'
@@ -165,16 +174,13 @@ const collector = () => ({
   securityContext: containerSecurity(PLATFORM_USER),
 })
 
-/** The registry as others reach it; `/` needs no sign-in. */
+/** The registry as others reach it; `/` needs no sign-in. Behind its gate it is as healthy. */
 const OPEN = {
   ports,
-  startupProbe: { ...answers, periodSeconds: 5, failureThreshold: 12 },
-  readinessProbe: { ...answers, periodSeconds: 5, failureThreshold: 3 },
-  livenessProbe: { tcpSocket: { port: HTTP }, periodSeconds: 10, failureThreshold: 3 },
+  startupProbe: answers,
+  readinessProbe: answers,
+  livenessProbe: { tcpSocket: { port: HTTP } },
 }
-
-/** Behind its gate, whose health is that of both. */
-const BEHIND_GATE = {}
 
 /** Lets the credential of an organization reach its own repositories. */
 const gate = () => ({
@@ -190,7 +196,7 @@ const gate = () => ({
     // Without it nobody gets in, and crews are not built as images.
     REGISTRY_KEY: fromSecret('REGISTRY_KEY', { optional: true }),
   }),
-  ...databaseHealthProbes,
+  ...probesAt(registry, databaseHealthProbes),
   resources: initResources,
   volumeMounts: [tmp.mount, caMount],
   securityContext: containerSecurity(PLATFORM_USER),

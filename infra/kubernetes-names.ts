@@ -35,6 +35,16 @@ export const FOREIGN_KEY = {
   except: new RegExp(`${PREFIX_FAULT}|^(app\\.kubernetes\\.io|checksum|prometheus\\.io|platform)/`),
 }
 
+/** The same for what all objects have, some of which have more keys of the chart's. */
+export const OWN_KEY = {
+  ...LABEL_KEY,
+  except: new RegExp(
+    `${PREFIX_FAULT}|^(app\\.kubernetes\\.io|checksum|prometheus\\.io|platform|helm\\.sh` +
+      '|argocd\\.argoproj\\.io|pod-security\\.kubernetes\\.io)/',
+  ),
+  expected: 'a key such as "example.com/team" that the chart does not set itself',
+}
+
 /** The value of a label. */
 export const LABEL_VALUE = {
   pattern: /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/,

@@ -6,7 +6,7 @@ import type { RuleGroup } from './observability.ts'
 import { callsTo, deploymentOf, programNames } from './calls.ts'
 import type { ProgramName } from './calls.ts'
 import * as k8s from './k8s.ts'
-import { labels, selectorLabels } from './kit/labels.ts'
+import { labels, labelsWith, selectorLabels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { create } from './kit/create.ts'
 import { chartFile } from './template/operators.ts'
@@ -108,7 +108,7 @@ class Pods extends Construct {
     create(this, PodMonitor, {
       metadata: {
         name: nameOf(component),
-        labels: { ...labels(component), ...spread(podMonitor.labels) },
+        labels: labelsWith(component, podMonitor.labels),
       },
       spec: {
         selector: { matchLabels: selectorLabels(component) },
@@ -140,7 +140,7 @@ class Endpoints extends Construct {
     create(this, ServiceMonitor, {
       metadata: {
         name: nameOf(component),
-        labels: { ...labels(component), ...spread(serviceMonitor.labels) },
+        labels: labelsWith(component, serviceMonitor.labels),
       },
       spec: {
         selector: { matchLabels: { ...selectorLabels(component), ...FOR_METRICS } },
@@ -156,7 +156,7 @@ class Alerts extends Construct {
     create(this, PrometheusRule, {
       metadata: {
         name: nameOf(component),
-        labels: { ...labels(component), ...spread(prometheusRule.labels) },
+        labels: labelsWith(component, prometheusRule.labels),
       },
       spec: { groups },
     })
@@ -176,7 +176,7 @@ class Dashboards extends Construct {
     create(this, k8s.KubeConfigMap, {
       metadata: {
         name: nameOf(`${component}-dashboards`),
-        labels: { ...labels(component), ...spread(grafanaDashboards.labels) },
+        labels: labelsWith(component, grafanaDashboards.labels),
         annotations: spread(grafanaDashboards.annotations),
       },
       data: Object.fromEntries(data),

@@ -1,7 +1,7 @@
-import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { OauthEnv } from '../services/oauth/env.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { mainContainer } from './kit/customize.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen, unset } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
@@ -17,7 +17,13 @@ import {
   secretsChecksum,
 } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
-import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
+import {
+  accountAnnotations,
+  createDeployment,
+  createOpenService,
+  createServiceAccount,
+  scratch,
+} from './kit/workload.ts'
 import { digits, isSet } from './template/operators.ts'
 import { values } from './values.ts'
 
@@ -27,10 +33,8 @@ const { oauth, envVars, outgoing } = values
 export class Oauth extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'oauth')
-    createService(this, 'oauth', [
-      { name: 'http', port: oauth.port, targetPort: k8s.IntOrString.fromString('http') },
-    ])
+    createServiceAccount(this, 'oauth', accountAnnotations(oauth))
+    createOpenService(this, 'oauth', { given: oauth.service, port: oauth.port })
     createDeployment(this, {
       component: 'oauth',
       replicas: replicasOf(oauth),
@@ -45,8 +49,9 @@ export class Oauth extends Construct {
         ...extraEnvVars.checksum,
       },
       pod: {
-        ...platformPod('oauth', { ...noSecretKeyBase, ...oauthEncryptionKey }),
-        containers: [server()],
+        ...platformPod('oauth', { ...noSecretKeyBase, ...oauthEncryptionKey }, oauth),
+        terminationGracePeriodSeconds: oauth.terminationGracePeriodSeconds,
+        containers: [mainContainer(oauth, server())],
         volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
       },
     })

@@ -4,6 +4,7 @@ import { Bootstrap, isBootstrapNeeded } from './bootstrap.ts'
 import { Buildkit } from './buildkit.ts'
 import { Collector } from './collector.ts'
 import { Crews } from './crews.ts'
+import { ExtraObjects } from './extra-objects.ts'
 import { InternalRegistry } from './internal-registry.ts'
 import { Monitoring } from './monitoring.ts'
 import { Network } from './network.ts'
@@ -37,5 +38,6 @@ export class PlatformChart extends Chart {
     onlyWhen(values.crews.install, new Crews(this, 'crews'))
     new Routes(this, 'routes')
     new Monitoring(this, 'monitoring')
+    new ExtraObjects(this, 'extra-objects')
   }
 }

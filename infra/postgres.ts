@@ -1,5 +1,6 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
+import { customPod, mainContainer } from './kit/customize.ts'
 import { postgresImage, pullSecretOf, runs } from './kit/image.ts'
 import { labels, selectorLabels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
@@ -7,6 +8,7 @@ import { resourcesOf } from './kit/resources.ts'
 import { fromSecret, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, podSecurity, POSTGRES_USER } from './kit/security.ts'
 import {
+  accountAnnotations,
   createService,
   createServiceAccount,
   podDefaults,
@@ -14,11 +16,14 @@ import {
   scratch,
 } from './kit/workload.ts'
 import { create } from './kit/create.ts'
-import { quantity, whenSet } from './template/structure.ts'
+import { quantity, spread, when, whenSet } from './template/structure.ts'
+import { not } from './template/operators.ts'
 import { values } from './values.ts'
 
 const { postgres, envVars } = values
 const PORT = 5432
+
+type RetentionPolicy = k8s.StatefulSetPersistentVolumeClaimRetentionPolicy
 
 /**
  * PostgreSQL inside the cluster: one server with the main database; the collector adds its own
@@ -27,30 +32,40 @@ const PORT = 5432
 export class Postgres extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'postgres')
-    createService(this, 'postgres', [
-      {
-        name: 'postgres',
-        port: envVars.DB_PORT,
-        targetPort: k8s.IntOrString.fromString('postgres'),
-      },
-    ])
+    createServiceAccount(this, 'postgres', accountAnnotations(postgres))
+    createService(this, 'postgres', {
+      given: postgres.service,
+      ports: [
+        {
+          name: 'postgres',
+          port: envVars.DB_PORT,
+          targetPort: k8s.IntOrString.fromString('postgres'),
+        },
+      ],
+    })
     create(this, CompleteStatefulSet, {
       metadata: { name: nameOf('postgres'), labels: labels('postgres') },
       spec: {
         replicas: 1,
+        revisionHistoryLimit: postgres.revisionHistoryLimit,
+        persistentVolumeClaimRetentionPolicy: when<RetentionPolicy>(not(postgres.storage.retain), {
+          whenDeleted: 'Delete',
+          whenScaled: 'Retain',
+        }),
         serviceName: nameOf('postgres'),
         selector: { matchLabels: selectorLabels('postgres') },
         template: {
           metadata: podMetadata('postgres', postgres, secretsChecksum('DB_PASSWORD')),
           spec: {
             ...podDefaults('postgres', postgres),
-            imagePullSecrets: pullSecretOf(postgresImage),
-            securityContext: podSecurity(POSTGRES_USER),
-            // Time for a fast shutdown with its checkpoint.
-            terminationGracePeriodSeconds: 120,
-            containers: [server()],
-            volumes: [sockets.volume, tmp.volume],
+            ...customPod(postgres, {
+              imagePullSecrets: pullSecretOf(postgresImage),
+              securityContext: podSecurity(POSTGRES_USER),
+              // Time for a fast shutdown with its checkpoint.
+              terminationGracePeriodSeconds: postgres.terminationGracePeriodSeconds,
+              containers: [mainContainer(postgres, server())],
+              volumes: [sockets.volume, tmp.volume],
+            }),
           },
         },
         volumeClaimTemplates: [dataClaim()],
@@ -81,7 +96,7 @@ const sockets = scratch('/var/run/postgresql')
 const tmp = scratch('/tmp')
 
 const dataClaim = () => ({
-  metadata: { name: 'data' },
+  metadata: { name: 'data', annotations: spread(postgres.storage.annotations) },
   spec: {
     accessModes: ['ReadWriteOnce'],
     volumeMode: 'Filesystem',
@@ -99,15 +114,11 @@ const server = () => ({
     { name: 'POSTGRES_DB', value: envVars.DB_NAME },
     { name: 'POSTGRES_PASSWORD', ...fromSecret('DB_PASSWORD') },
   ],
-  startupProbe: { ...isReady, periodSeconds: 5, failureThreshold: 60 },
+  startupProbe: isReady,
   // Not `isReady`: a server that recovers after a crash refuses sessions, and would never get to
   // its end.
-  livenessProbe: {
-    tcpSocket: { port: k8s.IntOrString.fromString('postgres') },
-    periodSeconds: 10,
-    failureThreshold: 6,
-  },
-  readinessProbe: { ...isReady, periodSeconds: 5, failureThreshold: 3 },
+  livenessProbe: { tcpSocket: { port: k8s.IntOrString.fromString('postgres') } },
+  readinessProbe: isReady,
   lifecycle: { postStart: { exec: { command: ['sh', '-c', SET_PASSWORD] } } },
   resources: resourcesOf(postgres.resources),
   volumeMounts: [
@@ -121,7 +132,6 @@ const server = () => ({
 
 const isReady = {
   exec: { command: ['sh', '-c', 'pg_isready -h 127.0.0.1 -U "$POSTGRES_USER" -d "$POSTGRES_DB"'] },
-  timeoutSeconds: 5,
 }
 
 // The image sets the password only when it creates the data directory; a password that changed

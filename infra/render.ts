@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { chartMetadata, chartReadme, handWrittenTemplates } from './chart-texts.ts'
 import { PlatformChart } from './platform-chart.ts'
+import { refuseFaults } from './pod-faults.ts'
 import { rules } from './rules.ts'
 import { renderChart } from './template/chart.ts'
 import type { RenderedChart } from './template/chart.ts'
@@ -71,11 +72,11 @@ export const platformTree = (): SourceTree => buildTree((app) => new PlatformCha
 export const platformManifests = (
   context: Context,
   tree = platformTree(),
-): readonly Readonly<Record<string, unknown>>[] => manifestsOf(tree, context)
+): readonly Readonly<Record<string, unknown>>[] => manifestsOf(tree, context, refuseFaults)
 
 /** The same as files of YAML, by name. */
 export const platformFiles = (context: Context, tree = platformTree()): Files =>
-  renderManifests(tree, context)
+  renderManifests(tree, context, refuseFaults)
 
 /** The Helm chart, which is the same for all values. */
 export const platformChart = (tree = platformTree()): RenderedChart =>

@@ -7,7 +7,9 @@ import { nameOf } from './kit/names.ts'
 import type { Val } from './template/expression.ts'
 import { all, isSet } from './template/operators.ts'
 import { create } from './kit/create.ts'
-import { onlyWhen, spread, when, whenSet } from './template/structure.ts'
+import { items } from './template/given.ts'
+import { eachText, onlyWhen, spread, when, whenSet } from './template/structure.ts'
+import type { Exactly } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { httpRoute, ingress, oauth, web } = values
@@ -19,11 +21,17 @@ export class Routes extends Construct {
     onlyWhen(ingress.enabled, new IngressRules(this, 'hosts'))
     onlyWhen(
       httpRoute.enabled,
-      new Route(this, 'web', { hostname: httpRoute.host, port: web.servicePort }),
+      new Route(this, 'web', {
+        hostnames: [
+          whenSet(httpRoute.host),
+          eachText<string>(httpRoute.extraHosts, (host) => host),
+        ],
+        port: web.servicePort,
+      }),
     )
     onlyWhen(
       all(httpRoute.enabled, oauth.enabled, isSet(httpRoute.oauthHost)),
-      new Route(this, 'oauth', { hostname: httpRoute.oauthHost, port: oauth.port }),
+      new Route(this, 'oauth', { hostnames: [httpRoute.oauthHost], port: oauth.port }),
     )
   }
 }
@@ -39,9 +47,16 @@ class IngressRules extends Construct {
       },
       spec: {
         ingressClassName: whenSet(ingress.className),
-        tls: [when<k8s.IngressTls>(isSet(ingress.tlsSecret), tls)],
+        tls: [
+          when<k8s.IngressTls>(isSet(ingress.tlsSecret), tls),
+          items<k8s.IngressTls>(ingress.extraTls),
+        ],
         rules: [
           { host: whenSet(ingress.host), http: everything('web') },
+          eachText<k8s.IngressRule>(ingress.extraHosts, (host) => ({
+            host,
+            http: everything('web'),
+          })),
           when<k8s.IngressRule>(all(oauth.enabled, isSet(ingress.oauthHost)), {
             host: ingress.oauthHost,
             http: everything('oauth'),
@@ -64,7 +79,11 @@ const everything = (component: string) => ({
 
 const tls = {
   secretName: ingress.tlsSecret,
-  hosts: [whenSet(ingress.host), whenSet(ingress.oauthHost)],
+  hosts: [
+    whenSet(ingress.host),
+    eachText<string>(ingress.extraHosts, (host) => host),
+    whenSet(ingress.oauthHost),
+  ],
 }
 
 /** `HTTPRoute` of the Gateway API, as far as it is used here. */
@@ -94,14 +113,14 @@ class Route extends Construct {
   constructor(
     scope: Construct,
     component: string,
-    { hostname, port }: { hostname: Val<string>; port: Val<number> },
+    { hostnames, port }: { hostnames: Exactly<readonly string[]>; port: Val<number> },
   ) {
     super(scope, component)
     create(this, HttpRoute, {
       metadata: { name: nameOf(component), labels: labels(component) },
       spec: {
         parentRefs: [{ name: httpRoute.gateway, namespace: whenSet(httpRoute.gatewayNamespace) }],
-        hostnames: [whenSet(hostname)],
+        hostnames,
         rules: [{ backendRefs: [{ name: nameOf(component), port }] }],
       },
     })

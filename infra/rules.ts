@@ -1,7 +1,8 @@
 import { amounts } from './amounts.ts'
 import { hasIdentityProvider } from './identity-provider.ts'
-import { CA_DIRECTORY } from './kit/ca-bundle.ts'
+import { ownNames } from './own-names.ts'
 import { releaseNamespace } from './kit/create.ts'
+import { isReferenced, SECRET_KEYS } from './kit/secret-keys.ts'
 import { release } from './kit/names.ts'
 import { scalingRules } from './scaling-rules.ts'
 import { all, equals, exceeds, isSet, matches, not } from './template/operators.ts'
@@ -106,14 +107,7 @@ export const rules: readonly Rule[] = [
     values.serviceMonitor.enabled,
   ),
   ...amounts,
-  {
-    lists: [values.extraSecretMounts, values.extraConfigMapMounts],
-    member: 'mountPath',
-    taken: ['/tmp', CA_DIRECTORY],
-    message:
-      'extraSecretMounts and extraConfigMapMounts need a mountPath of its own for each, ' +
-      `neither /tmp nor ${CA_DIRECTORY}`,
-  },
+  ...ownNames,
   refuse(
     'auth.passwords must be on while auth.provider is local: nobody could sign in',
     not(hasIdentityProvider),
@@ -130,11 +124,12 @@ export const rules: readonly Rule[] = [
     not(isSet(auth.clientId)),
   ),
   refuse(
-    'secrets.OIDC_CLIENT_SECRET or secrets.existingSecret is required unless auth.provider ' +
-      'is local',
+    'secrets.OIDC_CLIENT_SECRET, secretKeyRefs.OIDC_CLIENT_SECRET.name or ' +
+      'secrets.existingSecret is required unless auth.provider is local',
     hasIdentityProvider,
     not(isSet(secrets.OIDC_CLIENT_SECRET)),
     not(isSet(secrets.existingSecret)),
+    not(isReferenced('OIDC_CLIENT_SECRET')),
   ),
   refuse(
     'auth.groups is required with auth.groupsClaim',
@@ -169,6 +164,9 @@ export const rules: readonly Rule[] = [
     httpRoute.enabled,
     isSet(httpRoute.oauthHost),
     equals(httpRoute.oauthHost, httpRoute.host),
+  ),
+  ...Object.entries({ ingress, httpRoute }).map(([way, { host, extraHosts }]) =>
+    refuse(`${way}.host is required with ${way}.extraHosts`, isSet(extraHosts), not(isSet(host))),
   ),
   refuse(
     'httpRoute.gateway is required while httpRoute.enabled is true',
@@ -234,11 +232,24 @@ export const rules: readonly Rule[] = [
     not(isSet(envVars.DB_HOST)),
   ),
   refuse(
-    'secrets.DB_PASSWORD or secrets.existingSecret is required while postgres.enabled and ' +
-      'dbProxy.autoIamAuthn are false',
+    'secrets.DB_PASSWORD, secretKeyRefs.DB_PASSWORD.name or secrets.existingSecret is required ' +
+      'while postgres.enabled and dbProxy.autoIamAuthn are false',
     not(postgres.enabled),
     not(dbProxy.autoIamAuthn),
     not(isSet(secrets.DB_PASSWORD)),
     not(isSet(secrets.existingSecret)),
+    not(isReferenced('DB_PASSWORD')),
   ),
+  ...SECRET_KEYS.flatMap((key) => [
+    refuse(
+      `secrets.${key} and secretKeyRefs.${key}.name exclude each other`,
+      isSet(secrets[key]),
+      isReferenced(key),
+    ),
+    refuse(
+      `secretKeyRefs.${key}.name is required with secretKeyRefs.${key}.key`,
+      not(equals(values.secretKeyRefs[key].key, key)),
+      not(isReferenced(key)),
+    ),
+  ]),
 ]

@@ -174,11 +174,17 @@ export const namespace = (value: string, doc: string): StringField =>
     expected: `the name of a namespace${value === '' ? ', or ""' : ''}`,
   })
 
+/** A host name that users reach. */
+export const HOST = {
+  pattern: new RegExp(`^(\\*\\.)?${DOMAIN}$`),
+  except: /^.{254}|^([0-9]+\.){3}[0-9]+$/,
+}
+
 /** A host name that users reach, or nothing. */
 export const hostname = (doc: string): StringField =>
   string('', doc, {
     pattern: new RegExp(`^((\\*\\.)?${DOMAIN})?$`),
-    except: /^.{254}|^([0-9]+\.){3}[0-9]+$/,
+    except: HOST.except,
     expected: 'a host name such as "platform.example.com" or "*.example.com", or ""',
   })
 

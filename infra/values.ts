@@ -7,56 +7,22 @@ import { audit } from './values/audit.ts'
 import { auth } from './values/auth.ts'
 import { autoscaling, pressureScaling, queueScaling } from './values/autoscaling.ts'
 import { cluster } from './values/cluster.ts'
+import { global } from './values/global.ts'
+import { objects } from './values/objects.ts'
 import { outgoing } from './values/outgoing.ts'
-import { secrets } from './values/secrets.ts'
+import { secretKeyRefs, secrets } from './values/secrets.ts'
 import { thirdParty } from './values/third-party.ts'
 import { traceDatabases } from './values/trace-databases.ts'
+import { disruption, endingWorkload, openService, service, workload } from './values/workload.ts'
 
 /** As `COLLECTOR_REDACT` takes it. */
 const REDACTABLE = /^((cards|keys|emails|ibans|custom)(,(cards|keys|emails|ibans|custom))*)?$/
 
 /** Every configuration key once: its type, default, documentation and rule. */
 export const schema = {
-  global: {
-    ...group('Settings for all components.', {
-      image: group('Where every image comes from.', {
-        registry: type.registry('Registry host of all images whose own `host` is empty.'),
-        namePrefixOverride: type.imagePath(
-          '',
-          'Replaces the path of every image up to its last component, for mirrors that keep ' +
-            'all images in one place.',
-        ),
-        pullSecret: type.objectName('Pull secret of all images whose own `pullSecret` is empty.'),
-      }),
-      caBundle: group(
-        'Certificate authorities of your own, in PEM, which every program of the platform ' +
-          'trusts beside the public ones: for databases, identity providers, models and ' +
-          'proxies.',
-        {
-          secret: type.objectName('Secret that holds them. Empty means none.'),
-          configMap: type.objectName('ConfigMap that holds them, instead of a Secret.'),
-          key: type.dataKey('ca.crt', 'Key in the Secret or ConfigMap.'),
-        },
-      ),
-      openshift: boolean(
-        false,
-        'Name no user and no group in any pod, crews included, so that the security context ' +
-          'constraints of OpenShift (`restricted-v2`) assign them. Needs `buildkit.enabled: ' +
-          'false`.',
-      ),
-    }),
-    open: true,
-  },
+  global,
 
-  fullnameOverride: string(
-    '',
-    'What the names of all objects begin with. Empty means the name of the release, ' +
-      'shortened where it has more than 40 characters.',
-    {
-      pattern: /^([a-z]([a-z0-9-]{0,38}[a-z0-9])?)?$/,
-      expected: 'a letter followed by up to 39 lower-case letters, digits and dashes, or ""',
-    },
-  ),
+  ...objects,
 
   image: type.image('crew-platform/platform', '', 'web, worker, oauth and the set-up jobs'),
 
@@ -118,6 +84,8 @@ export const schema = {
 
   secrets,
 
+  secretKeyRefs,
+
   web: group('Web: the user interface and the automation API.', {
     replicaCount: type.replicas('web'),
     port: podPort(3000, 'HTTP port of the pods.'),
@@ -136,6 +104,9 @@ export const schema = {
     autoscaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
     ...type.pods,
+    ...endingWorkload(),
+    podDisruptionBudget: disruption,
+    service: openService,
   }),
 
   runs: group('The runs of automations.', {
@@ -172,6 +143,9 @@ export const schema = {
     autoscaling: queueScaling,
     resources: type.resources({ cpu: '1', memory: '512Mi' }, { cpu: '100m', memory: '256Mi' }),
     ...type.pods,
+    ...workload(),
+    podDisruptionBudget: disruption,
+    service,
   }),
 
   oauth: group('OAuth integration service: connects crews to the accounts of their users.', {
@@ -189,6 +163,9 @@ export const schema = {
     autoscaling,
     resources: type.resources({ cpu: '500m', memory: '256Mi' }, { cpu: '50m', memory: '128Mi' }),
     ...type.pods,
+    ...endingWorkload(),
+    podDisruptionBudget: disruption,
+    service: openService,
   }),
 
   collector: group(
@@ -284,6 +261,9 @@ export const schema = {
       ...traceDatabases,
       resources: type.resources({ cpu: '500m', memory: '512Mi' }, { cpu: '100m', memory: '128Mi' }),
       ...type.pods,
+      ...endingWorkload(),
+      podDisruptionBudget: disruption,
+      service,
     },
   ),
 

@@ -1,4 +1,3 @@
-import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { crewMaximaEnv, crewStorageEnv } from './crews-from-source.ts'
 import type { WebEnv } from '../services/web/env.ts'
@@ -7,6 +6,7 @@ import { addressOf, collectorInCluster } from './calls.ts'
 import { signInEnv } from './identity-provider.ts'
 import { also } from './kit/also.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { mainContainer } from './kit/customize.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, podField, setWhen, unset } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
@@ -23,7 +23,13 @@ import {
 } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
-import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
+import {
+  accountAnnotations,
+  createDeployment,
+  createOpenService,
+  createServiceAccount,
+  scratch,
+} from './kit/workload.ts'
 import { any, asText, digits, equals, isSet, orElse, pick, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
@@ -35,13 +41,11 @@ const { auth, outgoing, rbac, web } = values
 export class Web extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'web')
+    createServiceAccount(this, 'web', accountAnnotations(web))
     // With web, because the first Role in it is that of the probe.
     new CrewNamespace(this, 'crew-namespace')
     onlyWhen(rbac.create, new DiagnosticAccess(this, 'access'))
-    createService(this, 'web', [
-      { name: 'http', port: web.servicePort, targetPort: k8s.IntOrString.fromString('http') },
-    ])
+    createOpenService(this, 'web', { given: web.service, port: web.servicePort })
     createDeployment(this, {
       component: 'web',
       replicas: replicasOf(web),
@@ -60,10 +64,11 @@ export class Web extends Construct {
         ...extraEnvVars.checksum,
       },
       pod: {
-        ...platformPod('web', { ...secretKeyBase, ...noOauthEncryptionKey }),
+        ...platformPod('web', { ...secretKeyBase, ...noOauthEncryptionKey }, web),
+        terminationGracePeriodSeconds: web.terminationGracePeriodSeconds,
         // The diagnostic probe reads Deployments.
         automountServiceAccountToken: true,
-        containers: [server()],
+        containers: [mainContainer(web, server())],
         volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
       },
     })

@@ -5,6 +5,7 @@ import { addressOf, queueInCluster, scalesByQueue } from './calls.ts'
 import { buildCertificates, crewsFromSourceEnv, WorkerAccess } from './crews-from-source.ts'
 import { hasPrices, pricesFileWhen } from './collector-prices.ts'
 import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { mainContainer } from './kit/customize.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen, unset } from './kit/env.ts'
 import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
@@ -21,7 +22,13 @@ import {
 } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER } from './kit/security.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
-import { createDeployment, createService, createServiceAccount, scratch } from './kit/workload.ts'
+import {
+  accountAnnotations,
+  createDeployment,
+  createService,
+  createServiceAccount,
+  scratch,
+} from './kit/workload.ts'
 import { all, digits, exceeds, isSet, pick, plus } from './template/operators.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
@@ -32,7 +39,7 @@ const { audit, worker, collector, envVars, oauth, outgoing, runs: history } = va
 export class Worker extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createServiceAccount(this, 'worker')
+    createServiceAccount(this, 'worker', accountAnnotations(worker))
     onlyWhen(makesCrews, new WorkerAccess(this, 'access'))
     createDeployment(this, {
       component: 'worker',
@@ -52,11 +59,11 @@ export class Worker extends Construct {
         ...workerPrices.annotations,
       },
       pod: {
-        ...platformPod('worker', { ...secretKeyBase, ...noOauthEncryptionKey }),
+        ...platformPod('worker', { ...secretKeyBase, ...noOauthEncryptionKey }, worker),
         // For the runs that are still going, and then for their reports.
         automountServiceAccountToken: values.crews.fromSource,
         terminationGracePeriodSeconds: plus(worker.drainSeconds, 30),
-        containers: [runner()],
+        containers: [mainContainer(worker, runner())],
         volumes: [
           tmp.volume,
           workerPrices.volume,
@@ -75,9 +82,10 @@ export class Worker extends Construct {
 class QueueAddress extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
-    createService(this, 'worker', [
-      { name: 'http', port: worker.port, targetPort: k8s.IntOrString.fromString('http') },
-    ])
+    createService(this, 'worker', {
+      given: worker.service,
+      ports: [{ name: 'http', port: worker.port, targetPort: k8s.IntOrString.fromString('http') }],
+    })
   }
 }
 

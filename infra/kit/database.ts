@@ -8,7 +8,7 @@ import { addressOf } from '../calls.ts'
 import type { CallerOf } from '../calls.ts'
 import { choose, unset } from './env.ts'
 import { postgresImage, runs } from './image.ts'
-import { fromSecret, secretName } from './secret-keys.ts'
+import { fromSecret, keyIn, secretName } from './secret-keys.ts'
 import { initResources } from './resources.ts'
 import { containerSecurity, POSTGRES_USER } from './security.ts'
 
@@ -66,7 +66,7 @@ export const collectorDatabaseEnv = {
       valueFrom: {
         secretKeyRef: {
           name: pick(hasOwnTraceServer, own.passwordSecret, secretOf),
-          key: pick(hasOwnTraceServer, own.passwordKey, 'DB_PASSWORD'),
+          key: pick(hasOwnTraceServer, own.passwordKey, keyIn('DB_PASSWORD')),
         },
       },
     },

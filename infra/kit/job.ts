@@ -5,7 +5,7 @@ import { helper } from '../template/operators.ts'
 import { create } from './create.ts'
 import type { Exactly } from '../template/structure.ts'
 import { fingerprint } from './fingerprint.ts'
-import { labels, selectorLabels } from './labels.ts'
+import { labels, podLabelsOf } from './labels.ts'
 import { podDefaults } from './workload.ts'
 import { values } from '../values.ts'
 
@@ -32,7 +32,7 @@ export function createJob(scope: Construct, task: Task): void {
   const spec = {
     backoffLimit: 10,
     template: {
-      metadata: { labels: selectorLabels(component) },
+      metadata: { labels: podLabelsOf(component) },
       spec: { ...podDefaults(component, values.web), restartPolicy: 'OnFailure', ...pod },
     },
   }

@@ -1,6 +1,7 @@
 import type { Val } from '../template/expression.ts'
-import { builtIn, labelSet, replace, shorten, text } from '../template/operators.ts'
+import { builtIn, labelSet, merged, replace, shorten, text } from '../template/operators.ts'
 import { spread } from '../template/structure.ts'
+import { values } from '../values.ts'
 import { release } from './names.ts'
 
 /**
@@ -30,18 +31,33 @@ export const releaseLabels = spread(
  */
 const asLabel = (version: Val<string>): Val<string> => shorten(63, replace('+', '_', version))
 
-const commonLabels = labelSet('platform.labels', {
+const chartLabels = {
   'app.kubernetes.io/part-of': 'platform',
   'app.kubernetes.io/version': asLabel(builtIn('Chart.AppVersion')),
   'app.kubernetes.io/managed-by': builtIn('Release.Service'),
   'helm.sh/chart': asLabel(text`${builtIn('Chart.Name')}-${builtIn('Chart.Version')}`),
-})
+}
+
+const commonLabels = labelSet('platform.labels', chartLabels, values.commonLabels)
 
 /**
- * The labels of a component's objects. Pods do not have the common ones: they would restart with
- * each version of the chart.
+ * The labels of a component's objects. Pods do not have those of the chart: they would restart with
+ * each version of it.
  */
 export const labels = (component: string) => ({
   ...selectorLabels(component),
   ...spread(commonLabels),
+})
+
+/** The same with more of the operator's own, which win over those of all objects. */
+export const labelsWith = (component: string, given: typeof values.commonLabels) => ({
+  ...selectorLabels(component),
+  ...spread(labelSet('platform.chartLabels', chartLabels)),
+  ...spread(merged(given, values.commonLabels)),
+})
+
+/** The labels of a component's pods. */
+export const podLabelsOf = (component: string, given?: typeof values.commonLabels) => ({
+  ...selectorLabels(component),
+  ...spread(given ? merged(given, values.commonLabels) : values.commonLabels),
 })

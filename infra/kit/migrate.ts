@@ -1,7 +1,9 @@
 import type { SealingKeysEnv, TasksEnv } from '../../services/tasks/env.ts'
 import type { CallerOf } from '../calls.ts'
 import { values } from '../values.ts'
+import { instead } from '../template/given.ts'
 import { caMount } from './ca-bundle.ts'
+import type { ContainerValues } from './customize.ts'
 import { databaseEnv } from './database.ts'
 import { env, unset } from './env.ts'
 import type { VariablesOf } from './env.ts'
@@ -18,6 +20,7 @@ const { envVars } = values
 export const migrateMain = (
   client: CallerOf<'postgres'>,
   sealingKeys: VariablesOf<SealingKeysEnv>,
+  { securityContext }: Pick<ContainerValues, 'securityContext'>,
 ) => ({
   name: 'migrate',
   ...runs(platformImage),
@@ -30,5 +33,5 @@ export const migrateMain = (
   }),
   resources: initResources,
   volumeMounts: [caMount],
-  securityContext: containerSecurity(PLATFORM_USER),
+  securityContext: instead(securityContext, containerSecurity(PLATFORM_USER)),
 })

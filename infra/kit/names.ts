@@ -15,19 +15,23 @@ import { values } from '../values.ts'
 /** The name under which the platform is installed. */
 export const release = builtIn('Release.Name')
 
-const { fullnameOverride } = values
+const { fullnameOverride, nameOverride } = values
 
-const isLong = matches('^.{41}', release)
+const whole = helper(
+  'platform.releaseName',
+  pick(isSet(nameOverride), text`${release}-${nameOverride}`, release),
+  { isName: true },
+)
 
 // Names of up to 63 characters have room for a component and the digest of a Job behind 40.
-const shortened = text`${trimSuffix('-', shorten(31, release))}-${shorten(8, digest(release))}`
+const shortened = text`${trimSuffix('-', shorten(31, whole))}-${shorten(8, digest(whole))}`
 
 /**
  * The beginning of the names of all objects: the name of the release, shortened where it is long.
  */
 export const fullName = helper(
   'platform.fullname',
-  pick(isSet(fullnameOverride), fullnameOverride, pick(isLong, shortened, release)),
+  pick(isSet(fullnameOverride), fullnameOverride, pick(matches('^.{41}', whole), shortened, whole)),
   { isName: true },
 )
 

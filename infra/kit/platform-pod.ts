@@ -1,5 +1,6 @@
 import type { SealingKeysEnv } from '../../services/tasks/env.ts'
 import type { CallerOf } from '../calls.ts'
+import type { ContainerValues } from './customize.ts'
 import { waitForPostgres } from './database.ts'
 import { dbProxySidecar } from './db-proxy.ts'
 import type { VariablesOf } from './env.ts'
@@ -11,9 +12,13 @@ import { PLATFORM_USER, podSecurity } from './security.ts'
 export const platformPod = (
   client: CallerOf<'postgres'>,
   sealingKeys: VariablesOf<SealingKeysEnv>,
+  given: Pick<ContainerValues, 'securityContext'>,
 ) => ({
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
-  terminationGracePeriodSeconds: 30,
-  initContainers: [dbProxySidecar(), waitForPostgres(client), migrateMain(client, sealingKeys)],
+  initContainers: [
+    dbProxySidecar(),
+    waitForPostgres(client),
+    migrateMain(client, sealingKeys, given),
+  ],
 })

@@ -2,20 +2,13 @@ import * as k8s from '../k8s.ts'
 
 const http = k8s.IntOrString.fromString('http')
 
-const probe = (path: string, timing: k8s.Probe) => ({
-  httpGet: { path, port: http },
-  timeoutSeconds: 5,
-  ...timing,
-})
+const probe = (path: string) => ({ httpGet: { path, port: http } })
 
-/**
- * Probes that allow 5 minutes to start, then ask for readiness every 5 s and for life every 10
- * (SPEC 8).
- */
+/** Probes of a program over HTTP; their times are values. */
 const probes = (ready: string, alive: string) => ({
-  startupProbe: probe(ready, { periodSeconds: 5, failureThreshold: 60 }),
-  livenessProbe: probe(alive, { periodSeconds: 10, failureThreshold: 3 }),
-  readinessProbe: probe(ready, { periodSeconds: 5, failureThreshold: 3 }),
+  startupProbe: probe(ready),
+  livenessProbe: probe(alive),
+  readinessProbe: probe(ready),
 })
 
 /** Probes of a service whose `/health` succeeds while it can work, with its database or without. */

@@ -1,10 +1,10 @@
 import * as k8s from '../k8s.ts'
 import { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
-import { all, any, exceeds, not } from '../template/operators.ts'
+import { all, any, exceeds, isSet, not } from '../template/operators.ts'
 import type { Symbolic } from '../template/operators.ts'
 import { create } from './create.ts'
-import { onlyWhen, When, when, whenGiven } from '../template/structure.ts'
+import { intOrString, onlyWhen, When, when, whenGiven } from '../template/structure.ts'
 import type { Values } from '../values.ts'
 import { labels, selectorLabels } from './labels.ts'
 import { nameOf } from './names.ts'
@@ -14,10 +14,14 @@ import type { WorkScaling } from './keda.ts'
 interface Scaled {
   readonly replicaCount: Val<number>
   readonly autoscaling: Symbolic<Values['web']['autoscaling']>
+  readonly podDisruptionBudget: Symbolic<Values['web']['podDisruptionBudget']>
 }
 
 /** The `replicas` of a Deployment; an apply must not undo what an autoscaler has set. */
-export const replicasOf = ({ replicaCount, autoscaling }: Scaled): When<Val<number>> =>
+export const replicasOf = ({
+  replicaCount,
+  autoscaling,
+}: Omit<Scaled, 'podDisruptionBudget'>): When<Val<number>> =>
   new When(not(autoscaling.enabled), replicaCount)
 
 /**
@@ -29,7 +33,8 @@ export function scale(
   component: string,
   { work, ...scaled }: Scaled & { readonly work?: WorkScaling },
 ): void {
-  const { autoscaling, replicaCount } = scaled
+  const { autoscaling, replicaCount, podDisruptionBudget } = scaled
+  const { minAvailable, maxUnavailable } = podDisruptionBudget
   const isMany = any(
     all(autoscaling.enabled, exceeds(autoscaling.minReplicas, 1)),
     all(not(autoscaling.enabled), exceeds(replicaCount, 1)),
@@ -42,11 +47,15 @@ export function scale(
       all(isAsked, work.isEnabled),
       new ScaledObject(scope, 'keda', { component, autoscaling, work }),
     )
-  const budget = onlyWhen(isMany, new Construct(scope, 'disruption'))
+  const budget = onlyWhen(
+    all(podDisruptionBudget.enabled, isMany),
+    new Construct(scope, 'disruption'),
+  )
   create(budget, k8s.KubePodDisruptionBudget, {
     metadata: { name: nameOf(component), labels: labels(component) },
     spec: {
-      maxUnavailable: k8s.IntOrString.fromNumber(1),
+      minAvailable: new When(isSet(minAvailable), intOrString(minAvailable)),
+      maxUnavailable: new When(not(isSet(minAvailable)), intOrString(maxUnavailable)),
       // A pod that is not ready protects nobody, and must not hold up the draining of its node.
       unhealthyPodEvictionPolicy: 'AlwaysAllow',
       selector: { matchLabels: selectorLabels(component) },

@@ -1,14 +1,20 @@
 import type { Val } from '../template/expression.ts'
 import { any, helper, isSet, orElse, pick, sha256 } from '../template/operators.ts'
+import type { Condition } from '../template/operators.ts'
 import { values } from '../values.ts'
 import { setWhen, unset } from './env.ts'
 import type { Reference } from './env.ts'
 import { nameOf } from './names.ts'
 
+const { secretKeyRefs } = values
 const { existingSecret, revision, ...overrides } = values.secrets
 
 /** A key of the platform's Secret. */
 export type SecretKey = keyof typeof overrides
+
+/** All of them. */
+// oxlint-disable-next-line typescript/consistent-type-assertions -- these are its keys
+export const SECRET_KEYS = Object.keys(overrides) as readonly SecretKey[]
 
 /** Argo CD must have these before the bootstrap Job runs. */
 export const beforeBootstrap = { 'argocd.argoproj.io/sync-wave': '-2' }
@@ -25,15 +31,24 @@ export const keptSecret = nameOf('keys')
 /** The name of the Secret with the operator's own values. */
 export const overridesSecret = nameOf('secrets-overrides')
 
+/** Holds while a key is in a Secret of the operator's own under a name of its own. */
+export const isReferenced = (key: SecretKey): Condition => isSet(secretKeyRefs[key].name)
+
 /**
- * The Secret that holds a key: the operator's own value where there is one, or else the generated
- * one.
+ * The Secret that holds a key: the one that the operator names for it, or the one with the
+ * operator's own value, or else the generated one.
  */
 export const secretName = (key: SecretKey): Val<string> =>
   helper(
     `platform.secretName.${key}`,
-    pick(isSet(overrides[key]), overridesSecret, orElse(existingSecret, platformSecret)),
+    orElse(
+      secretKeyRefs[key].name,
+      pick(isSet(overrides[key]), overridesSecret, orElse(existingSecret, platformSecret)),
+    ),
   )
+
+/** The name of a key in the Secret that holds it. */
+export const keyIn = (key: SecretKey): Val<string> => secretKeyRefs[key].key
 
 /**
  * A key of the platform's secrets: the operator's own value where there is one, or else the
@@ -46,7 +61,7 @@ export const fromSecret = (
   valueFrom: {
     secretKeyRef: {
       name: secretName(key),
-      key,
+      key: keyIn(key),
       optional,
     },
   },
@@ -54,7 +69,10 @@ export const fromSecret = (
 
 /** A former key: set while the operator gives it, or may have it in a Secret of their own. */
 export const formerKey = (key: `${string}_PREVIOUS` & SecretKey) =>
-  setWhen(any(isSet(overrides[key]), isSet(existingSecret)), fromSecret(key, { optional: true }))
+  setWhen(
+    any(isReferenced(key), isSet(overrides[key]), isSet(existingSecret)),
+    fromSecret(key, { optional: true }),
+  )
 
 /** The key that signs sessions and seals LLM keys, with the former one. */
 export const secretKeyBase = {

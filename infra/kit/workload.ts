@@ -1,38 +1,47 @@
 import * as k8s from '../k8s.ts'
 import type { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
+import { instead } from '../template/given.ts'
+import { all, equals, isSet, merged, not } from '../template/operators.ts'
 import type { In, Symbolic } from '../template/operators.ts'
 import { create } from './create.ts'
-import { spread, whenGiven, whenSet } from '../template/structure.ts'
-import type { Exactly, Templated, When } from '../template/structure.ts'
+import { customPod, hostFields } from './customize.ts'
+import type { HostValues, PodValues } from './customize.ts'
+import { eachText, spread, When, whenGiven, whenSet } from '../template/structure.ts'
+import type { Exactly, Templated } from '../template/structure.ts'
 import { values } from '../values.ts'
 import type { Values } from '../values.ts'
-import { labels, selectorLabels } from './labels.ts'
+import { labels, podLabelsOf, selectorLabels } from './labels.ts'
 import { scrapedAt } from './metrics.ts'
 import { nameOf } from './names.ts'
 
 /** The values that place the pods of a component, with their labels and annotations. */
-export type Pods = Symbolic<
-  Pick<
-    Values['collector'],
-    | 'nodeSelector'
-    | 'tolerations'
-    | 'affinity'
-    | 'priorityClassName'
-    | 'podLabels'
-    | 'podAnnotations'
+export type Pods = Placement & Symbolic<Pick<Values['collector'], 'podLabels' | 'podAnnotations'>>
+
+type Placement = HostValues &
+  Symbolic<
+    Pick<Values['collector'], 'nodeSelector' | 'tolerations' | 'affinity' | 'priorityClassName'>
   >
->
+
+/** The values of a Deployment. */
+type DeploymentValues = Pods &
+  PodValues &
+  Symbolic<
+    Pick<
+      Values['collector'],
+      'serviceAccount' | 'strategy' | 'revisionHistoryLimit' | 'topologySpreadConstraints'
+    >
+  >
 
 const { topologySpread } = values
+
+type Annotations = Readonly<Record<string, string | Val<string>>>
 
 /** The service account of one component; no pod shares one. */
 export function createServiceAccount(
   scope: Construct,
   component: string,
-  annotations: Readonly<Record<string, string | Val<string>>> = spread(
-    values.serviceAccount.annotations,
-  ),
+  annotations: Annotations = spread(values.serviceAccount.annotations),
 ): void {
   create(scope, k8s.KubeServiceAccount, {
     metadata: {
@@ -44,24 +53,64 @@ export function createServiceAccount(
   })
 }
 
-/** The cluster-internal address of a component. */
+/** The annotations of the service account of a component with values of its own. */
+export const accountAnnotations = ({
+  serviceAccount,
+}: Pick<DeploymentValues, 'serviceAccount'>): Annotations =>
+  spread(merged(serviceAccount.annotations, values.serviceAccount.annotations))
+
+interface ServiceOptions {
+  readonly type?: In<string>
+  readonly ports: readonly Templated<k8s.ServicePort>[]
+  /** The values of the Service. */
+  readonly given: Symbolic<Values['collector']['service']>
+  readonly spec?: Exactly<Partial<k8s.ServiceSpec>>
+}
+
+/** The address of a component; cluster-internal unless it has another type. */
 export function createService(
   scope: Construct,
   component: string,
-  ports: readonly Templated<k8s.ServicePort>[],
-): void {
-  createTypedService(scope, component, { type: 'ClusterIP', ports })
-}
-
-/** The address of a component, which may be open on each node as well. */
-export function createTypedService(
-  scope: Construct,
-  component: string,
-  { type, ports }: { type: In<string>; ports: readonly Templated<k8s.ServicePort>[] },
+  { type = 'ClusterIP', ports, given, spec }: ServiceOptions,
 ): void {
   create(scope, k8s.KubeService, {
-    metadata: { name: nameOf(component), labels: labels(component) },
-    spec: { type, selector: selectorLabels(component), ports },
+    metadata: {
+      name: nameOf(component),
+      labels: labels(component),
+      annotations: spread(given.annotations),
+    },
+    spec: { type, selector: selectorLabels(component), ports, ...spec },
+  })
+}
+
+/** The address of a component that may be open to the outside. */
+export function createOpenService(
+  scope: Construct,
+  component: string,
+  { given, port }: { given: Symbolic<Values['web']['service']>; port: Val<number> },
+): void {
+  const isInside = equals(given.type, 'ClusterIP')
+  const isBalanced = equals(given.type, 'LoadBalancer')
+  createService(scope, component, {
+    type: given.type,
+    given,
+    ports: [
+      {
+        name: 'http',
+        port,
+        targetPort: k8s.IntOrString.fromString('http'),
+        nodePort: new When(all(not(isInside), isSet(given.nodePort)), given.nodePort),
+      },
+    ],
+    spec: {
+      loadBalancerClass: new When(
+        all(isBalanced, isSet(given.loadBalancerClass)),
+        given.loadBalancerClass,
+      ),
+      loadBalancerSourceRanges: new When(all(isBalanced, isSet(given.loadBalancerSourceRanges)), [
+        eachText(given.loadBalancerSourceRanges, (range) => range),
+      ]),
+    },
   })
 }
 
@@ -69,10 +118,10 @@ interface Workload {
   readonly component: string
   /** The number of pods; absent while an autoscaler sets it. */
   readonly replicas: number | When<Val<number>>
-  readonly pods: Pods
+  readonly pods: DeploymentValues
   /** @default rolled without a gap */
   readonly strategy?: Exactly<k8s.DeploymentStrategy>
-  readonly annotations?: Readonly<Record<string, string | Val<string>>>
+  readonly annotations?: Annotations
   /** The port on which its pods serve `/metrics`. @default none */
   readonly metricsPort?: Val<number>
   readonly pod: Exactly<Omit<k8s.PodSpec, 'serviceAccountName'>>
@@ -103,22 +152,22 @@ export function createDeployment(scope: Construct, workload: Workload): void {
     },
     spec: {
       replicas,
-      revisionHistoryLimit: 5,
-      strategy: workload.strategy ?? WITHOUT_A_GAP,
+      revisionHistoryLimit: pods.revisionHistoryLimit,
+      strategy: instead(pods.strategy, workload.strategy ?? WITHOUT_A_GAP),
       selector: { matchLabels: selectorLabels(component) },
       template: {
         metadata: podMetadata(component, pods, { ...scraped, ...annotations }),
         spec: {
           ...podDefaults(component, pods),
-          topologySpreadConstraints: [
+          topologySpreadConstraints: instead(pods.topologySpreadConstraints, [
             {
               maxSkew: topologySpread.maxSkew,
               topologyKey: topologySpread.topologyKey,
               whenUnsatisfiable: topologySpread.whenUnsatisfiable,
               labelSelector: { matchLabels: selectorLabels(component) },
             },
-          ],
-          ...pod,
+          ]),
+          ...customPod(pods, pod),
         },
       },
     },
@@ -131,15 +180,12 @@ export const podMetadata = (
   { podLabels, podAnnotations }: Pods,
   annotations: Readonly<Record<string, string | Val<string>>> = {},
 ) => ({
-  labels: { ...selectorLabels(component), ...spread(podLabels) },
+  labels: podLabelsOf(component, podLabels),
   annotations: { ...annotations, ...spread(podAnnotations) },
 })
 
 /** The fields that every pod of the platform has. */
-export const podDefaults = (
-  component: string,
-  pods: Omit<Pods, 'podLabels' | 'podAnnotations'>,
-) => ({
+export const podDefaults = (component: string, pods: Placement) => ({
   serviceAccountName: nameOf(component),
   automountServiceAccountToken: false,
   // Kubernetes would add a handful of variables for each Service of the namespace.
@@ -148,6 +194,7 @@ export const podDefaults = (
   nodeSelector: whenSet(pods.nodeSelector),
   tolerations: whenSet(pods.tolerations),
   affinity: whenGiven<k8s.Affinity>(pods.affinity),
+  ...hostFields(pods),
 })
 
 /** A directory that a container with a read-only root may write to. */

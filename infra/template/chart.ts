@@ -1,5 +1,7 @@
 import { referencesOf } from './expression.ts'
 import type { Expression } from './expression.ts'
+import { areGiven } from './given.ts'
+import type { GivenObjects } from './given.ts'
 import { printGo, TOP } from './go.ts'
 import { Helpers } from './helpers.ts'
 import type { Files } from './manifests.ts'
@@ -114,7 +116,9 @@ interface Template {
 
 function readTemplates({ objects, templates }: SourceTree): readonly Template[] {
   return objects.map((object) => {
-    const tree = treeOf(templates.manifestOf(object.source), templates.marksOf(object.source))
+    const { source } = object
+    if (areGiven(source)) return { object, write: givenTemplate(source) }
+    const tree = treeOf(templates.manifestOf(source), templates.marksOf(source))
     return {
       object,
       write: (visit) => {
@@ -124,6 +128,13 @@ function readTemplates({ objects, templates }: SourceTree): readonly Template[] 
     }
   })
 }
+
+const givenTemplate =
+  ({ value }: GivenObjects): Template['write'] =>
+  (visit) => {
+    visit(value.expression)
+    return `{{- range ${printGo(value.expression, TOP)} }}\n---\n{{ toYaml . }}\n{{- end }}\n`
+  }
 
 function wrapped([guard, ...guards]: readonly Expression[], body: string): string {
   if (!guard) return body

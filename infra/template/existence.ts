@@ -1,4 +1,5 @@
 import { Val } from './expression.ts'
+import { FreePart, Instead } from './given.ts'
 import { isObject } from './json.ts'
 import { all, any, isSet } from './operators.ts'
 import type { Condition } from './operators.ts'
@@ -28,6 +29,7 @@ export function createExistence(): Existence {
 function conditionOf(node: object, existence: Existence): Condition | undefined {
   if (node instanceof When) return allOf(node.condition, existence(node.inner))
   if (node instanceof Each) return isSet(node.over)
+  if (node instanceof FreePart) return node instanceof Instead ? undefined : isSet(node.value)
   if (Array.isArray(node)) return anyOf(node, existence)
   if (!isObject(node)) return undefined
   return anyOf(Object.entries(node), ([key, member]) =>

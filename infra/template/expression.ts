@@ -14,7 +14,13 @@ export type Expression =
   | { readonly op: 'call'; readonly fn: FunctionName; readonly args: readonly Expression[] }
   | Helper
   | ChartFile
-  | { readonly op: 'labels'; readonly name: string; readonly entries: Entries }
+  | {
+      readonly op: 'labels'
+      readonly name: string
+      readonly entries: Entries
+      /** A map whose entries follow. */
+      readonly more?: Expression
+    }
 
 /**
  * A place in what Helm hands to a template, such as `.Values.collector.port` or `.Release.Name`.
@@ -91,9 +97,13 @@ export function evaluate(expression: Expression, context: Context): Json {
     case 'file':
       return expression.content
     case 'labels':
-      return Object.fromEntries(
-        Object.entries(expression.entries).map(([key, entry]) => [key, evaluate(entry, context)]),
-      )
+      return Object.fromEntries([
+        ...Object.entries(expression.entries).map(([key, entry]) => [
+          key,
+          evaluate(entry, context),
+        ]),
+        ...(expression.more ? Object.entries(evaluate(expression.more, context) ?? {}) : []),
+      ])
   }
 }
 
@@ -143,6 +153,9 @@ export function referencesOf(expression: Expression): readonly Reference[] {
     case 'helper':
       return referencesOf(expression.body)
     case 'labels':
-      return Object.values(expression.entries).flatMap(referencesOf)
+      return [
+        ...Object.values(expression.entries),
+        ...(expression.more ? [expression.more] : []),
+      ].flatMap(referencesOf)
   }
 }

@@ -46,6 +46,15 @@ function trimAll(cut: string, text: string): string {
   return text.slice(start, end)
 }
 
+function merge(first: Json, second: Json): Json {
+  if (!isObject(first) || !isObject(second)) throw new Error('only maps are merged')
+  const filled = Object.entries(first).filter(([, value]) => truthy(asJson(value)))
+  return asJson({ ...first, ...second, ...Object.fromEntries(filled) }) ?? null
+}
+
+// What a map of plain data holds is plain data.
+const asJson = (value: unknown): Json | undefined => value as Json | undefined
+
 /** The functions of Go templates that expressions call, by name. */
 export const FUNCTIONS = {
   and: define((...args) => args.every(truthy)),
@@ -60,6 +69,9 @@ export const FUNCTIONS = {
   isMore: define((amount = null, than = null) => isMore(amount, than)),
   gt: define((a, b) => Number(a) > Number(b)),
   add: define((a, b) => Number(a) + Number(b)),
+  /** As Sprig's: members of the first map win, unless they are empty. */
+  merge: define((...maps) => maps.reduce(merge)),
+  dict: define(() => ({})),
   /** Sprig's order: the fallback first. */
   default: define((fallback = null, value = null) => (truthy(value) ? value : fallback)),
   ternary: define((yes = null, no = null, condition) => (truthy(condition) ? yes : no)),

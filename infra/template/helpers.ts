@@ -31,10 +31,23 @@ export class Helpers {
 
 function definition(helper: Named): string {
   if (helper.op === 'helper') return statement(helper.body)
-  return Object.entries(helper.entries)
-    .map(([key, entry]) => `${yamlScalar(key)}: ${entryText(entry)}`)
-    .join('\n')
+  return [
+    ...Object.entries(helper.entries).map(
+      ([key, entry]) => `${yamlScalar(key)}: ${entryText(entry)}`,
+    ),
+    ...(helper.more ? entriesOver(printGo(helper.more, TOP)) : []),
+  ].join('\n')
 }
+
+/**
+ * The lines of the entries of a map. Not toYaml: it loses line breaks at the end of a text, and the
+ * whole map over a control character.
+ */
+export const entriesOver = (map: string): readonly string[] => [
+  `{{- range $key, $value := ${map} }}`,
+  '{{ $key | quote }}: {{ $value | quote }}',
+  '{{- end }}',
+]
 
 const entryText = (entry: Expression): string =>
   entry.op === 'literal' && typeof entry.value === 'string'

@@ -27,7 +27,8 @@ const LAST = ORDER.length
  */
 export function inReadingOrder(map: object): string[] {
   const rank = (key: string): number => {
-    if (isSpread(key)) return LAST + 2
+    // Those of the chart before those of the operator.
+    if (isSpread(key)) return LAST + (key.includes('"op":"labels"') ? 2 : 3)
     if (key === 'resources' && 'verbs' in map) return RANK.get('apiGroups') ?? LAST
     if (key === 'securityContext')
       return 'image' in map ? LAST + 1 : (RANK.get('nodeSelector') ?? LAST)

@@ -1,5 +1,8 @@
-import { truthyIn } from './expression.ts'
+import { evaluate, truthyIn } from './expression.ts'
 import type { Context } from './expression.ts'
+import { areGiven } from './given.ts'
+import type { GivenObjects } from './given.ts'
+import { isObject } from './json.ts'
 import type { SourceTree } from './objects.ts'
 import { PlainReading } from './plain-reading.ts'
 import { treeOf } from './tree.ts'
@@ -15,15 +18,30 @@ interface PlainObject {
   readonly manifest: Manifest
 }
 
+/** Raises an error where the objects do not fit together. */
+export type Check = (objects: readonly Manifest[]) => void
+
 /** Every Kubernetes object of a deployment, as plain data. */
-export const manifestsOf = (tree: SourceTree, context: Context): readonly Manifest[] =>
-  readPlain(tree, context).map(({ manifest }) => manifest)
+export function manifestsOf(
+  tree: SourceTree,
+  context: Context,
+  check: Check = () => {},
+): readonly Manifest[] {
+  const manifests = readPlain(tree, context).map(({ manifest }) => manifest)
+  check(manifests)
+  return manifests
+}
 
 /**
  * The manifests as files that `kubectl apply -f` takes in the right order, one for each component.
  */
-export function renderManifests(tree: SourceTree, context: Context): Files {
+export function renderManifests(
+  tree: SourceTree,
+  context: Context,
+  check: Check = () => {},
+): Files {
   const objects = readPlain(tree, context)
+  check(objects.map(({ manifest }) => manifest))
   const files = tree.components.map((component, index) => {
     const own = objects.filter((object) => object.component === component)
     // Numbered by place, not by count, so that a disabled component does not rename the others.
@@ -40,5 +58,14 @@ function readPlain(tree: SourceTree, context: Context): readonly PlainObject[] {
   const reading = new PlainReading(tree, context)
   return tree.objects
     .filter(({ guards }) => guards.every((guard) => truthyIn(guard, context)))
-    .map(({ component, source }) => ({ component, manifest: reading.manifestOf(source) }))
+    .flatMap(({ component, source }) =>
+      areGiven(source)
+        ? givenObjects(source, context).map((manifest) => ({ component, manifest }))
+        : [{ component, manifest: reading.manifestOf(source) }],
+    )
+}
+
+function givenObjects({ value }: GivenObjects, context: Context): readonly Manifest[] {
+  const objects = evaluate(value.expression, context)
+  return Array.isArray(objects) ? objects.filter(isObject) : []
 }

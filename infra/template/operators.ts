@@ -91,6 +91,10 @@ export const replace = (old: string, by: string, value: Val<string>): Val<string
 export const trimSuffix = (suffix: string, value: Val<string>): Val<string> =>
   call('trimSuffix', 'string', [lift(suffix), value.expression])
 
+/** A text without some characters at both of its ends. */
+export const trimAll = (cut: string, value: Val<string>): Val<string> =>
+  call('trimAll', 'string', [lift(cut), value.expression])
+
 /** Holds while a text matches a pattern, which JavaScript and RE2 must read alike. */
 export const matches = (pattern: string, value: Val<string>): Condition =>
   call('regexMatch', 'boolean', [lift(pattern), value.expression])
@@ -163,13 +167,15 @@ export const helper = <T>(
 export const chartFile = (path: string, content: string): Val<string> =>
   new Val({ op: 'file', path, content }, 'string')
 
-/** A set of fixed entries that templates include by name. */
+/** A set of fixed entries, and those of a map, that templates include by name. */
 export const labelSet = (
   name: string,
   entries: Readonly<Record<string, In<string>>>,
-): Val<Readonly<Record<string, string>>> => {
+  more?: TextMap,
+): TextMap => {
   const lifted = Object.entries(entries).map(([key, value]) => [key, lift(value)] as const)
-  return new Val({ op: 'labels', name, entries: Object.fromEntries(lifted) }, 'map')
+  const set = { op: 'labels', name, entries: Object.fromEntries(lifted) } as const
+  return new Val(more ? { ...set, more: more.expression } : set, 'map')
 }
 
 /** Holds while an amount is above another one. */
@@ -180,11 +186,18 @@ export const isMore = (amount: Val<string>, than: Val<string>): Condition =>
 export const asText = (value: Val<string>): Val<string> =>
   call('toString', 'string', [value.expression])
 
+/** The entries of two maps; those of the first win. */
+export const merged = (first: TextMap, second: TextMap): TextMap =>
+  // Sprig changes the first of the maps.
+  call('merge', 'map', [{ op: 'call', fn: 'dict', args: [] }, first.expression, second.expression])
+
+type TextMap = Val<Readonly<Record<string, string>>>
+
 /**
  * An amount as text: JSON has a number in full where Go would write 1e+09, and a text in quotes.
  */
 export const amountText = (amount: Val<string>): Val<string> =>
-  call('trimAll', 'string', [lift('"'), { op: 'call', fn: 'toJson', args: [amount.expression] }])
+  trimAll('"', call('toJson', 'string', [amount.expression]))
 
 /** The SHA-256 of a text, in hexadecimal. */
 export const digest = (value: Val<string>): Val<string> =>
@@ -247,8 +260,9 @@ function leaf(field: Field, path: readonly string[]): Val<unknown> {
 /** The kind of the values of a field. */
 export function kindOf(field: Field): Kind {
   if (field.kind === 'integer') return 'number'
-  if (field.kind === 'texts') return 'list'
-  return field.kind === 'group' || field.kind === 'object' ? 'map' : field.kind
+  if (field.kind === 'texts' || field.kind === 'freeList') return 'list'
+  if (field.kind === 'free' || field.kind === 'object' || field.kind === 'group') return 'map'
+  return field.kind
 }
 
 // `referTo` follows the declaration key by key, which is what `Symbolic<ValuesOf<S>>` says in

@@ -1,6 +1,9 @@
 import type { ApiObject } from 'cdk8s'
 import { evaluate, truthyIn, Val } from './expression.ts'
 import type { Context } from './expression.ts'
+import { asProps, withoutLeaves } from './free.ts'
+import { truthy } from './functions.ts'
+import { FreePart, Instead, Items } from './given.ts'
 import { isObject } from './json.ts'
 import { manifestOf } from './strictness.ts'
 import type { SourceTree } from './objects.ts'
@@ -13,6 +16,8 @@ import { definitionOf, Each, Either, isSpread, Quantities, When } from './struct
 export class PlainReading {
   private readonly tree: SourceTree
   private readonly context: Context
+  /** The object that is read has free values. */
+  private hasFree = false
 
   constructor(tree: SourceTree, context: Context) {
     this.tree = tree
@@ -21,7 +26,11 @@ export class PlainReading {
 
   manifestOf(object: ApiObject): Readonly<Record<string, unknown>> {
     const { apiVersion, kind } = object
-    return { apiVersion, kind, ...manifestOf(object, this.read(definitionOf(object))) }
+    this.hasFree = false
+    const manifest = manifestOf(object, this.read(definitionOf(object)))
+    // The scalars of what is given are wrapped.
+    const plain = this.hasFree ? withoutLeaves(manifest) : manifest
+    return { apiVersion, kind, ...(isObject(plain) ? plain : {}) }
   }
 
   private read(node: unknown): unknown {
@@ -29,10 +38,18 @@ export class PlainReading {
     if (!this.exists(node)) return undefined
     if (node instanceof Val) return evaluate(node.expression, this.context)
     if (node instanceof When) return this.read(node.inner)
+    if (node instanceof FreePart) return this.freePart(node)
     if (node instanceof Either) return { value: evaluate(node.value.expression, this.context) }
     if (node instanceof Quantities) return wrapped(evaluate(node.value.expression, this.context))
     if (Array.isArray(node)) return this.list(node)
     return isObject(node) ? this.map(node) : node
+  }
+
+  private freePart(part: FreePart): unknown {
+    const value = evaluate(part.value.expression, this.context)
+    if (part instanceof Instead && !truthy(value)) return this.read(part.own)
+    this.hasFree = true
+    return asProps(value)
   }
 
   private list(node: readonly unknown[]): readonly unknown[] {
@@ -64,6 +81,7 @@ export class PlainReading {
 
   private elements(item: unknown): readonly unknown[] {
     if (item instanceof When) return this.exists(item) ? this.elements(item.inner) : []
+    if (item instanceof Items) return asList(this.freePart(item))
     return item instanceof Each ? this.repeat(item) : [this.read(item)]
   }
 
@@ -73,6 +91,8 @@ export class PlainReading {
     return items.map((item) => this.read(element((key) => memberOf(item, key))))
   }
 }
+
+const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** Each amount as the L1 classes read it. */
 const wrapped = (amounts: unknown): unknown =>

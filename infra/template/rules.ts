@@ -86,6 +86,7 @@ export function rulesTemplate(rules: readonly Rule[]): string {
   return [
     isMoreTemplate,
     '{{- $mistakes := list }}\n',
+    '{{- $taken := list }}\n',
     ...rules.map(check),
     '{{- if $mistakes }}\n',
     '{{- fail (printf "The values are not valid:\\n%s" (join "\\n" $mistakes)) }}\n',
@@ -99,7 +100,7 @@ function check(rule: Rule): string {
   if ('refuse' in rule) return `{{- if ${printGo(rule.refuse.expression, TOP)} }}\n${refusal}`
   const lists = rule.lists.map(({ expression }) => printGo(expression, TOP)).join(' ')
   return [
-    `{{- $taken := list ${rule.taken.map((text) => JSON.stringify(text)).join(' ')} }}\n`,
+    `{{- $taken = list ${rule.taken.map((text) => JSON.stringify(text)).join(' ')} }}\n`,
     `{{- range concat ${lists} }}\n{{- $taken = append $taken .${rule.member} }}\n{{- end }}\n`,
     `{{- if ne (len $taken) (len (uniq $taken)) }}\n${refusal}`,
   ].join('')

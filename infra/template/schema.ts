@@ -14,6 +14,8 @@ export type Field =
   | TextsField
   | ObjectField
   | ListField
+  | FreeField
+  | FreeListField
   | GroupField
 
 /** A field that holds a value. */
@@ -126,6 +128,28 @@ export interface ListField<I extends Shape = Shape, R extends keyof I = keyof I>
 > {
   readonly kind: 'list'
   readonly default: readonly []
+}
+
+interface Free extends Described {
+  /** The type in the API of Kubernetes, such as `Container`. */
+  readonly type: string
+  /** Members that each map must have, by their path, each a text. */
+  readonly demands: Readonly<Record<string, TextRule>>
+}
+
+/** A map that Kubernetes defines; synth alone knows its members. */
+export interface FreeField<T = unknown> extends Free {
+  readonly kind: 'free'
+  readonly default: JsonObject
+  /** Only for the compiler: the type of what is given. */
+  readonly given?: T
+}
+
+/** A list of such maps. */
+export interface FreeListField<T = unknown> extends Free {
+  readonly kind: 'freeList'
+  readonly default: readonly []
+  readonly given?: T
 }
 
 /** Fields under one key. */

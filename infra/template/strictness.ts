@@ -1,4 +1,5 @@
 import type { ApiObject } from 'cdk8s'
+import { isFree, Leaf } from './free.ts'
 import { isObject } from './json.ts'
 
 /**
@@ -26,7 +27,7 @@ const hasManifest = (kind: object): kind is { manifest(props: unknown): unknown 
   'manifest' in kind && typeof kind.manifest === 'function'
 
 function lossesOf(given: unknown, kept: unknown, path: string): readonly string[] {
-  if (isObject(given) && 'value' in given && given['value'] === kept) return []
+  if (isUnwrapped(given, kept)) return []
   if (kept === undefined || kept === null) return [path]
   if (Array.isArray(given)) {
     const items: readonly unknown[] = Array.isArray(kept) ? kept : []
@@ -34,9 +35,17 @@ function lossesOf(given: unknown, kept: unknown, path: string): readonly string[
   }
   if (!isObject(given)) return []
   const fields: object = kept
+  // What is given goes into the chart as it is spelt.
+  const find = isFree(given) ? Reflect.get : fieldOf
   return Object.entries(given).flatMap(([key, value]) =>
-    lossesOf(value, fieldOf(fields, key), path === '' ? key : `${path}.${key}`),
+    lossesOf(value, find(fields, key), path === '' ? key : `${path}.${key}`),
   )
+}
+
+/** Tells whether a scalar was kept, which some types have as the `value` of an object. */
+function isUnwrapped(given: unknown, kept: unknown): boolean {
+  if (given instanceof Leaf) return given === kept || given.value === kept
+  return isObject(given) && 'value' in given && given['value'] === kept
 }
 
 /** A field by its name; the L1 classes change the case of a few acronyms. */

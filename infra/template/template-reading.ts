@@ -3,6 +3,7 @@ import type { IResolver, ResolutionContext } from 'cdk8s'
 import { same, Val } from './expression.ts'
 import type { Expression } from './expression.ts'
 import type { Condition } from './operators.ts'
+import { Given, Instead, Items } from './given.ts'
 import { manifestOf } from './strictness.ts'
 import type { Existence } from './existence.ts'
 import { Each, Either, isSpread, Quantities, When } from './structure.ts'
@@ -15,6 +16,8 @@ export interface Mark {
   readonly value?: Val<unknown>
   /** The list value over which the element here is repeated. */
   readonly range?: Expression
+  /** The free value that stands here while it is not empty. */
+  readonly instead?: Val<unknown>
 }
 
 /** The marks of one object, by path. */
@@ -64,9 +67,15 @@ export class TemplateReading implements IResolver {
     if (condition) this.guard(resolution, condition.expression)
     if (node instanceof When) resolution.replaceValue(node.inner)
     else if (node instanceof Val) resolution.replaceValue(this.placeholderFor(resolution, node))
-    else if (node instanceof Quantities)
+    else if (node instanceof Quantities || node instanceof Given)
       resolution.replaceValue(this.placeholderFor(resolution, node.value))
-    else if (node instanceof Either) {
+    else if (node instanceof Items) {
+      this.mark(resolution, { value: node.value })
+      resolution.replaceValue({})
+    } else if (node instanceof Instead) {
+      this.mark(resolution, { instead: node.value })
+      resolution.replaceValue(node.own)
+    } else if (node instanceof Either) {
       resolution.replaceValue({ value: this.placeholderFor(resolution, node.value) })
     } else if (node instanceof Each) {
       this.mark(resolution, { range: node.over.expression })

@@ -14,6 +14,7 @@ export type Tree =
   | { readonly kind: 'value'; readonly value: Val<unknown> }
   | { readonly kind: 'map'; readonly entries: readonly Entry[] }
   | { readonly kind: 'list'; readonly items: readonly Branch[] }
+  | { readonly kind: 'instead'; readonly value: Val<unknown>; readonly own: Tree }
 
 /** A part of a tree, with the conditions and the list of its existence. */
 export interface Branch {
@@ -35,6 +36,11 @@ export function treeOf(manifest: unknown, marks: Marks): Tree {
 function subtree(node: unknown, marks: Marks, place: string): Tree {
   const mark = marks.get(place)
   if (mark?.value) return { kind: 'value', value: mark.value }
+  const own = ownTree(node, marks, place)
+  return mark?.instead ? { kind: 'instead', value: mark.instead, own } : own
+}
+
+function ownTree(node: unknown, marks: Marks, place: string): Tree {
   if (Array.isArray(node)) {
     return {
       kind: 'list',
@@ -63,6 +69,7 @@ function branch(node: unknown, marks: Marks, place: string): Branch {
 function prints(tree: Tree, value: Expression): boolean {
   switch (tree.kind) {
     case 'scalar':
+    case 'instead':
       return false
     case 'value':
       return same(tree.value.expression, value)

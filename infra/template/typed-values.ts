@@ -1,7 +1,10 @@
+import type { Written } from './free.ts'
 import type { JsonObject } from './json.ts'
 import type {
   BooleanField,
   Field,
+  FreeField,
+  FreeListField,
   GroupField,
   IntegerField,
   ListField,
@@ -31,9 +34,11 @@ type ValueOf<F extends Field> =
               ? readonly string[]
               : F extends ListField<infer I, infer R>
                 ? readonly ItemOf<I, R>[]
-                : F extends ObjectField
+                : F extends ObjectField | FreeField
                   ? JsonObject
-                  : Readonly<Record<string, string>>
+                  : F extends FreeListField
+                    ? readonly JsonObject[]
+                    : Readonly<Record<string, string>>
 
 type ItemOf<I extends Shape, R extends keyof I> = Partial<ValuesOf<I>> & Pick<ValuesOf<I>, R>
 
@@ -50,9 +55,13 @@ type OverrideOf<F extends Field> =
       ? readonly GivenOf<F>[]
       : F extends ObjectField
         ? GivenOf<F>
-        : F extends Loose | QuantityField
-          ? string | number
-          : ValueOf<F>
+        : F extends FreeField<infer T>
+          ? Partial<Written<T>>
+          : F extends FreeListField<infer T>
+            ? readonly Written<T>[]
+            : F extends Loose | QuantityField
+              ? string | number
+              : ValueOf<F>
 
 type GivenOf<F extends ListField | ObjectField> = {
   readonly [K in keyof F['item']]?: OverrideOf<F['item'][K]>

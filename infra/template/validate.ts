@@ -1,9 +1,12 @@
+import { freeFaults, isFreeField } from './free.ts'
 import { isViolated } from './item-rules.ts'
 import { isObject } from './json.ts'
 import type { Json, JsonObject } from './json.ts'
 import type {
   Bounds,
   Field,
+  FreeField,
+  FreeListField,
   GroupField,
   LeafField,
   ListField,
@@ -75,6 +78,7 @@ class Checker {
 
   private field(field: Field, given: unknown, path: string): Json {
     if (given === null) return this.nothing(field, path)
+    if (isFreeField(field)) return this.free(field, given, path)
     switch (field.kind) {
       case 'group':
         return this.group(field, given, path)
@@ -163,6 +167,12 @@ class Checker {
     return this.absent(field, path)
   }
 
+  private free(field: FreeField | FreeListField, given: unknown, path: string): Json {
+    const faults = freeFaults(field, given, path)
+    for (const { path: place, problem } of faults) this.mistake(place, problem)
+    return faults.length > 0 ? field.default : asData(given)
+  }
+
   private unknownKeys(shape: Shape, given: object, prefix: string): void {
     const known = Object.keys(shape)
     for (const key of Object.keys(given).filter((one) => !known.includes(one))) {
@@ -189,7 +199,13 @@ class Checker {
 const fits = ({ pattern, except }: TextRule, text: string): boolean =>
   pattern.test(text) && !except?.test(text)
 
-type WholeField = Exclude<LeafField, MapField | ListField | TextsField | ObjectField>
+// `freeFaults` has found nothing else in it.
+const asData = (given: unknown): Json => given as Json
+
+type WholeField = Extract<
+  LeafField,
+  { readonly kind: 'string' | 'quantity' | 'integer' | 'boolean' }
+>
 
 /**
  * The value that a field without members makes of what was given, or undefined when it allows no
@@ -240,6 +256,10 @@ export function expectation(field: Exclude<Field, GroupField>): string {
     case 'object':
     case 'list':
       return ALLOWED[field.kind]
+    case 'free':
+      return `a ${field.type} of Kubernetes`
+    case 'freeList':
+      return `a list of ${field.type} of Kubernetes`
   }
 }
 

@@ -1,3 +1,4 @@
+import { FREE_DATA, freeSchema, isFreeField, typeSchema } from './free.ts'
 import type { JsonObject } from './json.ts'
 import type { ItemRule, MemberTest } from './item-rules.ts'
 import { LEAST, MOST, QUANTITY, ZERO } from './quantity.ts'
@@ -18,26 +19,58 @@ import { writeManifest } from './writer.ts'
 
 /** `values.yaml`: every default, with its documentation above it. */
 export function valuesYaml(shape: Shape): string {
+  const said = createSaid()
   return Object.entries(shape)
-    .map(([key, field]) => yamlLines(key, field, '').join('\n'))
+    .map(([key, field]) => yamlLines(key, field, { indent: '', path: key, said }).join('\n'))
     .join('\n\n')
     .concat('\n')
 }
 
-function yamlLines(key: string, field: Field, indent: string): readonly string[] {
-  const comment = wrap(`${field.doc}${note(field)}`, 98 - indent.length).map(
-    (text) => `${indent}# ${text}`,
-  )
-  if (field.kind !== 'group') return [...comment, ...leafLines(key, field, indent)]
+/**
+ * Returns the path at which the same documentation stands already, for a field with more than a
+ * line of it: components have most of their values in common.
+ */
+type Said = (field: Field, path: string) => string | undefined
+
+function createSaid(): Said {
+  const paths = new Map<string, string>()
+  return function said(field, path) {
+    const text = JSON.stringify([field.doc, field.example])
+    const known = paths.get(text)
+    if (known === undefined) paths.set(text, path)
+    return text.length > LINE || field.example !== undefined ? known : undefined
+  }
+}
+
+const LINE = 80
+
+interface Place {
+  readonly indent: string
+  readonly path: string
+  readonly said: Said
+}
+
+function yamlLines(key: string, field: Field, { indent, path, said }: Place): readonly string[] {
+  const known = said(field, path)
+  const doc = known === undefined ? `${field.doc}${note(field)}` : `As \`${known}\`.`
+  const comment = wrap(doc, 98 - indent.length).map((text) => `${indent}# ${text}`)
+  if (field.kind !== 'group') {
+    return [...comment, ...leafLines(key, field, { indent, hasExample: known === undefined })]
+  }
   const members = Object.entries(field.shape).flatMap(([name, member]) =>
-    yamlLines(name, member, `${indent}  `),
+    yamlLines(name, member, { indent: `${indent}  `, path: `${path}.${name}`, said }),
   )
   return [...comment, `${indent}${key}:`, ...members]
 }
 
-function leafLines(key: string, field: LeafField, indent: string): readonly string[] {
+function leafLines(
+  key: string,
+  field: LeafField,
+  { indent, hasExample }: { readonly indent: string; readonly hasExample: boolean },
+): readonly string[] {
   if (field.default === null) return [`${indent}# ${key}:`]
-  const example = field.example === undefined ? [] : ['Example:', ...exampleLines(field.example)]
+  const example =
+    field.example === undefined || !hasExample ? [] : ['Example:', ...exampleLines(field.example)]
   return [...example.map((text) => `${indent}# ${text}`), `${indent}${key}: ${defaultText(field)}`]
 }
 
@@ -48,7 +81,8 @@ const exampleLines = (example: unknown): readonly string[] =>
     .map((text) => `  ${text}`)
 
 function note(field: Field): string {
-  if (field.kind === 'string' && field.words) return ` One of: ${field.words.join(', ')}.`
+  if (field.kind === 'string' && field.words)
+    return ` One of: ${field.words.filter(Boolean).join(', ')}.`
   return ''
 }
 
@@ -72,12 +106,19 @@ function defaultText({ default: value }: LeafField): string {
 export const valuesSchema = (shape: Shape): JsonObject => ({
   $schema: 'http://json-schema.org/draft-07/schema#',
   ...members(shape, { required: requiredIn(shape), open: false }),
-  definitions: Object.fromEntries(
-    leavesOf(shape).flatMap(({ field }) =>
-      isGiven(field) && field.name !== undefined ? [[field.name, givenSchema(field)]] : [],
-    ),
-  ),
+  definitions: Object.fromEntries([
+    ['data', FREE_DATA],
+    ...leavesOf(shape).flatMap(({ field }) => definitionOf(field)),
+  ]),
 })
+
+type Definition = readonly [name: string, schema: JsonObject]
+
+/** The definition that all fields of a type refer to. */
+function definitionOf(field: LeafField): readonly Definition[] {
+  if (isFreeField(field)) return [[field.type, typeSchema(field)]]
+  return isGiven(field) && field.name !== undefined ? [[field.name, givenSchema(field)]] : []
+}
 
 const requiredIn = (shape: Shape): readonly string[] =>
   Object.entries(shape).flatMap(([key, field]) =>
@@ -133,6 +174,7 @@ function members(
 }
 
 function fieldSchema(field: Field): JsonObject {
+  if (isFreeField(field)) return freeSchema(field)
   switch (field.kind) {
     case 'group':
       return members(field.shape, { required: requiredIn(field.shape), open: field.open })
@@ -194,9 +236,11 @@ const textSchema = ({ pattern, except }: TextRule): JsonObject => ({
 
 /** The values as a Markdown table. */
 export function valuesTable(shape: Shape): string {
-  const rows = leavesOf(shape).map(
-    ({ path, field }) =>
-      `| \`${path}\` | ${expectation(field)} | \`${defaultText(field)}\` | ${field.doc} |`,
-  )
+  const said = createSaid()
+  const rows = leavesOf(shape).map(({ path, field }) => {
+    const known = said(field, path)
+    const meaning = known === undefined ? field.doc : `As \`${known}\`.`
+    return `| \`${path}\` | ${expectation(field)} | \`${defaultText(field)}\` | ${meaning} |`
+  })
   return ['| Key | Allowed | Default | Meaning |', '|---|---|---|---|', ...rows, ''].join('\n')
 }

@@ -2,6 +2,7 @@ import { same } from './expression.ts'
 import type { Expression, Val } from './expression.ts'
 import { printBlock, printGo, printScalar, TOP } from './go.ts'
 import type { Scope } from './go.ts'
+import { entriesOver } from './helpers.ts'
 import { literalBlock, yamlScalar } from './scalar.ts'
 import { isSpread } from './structure.ts'
 import { binding, isCollection, isEmpty, isOpposite, leadFirst } from './tree.ts'
@@ -69,9 +70,22 @@ class Writer {
     if (tree.kind === 'value' && isCollection(tree.value)) {
       return [line(depth, key), this.wholeValue(tree.value, inner)]
     }
+    if (tree.kind === 'instead') return [line(depth, key), ...this.instead(tree, inner)]
     if (tree.kind === 'map' || tree.kind === 'list')
       return [line(depth, key), ...this.block(tree, inner)]
     return this.scalar(key, tree, { depth, scope })
+  }
+
+  /** A free value, or else the chart's own map or list. */
+  private instead({ value, own }: Extract<Tree, { kind: 'instead' }>, at: Position): Lines {
+    const { expression } = value
+    return [
+      action(at.depth, `with ${this.print(expression, at.scope)}`),
+      this.wholeValue(value, { depth: at.depth, scope: { ...at.scope, dot: expression } }),
+      action(at.depth, 'else'),
+      ...this.block(own, at),
+      action(at.depth, 'end'),
+    ]
   }
 
   private wholeValue({ expression }: Val<unknown>, { depth, scope }: Position): string {
@@ -82,13 +96,7 @@ class Writer {
   private spreadEntries({ expression }: Val<unknown>, { depth, scope }: Position): Lines {
     const printed = this.print(expression, scope)
     if (expression.op === 'labels') return [action(depth, `${printed} | nindent ${depth}`)]
-    // Not toYaml: it loses line breaks at the end of a text, and the whole map over a control
-    // character.
-    return [
-      action(depth, `range $key, $value := ${printed}`),
-      line(depth, '{{ $key | quote }}: {{ $value | quote }}'),
-      action(depth, 'end'),
-    ]
+    return entriesOver(printed).map((text) => line(depth, text))
   }
 
   private list(items: readonly Branch[], at: Position): Lines {
@@ -112,6 +120,8 @@ class Writer {
   }
 
   private element(tree: Tree, { depth, scope }: Position): Lines {
+    if (tree.kind === 'value' && isCollection(tree.value))
+      return [this.wholeValue(tree.value, { depth, scope })]
     if (tree.kind === 'scalar' || tree.kind === 'value')
       return this.scalar('-', tree, { depth, scope })
     if (isEmpty(tree)) return [line(depth, tree.kind === 'list' ? '- []' : '- {}')]

@@ -1,7 +1,14 @@
-import { boolean, group, integer, string, word } from '../template/schema.ts'
-import { LABEL_KEY } from '../kubernetes-names.ts'
+import type * as k8s from '../k8s.ts'
+import { freeList } from '../template/free.ts'
+import { boolean, group, integer, string, texts, word } from '../template/schema.ts'
+import { LABEL_KEY, OBJECT_NAME } from '../kubernetes-names.ts'
 import * as type from '../value-types.ts'
 import { crews } from './crews.ts'
+
+const moreHosts = texts('More host names of web. They need `host`.', {
+  ...type.HOST,
+  expected: 'a host name such as "automation.example.com"',
+})
 
 /** The ties to the cluster: access, network, addresses, metrics. */
 export const cluster = {
@@ -72,7 +79,13 @@ export const cluster = {
     }),
     host: type.hostname('Host name of web; `*.` stands for one label. Empty means every host.'),
     oauthHost: type.hostname('Host name of oauth. Empty means that it is not exposed.'),
-    tlsSecret: type.objectName('Secret with the certificate for both. Empty means no TLS here.'),
+    extraHosts: moreHosts,
+    tlsSecret: type.objectName('Secret with the certificate for all. Empty means no TLS here.'),
+    extraTls: freeList<k8s.IngressTls>('More certificates, each with its hosts.', {
+      type: 'IngressTLS',
+      demands: { secretName: OBJECT_NAME },
+      example: [{ secretName: 'other-certificate', hosts: ['automation.example.com'] }],
+    }),
   }),
 
   httpRoute: group('HTTPRoutes of the Gateway API for web, and for oauth.', {
@@ -81,6 +94,7 @@ export const cluster = {
     gatewayNamespace: type.namespace('', "Namespace of the Gateway. Empty means the release's."),
     host: type.hostname('Host name of web. Empty means every host of the Gateway.'),
     oauthHost: type.hostname('Host name of oauth. Empty means that it is not exposed.'),
+    extraHosts: moreHosts,
   }),
 
   serviceMonitor: group(

@@ -47,3 +47,29 @@ export const secrets = group(
     ),
   },
 )
+
+const reference = (key: string) =>
+  group(`Where \`${key}\` is.`, {
+    name: type.objectName('Secret of yours. Empty means none.'),
+    key: type.dataKey(key, 'Key in that Secret.'),
+  })
+
+/** Secrets of the operator's own, one for each secret value. */
+export const secretKeyRefs = group(
+  'Secrets of your own, one for each value of `secrets`, wherever their name and key lie: the ' +
+    'chart then neither generates nor copies it. Another value in such a Secret takes effect ' +
+    'with another `secrets.revision`.',
+  {
+    PLATFORM_DEBUG_TOKEN: reference('PLATFORM_DEBUG_TOKEN'),
+    SECRET_KEY_BASE: reference('SECRET_KEY_BASE'),
+    SECRET_KEY_BASE_PREVIOUS: reference('SECRET_KEY_BASE_PREVIOUS'),
+    PLATFORM_OAUTH_API_KEY: reference('PLATFORM_OAUTH_API_KEY'),
+    OAUTH_ENCRYPTION_KEY: reference('OAUTH_ENCRYPTION_KEY'),
+    OAUTH_ENCRYPTION_KEY_PREVIOUS: reference('OAUTH_ENCRYPTION_KEY_PREVIOUS'),
+    OIDC_CLIENT_SECRET: reference('OIDC_CLIENT_SECRET'),
+    COLLECTOR_JWT_SECRET: reference('COLLECTOR_JWT_SECRET'),
+    COLLECTOR_JWT_SECRET_PREVIOUS: reference('COLLECTOR_JWT_SECRET_PREVIOUS'),
+    REGISTRY_KEY: reference('REGISTRY_KEY'),
+    DB_PASSWORD: reference('DB_PASSWORD'),
+  },
+)

@@ -1,5 +1,6 @@
 import { boolean, group, integer, podPort, string } from '../template/schema.ts'
 import * as type from '../value-types.ts'
+import { endingWorkload, service, statefulWorkload } from './workload.ts'
 
 /** The programs of others that the platform runs on. */
 export const thirdParty = {
@@ -16,9 +17,19 @@ export const thirdParty = {
     storage: group('The volume that holds the data.', {
       size: type.size('20Gi', 'Size of the volume.'),
       className: type.objectName("Storage class. Empty means the cluster's default."),
+      annotations: type.annotations('Annotations of the claim, which cannot be changed later.', {
+        'example.com/backup': 'daily',
+      }),
+      retain: boolean(
+        true,
+        'Keep the volume when the StatefulSet is deleted, as an uninstall does. `false` deletes ' +
+          'the data with it.',
+      ),
     }),
     resources: type.resources({ cpu: '2', memory: '1Gi' }, { cpu: '250m', memory: '512Mi' }),
     ...type.pods,
+    ...statefulWorkload({ liveness: { period: 10, failures: 6, timeout: 1 } }, 120),
+    service,
   }),
 
   dbProxy: group(
@@ -69,6 +80,12 @@ export const thirdParty = {
       }),
       resources: type.resources({ cpu: '2', memory: '2Gi' }, { cpu: '100m', memory: '256Mi' }),
       ...type.pods,
+      ...endingWorkload({
+        startup: { period: 5, failures: 24, timeout: 10 },
+        liveness: { period: 20, failures: 3, timeout: 1 },
+        readiness: { period: 15, failures: 3, timeout: 10 },
+      }),
+      service,
     },
   ),
 
@@ -88,8 +105,14 @@ export const thirdParty = {
     storage: group('The volume that holds the images.', {
       size: type.size('20Gi', 'Size of the volume.'),
       className: type.objectName("Storage class. Empty means the cluster's default."),
+      annotations: type.annotations('Annotations of the claim.', {
+        'example.com/backup': 'daily',
+      }),
+      retain: boolean(true, 'Keep the claim when Helm uninstalls the release.'),
     }),
     resources: type.resources({ cpu: '500m', memory: '256Mi' }, { cpu: '50m', memory: '64Mi' }),
     ...type.pods,
+    ...endingWorkload(),
+    service,
   }),
 } as const

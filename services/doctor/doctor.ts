@@ -1,6 +1,9 @@
 import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 import { ask, findObstacle } from './ask.ts'
+import { makeBundle } from './bundle/command.ts'
+import { BUNDLE_USAGE, readBundleOptions } from './bundle/options.ts'
+import type { BundleCommand } from './bundle/options.ts'
 import { compareKeys } from './compare-keys.ts'
 import type { KeyComparison } from './compare-keys.ts'
 import { compareWithLastGood } from './last-good.ts'
@@ -21,6 +24,8 @@ export interface DoctorResult {
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
+  /** Goes to standard output instead of the text. */
+  readonly archive?: Uint8Array
 }
 
 /**
@@ -32,7 +37,10 @@ export async function runDoctor(
   env: EnvSource,
   surroundings: Surroundings,
 ): Promise<DoctorResult> {
+  const [first, ...rest] = args
+  const isBundle = first === 'bundle'
   try {
+    if (isBundle) return await bundle(readBundleOptions(rest, env), env)
     const command = readOptions(args, env)
     if (!command) return { exitCode: EXIT.ok, stdout: USAGE, stderr: '' }
     const waiting =
@@ -42,8 +50,16 @@ export async function runDoctor(
     return await report(command, waiting, surroundings)
   } catch (thrown) {
     if (!(thrown instanceof AppError)) throw thrown
-    return { exitCode: EXIT.misused, stdout: '', stderr: `${thrown.message}\n\n${USAGE}` }
+    const usage = isBundle ? BUNDLE_USAGE : USAGE
+    return { exitCode: EXIT.misused, stdout: '', stderr: `${thrown.message}\n\n${usage}` }
   }
+}
+
+async function bundle(command: BundleCommand | undefined, env: EnvSource): Promise<DoctorResult> {
+  if (!command) return { exitCode: EXIT.ok, stdout: BUNDLE_USAGE, stderr: '' }
+  const { archive, text, hasContent } = await makeBundle(command, env)
+  const exitCode = hasContent ? EXIT.ok : EXIT.unreachable
+  return { exitCode, stdout: '', stderr: text, ...(archive ? { archive } : {}) }
 }
 
 async function report(

@@ -14,10 +14,12 @@ const PULL_TIMEOUT_SECONDS = 300
 /** The help text. */
 export const USAGE = `Usage: npm run doctor -- --url <base URL> [options]
        npm run doctor -- --pre [options]
+       npm run doctor -- bundle [options]
        node doctor.mjs …
 
 Asks a platform for its diagnostic report. In a pod of web it asks that pod without any option.
-With --pre it checks, before an installation, what the installation needs.
+With --pre it checks, before an installation, what the installation needs. \`bundle\` collects what
+helpers need to see; bundle --help has its options.
 
   --url <URL>          Where the platform is, such as https://platform.example.com.
   --pods <URL,URL,…>   Asks each pod of web directly instead, and compares their OAuth keys.

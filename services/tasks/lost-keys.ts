@@ -67,7 +67,10 @@ async function askDatabase(
     return { reason: `${postgres} does not run yet` }
   }
   if (needsPassword && password === undefined) return { reason: 'DB_PASSWORD is lost too' }
-  const address = databaseAddress({ ...config, DB_PASSWORD: password ?? '' })
+  const address = databaseAddress({
+    ...config,
+    DB_PASSWORD: password ?? config.DB_PASSWORD,
+  })
   const timeoutMs = (config.DATABASE_WAIT_SECONDS ?? WAIT_SECONDS) * 1000
   try {
     await waitForDatabase(address, { timeoutMs, log })

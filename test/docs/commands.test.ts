@@ -59,6 +59,7 @@ function checkNpm([first = '', ...words]: Command): string[] {
   const own = isRun ? rest : words.filter((word) => word !== '--silent')
   const separator = own.indexOf('--')
   if (separator < 0) return []
+  if (name === 'doctor') return checkDoctor(own.slice(separator + 1))
   if (name === 'task') return checkTask(own.slice(separator + 1))
   return unknownOptions(own.slice(separator + 1), helpOfScript(name))
 }
@@ -68,9 +69,14 @@ const checkTask = ([task = '']: Command): string[] =>
     ? []
     : [`no task ${task}`]
 
+const checkDoctor = ([first = '', ...rest]: Command): string[] =>
+  first === 'bundle'
+    ? unknownOptions(rest, helpOf('sh', '-c', `${bundledScript('doctor')} bundle --help`))
+    : unknownOptions([first, ...rest], helpOfScript('doctor'))
+
 const PROGRAMS_OF_IMAGES: Readonly<Record<string, (words: Command) => string[]>> = {
   'build/tasks/main.js': checkTask,
-  'build/doctor.mjs': (words) => unknownOptions(words, helpOfScript('doctor')),
+  'build/doctor.mjs': (words) => checkDoctor(words),
   'build/collector/main.js': ([name = '', ...rest]) =>
     unknownOptions(rest, helpOfScript(`collector:${name}`)),
 }

@@ -2,6 +2,7 @@ import { Ajv } from 'ajv'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { contextOf, platformManifests } from '../../infra/render.ts'
+import { isFreeField } from '../../infra/template/free.ts'
 import { mergeOverrides } from '../../infra/template/merge.ts'
 import { leavesOf } from '../../infra/template/schema.ts'
 import type { LeafField } from '../../infra/template/schema.ts'
@@ -205,15 +206,26 @@ const EXTERNAL = {
   httpRoute: { gateway: 'gateway' },
 }
 const SCALED = { autoscaling: { enabled: true, minReplicas: 5 } }
+const BALANCED = { service: { type: 'LoadBalancer' } }
 const PROMETHEUS = { prometheusUrl: 'http://prometheus:9090' }
 const EVERYTHING = {
   ...EXTERNAL,
-  web: SCALED,
+  web: { ...SCALED, ...BALANCED },
   worker: SCALED,
-  oauth: SCALED,
+  oauth: { ...SCALED, ...BALANCED },
   collector: { autoscaling: { ...SCALED.autoscaling, keda: PROMETHEUS } },
-  ingress: { enabled: true, tlsSecret: 'certificate', oauthHost: 'oauth.example.com' },
-  httpRoute: { enabled: true, gateway: 'gateway', oauthHost: 'oauth.example.com' },
+  ingress: {
+    enabled: true,
+    host: 'a.example.com',
+    tlsSecret: 'certificate',
+    oauthHost: 'oauth.example.com',
+  },
+  httpRoute: {
+    enabled: true,
+    gateway: 'gateway',
+    host: 'a.example.com',
+    oauthHost: 'oauth.example.com',
+  },
   podMonitor: { enabled: true },
   prometheusRule: { enabled: true },
   grafanaDashboards: { enabled: true },
@@ -253,6 +265,18 @@ const BASES = [
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },
 ]
 
+const ALTERNATIVES = {
+  map: [{ flipped: 'yes' }, { flipped: '7' }],
+  object: [{ nodeAffinity: {} }, { scaleUp: {} }],
+  quantity: ['7Gi', '7m'],
+  texts: [['flipped'], ['10.0.0.0/8']],
+  list: [
+    [{ key: 'flipped', operator: 'Exists' }],
+    [{ name: 'flipped' }],
+    [{ name: 'flipped', mountPath: '/f' }],
+  ],
+}
+
 describe('every value matters', () => {
   it.each(leavesOf(schema).map(({ path, field }) => [path, field] as const))(
     '%s',
@@ -286,20 +310,17 @@ describe('every value matters', () => {
   const nested = (path: string, value: unknown): unknown =>
     path.split('.').reduceRight((inner: unknown, key) => ({ [key]: inner }), value)
 
+  /** An example, or a mount of a volume that is there already. */
+  const partFor = (path: string, example: unknown): unknown =>
+    path.endsWith('.extraVolumeMounts')
+      ? [{ name: path.startsWith('buildkit') ? 'cache' : 'tmp', mountPath: '/flipped' }]
+      : example
+
   function alternatives(path: string, field: LeafField): readonly unknown[] {
     if (field.kind === 'boolean') return [!field.default]
     if (field.kind === 'integer') return [field.default < field.max ? field.default + 1 : field.min]
-    if (field.kind === 'map') return [{ flipped: 'yes' }, { flipped: '7' }]
-    if (field.kind === 'object') return [{ nodeAffinity: {} }, { scaleUp: {} }]
-    if (field.kind === 'quantity') return ['7Gi', '7m']
-    if (field.kind === 'texts') return [['flipped']]
-    if (field.kind === 'list') {
-      return [
-        [{ key: 'flipped', operator: 'Exists' }],
-        [{ name: 'flipped' }],
-        [{ name: 'flipped', mountPath: '/f' }],
-      ]
-    }
+    if (isFreeField(field)) return [partFor(path, field.example)]
+    if (field.kind !== 'string') return ALTERNATIVES[field.kind]
     if (field.words) return field.words.filter((word) => word !== field.default)
     if (path.startsWith('secrets.')) return ['flipped-flipped-flipped-flipped-flipped']
     if (path.endsWith('.digest')) return [`sha256:${'f'.repeat(64)}`]
@@ -311,6 +332,7 @@ describe('every value matters', () => {
       '7s',
       'cards,keys',
       'https://flipped.example.com',
+      'flipped.example.com/class',
       'x:y:flipped',
       '{"flipped":true}',
     ]

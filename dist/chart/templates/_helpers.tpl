@@ -1,5 +1,5 @@
 {{- define "platform.bootstrap.content" -}}
-{{- list "c4cd61ea" .Chart.AppVersion .Release.Name .Release.Namespace .Values.buildkit.enabled .Values.buildkit.tlsSecret .Values.collector.enabled .Values.crews.fromSource .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp .Values.dbProxy.resources .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.global.openshift .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.internalRegistry.enabled .Values.internalRegistry.htpasswdSecret .Values.oauth.enabled .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.rbac.create .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.REGISTRY_KEY .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "e36ee4a9" .Chart.AppVersion .Release.Name .Release.Namespace .Values.buildkit.enabled .Values.buildkit.tlsSecret .Values.collector.enabled .Values.commonLabels .Values.crews.fromSource .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp .Values.dbProxy.resources .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.global.openshift .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.internalRegistry.enabled .Values.internalRegistry.htpasswdSecret .Values.nameOverride .Values.oauth.enabled .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.rbac.create .Values.secretKeyRefs.COLLECTOR_JWT_SECRET.name .Values.secretKeyRefs.DB_PASSWORD.key .Values.secretKeyRefs.DB_PASSWORD.name .Values.secretKeyRefs.OAUTH_ENCRYPTION_KEY.name .Values.secretKeyRefs.PLATFORM_DEBUG_TOKEN.name .Values.secretKeyRefs.PLATFORM_OAUTH_API_KEY.name .Values.secretKeyRefs.REGISTRY_KEY.name .Values.secretKeyRefs.SECRET_KEY_BASE.name .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.DB_PASSWORD .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.REGISTRY_KEY .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.existingSecret .Values.web.affinity .Values.web.dnsConfig .Values.web.dnsPolicy .Values.web.hostAliases .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.runtimeClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.bootstrap.selectorLabels" -}}
@@ -42,6 +42,13 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: buildkit
 {{- end }}
 
+{{- define "platform.chartLabels" -}}
+app.kubernetes.io/part-of: platform
+app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | quote }}
+{{- end }}
+
 {{- define "platform.collector.image" -}}
 {{- if .Values.collector.image.host | default .Values.global.image.registry }}
 {{- printf "%s/%s:%s" (.Values.collector.image.host | default .Values.global.image.registry | trimSuffix "/") (include "platform.collector.imageName" .) (include "platform.collector.imageVersion" .) }}
@@ -81,7 +88,7 @@ app.kubernetes.io/component: collector
 {{- end }}
 
 {{- define "platform.crews.content" -}}
-{{- list "62498f7c" .Chart.AppVersion .Release.Name .Release.Namespace .Values.crews.namespace .Values.crews.namespaceIsolation .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp .Values.dbProxy.resources .Values.envFromSecrets .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.extraEnvVars .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.global.openshift .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.networkPolicy.crewPrivateRanges .Values.networkPolicy.enabled .Values.networkPolicy.modelNamespace .Values.networkPolicy.toolNamespace .Values.outgoing.llmPrivateOrigins .Values.outgoing.toolPrivateOrigins .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "f98adce3" .Chart.AppVersion .Release.Name .Release.Namespace .Values.commonLabels .Values.crews.namespace .Values.crews.namespaceIsolation .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp .Values.dbProxy.resources .Values.envFromSecrets .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.extraEnvVars .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.global.openshift .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.nameOverride .Values.networkPolicy.crewPrivateRanges .Values.networkPolicy.enabled .Values.networkPolicy.modelNamespace .Values.networkPolicy.toolNamespace .Values.outgoing.llmPrivateOrigins .Values.outgoing.toolPrivateOrigins .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secretKeyRefs.DB_PASSWORD.key .Values.secretKeyRefs.DB_PASSWORD.name .Values.secretKeyRefs.SECRET_KEY_BASE.key .Values.secretKeyRefs.SECRET_KEY_BASE.name .Values.secretKeyRefs.SECRET_KEY_BASE_PREVIOUS.key .Values.secretKeyRefs.SECRET_KEY_BASE_PREVIOUS.name .Values.secrets.DB_PASSWORD .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.existingSecret .Values.web.affinity .Values.web.dnsConfig .Values.web.dnsPolicy .Values.web.hostAliases .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.runtimeClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.crews.selectorLabels" -}}
@@ -155,10 +162,10 @@ app.kubernetes.io/component: extra-env
 {{- define "platform.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride }}
-{{- else if regexMatch "^.{41}" .Release.Name }}
-{{- printf "%s-%s" (.Release.Name | trunc 31 | trimSuffix "-") (.Release.Name | sha256sum | trunc 8) }}
+{{- else if regexMatch "^.{41}" (include "platform.releaseName" .) }}
+{{- printf "%s-%s" (include "platform.releaseName" . | trunc 31 | trimSuffix "-") (include "platform.releaseName" . | sha256sum | trunc 8) }}
 {{- else }}
-{{- .Release.Name }}
+{{- include "platform.releaseName" . }}
 {{- end }}
 {{- end }}
 
@@ -201,6 +208,9 @@ app.kubernetes.io/part-of: platform
 app.kubernetes.io/version: {{ .Chart.AppVersion | replace "+" "_" | trunc 63 | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | quote }}
+{{- range $key, $value := .Values.commonLabels }}
+{{ $key | quote }}: {{ $value | quote }}
+{{- end }}
 {{- end }}
 
 {{- define "platform.network.selectorLabels" -}}
@@ -310,92 +320,56 @@ app.kubernetes.io/name: platform
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
-{{- define "platform.secretName.COLLECTOR_JWT_SECRET" -}}
-{{- if .Values.secrets.COLLECTOR_JWT_SECRET }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
+{{- define "platform.releaseName" -}}
+{{- if .Values.nameOverride }}
+{{- printf "%s-%s" .Release.Name .Values.nameOverride }}
 {{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
+{{- .Release.Name }}
 {{- end }}
+{{- end }}
+
+{{- define "platform.secretName.COLLECTOR_JWT_SECRET" -}}
+{{- .Values.secretKeyRefs.COLLECTOR_JWT_SECRET.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.COLLECTOR_JWT_SECRET))) }}
 {{- end }}
 
 {{- define "platform.secretName.COLLECTOR_JWT_SECRET_PREVIOUS" -}}
-{{- if .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.COLLECTOR_JWT_SECRET_PREVIOUS.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS))) }}
 {{- end }}
 
 {{- define "platform.secretName.DB_PASSWORD" -}}
-{{- if .Values.secrets.DB_PASSWORD }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.DB_PASSWORD.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.DB_PASSWORD))) }}
 {{- end }}
 
 {{- define "platform.secretName.OAUTH_ENCRYPTION_KEY" -}}
-{{- if .Values.secrets.OAUTH_ENCRYPTION_KEY }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.OAUTH_ENCRYPTION_KEY.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.OAUTH_ENCRYPTION_KEY))) }}
 {{- end }}
 
 {{- define "platform.secretName.OAUTH_ENCRYPTION_KEY_PREVIOUS" -}}
-{{- if .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.OAUTH_ENCRYPTION_KEY_PREVIOUS.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS))) }}
 {{- end }}
 
 {{- define "platform.secretName.OIDC_CLIENT_SECRET" -}}
-{{- if .Values.secrets.OIDC_CLIENT_SECRET }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.OIDC_CLIENT_SECRET.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.OIDC_CLIENT_SECRET))) }}
 {{- end }}
 
 {{- define "platform.secretName.PLATFORM_DEBUG_TOKEN" -}}
-{{- if .Values.secrets.PLATFORM_DEBUG_TOKEN }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.PLATFORM_DEBUG_TOKEN.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.PLATFORM_DEBUG_TOKEN))) }}
 {{- end }}
 
 {{- define "platform.secretName.PLATFORM_OAUTH_API_KEY" -}}
-{{- if .Values.secrets.PLATFORM_OAUTH_API_KEY }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.PLATFORM_OAUTH_API_KEY.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.PLATFORM_OAUTH_API_KEY))) }}
 {{- end }}
 
 {{- define "platform.secretName.REGISTRY_KEY" -}}
-{{- if .Values.secrets.REGISTRY_KEY }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.REGISTRY_KEY.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.REGISTRY_KEY))) }}
 {{- end }}
 
 {{- define "platform.secretName.SECRET_KEY_BASE" -}}
-{{- if .Values.secrets.SECRET_KEY_BASE }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.SECRET_KEY_BASE.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.SECRET_KEY_BASE))) }}
 {{- end }}
 
 {{- define "platform.secretName.SECRET_KEY_BASE_PREVIOUS" -}}
-{{- if .Values.secrets.SECRET_KEY_BASE_PREVIOUS }}
-{{- printf "%s-secrets-overrides" (include "platform.fullname" .) }}
-{{- else }}
-{{- .Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .)) }}
-{{- end }}
+{{- .Values.secretKeyRefs.SECRET_KEY_BASE_PREVIOUS.name | default (ternary (printf "%s-secrets-overrides" (include "platform.fullname" .)) (.Values.secrets.existingSecret | default (printf "%s-secrets" (include "platform.fullname" .))) (not (empty .Values.secrets.SECRET_KEY_BASE_PREVIOUS))) }}
 {{- end }}
 
 {{- define "platform.secrets.selectorLabels" -}}
@@ -405,7 +379,7 @@ app.kubernetes.io/component: secrets
 {{- end }}
 
 {{- define "platform.setup.content" -}}
-{{- list "4928c998" .Chart.AppVersion .Release.Name .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp .Values.dbProxy.resources .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.global.openshift .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secrets.DB_PASSWORD .Values.secrets.existingSecret .Values.web.affinity .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
+{{- list "d1da9adc" .Chart.AppVersion .Release.Name .Values.commonLabels .Values.dbProxy.autoIamAuthn .Values.dbProxy.enabled .Values.dbProxy.healthPort .Values.dbProxy.image.digest .Values.dbProxy.image.host .Values.dbProxy.image.name .Values.dbProxy.image.pullPolicy .Values.dbProxy.image.pullSecret .Values.dbProxy.image.tag .Values.dbProxy.instanceConnectionName .Values.dbProxy.privateIp .Values.dbProxy.resources .Values.envVars.DB_HOST .Values.envVars.DB_NAME .Values.envVars.DB_PORT .Values.envVars.DB_SSLMODE .Values.envVars.DB_USER .Values.envVars.LOG_LEVEL .Values.fullnameOverride .Values.global.caBundle.configMap .Values.global.caBundle.key .Values.global.caBundle.secret .Values.global.image.namePrefixOverride .Values.global.image.pullSecret .Values.global.image.registry .Values.global.openshift .Values.image.digest .Values.image.host .Values.image.name .Values.image.pullPolicy .Values.image.pullSecret .Values.image.tag .Values.nameOverride .Values.postgres.enabled .Values.postgres.image.pullSecret .Values.secretKeyRefs.DB_PASSWORD.key .Values.secretKeyRefs.DB_PASSWORD.name .Values.secrets.DB_PASSWORD .Values.secrets.existingSecret .Values.web.affinity .Values.web.dnsConfig .Values.web.dnsPolicy .Values.web.hostAliases .Values.web.nodeSelector .Values.web.priorityClassName .Values.web.runtimeClassName .Values.web.tolerations | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- define "platform.setup.selectorLabels" -}}

@@ -63,8 +63,12 @@ export interface KubernetesCall {
   readonly body?: unknown
   /** Of a patch. @default 'application/merge-patch+json' */
   readonly contentType?: string
-  /** `text` for an answer that is no JSON: its object is the text. @default 'json' */
-  readonly answer?: 'json' | 'text'
+  /**
+   * `text` for an answer that is no JSON: its object is the text. `any` for what a pod answers, of
+   * any status: its object is `{status, text}`.
+   * @default 'json'
+   */
+  readonly answer?: 'json' | 'text' | 'any'
   /** Further headers, for a call that the API server passes on to a pod. */
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -93,9 +97,7 @@ export function createKubernetes(address: KubernetesAddress | KubernetesLogin): 
         timeoutMs: TIMEOUT_MS,
         ...(call.signal ? { signal: call.signal } : {}),
       }
-      return await deadline(options, async (signal) =>
-        send(await openLogin(), { ...call, signal }),
-      )
+      return await deadline(options, async (signal) => send(await openLogin(), { ...call, signal }))
     } catch (thrown) {
       return { failure: { status: 0, reason: 'Unreachable', message: toError(thrown).message } }
     }
@@ -116,6 +118,7 @@ async function readAccount({
 async function send(login: KubernetesLogin, call: KubernetesCall): Promise<KubernetesResult> {
   const credentials = await login.credentials()
   const { status, text } = await exchange(login, { call, credentials })
+  if (call.answer === 'any') return { object: { status, text } }
   const isFine = status >= 200 && status < 300
   if (isFine && call.answer === 'text') return { object: text }
   const object: unknown = parseJson(text)
@@ -161,7 +164,7 @@ function headersOf(
   return {
     ...headers,
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    accept: answer === 'text' ? '*/*' : 'application/json',
+    accept: answer === undefined || answer === 'json' ? 'application/json' : '*/*',
     ...(body === undefined
       ? {}
       : { 'content-type': type, 'content-length': Buffer.byteLength(body) }),

@@ -13,7 +13,7 @@ import { createNaming } from './cluster-commands.ts'
 import { createDiagnoses } from './diagnoses.ts'
 import type { Diagnoses, Diagnosis } from './diagnoses.ts'
 import { routesOf } from './mounted-routes.ts'
-import { createRedaction } from './redact.ts'
+import { createRedaction } from '../../shared/redact.ts'
 import { LIMITS } from './run-checks.ts'
 import type { BoundCheck, BoundChecks } from './run-checks.ts'
 

@@ -6,6 +6,7 @@ import type {
   Shape,
   StringField,
 } from '../../../infra/template/schema.ts'
+import { arbitraryPart } from './arbitrary-parts.ts'
 import { isViolated } from '../../../infra/template/item-rules.ts'
 import type { ItemRule } from '../../../infra/template/item-rules.ts'
 
@@ -119,6 +120,9 @@ export function arbitraryLeaf(field: LeafField): fc.Arbitrary<unknown> {
       return arbitraryObject(field)
     case 'list':
       return fc.array(arbitraryItem(field), { maxLength: 3 })
+    case 'free':
+    case 'freeList':
+      return arbitraryPart(field)
     case 'string':
       return arbitraryText(field)
   }

@@ -75,6 +75,12 @@ export const createFunctions = (include: (name: string, dot: unknown) => string)
     Object.fromEntries(
       entries.flatMap((key, index) => (index % 2 === 0 ? [[key, entries[index + 1]]] : [])),
     ),
+  /** Fills what is missing or empty in the first map, as Sprig does. */
+  merge: (...maps: readonly Readonly<Record<string, unknown>>[]) =>
+    maps.reduce<Record<string, unknown>>((merged, map) => {
+      const missing = Object.entries(map).filter(([key]) => !isTrue(merged[key]))
+      return { ...merged, ...Object.fromEntries(missing) }
+    }, {}),
   get: (map: Readonly<Record<string, unknown>>, key: string) => map[key] ?? '',
   index: (from: Readonly<Record<string, unknown>>, key: string) => from[key],
   base: (path: string) => path.replace(/\/+$/, '').split('/').at(-1) || (path === '' ? '.' : '/'),

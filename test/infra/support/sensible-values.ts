@@ -10,7 +10,7 @@ export function sensible(
   values.postgres.enabled = chosen.postgres ?? values.postgres.enabled
   if (values.global.caBundle.secret) values.global.caBundle.configMap = ''
   if (values.global.openshift) values.buildkit.enabled = false
-  if (!chosen.anyName) values.fullnameOverride = ''
+  if (!chosen.anyName) values.fullnameOverride = values.nameOverride = ''
   if (values.podMonitor.enabled) values.serviceMonitor.enabled = false
   completeDatabase(values)
   separatePorts(values)
@@ -24,7 +24,44 @@ export function sensible(
   completeScaling(values)
   values.extraSecretMounts = distinctMounts(values.extraSecretMounts)
   values.extraConfigMapMounts = distinctMounts(values.extraConfigMapMounts, '/config')
+  for (const component of WORKLOADS) mountWhatIsThere(additionsOf(values[component]))
   return values as unknown as Record<string, unknown>
+}
+
+const WORKLOADS = [
+  'web',
+  'worker',
+  'oauth',
+  'collector',
+  'postgres',
+  'buildkit',
+  'internalRegistry',
+] as const
+
+type Named = readonly { readonly name?: unknown }[]
+
+interface Additions {
+  extraInitContainers: Named
+  readonly extraContainers: Named
+  readonly extraVolumes: Named
+  extraVolumeMounts: Named
+  dnsPolicy: string
+  readonly dnsConfig: object
+}
+
+// Their whole type is too deep for the compiler.
+const additionsOf = (component: unknown) => component as Additions
+
+/** Mounts of volumes that there are, and no container before that is beside as well. */
+function mountWhatIsThere(given: Additions): void {
+  const volumes = given.extraVolumes.map(({ name }) => name)
+  given.extraVolumeMounts = given.extraVolumeMounts.flatMap((mount, index) => {
+    const name = volumes[index]
+    return name === undefined ? [] : [{ ...mount, name, mountPath: `/mnt/${index}` }]
+  })
+  const beside = new Set(given.extraContainers.map(({ name }) => name))
+  given.extraInitContainers = given.extraInitContainers.filter(({ name }) => !beside.has(name))
+  if (given.dnsPolicy === 'None' && Object.keys(given.dnsConfig).length === 0) given.dnsPolicy = ''
 }
 
 function completeScaling({ web, worker, oauth, collector }: Mutable<Values>): void {
@@ -79,6 +116,7 @@ function completeDatabase({
 
 function completeWays({ ingress, httpRoute }: Mutable<Values>): void {
   for (const way of [ingress, httpRoute]) {
+    if (way.host === '') way.extraHosts = []
     if (way.oauthHost !== '' && way.oauthHost === way.host)
       way.oauthHost = `oauth.${way.host.replace('*.', '')}`
   }

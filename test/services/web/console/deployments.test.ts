@@ -55,7 +55,7 @@ describe('the pages of automations from source', () => {
     const page = await open(made.location)
     expect(page.text).toMatch(/Deployment 1.*Waiting.*crew\.tar\.gz, 2 files.*ada@acme\.test/s)
     expect(page.text).toContain(`data-live="${made.location}/live"`)
-    const automation = await open(made.location.replace(/\/deployments.*/, ''))
+    const automation = await open(made.location.replace(/\/deployments.*/, '/design'))
     expect(automation.text).toMatch(/It runs a program of yours/)
     expect(automation.text).not.toContain('0 agents')
     expect((await open('/automations')).text).toContain('New automation from source')
@@ -192,7 +192,8 @@ describe('the pages of automations from source', () => {
       expect((await open(path + page, undefined, eve)).status).toBe(404)
     }
     const designed = `/automations/${platform.acme.research.automationId}`
-    expect((await open(`${designed}/deployments`)).status).toBe(404)
+    expect((await open(`${designed}/deployments`)).text).toContain('Published versions')
+    expect((await open(`${designed}/deployments/1`)).status).toBe(404)
   })
 })
 

@@ -11,7 +11,7 @@ import { VERBS } from '../../../../services/web/diagnostics/kubernetes/deploymen
 import { createNaming, runInWeb } from '../../../../services/web/diagnostics/cluster-commands.ts'
 import type { FailureCode } from '../../../../services/web/diagnostics/failure-code.ts'
 import { RUN_CODES } from '../../../../services/web/diagnostics/run-codes.ts'
-import { createRedaction } from '../../../../services/web/diagnostics/redact.ts'
+import { createRedaction } from '../../../../services/shared/redact.ts'
 import { CHECKS, COMPONENT_NAMES } from '../../../../services/web/diagnostics/checks/list.ts'
 import { HTTP_STATUS, verdictOf } from '../../../../services/web/diagnostics/report.ts'
 import type { ComponentName } from '../../../../services/web/diagnostics/checks/list.ts'

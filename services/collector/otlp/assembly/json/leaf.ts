@@ -9,12 +9,15 @@ import { numberProblem, readBool, readEnum, readFloat64, readInt64 } from './num
 import { readUint32, readUint64 } from './number'
 import { wrong } from './problem'
 import { beginMessage, endMessage, varintSize, writeVarint } from './protobuf'
-import { bytesLeft, next, QUOTE } from './reader'
+import { areDigits, eightDigits } from './plain'
+import { at, BRACE_END, bytesLeft, COMMA, next, QUOTE, readOn } from './reader'
 import { isEscaped, textEnd, textFrom } from './string'
 import { unescapeTo, writeString } from './text'
 import { kind, NULL, readValue, TEXT } from './value'
 
 /** Fields that hold no message. Null is an absent field, and so is the default but for `given`. */
+
+const ZERO: u8 = 0x30
 
 /** Room for a tag and a number or an id; texts without their escapes lie behind it. */
 const LEAF_BYTES: usize = 64
@@ -22,6 +25,51 @@ const LEAF_BYTES: usize = 64
 /** The value here as the field. */
 export function writeLeaf(to: usize, field: u32): usize {
   const form = formOf(field)
+  to = room(to, LEAF_BYTES)
+  const stop = writePlain(to, field, form)
+  return stop == 0 ? writeAny(to, field, form) : stop
+}
+
+/** A value in the form in which encoders write it; returns 0, and reads nothing, for any other. */
+function writePlain(to: usize, field: u32, form: u32): usize {
+  if (load<u8>(at) != QUOTE) return form == FORM_ENUM ? writeDigit(to, field) : 0
+  if (form == FORM_ID) return writePlainId(to, field)
+  return form == FORM_TIME ? writePlainTime(to, field) : 0
+}
+
+/** An id in hexadecimal. */
+function writePlainId(to: usize, field: u32): usize {
+  const size = <usize>detailOf(field)
+  const from = at + 1
+  const end = from + 2 * size
+  if (bytesLeft() < 2 * size + 2 || load<u8>(end) != QUOTE || !hasHexDigits(from, end)) return 0
+  readOn(end + 1)
+  return writeHexBytes(writeVarint(writeVarint(to, tagOf(field)), size), from, end)
+}
+
+/** The nanoseconds since 1970 of any time between 2001 and 2286. */
+const TIME_DIGITS: usize = 19
+
+function writePlainTime(to: usize, field: u32): usize {
+  const from = at + 1
+  const end = from + TIME_DIGITS
+  if (bytesLeft() < TIME_DIGITS + 2 || load<u8>(end) != QUOTE) return 0
+  if (!areDigits(from) || !areDigits(from + 8) || !areDigits(end - 8)) return 0
+  readOn(end + 1)
+  const first = eightDigits(from) * 100000000 + eightDigits(from + 8)
+  return writeFixed64(to, tagOf(field), first * 1000 + (eightDigits(end - 8) % 1000))
+}
+
+/** A number of one digit. */
+function writeDigit(to: usize, field: u32): usize {
+  const digit = <u32>load<u8>(at) - ZERO
+  const behind = load<u8>(at, 1)
+  if (digit > 9 || bytesLeft() < 2 || (behind != COMMA && behind != BRACE_END)) return 0
+  readOn(at + 1)
+  return writeGiven(to, tagOf(field), digit)
+}
+
+function writeAny(to: usize, field: u32, form: u32): usize {
   const isText = form == FORM_TEXT || form == FORM_GIVEN_TEXT
   if (isText && next() == QUOTE) return writeText(to, field, form == FORM_GIVEN_TEXT)
   to = readValue(to)

@@ -72,11 +72,13 @@ function readWholeText(): bool {
     from++
   }
   if (from == textEnd || textEnd - from > MAX_DIGITS) return false
+  const first = from
   for (; from < textEnd; from++) {
     const digit = <u32>load<u8>(from) - ZERO
     if (digit > 9) return false
     // Only the last of 20 digits can be one too many.
-    if (magnitude > (u64.MAX_VALUE - digit) / 10) isTooLong = true
+    const isLast = from - first == MAX_DIGITS - 1
+    if (isLast && magnitude > (u64.MAX_VALUE - digit) / 10) isTooLong = true
     magnitude = magnitude * 10 + digit
   }
   return true

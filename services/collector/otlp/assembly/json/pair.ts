@@ -1,9 +1,9 @@
 import { ANY_VALUE_INT_VALUE, ANY_VALUE_JSON_TEXT, ANY_VALUE_STRING_VALUE } from '../constants'
 import { KEY_VALUE_KEY, KEY_VALUE_VALUE, MAX_STRING_BYTES, MIN_JSON_TEXT_BYTES } from '../constants'
-import { BLOCK, room } from '../output'
+import { room } from '../output'
+import { copyText, escapes, scanText } from './plain'
 import { varintSize, writeVarint } from './protobuf'
 import { at, bytesLeft, QUOTE, readOn } from './reader'
-import { isLetter, special } from './string'
 import { writeString } from './text'
 
 /**
@@ -29,7 +29,6 @@ const COLON_IN_QUOTES: u16 = 0x3a22
 /** `}}` */
 const PAIR_END: u16 = 0x7d7d
 
-const BACKSLASH: u8 = 0x5c
 const ZERO: u8 = 0x30
 /** Whole numbers with fewer digits have 63 bits. */
 const MAX_DIGITS: usize = 18
@@ -48,9 +47,6 @@ export function pointIntoBody(): void {
 }
 let pointsIntoBody: bool = false
 
-/** How many escapes the text has that was scanned last. */
-let escapes: usize = 0
-
 /**
  * Writes the attribute here as a field; returns 0, and reads nothing, when it has another form. Of
  * those within a value the bytes count, so their texts are always copied.
@@ -68,31 +64,6 @@ export function writePair(to: usize, tag: u32, isNested: bool): usize {
     return writeTextPair(to, tag, key, keyEnd, value + STRING_VALUE_BYTES)
   }
   return kind == INT_VALUE ? writeIntPair(to, tag, key, keyEnd, value + INT_VALUE_BYTES) : 0
-}
-
-/**
- * The end of the text that begins at `place`, behind its quote; 0 when it has none within the body,
- * or escapes that the rows have in another way.
- */
-function scanText(place: usize): usize {
-  const bodyEnd = at + bytesLeft()
-  escapes = 0
-  while (place < bodyEnd) {
-    let hits = i8x16.bitmask(special(v128.load(place)))
-    let next = place + BLOCK
-    while (hits != 0) {
-      const lane = <usize>ctz(hits)
-      const byte = load<u8>(place + lane)
-      if (byte == QUOTE) return place + lane
-      if (byte != BACKSLASH || !isLetter(load<u8>(place + lane, 1))) return 0
-      escapes++
-      // The letter may be a quote or a backslash, or the first byte of the next block.
-      hits &= ~(3 << <i32>lane)
-      if (lane == BLOCK - 1) next++
-    }
-    place = next
-  }
-  return 0
 }
 
 function writeTextPair(to: usize, tag: u32, key: usize, keyEnd: usize, text: usize): usize {
@@ -163,12 +134,3 @@ function beginPair(to: usize, tag: u32, key: usize, keySize: usize, valueBytes: 
 }
 
 const HEAD_BYTES: usize = 16
-
-/** Copies in blocks, of which the last may end beyond the text. */
-@inline
-function copyText(to: usize, from: usize, end: usize): void {
-  for (; from < end; from += BLOCK) {
-    v128.store(to, v128.load(from))
-    to += BLOCK
-  }
-}

@@ -1,4 +1,4 @@
-import type { EnvSource } from '../../shared/env.ts'
+import type { EnvSource } from './env.ts'
 
 const SECRET_NAME = /SECRET|PASSWORD|TOKEN|KEY|PAT$|JWT$|CREDENTIAL/
 /** A shorter value is a word that stands everywhere, such as a password for development. */
@@ -22,6 +22,16 @@ const SHAPES: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
+/** Returns true for the name of a variable whose value is a secret. */
+export const isSecretName = (name: string): boolean => SECRET_NAME.test(name.toUpperCase())
+
+/**
+ * Takes out of a text what looks like a credential. Its time can grow with the square of the
+ * length: cut the text before.
+ */
+export const redactShapes = (text: string): string =>
+  SHAPES.reduce((shown, [shape, by]) => shown.replace(shape, by), text)
+
 /**
  * Takes out of a report whatever is, or looks like, a credential, and cuts each text to 1000
  * characters: what others answered ends up in it.
@@ -35,7 +45,7 @@ export function createRedaction(env: EnvSource): <Value>(value: Value) => Value 
   function redactText(text: string): string {
     const seen = text.slice(0, SEEN_LENGTH_MAX)
     const known = secrets.reduce((shown, each) => shown.replaceAll(each, '[redacted]'), seen)
-    const clean = SHAPES.reduce((shown, [shape, by]) => shown.replace(shape, by), known)
+    const clean = redactShapes(known)
     return clean.length > TEXT_LENGTH_MAX ? `${clean.slice(0, TEXT_LENGTH_MAX)}…` : clean
   }
 
