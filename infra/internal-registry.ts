@@ -50,12 +50,7 @@ export class InternalRegistry extends Construct {
       pods: registry,
       annotations: { 'checksum/config': fingerprint(CONFIG), ...secretsChecksum('REGISTRY_KEY') },
       pod: {
-        imagePullSecrets: [
-          eachText<k8s.LocalObjectReference>(
-            distinct(registryImage.pullSecret, pick(isRegistryGated, platformImage.pullSecret, '')),
-            (name) => ({ name }),
-          ),
-        ],
+        imagePullSecrets: pullSecrets,
         securityContext: podSecurity(PLATFORM_USER),
         terminationGracePeriodSeconds: registry.terminationGracePeriodSeconds,
         // Before it serves: nothing may be pushed while it looks for what nobody names any more.
@@ -97,6 +92,13 @@ const claim = () => ({
 })
 
 const tmp = scratch('/tmp')
+
+const pullSecrets = [
+  eachText<k8s.LocalObjectReference>(
+    distinct(registryImage.pullSecret, pick(isRegistryGated, platformImage.pullSecret, '')),
+    (name) => ({ name }),
+  ),
+]
 
 /** Nobody but the gate reaches it there. */
 const GATED_PORT = 5010

@@ -5,7 +5,7 @@ import { pythonReference } from '../bed/base-images.ts'
 import { network, places } from '../bed/places.ts'
 import { words } from '../bed/words.ts'
 import { makeWheel, uploadForm } from '../../services/web/support/wheels.ts'
-import { addressOf, comesTrue, kubectl, upgrade } from './cluster.ts'
+import { addressOf, comesTrue, kubectl, rolledOut, upgrade } from './cluster.ts'
 import {
   buildLog,
   call,
@@ -189,13 +189,30 @@ export const crewImages: readonly Step[] = [
     },
   },
   {
+    name: 'image-room',
+    sentence: 'a worker has the registry free the room of deleted images',
+    async run() {
+      // At its start it looks for what is due.
+      await kubectl(words`rollout restart deployment/platform-worker -n ${NAMESPACE}`)
+      const registry = words`deployment/platform-internal-registry -n ${NAMESPACE}`
+      await comesTrue('the registry is restarted', async () =>
+        (await kubectl(words`get ${registry} -o json`)).includes('platform/collected-at'),
+      )
+      await rolledOut(NAMESPACE)
+      const log = await kubectl(words`logs ${registry} -c collect`)
+      assert.match(log, /eligible for deletion/)
+      return `${log.match(/eligible for deletion/g)?.length ?? 0} parts deleted`
+    },
+  },
+  {
     name: 'no-buildkit',
     sentence: 'without BuildKit nothing of the builds is left, and the namespace is restricted',
     async run() {
       await upgrade(NAMESPACE)
       await label('restricted')
       await isWell(NAMESPACE)
-      return kubectl(words`get jobs -n ${crewsOf(NAMESPACE)} -o name`)
+      assert.equal(await kubectl(words`get jobs -n ${crewsOf(NAMESPACE)} -o name`), '')
+      return 'nothing is left'
     },
   },
 ]

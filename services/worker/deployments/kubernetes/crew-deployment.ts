@@ -22,12 +22,20 @@ export const ROLLOUT_SECONDS = 900
 /** On a pod template it replaces the pods: what they run with has changed. */
 const CONTENT = 'platform/content'
 
-/** A token of some weeks, which is signed anew each time: no reason to replace pods. */
+/** A token of 90 days, which is signed anew each time: pods get the newest one every 30 days. */
 const SIGNED = 'OTEL_EXPORTER_OTLP_HEADERS'
+const RENEWAL_DAYS = 30
+const DAY_MS = 86_400_000
 
 /** The environment without what changes with each look at it. */
-export const lasting = ({ environment, wanted }: DescribedCrew) =>
-  SIGNED in wanted.variables ? environment : { ...environment, [SIGNED]: undefined }
+export function lasting({ environment, wanted }: DescribedCrew): Readonly<Record<string, string>> {
+  const isSigned = SIGNED in environment && !(SIGNED in wanted.variables)
+  return isSigned ? { ...environment, [SIGNED]: renewalOf(wanted) } : environment
+}
+
+/** Changes every 30 days, and not for all crews on the same one. */
+const renewalOf = ({ id }: WantedCrew): string =>
+  String(Math.floor((Date.now() / DAY_MS + (id % RENEWAL_DAYS)) / RENEWAL_DAYS))
 
 /** What no variable of a project can change: the probes ask this port. */
 const OWN_VARIABLES = {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AppError } from '../../../../services/shared/errors.ts'
 import { createKubernetes } from '../../../../services/shared/kubernetes/client.ts'
 import type { CrewProgress, WantedCrew } from '../../../../services/worker/deployments/crew-host.ts'
@@ -89,7 +89,11 @@ const createHost = (withBuilder?: ImageBuilder, requireRoom = async () => {}) =>
       ...(withBuilder && { builder: withBuilder }),
     },
     gifts: {
-      environmentOf: async ({ variables }) => ({ ...variables, CREW_TOKEN: 'crew-token' }),
+      environmentOf: async ({ variables }) => ({
+        ...variables,
+        CREW_TOKEN: 'crew-token',
+        OTEL_EXPORTER_OTLP_HEADERS: `Authorization=Bearer%20signed-${Date.now()}`,
+      }),
       sourceUrlOf: () => 'http://platform-web.platform:80/sources/5/source.tar.gz?signature=s',
       indexesOf: () => 'platform=http://crew:read-token@platform-web.platform:80/tools/',
       modelHostsOf: async () => ['model.models-2.svc'],
@@ -255,6 +259,24 @@ describe('a crew from source in a cluster', () => {
     cluster.objects.delete(POD)
     await host.remove(wanted.owner, signal)
     expect([...cluster.objects.keys()]).toEqual([])
+  })
+
+  it('gets a new token for its spans in time, and not with each look', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 0, 1) })
+    try {
+      becomesReady()
+      const host = createHost()
+      await host.bringUp(wanted, progress, signal)
+      vi.setSystemTime(Date.UTC(2026, 0, 2))
+      expect((await host.look(wanted, progress, signal)).condition).toBe('online')
+      vi.setSystemTime(Date.UTC(2026, 1, 1))
+      const late = await host.look(wanted, progress, signal)
+      expect(late).toMatchObject({ condition: 'drifted', isServing: true })
+      await host.bringUp(wanted, progress, signal)
+      expect((await host.look(wanted, progress, signal)).condition).toBe('online')
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   describe('as an image', () => {
