@@ -37,10 +37,7 @@ export class InternalRegistry extends Construct {
     create(this, k8s.KubePersistentVolumeClaim, {
       metadata: {
         ...metadata,
-        annotations: {
-          'helm.sh/resource-policy': when<string>(registry.storage.retain, 'keep'),
-          ...spread(registry.storage.annotations),
-        },
+        annotations: claimAnnotations,
       },
       spec: {
         accessModes: ['ReadWriteOnce'],
@@ -91,6 +88,11 @@ export class InternalRegistry extends Construct {
       },
     })
   }
+}
+
+const claimAnnotations = {
+  'helm.sh/resource-policy': when<string>(registry.storage.retain, 'keep'),
+  ...spread(registry.storage.annotations),
 }
 
 const tmp = scratch('/tmp')
