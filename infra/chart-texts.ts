@@ -9,6 +9,8 @@ import packageJson from '../package.json' with { type: 'json' }
 
 /** The changes of this version of the chart that its users should know, for catalogues. */
 const CHANGES = [
+  'Workers scale by the queue of runs with KEDA, collectors by theirs',
+  'Alerts, dashboards and ServiceMonitors come with the chart',
   'global.openshift leaves users and groups of all pods to the cluster',
   'Each upgrade restarts what reads a Secret that was edited by hand',
   'Crews run in a namespace of their own',

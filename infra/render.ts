@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { chartMetadata, chartReadme, handWrittenTemplates } from './chart-texts.ts'
+import { imagesIn } from './images/chart-images.ts'
 import { PlatformChart } from './platform-chart.ts'
 import { refuseFaults } from './pod-faults.ts'
 import { rules } from './rules.ts'
@@ -78,10 +79,28 @@ export const platformManifests = (
 export const platformFiles = (context: Context, tree = platformTree()): Files =>
   renderManifests(tree, context, refuseFaults)
 
+/** The images that the chart runs by default, for catalogues and their scanners. */
+function withImages() {
+  const defaults = contextOf([], { name: 'platform', namespace: 'platform' })
+  const { own, foreign } = imagesIn(defaults, defaults)
+  const entries = [
+    ...own.map(({ target, reference }) => [target, reference] as const),
+    ...foreign.map(({ source, reference }) => [nameIn(source), reference] as const),
+  ]
+  const lines = entries.map(([name, image]) => `- name: ${name}\n  image: ${image}\n`)
+  return { 'artifacthub.io/images': lines.join('') }
+}
+
+const nameIn = (reference: string): string =>
+  reference
+    .replace(/:[^/]*$/, '')
+    .split('/')
+    .at(-1) ?? reference
+
 /** The Helm chart, which is the same for all values. */
 export const platformChart = (tree = platformTree()): RenderedChart =>
   renderChart({
-    metadata: chartMetadata,
+    metadata: { ...chartMetadata, annotations: { ...chartMetadata.annotations, ...withImages() } },
     shape: schema,
     rules,
     tree,

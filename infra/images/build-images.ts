@@ -1,11 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   BUILDERS,
   buildCommand,
+  digestCommand,
   loadCommand,
   mirrorCommands,
   pushCommand,
@@ -13,8 +14,8 @@ import {
 } from './commands.ts'
 import type { Builder } from './commands.ts'
 import type { Options } from './options.ts'
+import type { ChartImages } from './chart-images.ts'
 import { imagesOf } from './references.ts'
-import type { ChartImages } from './references.ts'
 
 type Command = readonly string[]
 type Print = (text: string) => void
@@ -22,6 +23,7 @@ type Print = (text: string) => void
 /** Builds the images and, as the options say, pushes or loads them. Raises when a command fails. */
 export async function buildImages(options: Options, print: Print): Promise<void> {
   const images = imagesOf(options.overrides)
+  if (options.isList) return print(listOf(images))
   const builder = options.builder ?? findBuilder()
   const directory = mkdtempSync(join(tmpdir(), 'platform-images-'))
   try {
@@ -29,11 +31,17 @@ export async function buildImages(options: Options, print: Print): Promise<void>
       print(`${command.join(' ')}\n`)
       if (!options.isDryRun) await run(command)
     }
+    if (options.digests !== undefined && !options.isDryRun)
+      writeDigests(options.digests, pushedReferences(options, images), { builder, directory })
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
   print(advice(options, images))
 }
+
+/** One reference a line, as tools that fill mirrors read them. */
+export const listOf = ({ own, foreign }: ChartImages): string =>
+  [...own, ...foreign].map(({ reference }) => `${reference}\n`).join('')
 
 interface Means {
   readonly builder: Builder
@@ -42,17 +50,19 @@ interface Means {
 }
 
 /** The commands in their order. */
-export function plan(
-  { thirdParty, push, cluster, extra }: Options,
-  { builder, images, directory }: Means,
-): readonly Command[] {
+export function plan(options: Options, { builder, images, directory }: Means): readonly Command[] {
+  const { thirdParty, push, cluster, extra, digests } = options
   const foreign = thirdParty ? images.foreign : []
-  const references = [...images.own, ...foreign].map(({ reference }) => reference)
+  const references = pushedReferences(options, images)
+  const digestOf = (reference: string) =>
+    digests === undefined ? undefined : digestFileOf(directory, reference)
   const archive = join(directory, 'image.tar')
   return [
     ...images.own.map((image) => buildCommand(builder, image, extra)),
     ...foreign.flatMap((image) => mirrorCommands(builder, image)),
-    ...(push ? references.map((reference) => pushCommand(builder, reference)) : []),
+    ...(push
+      ? references.map((reference) => pushCommand(builder, reference, digestOf(reference)))
+      : []),
     ...(cluster === undefined
       ? []
       : references.flatMap((reference) => [
@@ -61,6 +71,38 @@ export function plan(
           loadCommand(cluster, archive),
         ])),
   ]
+}
+
+const pushedReferences = ({ thirdParty }: Options, images: ChartImages): readonly string[] =>
+  [...images.own, ...(thirdParty ? images.foreign : [])].map(({ reference }) => reference)
+
+const digestFileOf = (directory: string, reference: string): string =>
+  join(directory, `${reference.replaceAll(/[^\w.-]/g, '-')}.digest`)
+
+/** Writes the digest that the registry gave to each pushed image. */
+function writeDigests(
+  file: string,
+  references: readonly string[],
+  { builder, directory }: Pick<Means, 'builder' | 'directory'>,
+): void {
+  const digests = references.map((reference) => [
+    reference,
+    builder === 'docker'
+      ? rememberedDigest(reference)
+      : readFileSync(digestFileOf(directory, reference), 'utf8').trim(),
+  ])
+  writeFileSync(file, `${JSON.stringify(Object.fromEntries(digests), null, 2)}\n`)
+}
+
+/** The digest under which docker has pushed an image to the registry of its reference. */
+function rememberedDigest(reference: string): string {
+  const [program = '', ...args] = digestCommand(reference)
+  const { stdout } = spawnSync(program, args, { encoding: 'utf8' })
+  const repository = reference.replace(/:[^:/]*$/, '').replace(/^docker\.io\//, '')
+  const known: readonly string[] = JSON.parse(stdout)
+  const digest = known.find((each) => each.startsWith(`${repository}@`))?.split('@')[1]
+  if (digest === undefined) throw new Error(`docker does not know the digest of ${reference}.`)
+  return digest
 }
 
 function findBuilder(): Builder {

@@ -1,4 +1,4 @@
-import type { ForeignImage, OwnImage } from './references.ts'
+import type { ForeignImage, OwnImage } from './chart-images.ts'
 
 /** The programs that can build images, in order of preference. */
 export const BUILDERS = ['docker', 'podman', 'buildah'] as const
@@ -29,10 +29,25 @@ export const buildCommand = (
   '.',
 ]
 
-/** Pushes an image to its registry. */
-export const pushCommand = (builder: Builder, reference: string): Command => [
+/** Pushes an image to its registry, whose digest for it docker remembers and the others write. */
+export const pushCommand = (
+  builder: Builder,
+  reference: string,
+  digestFile: string | undefined,
+): Command => [
   builder,
   'push',
+  ...(digestFile === undefined || builder === 'docker' ? [] : ['--digestfile', digestFile]),
+  reference,
+]
+
+/** Prints the digests that registries have given to an image; the others write them on a push. */
+export const digestCommand = (reference: string): Command => [
+  'docker',
+  'image',
+  'inspect',
+  '--format',
+  '{{json .RepoDigests}}',
   reference,
 ]
 

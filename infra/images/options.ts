@@ -15,7 +15,10 @@ Builds the images of the platform and of the collector under the references that
   --third-party     also pull the images of others that the chart runs, under the references of the
                     values
   --push            push every image to its registry
+  --digests FILE    with --push: write the digest of each pushed image, by its reference, as JSON
   --load CLUSTER    load them into a cluster on this machine: kind, minikube, k3s or containerd
+  --list            print the references of all images that the chart runs with these values, one a
+                    line, and build none: without values where those of others are published
   --dry-run         print the commands and run none
   --help            this text
 
@@ -29,8 +32,10 @@ export interface Options {
   readonly registry?: string
   readonly thirdParty: boolean
   readonly push: boolean
+  readonly digests?: string
   readonly cluster?: Cluster
   readonly isDryRun: boolean
+  readonly isList: boolean
   /** Passed on to the builder's `build`. */
   readonly extra: readonly string[]
 }
@@ -49,26 +54,41 @@ export async function readOptions(args: readonly string[]): Promise<Options | un
       values: { type: 'string', multiple: true, default: [] },
       'third-party': { type: 'boolean', default: false },
       push: { type: 'boolean', default: false },
+      digests: { type: 'string' },
       load: { type: 'string' },
+      list: { type: 'boolean', default: false },
       'dry-run': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
   if (values.help) return undefined
-  const { builder, registry, load } = values
-  if (values.push && registry === undefined && values.values.length === 0)
-    throw new Error('--push needs --registry HOST, or --values with global.image.registry.')
+  const { builder, registry, load, digests } = values
+  checkPush(values)
   const files = await Promise.all(values.values.map(loadValuesFile))
   return {
     ...(builder !== undefined && { builder: oneOf('--builder', BUILDERS, builder) }),
     ...(registry !== undefined && { registry }),
+    ...(digests !== undefined && { digests }),
     ...(load !== undefined && { cluster: oneOf('--load', CLUSTERS, load) }),
     overrides: registry === undefined ? files : [...files, { global: { image: { registry } } }],
     thirdParty: values['third-party'],
     push: values.push,
     isDryRun: values['dry-run'],
+    isList: values.list,
     extra: end < 0 ? [] : args.slice(end + 1),
   }
+}
+
+function checkPush(given: {
+  push: boolean
+  digests?: string
+  registry?: string
+  values: string[]
+}) {
+  if (given.digests !== undefined && !given.push)
+    throw new Error('--digests needs --push: a registry gives an image its digest.')
+  if (given.push && given.registry === undefined && given.values.length === 0)
+    throw new Error('--push needs --registry HOST, or --values with global.image.registry.')
 }
 
 function oneOf<T extends string>(option: string, allowed: readonly T[], given: string): T {

@@ -40,9 +40,19 @@ export async function listAutomationActivity(
   return toPage(rows, page, { total, cursorOf: ({ automationId }) => automationId })
 }
 
-/** The runs that were started in one hour. */
-export interface HourOfRuns {
-  readonly hour: Date
+/** How far back the runs of an organization are counted, and in which steps. */
+export const ACTIVITY_RANGES = {
+  '24h': { step: '1 hour', steps: 24 },
+  '7d': { step: '6 hours', steps: 28 },
+  '30d': { step: '1 day', steps: 30 },
+} as const
+/** How far back the runs of an organization are counted. */
+export type ActivityRange = keyof typeof ACTIVITY_RANGES
+
+/** The runs that were started in one step of a range. */
+export interface RunsOfStep {
+  /** Its beginning; steps begin at whole hours and days of UTC. */
+  readonly from: Date
   readonly completed: number
   readonly failed: number
   /** Queued or running. */
@@ -50,22 +60,25 @@ export interface HourOfRuns {
 }
 
 /**
- * The runs that an organization started in each of the last 24 hours, oldest hour first; the
- * current one is the last.
+ * The runs that an organization started in each step of a range, oldest first; the current step is
+ * the last.
  */
-export async function countRunsByHour(
+export async function countRunsByStep(
   sql: Queryable,
   organizationId: number,
-): Promise<HourOfRuns[]> {
-  return sql<HourOfRuns[]>`
-    select hour,
+  range: ActivityRange,
+): Promise<RunsOfStep[]> {
+  const { step, steps } = ACTIVITY_RANGES[range]
+  return sql<RunsOfStep[]>`
+    with newest as (
+      select date_bin(${step}::interval, now(), '2000-01-01 00:00:00+00'::timestamptz) as at)
+    select s.at as from,
       count(e.id) filter (where e.status = 'completed')::int as completed,
       count(e.id) filter (where e.status in ('error', 'stopped'))::int as failed,
       count(e.id) filter (where e.status in ('queued', 'running', 'waiting'))::int as open
-    from generate_series(
-        date_trunc('hour', now()) - interval '23 hours',
-        date_trunc('hour', now()), interval '1 hour') hour
+    from newest, generate_series(
+        newest.at - ${step}::interval * ${steps - 1}::int, newest.at, ${step}::interval) s (at)
       left join executions e on e.organization_id = ${organizationId}
-        and e.queued_at >= hour and e.queued_at < hour + interval '1 hour'
-    group by hour order by hour`
+        and e.queued_at >= s.at and e.queued_at < s.at + ${step}::interval
+    group by s.at order by s.at`
 }

@@ -1,6 +1,7 @@
 import { inTransaction } from '../shared/postgres/database.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import type { Automation } from './automations.ts'
 import { parseCrewDefinition } from './crew-definition.ts'
 import type { CrewDefinition } from './crew-definition.ts'
 import { deployProject } from './project-automations.ts'
@@ -16,6 +17,8 @@ export interface Version {
   readonly createdAt: Date
   /** null: a draft. */
   readonly publishedAt: Date | null
+  /** What is new in it, as whoever published it says. */
+  readonly note: string | null
 }
 
 /** Names a version of a project. */
@@ -24,7 +27,7 @@ export interface VersionKey extends ProjectKey {
 }
 
 const columns = (sql: Queryable) => sql`
-  id, project_id, number, definition, created_at, published_at`
+  id, project_id, number, definition, created_at, published_at, note`
 
 /**
  * Adds a draft to a project. Raises `not_found` when the organization has no such project, and
@@ -36,14 +39,17 @@ export async function createVersion(
   definition: CrewDefinition,
 ): Promise<Version> {
   const project = sql`id = ${projectId} and organization_id = ${organizationId}`
-  const designed = sql`${project} and not from_source`
+  const designed = sql`${project} and not from_source and archived_at is null`
   const version = await addVersion(sql, designed, { definition, publishedAt: sql`null` })
   if (version) return version
-  const { count } = await sql`select from projects where ${project}`
-  if (count === 0) notFound('Your organization has no such project.')
+  const [found] = await sql<{ fromSource: boolean }[]>`
+    select from_source from projects where ${project}`
+  if (!found) notFound('Your organization has no such project.')
   throw new AppError(
     'conflict',
-    'The versions of this project are sources: deploy a new one on the page of its automation.',
+    found.fromSource
+      ? 'The versions of this project are sources: deploy a new one on the page of its automation.'
+      : 'This project is archived. Bring it back before you add a version.',
   )
 }
 
@@ -88,6 +94,35 @@ export async function findVersion(sql: Queryable, key: VersionKey): Promise<Vers
   return found
 }
 
+/** A version as a list shows it. */
+export type VersionSummary = Pick<Version, 'number' | 'createdAt' | 'publishedAt' | 'note'>
+
+/** Returns the newest published versions of a project, newest first. */
+export async function listPublished(
+  sql: Queryable,
+  { organizationId, projectId }: ProjectKey,
+  limit: number,
+): Promise<VersionSummary[]> {
+  return sql<VersionSummary[]>`
+    select number, created_at, published_at, note from project_versions
+    where project_id = ${projectId} and organization_id = ${organizationId}
+      and published_at is not null
+    order by number desc limit ${limit}`
+}
+
+/** Where the version that an automation runs is to be found. */
+export type RunVersion = Pick<Version, 'projectId' | 'number' | 'publishedAt'>
+
+/** Returns the version that an automation runs. */
+export async function getRunVersion(
+  sql: Queryable,
+  { projectVersionId }: Pick<Automation, 'projectVersionId'>,
+): Promise<RunVersion> {
+  const [found] = await sql<[RunVersion]>`
+    select project_id, number, published_at from project_versions where id = ${projectVersionId}`
+  return found
+}
+
 /** Returns the versions of a project with numbers below `before`, newest first. */
 export async function listVersions(
   sql: Queryable,
@@ -128,17 +163,26 @@ export async function ensurePublishedProject(
 }
 
 /**
- * Replaces the definition of a draft. Raises `conflict` for a published version, and `not_found`.
+ * Replaces the definition of a draft; with `since`, only one that is still the same. Raises
+ * `conflict` for a published version and for one that changed, and `not_found`.
  */
 export async function updateDraft(
   sql: Queryable,
   key: VersionKey,
-  definition: CrewDefinition,
+  { definition, since }: { definition: CrewDefinition; since?: CrewDefinition },
 ): Promise<Version> {
+  const isSame = since ? sql`and definition = ${JSON.stringify(since)}::text::jsonb` : sql``
   const [updated] = await sql<Version[]>`
     update project_versions set definition = ${JSON.stringify(definition)}::text::jsonb
-    where ${isVersion(sql, key)} and published_at is null returning ${columns(sql)}`
-  return updated ?? refuse(sql, key)
+    where ${isVersion(sql, key)} and published_at is null ${isSame} returning ${columns(sql)}`
+  return updated ?? refuse(sql, key, 'edited')
+}
+
+/** Deletes a draft. Raises `conflict` for a published version, and `not_found`. */
+export async function deleteDraft(sql: Queryable, key: VersionKey): Promise<void> {
+  const { count } = await sql`
+    delete from project_versions where ${isVersion(sql, key)} and published_at is null`
+  if (count === 0) await refuse(sql, key)
 }
 
 /** A draft as it was read, and its definition with the schemas of its tools. */
@@ -171,6 +215,7 @@ export async function pinDraft(
 export async function publishDraft(
   sql: Queryable,
   { key, definition, pinned }: PinnedDraft,
+  note: string | null = null,
 ): Promise<Version> {
   return inTransaction(sql, async (tx) => {
     // One after the other, so that automations never go back to an older version.
@@ -178,7 +223,7 @@ export async function publishDraft(
       select from projects
       where id = ${key.projectId} and organization_id = ${key.organizationId} for update`
     const [published] = await tx<Version[]>`
-      update project_versions set published_at = now(),
+      update project_versions set published_at = now(), note = ${note},
         definition = ${JSON.stringify(pinned)}::text::jsonb
       where ${isVersion(tx, key)} and published_at is null
         and definition = ${JSON.stringify(definition)}::text::jsonb
@@ -192,13 +237,17 @@ export async function publishDraft(
 const isVersion = (sql: Queryable, { organizationId, projectId, number }: VersionKey) => sql`
   project_id = ${projectId} and organization_id = ${organizationId} and number = ${number}`
 
-async function refuse(sql: Queryable, key: VersionKey): Promise<never> {
+async function refuse(
+  sql: Queryable,
+  key: VersionKey,
+  doing = 'published. Publish it again',
+): Promise<never> {
   const found = await findVersion(sql, key)
   if (!found) notFound('This project has no such version.')
   throw new AppError(
     'conflict',
     found.publishedAt === null
-      ? `Version ${key.number} was changed while it was being published. Publish it again.`
+      ? `Version ${key.number} was changed while it was being ${doing}.`
       : `Version ${key.number} is published and cannot change. Add a new version.`,
   )
 }

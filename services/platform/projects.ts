@@ -15,6 +15,10 @@ export interface Project {
   /** The automation that runs it, once it is deployed. */
   readonly automationId: string | null
   readonly createdAt: Date
+  /** Its versions are sources, which are deployed and not written here. */
+  readonly fromSource: boolean
+  /** null: it is not archived. */
+  readonly archivedAt: Date | null
 }
 
 /** Names a project of an organization. */
@@ -31,7 +35,7 @@ export const projectNameProblem = (name: string): string | undefined =>
     : 'must have 1 to 200 characters, no control characters, and no space at its ends'
 
 const columns = (sql: Queryable) => sql`
-  p.id, p.name, p.last_version, p.created_at,
+  p.id, p.name, p.last_version, p.created_at, p.from_source, p.archived_at,
   (select max(v.number) from project_versions v
     where v.project_id = p.id and v.published_at is not null) as published_version,
   (select d.automation_id from deployments d join project_versions v on v.id = d.project_version_id
@@ -48,14 +52,64 @@ export async function createProject(
       select ${columns(sql)} from p`
     return created
   } catch (thrown) {
-    if (sqlState(thrown) !== '23505') throw thrown
-    throw new AppError(
-      'conflict',
-      'Your organization has a project of that name. Choose another name, ' +
-        'or add a version to that project.',
-    )
+    throw nameTaken(thrown)
   }
 }
+
+function nameTaken(thrown: unknown): unknown {
+  if (sqlState(thrown) !== '23505') return thrown
+  return new AppError(
+    'conflict',
+    'Your organization has a project of that name. Choose another name, ' +
+      'or add a version to that project.',
+  )
+}
+
+const isProject = (sql: Queryable, { organizationId, projectId }: ProjectKey) =>
+  sql`id = ${projectId} and organization_id = ${organizationId}`
+
+/** Renames a project. Raises `conflict` when the organization has one of that name. */
+export async function renameProject(sql: Queryable, key: ProjectKey, name: string): Promise<void> {
+  try {
+    await sql`update projects set name = ${name} where ${isProject(sql, key)}`
+  } catch (thrown) {
+    throw nameTaken(thrown)
+  }
+}
+
+/** Archives a project, or brings it back. Returns false when it is so already. */
+export async function archiveProject(
+  sql: Queryable,
+  key: ProjectKey,
+  isArchived: boolean,
+): Promise<boolean> {
+  const { count } = await sql`
+    update projects set archived_at = ${isArchived ? sql`now()` : null}
+    where ${isProject(sql, key)} and (archived_at is not null) <> ${isArchived}`
+  return count > 0
+}
+
+/**
+ * Deletes a project with its drafts. Raises `conflict` for one of which a version was published:
+ * automations and runs refer to that.
+ */
+export async function deleteProject(sql: Queryable, key: ProjectKey): Promise<void> {
+  const { organizationId, projectId } = key
+  const drafts = sql`project_id = ${projectId} and organization_id = ${organizationId}`
+  // The lock keeps a version from being published meanwhile.
+  await sql`select from projects where ${isProject(sql, key)} for update`
+  const { count } = await sql`
+    select from project_versions where ${drafts} and published_at is not null limit 1`
+  if (count > 0) throw wasPublished()
+  await sql`delete from project_versions where ${drafts}`
+  await sql`delete from projects where ${isProject(sql, key)}`
+}
+
+const wasPublished = (): AppError =>
+  new AppError(
+    'conflict',
+    'A version of this project was published, and automations and runs refer to it. Archive it.',
+  )
 
 /** Returns a project of the organization; undefined for a project of another one. */
 export async function findProject(
@@ -78,15 +132,19 @@ export async function listProjects(
     where p.organization_id = ${organizationId} and p.id > ${after} order by p.id limit ${limit}`
 }
 
-/** Returns a page of the projects of an organization by name; the search looks into names. */
+/**
+ * Returns a page of the projects of an organization by name, those that are archived or the others;
+ * the search looks into names.
+ */
 export async function listProjectPage(
   sql: Queryable,
   organizationId: number,
-  page: PageRequest,
+  { isArchived = false, ...page }: PageRequest & { readonly isArchived?: boolean },
 ): Promise<Page<Project>> {
   const byName = { columns: [sql`p.name`], at: (cursor: string) => sql`(${cursor})` }
   const isListed = sql`
-    p.organization_id = ${organizationId} and (${contains(sql, [sql`p.name`], page.search)})`
+    p.organization_id = ${organizationId} and (p.archived_at is not null) = ${isArchived}
+      and (${contains(sql, [sql`p.name`], page.search)})`
   const [rows, [{ total }]] = await Promise.all([
     sql<Project[]>`
       select ${columns(sql)} from projects p where ${isListed} ${keyset(sql, byName, page)}`,

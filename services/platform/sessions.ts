@@ -27,6 +27,8 @@ export interface Session {
   readonly csrfToken: string
   /** True where the program that opened it reaches a trace collector. */
   readonly hasTraces?: boolean
+  /** True where the person wants lists with little room between their rows. */
+  readonly isCompact?: boolean
 }
 
 /** An organization of a person. */

@@ -22,6 +22,7 @@ import { auditRoutes } from './console/audit/routes.ts'
 import { automationRoutes } from './console/automations/routes.ts'
 import { budgetPageRoutes } from './console/budgets/routes.ts'
 import { clientFilteringRoutes } from './console/client-filtering/routes.ts'
+import { findRoutes } from './console/find/routes.ts'
 import { dashboardRoutes } from './console/dashboard/routes.ts'
 import { deploymentsRoutes } from './console/deployments/routes.ts'
 import { designerRoutes } from './designer-api/routes.ts'
@@ -32,6 +33,7 @@ import { importProjectRoutes } from './console/import-project/routes.ts'
 import { continueRoutes } from './console/runs/continue-routes.ts'
 import { memberRoutes } from './console/members/routes.ts'
 import { runPageRoutes } from './console/runs/page-routes.ts'
+import { runFilterRoutes } from './console/runs/filter-routes.ts'
 import { runListRoutes } from './console/runs/list-routes.ts'
 import { runRoutes } from './console/runs/routes.ts'
 import { runTextRoutes } from './console/runs/text-routes.ts'
@@ -70,6 +72,7 @@ import { traceCalls } from './tracing/trace-calls.ts'
 /** The pages of the console, a folder each. */
 const PAGES = [
   dashboardRoutes,
+  findRoutes,
   automationRoutes,
   deploymentsRoutes,
   projectRoutes,
@@ -81,6 +84,7 @@ const PAGES = [
   approvalRoutes,
   auditRoutes,
   runListRoutes,
+  runFilterRoutes,
   runRoutes,
   runPageRoutes,
   runTextRoutes,

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import type { HttpBindings } from '@hono/node-server'
 import type { Registry } from 'prom-client'
 import { connectDatabase } from '../shared/postgres/database.ts'
@@ -62,6 +63,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const diagnostics = {
     env: source,
     kubernetes: inClusterAddress(source),
+    schemaVersion: await countMigrations(),
     onDiagnosis: createDiagnosisMetrics(registry),
     ...options.diagnostics,
   }
@@ -106,6 +108,13 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
     await close()
     throw thrown
   }
+}
+
+/** The number of the last migration; undefined where they do not lie beside this program. */
+async function countMigrations(): Promise<number | undefined> {
+  const folder = new URL('../platform/migrations/', import.meta.url)
+  const names = await readdir(folder).catch(() => [])
+  return names.filter((name) => name.endsWith('.sql')).length || undefined
 }
 
 type Collector = Pick<SpanSenderOptions, 'collectorUrl' | 'secret'>

@@ -1,18 +1,29 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { parseArgs } from 'node:util'
 import { buildApiValidation, problemsOfRandomValues } from './support/api-validation.ts'
 import { checkEquality } from './support/equality.ts'
 
 const RUNS = 5000
 const DATABASES = ['cluster', 'external'] as const
-const VALIDATED = 1000
+const USAGE = `Usage: npm run test:fuzz -- [options]
+
+  --validated N   random sets whose objects the validation of Kubernetes sees (1000)
+`
+
+interface Fuzz {
+  readonly script: string
+  /** In a child: the kind of database that it tries. */
+  readonly database: string | undefined
+  readonly validated: number
+}
 
 /**
  * Proves `chart(values) == manifests(values)` for 5,000 random sets, in one process for each kind
  * of database, and then, where there is Go to build its validation, that an API server of
- * Kubernetes takes all objects of 1,000 more.
+ * Kubernetes takes all objects of more, and reads the same ones in the bytes of both.
  */
-async function main(script: string, database: string | undefined): Promise<void> {
+async function main({ script, database, validated }: Fuzz): Promise<void> {
   const numRuns = RUNS / DATABASES.length
   if (database !== undefined) return checkEquality({ postgres: database === 'cluster', numRuns })
   const codes = await Promise.all(
@@ -25,24 +36,33 @@ async function main(script: string, database: string | undefined): Promise<void>
   console.log(
     hasFailed ? 'chart and manifests differ' : `chart and manifests are equal for ${RUNS} sets`,
   )
-  const isTaken = validate()
+  const isTaken = validate(validated)
   if (hasFailed || !isTaken) process.exitCode = 1
 }
 
-function validate(): boolean {
+function validate(numRuns: number): boolean {
   const obstacle = buildApiValidation()
   if (obstacle !== undefined) {
     console.log(`Kubernetes' own validation is skipped: ${obstacle}`)
     return true
   }
-  const problems = problemsOfRandomValues(VALIDATED)
+  const problems = problemsOfRandomValues(numRuns)
   console.log(
     problems.length === 0
-      ? `Kubernetes takes every object of ${VALIDATED} sets`
-      : `Kubernetes refuses objects that synth accepts:\n${problems.slice(0, 20).join('\n')}`,
+      ? `Kubernetes takes every object of ${numRuns} sets, and reads the same ones in both`
+      : `Kubernetes refuses or misreads what synth accepts:\n${problems.slice(0, 20).join('\n')}`,
   )
   return problems.length === 0
 }
 
-const [, script = '', database] = process.argv
-void main(script, database)
+const [, script = ''] = process.argv
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { validated: { type: 'string', default: '1000' } },
+})
+const validated = Number(values.validated)
+if (Number.isSafeInteger(validated)) void main({ script, database: positionals[0], validated })
+else {
+  process.stderr.write(USAGE)
+  process.exitCode = 2
+}

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { expect, test } from 'vitest'
-import { plan } from '../../infra/images/build-images.ts'
+import { listOf, plan } from '../../infra/images/build-images.ts'
 import { CLUSTERS } from '../../infra/images/commands.ts'
 import type { Builder } from '../../infra/images/commands.ts'
 import { readOptions } from '../../infra/images/options.ts'
@@ -60,6 +60,33 @@ test('for a mirror the images of others come along, under the one path of the mi
   for (const line of pushed) expect(line).toContain(`${mirror}/`)
 })
 
+test('the list for mirrors has every image, by the values', () => {
+  const overrides = [{ global: { image: { registry: 'r.example:5000' } } }]
+  const lines = listOf(imagesOf(overrides)).trimEnd().split('\n')
+  const { own, foreign } = imagesOf(overrides)
+  expect(lines).toEqual([...own, ...foreign].map(({ reference }) => reference))
+  for (const line of lines) expect(line).toMatch(/^r\.example:5000\/[\w./-]+:[\w.-]+$/)
+  expect(listOf(imagesOf([]))).toContain('docker.io/library/postgres:')
+})
+
+test('the chart names the images for catalogues, as it runs them', () => {
+  const { annotations } = parse(readFileSync('dist/chart/Chart.yaml', 'utf8'))
+  const named: readonly { name: string; image: string }[] = parse(
+    annotations['artifacthub.io/images'],
+  )
+  expect(named.map(({ image }) => `${image}\n`).join('')).toBe(listOf(imagesOf([])))
+  expect(named.map(({ name }) => name)).toContain('postgres')
+})
+
+test.each(['podman', 'buildah'] as const)(
+  '%s writes the digests of its pushes',
+  async (builder) => {
+    const args = ['--registry', 'r.example:5000', '--push', '--digests', 'digests.json']
+    const pushes = (await commandsOf(builder, ...args)).filter((line) => line.includes(' push '))
+    for (const line of pushes) expect(line).toMatch(/ push --digestfile \/tmp\/x\/r\.example-5000-/)
+  },
+)
+
 test.each(CLUSTERS)('--load %s saves an archive of each image and loads it', async (cluster) => {
   const commands = await commandsOf('buildah', '--load', cluster)
   const [platform] = imagesOf([]).own
@@ -71,6 +98,7 @@ test.each(CLUSTERS)('--load %s saves an archive of each image and loads it', asy
 
 test.each([
   ['a push without a registry', ['--push'], /--registry/],
+  ['digests without a push', ['--digests', 'x'], /--push/],
   ['a cluster that is not known', ['--load', 'nomad'], /kind, minikube, k3s, containerd/],
   ['a builder that is not known', ['--builder', 'kaniko'], /docker, podman, buildah/],
   ['an option that is not known', ['--pushh'], /--pushh/],
@@ -103,4 +131,23 @@ test('a build that fails ends with 1 and says which program failed', () => {
   const { status, stderr } = runWith('test "$1" = --version', [])
   expect(status).toBe(1)
   expect(stderr).toContain('docker ended with 1')
+})
+
+test('docker is asked for the digests that the registry gave', () => {
+  const digest = `sha256:${'a'.repeat(64)}`
+  const directory = mkdtempSync(join(tmpdir(), 'digests-'))
+  const file = join(directory, 'digests.json')
+  const script =
+    'if [ "$2" = inspect ]; then echo "[\\"other@sha256:0\\",\\"${5%:*}@' + digest + '\\"]"; fi'
+  const args = ['--registry', 'r.example:5000', '--push', '--digests', file]
+  try {
+    expect(runWith(script, args)).toMatchObject({ status: 0, stderr: '' })
+    const digests = JSON.parse(readFileSync(file, 'utf8'))
+    const [platform, collector] = imagesOf([
+      { global: { image: { registry: 'r.example:5000' } } },
+    ]).own.map(({ reference }) => reference)
+    expect(digests).toEqual({ [platform ?? '']: digest, [collector ?? '']: digest })
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
 })

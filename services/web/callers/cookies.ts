@@ -7,6 +7,8 @@ export function cookieNames(baseUrl: string) {
     session: `${prefix}platform_session`,
     /** Binds the sign-in form to the browser. */
     signIn: `${prefix}platform_sign_in`,
+    /** How close the rows of lists are. */
+    density: `${prefix}platform_density`,
     /** A sign-in through the identity provider that was begun. */
     attempt: `${prefix}platform_sign_in_attempt`,
   }

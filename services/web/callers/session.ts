@@ -18,7 +18,8 @@ export async function readSession(
   const session = await findSession(sql, token)
   if (session) seenAdministrators.note(token, session)
   else seenAdministrators.forget(token)
-  return session && { ...session, hasTraces: traces !== undefined }
+  const isCompact = getCookie(c, cookieNames(config.PLATFORM_BASE_URL).density) === 'compact'
+  return session && { ...session, isCompact, hasTraces: traces !== undefined }
 }
 
 /** Returns the token in the session cookie of a request. */

@@ -71,7 +71,7 @@ export function designerVersionRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const key = versionKey(c)
     const definition = await readDefinition(c)
     const entry = versionEntry('version_changed', key)
-    const version = await audited(c.var, (tx) => updateDraft(tx, key, definition), entry)
+    const version = await audited(c.var, (tx) => updateDraft(tx, key, { definition }), entry)
     return c.json(versionDocument(version))
   })
   routes.all(one, authenticate, refuseMethod('GET, HEAD, PUT'))

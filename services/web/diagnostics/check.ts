@@ -21,6 +21,8 @@ export interface Surroundings {
   /** Absent outside Kubernetes. */
   readonly kubernetes: KubernetesAddress | undefined
   readonly isMounted: IsMounted
+  /** The migrations that this program has; undefined where it cannot find them. */
+  readonly schemaVersion: number | undefined
 }
 
 /** The means of one call of a check. */

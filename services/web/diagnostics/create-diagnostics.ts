@@ -34,7 +34,7 @@ export function createDiagnostics(
   { config, log, diagnostics = {} }: WebDeps,
   app: Hono<WebApp>,
 ): Diagnostics {
-  const { env = {}, kubernetes, limits = LIMITS, providerUrls = {}, onDiagnosis } = diagnostics
+  const { env = {}, kubernetes, limits = LIMITS, providerUrls = {}, schemaVersion } = diagnostics
   const pod = config.POD_NAME ?? hostname()
   const address = databaseAddress(config)
   const name = createNaming(config)
@@ -42,7 +42,15 @@ export function createDiagnostics(
   const readVariable = readerOf(env)
   const isMounted = routesOf(app)
   const diagnoses = createDiagnoses({
-    checks: bindChecks({ config, pod, readVariable, providerUrls, kubernetes, isMounted }),
+    checks: bindChecks({
+      config,
+      pod,
+      readVariable,
+      providerUrls,
+      kubernetes,
+      isMounted,
+      schemaVersion,
+    }),
     limits,
     environment: {
       platform: true,
@@ -59,7 +67,7 @@ export function createDiagnostics(
     present: (value) => redact(name(value)),
     onDiagnosis(diagnosis) {
       logDiagnosis(log, diagnosis)
-      onDiagnosis?.(diagnosis)
+      diagnostics.onDiagnosis?.(diagnosis)
     },
   })
   return { diagnoses, pod }

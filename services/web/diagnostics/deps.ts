@@ -12,5 +12,7 @@ export interface DiagnosticsDeps {
   readonly kubernetes?: KubernetesAddress | undefined
   readonly limits?: Limits
   readonly providerUrls?: ProviderUrls
+  /** The number of the last migration that this program has. */
+  readonly schemaVersion?: number | undefined
   readonly onDiagnosis?: (diagnosis: Diagnosis) => void
 }

@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { TLSSocket } from 'node:tls'
 import { toError } from '../../shared/errors.ts'
 import type { Pinned } from '../../shared/outgoing/guard.ts'
 
@@ -11,6 +12,10 @@ export interface HttpAnswer {
   readonly json: unknown
   /** The error that cut the body off: the connection broke or hung after the head of the answer. */
   readonly cut?: Error
+  /** How far the other clock is ahead, by the header `Date`; undefined without one. */
+  readonly skewMs?: number | undefined
+  /** When the certificate of the connection expires; undefined without TLS. */
+  readonly certificateExpires?: Date | undefined
 }
 
 /** Options of `httpGet`. */
@@ -37,17 +42,18 @@ export function httpGet(
     connection: 'close',
     'user-agent': 'platform-probe',
   }
+  const sent = Date.now()
   return new Promise((resolve, reject) => {
     let answered = false
     const outgoing = request(url, { method: 'GET', headers, signal, ...pinned }, (response) => {
       answered = true
-      const status = response.statusCode ?? 0
+      const head = { status: response.statusCode ?? 0, ...surroundingsOf(response, sent) }
       readJson(response, bytesMax)
         .then(
-          (json) => resolve({ status, json }),
+          (json) => resolve({ ...head, json }),
           (thrown: unknown) => {
             const cut = toError(signal.aborted ? signal.reason : thrown)
-            resolve({ status, json: undefined, cut })
+            resolve({ ...head, json: undefined, cut })
           },
         )
         .finally(() => outgoing.destroy())
@@ -58,6 +64,20 @@ export function httpGet(
     })
     outgoing.end()
   })
+}
+
+/** What an answer says beside its content. */
+function surroundingsOf(
+  { headers, socket }: IncomingMessage,
+  sentMs: number,
+): Pick<HttpAnswer, 'skewMs' | 'certificateExpires'> {
+  const theirs = Date.parse(headers.date ?? '')
+  const expires = socket instanceof TLSSocket ? socket.getPeerCertificate().valid_to : undefined
+  return {
+    // The header has no fractions; ours is the middle of the call.
+    skewMs: Number.isNaN(theirs) ? undefined : theirs + 500 - (sentMs + Date.now()) / 2,
+    certificateExpires: expires ? new Date(expires) : undefined,
+  }
 }
 
 async function readJson(response: IncomingMessage, bytesMax: number): Promise<unknown> {

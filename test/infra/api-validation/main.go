@@ -176,6 +176,10 @@ func validateCore(object runtime.Object) field.ErrorList {
 		return corevalidation.ValidateSecret(typed)
 	case *core.Service:
 		typed.Namespace = namespace
+		// The API server makes a list of the one address before it validates it.
+		if typed.Spec.ClusterIP != "" && len(typed.Spec.ClusterIPs) == 0 {
+			typed.Spec.ClusterIPs = []string{typed.Spec.ClusterIP}
+		}
 		return corevalidation.ValidateServiceCreate(typed)
 	case *core.ServiceAccount:
 		typed.Namespace = namespace

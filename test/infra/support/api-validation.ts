@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { contextOf, platformFiles } from '../../../infra/render.ts'
 import { schema } from '../../../infra/values.ts'
 import { arbitraryValues } from './arbitrary-values.ts'
-import { RELEASE, tree } from './platform.ts'
+import { uncheckedContext } from './equality.ts'
+import { chartStream, RELEASE, sorted, tree } from './platform.ts'
 import { sensible } from './sensible-values.ts'
 
 const SOURCE = resolve('test/infra/api-validation')
@@ -49,15 +51,23 @@ export function validate(streams: readonly string[]): readonly Verdict[] {
 export const streamOf = (values: unknown): string =>
   [...platformFiles(contextOf([values], RELEASE), tree).values()].join('---\n')
 
-/** What Kubernetes has against the manifests of random values that synth accepts. */
+/**
+ * What Kubernetes has against the manifests of random values that synth accepts, and the sets of
+ * which it reads other objects in the bytes of the chart than in those of the manifests.
+ */
 export function problemsOfRandomValues(numRuns: number): readonly string[] {
   const random = arbitraryValues(schema).map((values) => sensible(values, { anyName: true }))
   const problems: string[] = []
   // In portions, so that their bytes fit into memory.
   for (let done = 0; done < numRuns; done += PORTION) {
     const samples = fc.sample(random, { numRuns: Math.min(PORTION, numRuns - done) })
-    const verdicts = validate(samples.map(streamOf))
-    problems.push(...verdicts.flatMap((verdict) => verdict.problems))
+    const plain = validate(samples.map(streamOf))
+    const rendered = validate(samples.map((values) => chartStream(uncheckedContext(values))))
+    for (const [index, { objects, problems: refused }] of plain.entries()) {
+      problems.push(...refused)
+      const isSame = isDeepStrictEqual(sorted(objects), sorted(rendered[index]?.objects ?? []))
+      if (!isSame) problems.push(`not the same bytes: ${JSON.stringify(samples[index])}`)
+    }
   }
   return problems
 }

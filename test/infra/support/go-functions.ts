@@ -39,6 +39,15 @@ function equal(left: unknown, right: unknown): boolean {
   return a === b
 }
 
+/** Go prints as they are only characters that one can see; bare, some of the others break lines. */
+const escaped = (text: string): string =>
+  text.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} \n]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    return code > 0xff_ff
+      ? `\\U${code.toString(16).padStart(8, '0')}`
+      : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+
 type Texts = readonly string[]
 type List = readonly unknown[]
 
@@ -91,7 +100,7 @@ export const createFunctions = (include: (name: string, dot: unknown) => string)
     return format.replace(/%(.)/g, (_, verb) => (verb === '%' ? '%' : print(rest.shift())))
   },
   /** Not as `strconv.Quote`, but the same text to a reader of YAML. */
-  quote: (value: unknown) => JSON.stringify(print(value)),
+  quote: (value: unknown) => escaped(JSON.stringify(print(value))),
   regexFind: (pattern: string, text: string) => new RegExp(pattern).exec(text)?.[0] ?? '',
   regexMatch: (pattern: string, text: string) => new RegExp(pattern).test(text),
   replace: (...[old, by, text]: Texts) => text?.replaceAll(old ?? '', () => by ?? ''),
@@ -99,12 +108,14 @@ export const createFunctions = (include: (name: string, dot: unknown) => string)
   toJson,
   toString: print,
   toYaml: (value: unknown) =>
-    stringify(value, {
-      version: '1.1',
-      defaultStringType: 'QUOTE_DOUBLE',
-      lineWidth: 0,
-      sortMapEntries: true,
-    }).trimEnd(),
+    escaped(
+      stringify(value, {
+        version: '1.1',
+        defaultStringType: 'QUOTE_DOUBLE',
+        lineWidth: 0,
+        sortMapEntries: true,
+      }).trimEnd(),
+    ),
   trimAll: (cut: string, text: string) =>
     text.replace(new RegExp(`^[${cut}]+|[${cut}]+$`, 'g'), ''),
   trimSuffix: (suffix: string, text: string) =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { countRunsByHour, listAutomationActivity } from '../../../services/platform/activity.ts'
+import { countRunsByStep, listAutomationActivity } from '../../../services/platform/activity.ts'
 import { takeRuns } from '../../../services/platform/run-queue.ts'
 import { recordEvent } from '../../support/record-event.ts'
 import { kickoff, stopRun } from '../../../services/platform/runs.ts'
@@ -30,7 +30,7 @@ describe('the activity of an organization', () => {
       { name: 'acme digest', lastStatus: null, lastQueuedAt: null, runsLastWeek: 0 },
       { name: 'acme research', lastStatus: 'stopped', runsLastWeek: 1 },
     ])
-    const hours = await countRunsByHour(sql, acme.organizationId)
+    const hours = await countRunsByStep(sql, acme.organizationId, '24h')
     expect(hours).toHaveLength(24)
     const sum = { completed: 0, failed: 0, open: 0 }
     for (const { completed, failed, open } of hours) {
@@ -39,7 +39,12 @@ describe('the activity of an organization', () => {
       sum.open += open
     }
     expect(sum).toEqual({ completed: 0, failed: 1, open: 0 })
-    expect(hours.at(-1)?.hour.getTime()).toBeLessThanOrEqual(Date.now())
+    expect(hours.at(-1)?.from.getTime()).toBeLessThanOrEqual(Date.now())
+    const week = await countRunsByStep(sql, acme.organizationId, '7d')
+    expect([week.length, week.at(-1)?.failed]).toEqual([28, 1])
+    const month = await countRunsByStep(sql, acme.organizationId, '30d')
+    const opened = month.reduce((sum, { open }) => sum + open, 0)
+    expect([month.length, opened]).toEqual([30, 1])
   })
 })
 

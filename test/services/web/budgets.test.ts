@@ -232,7 +232,7 @@ describe('the pages of budgets', () => {
     expect(html).toMatch(/850 of 1,000 tokens spent/)
     expect(html).toMatch(/80 % spent/)
     expect(html).toMatch(/\$0\.85 of \$2\.50 spent/)
-    expect(await page(automation)).toMatch(/Each day[\s\S]*\$0\.85 of \$2\.50 spent/)
+    expect(await page(`${automation}/settings`)).toMatch(/Each day[\s\S]*\$0\.85 of \$2\.50 spent/)
     expect(await page(`${automation}/budgets`)).toContain('name="tokens_max"')
     expect(await page('/budgets', eve)).not.toContain('850')
     expect((await get(`${automation}/budgets`, eve)).status).toBe(404)

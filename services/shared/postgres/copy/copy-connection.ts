@@ -191,11 +191,28 @@ const parametersOf = ({ address, name, statementTimeoutMs }: Login) => ({
   standard_conforming_strings: 'on',
 })
 
+/** Up to this size a copy costs less than more system calls, and a server that wakes twice. */
+const SMALL_BYTES = 256 * 1024
+
 /** The data follow the statement at once: a server that refuses it skips them, by the protocol. */
-function* copyMessages(statement: string, { size, chunks }: CopyStream): Generator<Buffer> {
-  yield Buffer.concat([queryMessage(statement), copyDataHead(size)])
+function copyMessages(statement: string, stream: CopyStream): Iterable<Buffer> {
+  const head = Buffer.concat([queryMessage(statement), copyDataHead(stream.size)])
+  const messages = messagesOf(head, stream)
+  return stream.size > SMALL_BYTES ? messages : [joined(messages, head.length + stream.size)]
+}
+
+function* messagesOf(head: Buffer, { chunks }: CopyStream): Generator<Buffer> {
+  yield head
   yield* chunks()
   yield copyDone()
+}
+
+/** All in one: each is copied before the next one is asked for, because it may change then. */
+function joined(messages: Iterable<Buffer>, size: number): Buffer {
+  const whole = Buffer.allocUnsafe(size + copyDone().length)
+  let end = 0
+  for (const message of messages) end += message.copy(whole, end)
+  return whole
 }
 
 /**

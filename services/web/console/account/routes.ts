@@ -15,6 +15,7 @@ import { requireSession, sessionToken } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
+import { displayRoutes } from './display-routes.ts'
 import { leaveRoutes } from './leave-routes.ts'
 import { accountPage } from './page.ts'
 import type { ReadAccountPage } from './page.ts'
@@ -74,6 +75,7 @@ export function accountRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect('/sign-in', 303)
   })
 
+  routes.route('/', displayRoutes(deps))
   routes.route('/', leaveRoutes(deps, readPage))
   return routes
 }

@@ -7,6 +7,7 @@ import { noAutomations } from '../frame/lists/no-automations.ts'
 import { countLine, isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
 import { automationsTable } from '../frame/lists/automations-table.ts'
+import { noticeBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** One page of the list of automations. */
@@ -15,10 +16,12 @@ export interface AutomationsPage {
   readonly page: Page<AutomationActivity>
   readonly request: PageRequest
   readonly baseUrl: string
+  readonly notice?: string | undefined
 }
 
 /** The list of automations, by page and by search. */
-export function automationsPage({ session, page, request, baseUrl }: AutomationsPage): Html {
+export function automationsPage(view: AutomationsPage): Html {
+  const { session, page, request, baseUrl, notice } = view
   const list = { path: '/automations', noun: 'automation', page, request }
   return frame(
     { title: 'Automations', session, current: '/automations' },
@@ -33,6 +36,7 @@ export function automationsPage({ session, page, request, baseUrl }: Automations
         </div>
         ${searchBox(list)}
       </div>
+      ${noticeBox(notice)}
       <section class="card flush" aria-label="Automations">
         ${page.items.length > 0 ? automationsTable(page.items) : noRows(list, baseUrl)}
       </section>

@@ -6,6 +6,7 @@ import type { Budget } from '../../../platform/budgets.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { budgetPill, budgetUse, periodName } from '../frame/budget-use.ts'
 import { count, plural } from '../frame/format.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -34,27 +35,23 @@ export function budgetsPage(view: BudgetsPage): Html {
   const { session, automation, notice } = view
   const name = automation?.name ?? session.organization
   const periods = automation ? (['run', 'day', 'month'] as const) : (['day', 'month'] as const)
+  const title = 'Budgets'
+  const hint =
+    `Limits on what the models of ${name} cost. A run without room waits before its next call, ` +
+    'and goes on once it is resumed. Days and months are those of UTC.'
+  const head = html`<div class="page-head">
+    <div>
+      <h1>${title}</h1>
+      <p class="hint">${hint}</p>
+    </div>
+  </div>`
   return page(
-    { title: 'Budgets', session, current: automation ? '/automations' : '/budgets' },
-    html`${automation ? crumbs(automation) : ''}
-      <div class="page-head">
-        <div>
-          <h1>Budgets</h1>
-          <p class="hint">
-            Limits on what the models of ${name} cost. A run without room waits before its next
-            call, and goes on once it is resumed. Days and months are those of UTC.
-          </p>
-        </div>
-      </div>
-      ${noticeBox(notice)} ${periods.map((period) => budgetCard(view, period))}
-      ${automation ? '' : ofAutomations(view)}`,
+    { title, session, current: automation ? '/automations' : '/budgets' },
+    html`${automation ? automationHead({ automation, tab: 'settings', title, hint }) : head}
+    ${noticeBox(notice)} ${periods.map((period) => budgetCard(view, period))}
+    ${automation ? '' : ofAutomations(view)}`,
   )
 }
-
-const crumbs = ({ automationId, name }: Automation): Html =>
-  html`<nav class="crumbs" aria-label="Breadcrumb">
-    <a href="/automations">Automations</a><a href="/automations/${automationId}">${name}</a>
-  </nav>`
 
 const pathOf = ({ automation }: BudgetsPage): string =>
   automation ? `/automations/${automation.automationId}/budgets` : '/budgets'

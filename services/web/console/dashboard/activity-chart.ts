@@ -1,33 +1,46 @@
 import { html } from 'hono/html'
-import type { HourOfRuns } from '../../../platform/activity.ts'
+import type { ActivityRange, RunsOfStep } from '../../../platform/activity.ts'
 import { barChart } from '../frame/bar-chart.ts'
 import type { Bar } from '../frame/bar-chart.ts'
 import { count, plural } from '../frame/format.ts'
 import type { Html } from '../frame/parts.ts'
 
-/** The runs of the last hours as stacked bars on an axis, and the same numbers as a table. */
-export function activityChart(hours: readonly HourOfRuns[]): Html {
-  const all = hours.reduce((sum, hour) => sum + totalOf(hour), 0)
-  const failed = hours.reduce((sum, hour) => sum + hour.failed, 0)
-  const total = `${plural(all, 'run')} in the last 24 hours`
+/** What a range is called, alone and in a sentence. */
+export const RANGE_NAMES: Readonly<Record<ActivityRange, string>> = {
+  '24h': '24 hours',
+  '7d': '7 days',
+  '30d': '30 days',
+}
+
+/** The runs of a range as stacked bars on an axis, and the same numbers as a table. */
+export function activityChart(range: ActivityRange, steps: readonly RunsOfStep[]): Html {
+  const all = steps.reduce((sum, step) => sum + totalOf(step), 0)
+  const failed = steps.reduce((sum, step) => sum + step.failed, 0)
+  const total = `${plural(all, 'run')} in the last ${RANGE_NAMES[range]}`
   return barChart({
-    bars: hours.map(toBar),
+    bars: steps.map((step) => toBar(range, step)),
     summary: `${total}, ${count(failed)} of them failed or stopped`,
     legend: { good: 'Completed', bad: 'Failed or stopped', busy: 'In progress' },
-    unit: 'Hours in UTC',
-    table: hoursTable(hours),
+    unit: 'Times in UTC',
+    table: stepsTable(range, steps),
   })
 }
 
-const totalOf = ({ completed, failed, open }: HourOfRuns): number => completed + failed + open
+const totalOf = ({ completed, failed, open }: RunsOfStep): number => completed + failed + open
 
-const clock = (hour: Date): string => hour.toISOString().slice(11, 16)
+/** Returns the beginning of a step, as short as its range allows. */
+function labelOf(range: ActivityRange, from: Date): string {
+  const text = from.toISOString()
+  const [day, clock] = [text.slice(5, 10), text.slice(11, 16)]
+  if (range === '24h') return clock
+  return range === '7d' ? `${day} ${clock}` : day
+}
 
-const toBar = ({ hour, completed, failed, open }: HourOfRuns): Bar => ({
-  label: clock(hour),
+const toBar = (range: ActivityRange, { from, completed, failed, open }: RunsOfStep): Bar => ({
+  label: labelOf(range, from),
   title:
-    `${clock(hour)} UTC: ${count(completed)} completed, ${count(failed)} failed or stopped, ` +
-    `${count(open)} in progress`,
+    `${labelOf(range, from)} UTC: ${count(completed)} completed, ${count(failed)} failed or ` +
+    `stopped, ${count(open)} in progress`,
   parts: [
     { tone: 'good', count: completed },
     { tone: 'bad', count: failed },
@@ -35,24 +48,24 @@ const toBar = ({ hour, completed, failed, open }: HourOfRuns): Bar => ({
   ],
 })
 
-const hoursTable = (hours: readonly HourOfRuns[]): Html =>
+const stepsTable = (range: ActivityRange, steps: readonly RunsOfStep[]): Html =>
   html`<table class="list tight">
     <caption class="unseen">
-      Runs of the last 24 hours by hour
+      Runs of the last ${RANGE_NAMES[range]}
     </caption>
     <thead>
       <tr>
-        <th scope="col">Hour (UTC)</th>
+        <th scope="col">From (UTC)</th>
         <th scope="col" class="number">Completed</th>
         <th scope="col" class="number">Failed or stopped</th>
         <th scope="col" class="number">In progress</th>
       </tr>
     </thead>
     <tbody>
-      ${hours.map(
-        ({ hour, completed, failed, open }) =>
+      ${steps.map(
+        ({ from, completed, failed, open }) =>
           html`<tr>
-            <td class="lead">${clock(hour)}</td>
+            <td class="lead">${labelOf(range, from)}</td>
             <td class="number" data-label="Completed">${count(completed)}</td>
             <td class="number" data-label="Failed or stopped">${count(failed)}</td>
             <td class="number" data-label="In progress">${count(open)}</td>

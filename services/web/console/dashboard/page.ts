@@ -1,10 +1,11 @@
 import { html } from 'hono/html'
-import type { AutomationActivity, HourOfRuns } from '../../../platform/activity.ts'
+import { ACTIVITY_RANGES } from '../../../platform/activity.ts'
+import type { ActivityRange, AutomationActivity, RunsOfStep } from '../../../platform/activity.ts'
 import type { RunCounts, ListedRun } from '../../../platform/run-list.ts'
 import { sumOf } from '../../../platform/run-list.ts'
 import type { Page } from '../../../platform/paging.ts'
 import type { Session } from '../../../platform/sessions.ts'
-import { activityChart } from './activity-chart.ts'
+import { activityChart, RANGE_NAMES } from './activity-chart.ts'
 import { automationsTable } from '../frame/lists/automations-table.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
 import { count, plural } from '../frame/format.ts'
@@ -23,16 +24,17 @@ export interface DashboardPage {
   readonly automations: Page<AutomationActivity>
   readonly online: number
   readonly counts: RunCounts
-  readonly hours: readonly HourOfRuns[]
+  readonly range: ActivityRange
+  readonly steps: readonly RunsOfStep[]
   readonly recent: readonly ListedRun[]
   /** Static tokens that end soon, or ended lately. */
   readonly endingTokens: number
   readonly baseUrl: string
 }
 
-/** The first page after sign-in: figures, the last 24 hours, automations, recent runs. */
+/** The first page after sign-in: figures, a chart of runs, automations, recent runs. */
 export function dashboardPage(dashboard: DashboardPage): Html {
-  const { session, notice, warning, hours } = dashboard
+  const { session, notice, warning, range, steps } = dashboard
   return page(
     { title: 'Dashboard', session, current: '/' },
     html`<div class="page-head">
@@ -45,13 +47,24 @@ export function dashboardPage(dashboard: DashboardPage): Html {
       ${statistics(dashboard)}
       <section class="card" aria-labelledby="activity">
         <div class="card-head">
-          <h2 id="activity">Last 24 hours</h2>
+          <h2 id="activity">Last ${RANGE_NAMES[range]}</h2>
+          ${rangeSwitch(range)}
         </div>
-        ${activityChart(hours)}
+        ${activityChart(range, steps)}
       </section>
       ${automationsSection(dashboard)} ${recentSection(dashboard)}`,
   )
 }
+
+const rangeSwitch = (range: ActivityRange): Html =>
+  html`<nav class="switch" aria-label="Range of the chart">
+    ${Object.keys(ACTIVITY_RANGES).map(
+      (each) =>
+        html`<a href="/?range=${each}#activity" ${each === range ? html`aria-current="true"` : ''}
+          >${each}</a
+        >`,
+    )}
+  </nav>`
 
 const endingTokens = ({ endingTokens: tokens }: DashboardPage): Html | string =>
   tokens === 0

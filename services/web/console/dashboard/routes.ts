@@ -1,5 +1,10 @@
 import { Hono } from 'hono'
-import { countRunsByHour, listAutomationActivity } from '../../../platform/activity.ts'
+import {
+  ACTIVITY_RANGES,
+  countRunsByStep,
+  listAutomationActivity,
+} from '../../../platform/activity.ts'
+import type { ActivityRange } from '../../../platform/activity.ts'
 import { countOnline } from '../../../platform/automations.ts'
 import { countRuns, listNewestRuns } from '../../../platform/run-list.ts'
 import { countEndingTokens } from '../../../platform/static-tokens.ts'
@@ -22,18 +27,24 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
     const { organizationId } = session.user
     const key = c.req.query('notice')
     if (session.role === null) return c.html(noOrganizationPage(session, warningOf(key)))
-    const [automations, online, counts, hours, recent, endingTokens] = await Promise.all([
+    const range = readRange(c.req.query('range'))
+    const [automations, online, counts, steps, recent, endingTokens] = await Promise.all([
       listAutomationActivity(sql, organizationId, { limit: AUTOMATIONS }),
       countOnline(sql, organizationId),
       countRuns(sql, { organizationId }),
-      countRunsByHour(sql, organizationId),
+      countRunsByStep(sql, organizationId, range),
       listNewestRuns(sql, { organizationId }, RECENT),
       countEndingTokens(sql, organizationId, ENDING_DAYS),
     ])
     const messages = { notice: noticeOf(key), warning: warningOf(key) }
     const baseUrl = config.PLATFORM_BASE_URL
-    const figures = { automations, online, counts, hours, recent, endingTokens, baseUrl }
+    const figures = { automations, online, counts, range, steps, recent, endingTokens, baseUrl }
     return c.html(dashboardPage({ session, ...messages, ...figures }))
   })
   return routes
 }
+
+const isRange = (text: string): text is ActivityRange => Object.hasOwn(ACTIVITY_RANGES, text)
+
+/** Returns the range of an address; a day for any other text. */
+const readRange = (text = ''): ActivityRange => (isRange(text) ? text : '24h')

@@ -4,6 +4,7 @@ import type { ListedDeployment } from '../../../platform/crew-deployments.ts'
 import { IMAGES_KEPT } from '../../../platform/crew-images.ts'
 import type { CrewStorage } from '../../../platform/crew-storage.ts'
 import type { Session } from '../../../platform/sessions.ts'
+import { automationTabs } from '../frame/automation-tabs.ts'
 import { byteSize } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import {
@@ -41,7 +42,7 @@ export function crewPage(view: CrewPage): Html {
   const { automation } = crew
   return page(
     { title: `Crew of ${automation.name}`, session, current: '/automations' },
-    html`${crumbs(automation)} ${noticeBox(notice)}
+    html`${crumbs(automation)} ${automationTabs(automation, 'deploy')} ${noticeBox(notice)}
       ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
       <div class="columns side-first">
         <div>${crewParts(view)}</div>

@@ -6,7 +6,16 @@ import {
   listCrewDeployments,
 } from '../../../platform/crew-deployments.ts'
 import { countCrewStorage } from '../../../platform/crew-storage.ts'
-import { removeCrew, restartCrew, startCrew, stopCrew } from '../../../platform/crew-settings.ts'
+import {
+  findCrewSettings,
+  removeCrew,
+  restartCrew,
+  startCrew,
+  stopCrew,
+} from '../../../platform/crew-settings.ts'
+import { getRunVersion, listPublished } from '../../../platform/project-versions.ts'
+import type { Automation } from '../../../platform/automations.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
 import { forgetSources } from '../../../platform/sources.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
@@ -14,7 +23,10 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { recordChange } from '../../crew-api/record-change.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
 import { noticeOf } from '../frame/notices.ts'
+import { getOwnAutomation } from '../frame/own-automation.ts'
 import { deploymentPageRoutes } from './deployment-routes.ts'
+import { designedPage } from './designed-page.ts'
+import type { DesignedPage } from './designed-page.ts'
 import { environmentRoutes } from './environment-routes.ts'
 import { newAutomationRoutes } from './new-routes.ts'
 import { automationPath, deploymentPath, getOwnCrew } from './own-crew.ts'
@@ -29,16 +41,20 @@ const DEPLOYMENTS_SHOWN = 50
 
 /** Serves the pages of automations that are made from sources. */
 export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
   const receive = createFormReceiver(deps)
   const path = '/automations/:automationId/deployments'
 
   const read = createReader(deps)
 
-  routes.get(path, session, async (c) => c.html(crewPage(await read(c))))
+  routes.get(path, session, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const isOwn = (await findCrewSettings(sql, automation.id)) !== undefined
+    if (isOwn) return c.html(crewPage(await read(c)))
+    return c.html(designedPage(await readDesigned(c, sql, automation)))
+  })
   routes.get(`/automations/:automationId/crew/live`, session, async (c) =>
     c.html(crewParts(await read(c))),
   )
@@ -59,15 +75,6 @@ export function deploymentsRoutes(deps: WebDeps): Hono<SignedIn> {
       if (!isOfSource(thrown)) throw thrown
       return c.html(crewPage({ ...view, problem: thrown.message }), thrown.status)
     }
-  })
-
-  routes.post(`/automations/:automationId/crew/deploy-again`, session, form, async (c) => {
-    const crew = await getOwnCrew(c, sql)
-    const deployment = await recordChange({ sql, ...c.var }, crew.automation, {
-      action: 'crew_deployed',
-      change: (tx) => deployAgain(tx, crew),
-    })
-    return c.redirect(deploymentPath(crew.automation, deployment), 303)
   })
 
   routes.route('/', lifeRoutes(deps))
@@ -98,6 +105,17 @@ function createReader({ sql, config }: WebDeps) {
   }
 }
 
+async function readDesigned(
+  c: Context<SignedIn>,
+  sql: Database,
+  automation: Automation,
+): Promise<DesignedPage> {
+  const running = await getRunVersion(sql, automation)
+  const key = { organizationId: automation.organizationId, projectId: running.projectId }
+  const versions = await listPublished(sql, key, DEPLOYMENTS_SHOWN)
+  return { session: c.var.session, automation, running, versions }
+}
+
 const ACTIONS = [
   ['restart', 'crew_restarted', restartCrew],
   ['stop', 'crew_stopped', stopCrew],
@@ -111,6 +129,14 @@ function lifeRoutes({ sql, config, ...rest }: WebDeps): Hono<SignedIn> {
   const form = requireForm(config.PLATFORM_BASE_URL)
   const path = '/automations/:automationId'
 
+  routes.post(`${path}/crew/deploy-again`, session, form, async (c) => {
+    const crew = await getOwnCrew(c, sql)
+    const deployment = await recordChange({ sql, ...c.var }, crew.automation, {
+      action: 'crew_deployed',
+      change: (tx) => deployAgain(tx, crew),
+    })
+    return c.redirect(deploymentPath(crew.automation, deployment), 303)
+  })
   for (const [verb, action, act] of ACTIONS) {
     routes.post(`${path}/crew/${verb}`, session, form, async (c) => {
       const crew = await getOwnCrew(c, sql)

@@ -11,10 +11,10 @@ export interface Asset {
 
 /**
  * The files that pages refer to, by their use; `traceScript` is that of the page of a trace,
- * `tracesScript` that of the list of traces.
+ * `tracesScript` that of the list of traces, `editorScript` that of the editor of a version.
  */
 export type Assets = Readonly<
-  Record<'stylesheet' | 'script' | 'traceScript' | 'tracesScript' | 'icon', Asset>
+  Record<'stylesheet' | 'script' | 'traceScript' | 'tracesScript' | 'editorScript' | 'icon', Asset>
 >
 
 /** The parts of the stylesheet in the order of the cascade, from the bare elements to one page. */
@@ -31,10 +31,14 @@ const STYLES = [
   'pages.css',
   'run.css',
   'diff.css',
+  'editor.css',
   'trace.css',
   'traces.css',
   'platform-health.css',
 ]
+
+/** The parts of the script of all pages. */
+const SCRIPTS = ['console.js', 'palette.js', 'shortcuts.js']
 
 /** The parts of the script of a trace; each may use what those before it export. */
 const TRACE_SCRIPT = [
@@ -61,9 +65,10 @@ function readAssets(): Assets {
   const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8')
   return {
     stylesheet: toAsset('console.css', 'text/css; charset=utf-8', STYLES.map(read).join('\n')),
-    script: toAsset('console.js', SCRIPT, read('console.js')),
+    script: toAsset('console.js', SCRIPT, SCRIPTS.map(read).map(withoutImports).join('\n')),
     traceScript: toAsset('trace.js', SCRIPT, TRACE_SCRIPT.map(read).map(withoutImports).join('\n')),
     tracesScript: toAsset('traces.js', SCRIPT, read('traces-live.js')),
+    editorScript: toAsset('editor.js', SCRIPT, read('editor.js')),
     icon: toAsset('icon.svg', 'image/svg+xml', read('icon.svg')),
   }
 }

@@ -19,7 +19,7 @@ export interface Frame {
 }
 
 /** A script of one page. */
-type PageScript = 'traceScript' | 'tracesScript'
+type PageScript = 'traceScript' | 'tracesScript' | 'editorScript'
 
 interface Entry {
   readonly path: string
@@ -78,13 +78,15 @@ const entriesFor = ({ user, hasTraces, role: own }: Session): readonly Entry[] =
 /** A page for people who are signed in, with the navigation around it. */
 export function page(frame: Frame, body: Html): Html {
   const { title, session, current, script } = frame
+  const isCompact = session.isCompact ?? false
   return shell(
-    { title, scripts: script ? ['script', script] : ['script'] },
+    { title, isCompact, scripts: script ? ['script', script] : ['script'] },
     html`<a class="skip" href="#main">Skip to content</a>
       <div class="frame">
         <header class="side">
           <div class="side-inner">
             <a class="brand" href="/">${mark()}<span>Crew Platform</span></a>
+            ${findLink()}
             <nav aria-label="Main">
               ${entriesFor(session).map(
                 (entry) =>
@@ -123,9 +125,11 @@ interface Head {
   readonly title: string
   readonly scripts?: readonly ('script' | PageScript)[]
   readonly goTo?: string | undefined
+  /** Lists have little room between their rows. */
+  readonly isCompact?: boolean
 }
 
-function shell({ title, scripts = [], goTo }: Head, body: Html): Html {
+function shell({ title, scripts = [], goTo, isCompact = false }: Head, body: Html): Html {
   const { stylesheet, icon: favicon, ...others } = getAssets()
   return html`<!doctype html>
     <html lang="en">
@@ -139,11 +143,15 @@ function shell({ title, scripts = [], goTo }: Head, body: Html): Html {
         ${scripts.map((name) => html`<script type="module" src="${others[name].path}"></script>`)}
         <link rel="icon" type="image/svg+xml" href="${favicon.path}" />
       </head>
-      <body>
+      <body ${isCompact ? html`class="compact"` : ''}>
         ${body}
       </body>
     </html>`
 }
+
+/** The script of the console opens its palette in place of the page. */
+const findLink = (): Html =>
+  html`<a class="find" href="/find" data-palette>${icon('search')}<span>Search</span></a>`
 
 const mark = (): Html =>
   html`<img class="mark" src="${getAssets().icon.path}" alt="" width="28" height="28" />`

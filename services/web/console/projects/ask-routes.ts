@@ -9,7 +9,7 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { startOnceKey } from '../frame/start-once.ts'
 import { askPage } from './ask-page.ts'
 import { offeredModels } from './assistant-section.ts'
-import { findNamedVersion, getOwnProject, projectPath } from './own-project.ts'
+import { findNamedVersion, getOwnProject, projectPath, requireDesigned } from './own-project.ts'
 
 const REQUEST_PROBLEM =
   `Say in 1 to ${REQUEST_CHARACTERS_MAX} characters what the crew should do, ` +
@@ -24,6 +24,7 @@ export function askRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.post('/projects/:projectId/proposals', session, form, async (c) => {
     const project = await getOwnProject(c, sql)
+    requireDesigned(project)
     const { organizationId, id: createdBy } = c.var.session.user
     const models = await listConnectedModels(sql, organizationId)
     const base = await findNamedVersion(sql, { organizationId, project }, c.var.form.get('base'))

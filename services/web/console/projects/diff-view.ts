@@ -12,7 +12,7 @@ const LINES_SHOWN_MAX = 5000
 type Shown = DiffLine | { readonly kind: 'gap'; readonly count: number }
 
 /** The difference of two texts, line by line, with what is unchanged between folded. */
-export function diffView(lines: readonly DiffLine[]): Html {
+export function diffView(lines: readonly DiffLine[], label = 'What the proposal changes'): Html {
   const all = fold(lines)
   const shown = all.slice(0, LINES_SHOWN_MAX)
   const left = all.length - shown.length
@@ -20,7 +20,7 @@ export function diffView(lines: readonly DiffLine[]): Html {
   return html`<pre
     class="code diff"
     tabindex="0"
-    aria-label="What the proposal changes"
+    aria-label="${label}"
   ><code>${shown.map(lineView)}${rest}</code></pre>`
 }
 
@@ -36,7 +36,7 @@ function lineView(line: Shown): Html {
   const text = visibleText(line.text)
   if (line.kind === 'added') return html`<ins class="diff-line">+ ${text}</ins>`
   if (line.kind === 'removed') return html`<del class="diff-line">- ${text}</del>`
-  return html`<span class="diff-line"> ${text}</span>`
+  return html`<span class="diff-line">${'  '}${text}</span>`
 }
 
 const gap = (text: string): Html => html`<span class="diff-gap">… ${text}</span>`

@@ -5,7 +5,7 @@ import type { Session } from '../../../platform/sessions.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { csrfField, emptyState, problemBox, time } from '../frame/parts.ts'
+import { csrfField, emptyState, noticeBox, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { projectPath } from './own-project.ts'
 
@@ -14,6 +14,9 @@ export interface ProjectsPage {
   readonly session: Session
   readonly page: Page<Project>
   readonly request: PageRequest
+  /** Those that are archived, in place of the others. */
+  readonly isArchived: boolean
+  readonly notice?: string | undefined
   /** The name of a project that was refused, and why. */
   readonly typed?: string
   readonly problem?: string
@@ -21,8 +24,9 @@ export interface ProjectsPage {
 
 /** The projects of an organization, and the form of a new one. */
 export function projectsPage(view: ProjectsPage): Html {
-  const { session, page, request } = view
-  const list = { path: '/projects', noun: 'project', page, request }
+  const { session, page, request, isArchived, notice } = view
+  const filter: Record<string, string> = isArchived ? { state: 'archived' } : {}
+  const list = { path: '/projects', noun: 'project', page, request, filter }
   return frame(
     { title: 'Projects', session, current: '/projects' },
     html`<div class="page-head">
@@ -32,12 +36,19 @@ export function projectsPage(view: ProjectsPage): Html {
         </div>
         ${searchBox(list)}
       </div>
+      ${noticeBox(notice)} ${states(isArchived)}
       <section class="card flush" aria-label="Projects">
         ${page.items.length > 0 ? table(page.items) : noRows(list)}
       </section>
-      ${pager(list)} ${newProject(view)}`,
+      ${pager(list)} ${isArchived ? '' : newProject(view)}`,
   )
 }
+
+const states = (isArchived: boolean): Html =>
+  html`<nav class="filter" aria-label="State">
+    <a href="/projects" ${isArchived ? '' : html`aria-current="page"`}>Active</a>
+    <a href="/projects?state=archived" ${isArchived ? html`aria-current="page"` : ''}>Archived</a>
+  </nav>`
 
 const noRows = (list: PagedList): Html => (isEmpty(list) ? nothingYet() : nothingHere(list))
 

@@ -6,8 +6,8 @@ import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { FORM_BYTES_MAX, readDefinitionForm } from './definition-form.ts'
-import { findNamedVersion, getOwnProject, versionPath } from './own-project.ts'
+import { FORM_BYTES_MAX, readEdited } from './definition-form.ts'
+import { findNamedVersion, getOwnProject, requireDesigned, versionPath } from './own-project.ts'
 import { STARTER } from './starter.ts'
 import { newVersionPage } from './version-page.ts'
 
@@ -22,6 +22,7 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.get('/projects/:projectId/new-version', session, async (c) => {
     const project = await getOwnProject(c, sql)
     const { organizationId } = c.var.session.user
+    requireDesigned(project)
     const from = await findNamedVersion(sql, { organizationId, project }, c.req.query('from'))
     const text = definitionText(from?.definition ?? STARTER)
     return c.html(newVersionPage({ session: c.var.session, project, text }))
@@ -30,10 +31,11 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   routes.post('/projects/:projectId/versions', session, form, async (c) => {
     const project = await getOwnProject(c, sql)
     const { organizationId } = c.var.session.user
-    const { text, read } = readDefinitionForm(c)
-    if ('problems' in read) {
-      const page = { session: c.var.session, project, text, problems: read.problems }
-      return c.html(newVersionPage(page), 422)
+    const { text, read, isUnsaved } = readEdited(c)
+    if (isUnsaved || 'problems' in read) {
+      const problems = 'problems' in read ? read.problems : []
+      const page = { session: c.var.session, project, text, problems, isUnsaved }
+      return c.html(newVersionPage(page), isUnsaved ? 200 : 422)
     }
     const key = { organizationId, projectId: project.id }
     const { definition } = read

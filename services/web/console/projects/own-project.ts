@@ -25,6 +25,21 @@ export async function getOwnProject(c: Context<SignedIn>, sql: Database): Promis
   return found
 }
 
+/** Raises `conflict` for a project to which no version can be written. */
+export function requireDesigned({ fromSource, archivedAt }: Project): void {
+  if (fromSource) {
+    throw new AppError(
+      'conflict',
+      'The versions of this project are sources: deploy a new one on the page of its automation.',
+    )
+  }
+  if (archivedAt === null) return
+  throw new AppError(
+    'conflict',
+    'This project is archived. Bring it back before you add a version.',
+  )
+}
+
 /** A version, its project, and the key of both. */
 export interface OwnVersion {
   readonly project: Project

@@ -23,26 +23,57 @@ export function projectPage(view: ProjectPage): Html {
     html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/projects">Projects</a></nav>
       <div class="page-head">
         <h1 class="break">${project.name}</h1>
+        ${project.archivedAt === null ? '' : pill('idle', 'archived')}
         <div class="buttons push">
           ${
             project.automationId === null
               ? ''
               : html`<a class="button" href="/automations/${project.automationId}">Automation</a>`
           }
-          <a class="button" href="${projectPath(project)}/new-version${fromNewest(view)}"
-            >Write a version</a
-          >
+          ${ways(view)}
         </div>
       </div>
       ${noticeBox(notice)}
       <div class="columns side-first">
         <div>${versionsSection(view)} ${proposalsSection(view)}</div>
-        <div>${assistantSection(view)}</div>
+        <div>${project.fromSource ? fromSource(project) : asking(view)}</div>
       </div>`,
   )
 }
 
+function ways(view: ProjectPage): Html {
+  const { project } = view
+  const path = projectPath(project)
+  return html`${
+      project.lastVersion > 1 ? html`<a class="button" href="${path}/compare">Compare</a>` : ''
+    }
+    <a class="button" href="${path}/manage">Manage</a>
+    ${
+      project.fromSource || project.archivedAt !== null
+        ? ''
+        : html`<a class="button primary" href="${path}/new-version${fromNewest(view)}"
+            >Write a version</a
+          >`
+    }`
+}
+
 const fromNewest = ({ base }: ProjectPage): string => (base === undefined ? '' : `?from=${base}`)
+
+const asking = (view: ProjectPage): Html | string =>
+  view.project.archivedAt === null ? assistantSection(view) : ''
+
+const fromSource = ({ automationId }: ProjectPage['project']): Html =>
+  html`<section class="card" aria-labelledby="source">
+    <div class="card-head"><h2 id="source">Made from a source</h2></div>
+    <p class="hint">Its versions are sources, which are deployed rather than written here.</p>
+    ${
+      automationId === null
+        ? ''
+        : html`<p>
+            <a class="button" href="/automations/${automationId}/deployments">Deployments</a>
+          </p>`
+    }
+  </section>`
 
 function versionsSection({ project, versions }: ProjectPage): Html {
   return html`<section class="card flush" aria-labelledby="versions">
@@ -62,10 +93,11 @@ function versionsSection({ project, versions }: ProjectPage): Html {
             </thead>
             <tbody>
               ${versions.map(
-                ({ number, publishedAt, createdAt }) =>
+                ({ number, publishedAt, createdAt, note }) =>
                   html`<tr>
                     <td class="lead">
                       <a href="${versionPath(project, number)}">Version ${number}</a>
+                      ${note === null ? '' : html`<span class="sub">${shorten(note)}</span>`}
                     </td>
                     <td class="state">${versionPill({ publishedAt })}</td>
                     <td data-label="Created" class="quiet">${time(createdAt)}</td>

@@ -13,7 +13,7 @@ import { diffCounts, diffView } from './diff-view.ts'
 import { diffLines } from './line-diff.ts'
 import { projectPath, versionPath } from './own-project.ts'
 import { proposalPill } from './page.ts'
-import { problemList } from './version-page.ts'
+import { problemList } from './editor.ts'
 
 /** A proposal of the Assistant. */
 export interface ProposalPage extends AssistantForm {

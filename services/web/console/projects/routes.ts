@@ -13,7 +13,10 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { askRoutes } from './ask-routes.ts'
+import { compareRoutes } from './compare-routes.ts'
+import { editorRoutes } from './editor-routes.ts'
 import { projectsPage } from './list-page.ts'
+import { manageRoutes } from './manage-routes.ts'
 import { newVersionRoutes } from './new-version-routes.ts'
 import { getOwnProject, projectPath } from './own-project.ts'
 import { projectPage } from './page.ts'
@@ -33,8 +36,11 @@ export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
 
   const readList = async (c: Context<SignedIn>) => {
     const request = readPageRequest(c, isNameCursor)
-    const page = await listProjectPage(sql, c.var.session.user.organizationId, request)
-    return { session: c.var.session, page, request }
+    const isArchived = c.req.query('state') === 'archived'
+    const { organizationId } = c.var.session.user
+    const page = await listProjectPage(sql, organizationId, { ...request, isArchived })
+    const notice = noticeOf(c.req.query('notice'))
+    return { session: c.var.session, page, request, isArchived, notice }
   }
 
   routes.get('/projects', session, async (c) => c.html(projectsPage(await readList(c))))
@@ -73,6 +79,9 @@ export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   routes.route('/', newVersionRoutes(deps))
+  routes.route('/', editorRoutes(deps))
+  routes.route('/', compareRoutes(deps))
+  routes.route('/', manageRoutes(deps))
   routes.route('/', projectVersionRoutes(deps))
   routes.route('/', askRoutes(deps))
   routes.route('/', proposalRoutes(deps))

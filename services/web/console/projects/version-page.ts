@@ -3,58 +3,35 @@ import type { Version } from '../../../platform/project-versions.ts'
 import type { Project } from '../../../platform/projects.ts'
 import { definitionText } from '../../../platform/proposal-answer.ts'
 import type { Session } from '../../../platform/sessions.ts'
-import { icon } from '../frame/icons.ts'
 import { page as frame } from '../frame/layout.ts'
-import { copyable, csrfField, noticeBox } from '../frame/parts.ts'
+import { copyable, csrfField, noticeBox, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { assistantSection } from './assistant-section.ts'
 import type { AssistantForm } from './assistant-section.ts'
+import { digestOf } from './definition-form.ts'
+import { diffCounts, diffView } from './diff-view.ts'
+import { editor, problemList } from './editor.ts'
+import { diffLines } from './line-diff.ts'
 import { projectPath, versionPath } from './own-project.ts'
 import { versionPill } from './page.ts'
 
-/** A definition that was refused. */
+/** A definition that was refused, or is not saved yet. */
 export interface Refused {
   /** The text as it was typed; undefined: that of the version. */
   readonly text?: string
   readonly problems: readonly string[]
+  /** Nothing was wrong: a button of the form only changed the form. */
+  readonly isUnsaved?: boolean
+  /** Somebody else changed the draft meanwhile. */
+  readonly isStale?: boolean
 }
-
-interface Editor {
-  readonly session: Session
-  readonly action: string
-  readonly text: string
-  readonly verb: string
-}
-
-/** The form of a definition as text. */
-const editor = ({ session, action, text, verb }: Editor): Html =>
-  html`<form method="post" action="${action}" class="stack">
-    ${csrfField(session.csrfToken)}
-    <label
-      >Definition (JSON)
-      <textarea name="definition" class="definition" spellcheck="false" required>${text}</textarea>
-    </label>
-    <div><button class="button primary">${verb}</button></div>
-  </form>`
 
 const crumbs = (project: Project): Html =>
   html`<nav class="crumbs" aria-label="Breadcrumb">
     <a href="/projects">Projects</a><a href="${projectPath(project)}">${project.name}</a>
   </nav>`
 
-/** Each problem with a definition, at its place. */
-export const problemList = (problems: readonly string[], title: string): Html | string =>
-  problems.length === 0
-    ? ''
-    : html`<div class="notice bad" role="alert">
-        ${icon('alert')}
-        <div>
-          <p>${title}</p>
-          <ul>
-            ${problems.map((problem) => html`<li class="break">${problem}</li>`)}
-          </ul>
-        </div>
-      </div>`
+const REFUSED = 'The definition cannot be used:'
 
 /** The form of a new version. */
 export interface NewVersionPage {
@@ -62,21 +39,23 @@ export interface NewVersionPage {
   readonly project: Project
   readonly text: string
   readonly problems?: readonly string[]
+  readonly isUnsaved?: boolean
 }
 
 /** The page on which a version is written. */
-export function newVersionPage({ session, project, text, problems = [] }: NewVersionPage): Html {
+export function newVersionPage(view: NewVersionPage): Html {
+  const { session, project, text, problems = [], isUnsaved = false } = view
   const action = `${projectPath(project)}/versions`
   return frame(
-    { title: 'New version', session, current: '/projects' },
+    { title: 'New version', session, current: '/projects', script: 'editorScript' },
     html`${crumbs(project)}
       <div class="page-head"><h1>New version</h1></div>
-      <section class="card" aria-label="Definition">
-        ${problemList(problems, 'The definition cannot be used:')}
-        ${editor({ session, action, text, verb: 'Add the draft' })}
-      </section>`,
+      ${isUnsaved ? unsaved() : problemList(problems, REFUSED)}
+      ${editor({ session, project, action, text, problems, verb: 'Add the draft' })}`,
   )
 }
+
+const unsaved = (): Html => warningBox('These changes are not saved yet.')
 
 /** A version of a project. */
 export interface VersionPage extends AssistantForm {
@@ -89,38 +68,108 @@ export interface VersionPage extends AssistantForm {
 export function versionPage(view: VersionPage): Html {
   const { session, project, version, refused, notice } = view
   const { number, publishedAt } = version
-  const path = versionPath(project, number)
-  const text = refused?.text ?? definitionText(version.definition)
+  const isDraft = publishedAt === null && !project.fromSource
   return frame(
-    { title: `Version ${number}`, session, current: '/projects' },
+    {
+      title: `Version ${number} of ${project.name}`,
+      session,
+      current: '/projects',
+      ...(isDraft ? { script: 'editorScript' as const } : {}),
+    },
     html`${crumbs(project)}
       <div class="page-head">
         <h1>Version ${number}</h1>
         ${versionPill(version)}
-        <div class="buttons push">${publishedAt === null ? publish(view, path) : anew(view)}</div>
+        <div class="buttons push">${ways(view)}</div>
       </div>
-      ${noticeBox(notice)} ${problemList(refused?.problems ?? [], 'This cannot be used:')}
-      <div class="columns side-first">
-        <div>
-          <section class="card" aria-label="Definition">
-            ${
-              publishedAt === null
-                ? editor({ session, action: path, text, verb: 'Save the draft' })
-                : copyable('Definition', text)
-            }
-          </section>
-        </div>
-        <div>${assistantSection(view)}</div>
-      </div>`,
+      ${noticeBox(notice)} ${refused ? problemsOf(view, refused) : ''}
+      ${version.note === null ? '' : html`<p class="card version-note">${version.note}</p>`}
+      ${isDraft ? draft(view) : published(view)}`,
   )
 }
 
-const publish = ({ session }: VersionPage, path: string): Html =>
-  html`<form method="post" action="${path}/publish">
-    ${csrfField(session.csrfToken)}<button class="button">Publish</button>
-  </form>`
+function problemsOf(view: VersionPage, refused: Refused): Html | string {
+  if (refused.isStale) return stale(view, refused)
+  return refused.isUnsaved ? unsaved() : problemList(refused.problems, 'This cannot be used:')
+}
 
-const anew = ({ project, version }: VersionPage): Html =>
-  html`<a class="button" href="${projectPath(project)}/new-version?from=${version.number}"
-    >Write a version from this one</a
-  >`
+/** Shows what saving again would change in what somebody else has saved meanwhile. */
+function stale({ version }: VersionPage, { text = '' }: Refused): Html {
+  const lines = diffLines(definitionText(version.definition), text)
+  return html`<section class="card failed" role="alert" aria-labelledby="stale">
+    <div class="card-head">
+      <h2 id="stale">The draft was changed since you opened it</h2>
+      <span class="hint">${diffCounts(lines)}</span>
+    </div>
+    <p>
+      Somebody else saved it meanwhile. This is what your text changes in theirs; saving again
+      replaces it. Nothing of yours is lost: it is in the editor below.
+    </p>
+    ${diffView(lines, 'What your text changes')}
+  </section>`
+}
+
+function draft(view: VersionPage): Html {
+  const { session, project, version, refused } = view
+  const path = versionPath(project, version.number)
+  const text = refused?.text ?? definitionText(version.definition)
+  const problems = refused?.problems ?? []
+  const since = digestOf(version.definition)
+  const form = { session, project, action: path, text, problems, since }
+  return html`${editor({ ...form, verb: 'Save the draft' })}
+    <div class="columns even">
+      ${publishSection(view, path)}
+      <div>${assistantSection(view)}</div>
+    </div>`
+}
+
+const publishSection = ({ session, version }: VersionPage, path: string): Html =>
+  html`<section class="card" aria-labelledby="publish">
+    <div class="card-head"><h2 id="publish">Publish</h2></div>
+    <p class="hint">
+      What is saved becomes the version that automations of the project run, from the next run on.
+      It cannot change any more.
+    </p>
+    <form method="post" action="${path}/publish" class="stack">
+      ${csrfField(session.csrfToken)}
+      <input type="hidden" name="since" value="${digestOf(version.definition)}" />
+      <label
+        >What is new
+        <textarea name="note" rows="2" maxlength="1000" placeholder="A note for others"></textarea>
+      </label>
+      <div><button class="button primary">Publish</button></div>
+    </form>
+  </section>`
+
+const published = (view: VersionPage): Html =>
+  html`<div class="columns side-first">
+    <div>
+      <section class="card" aria-label="Definition">
+        ${copyable('Definition', definitionText(view.version.definition))}
+      </section>
+    </div>
+    <div>${view.project.fromSource ? '' : assistantSection(view)}</div>
+  </div>`
+
+function ways({ project, version }: VersionPage): Html {
+  const { number, publishedAt } = version
+  const path = versionPath(project, number)
+  const anew = `${projectPath(project)}/new-version?from=${number}`
+  return html`${
+      publishedAt !== null && project.automationId !== null
+        ? html`<a class="button" href="/automations/${project.automationId}#run">Run</a>`
+        : ''
+    }
+    ${
+      number > 1
+        ? html`<a class="button" href="${projectPath(project)}/compare?to=${number}">Compare</a>`
+        : ''
+    }
+    <a class="button" href="${path}/definition">Export</a>
+    ${publishedAt === null ? html`<a class="button danger" href="${path}/delete">Delete</a>` : ''}
+    ${
+      publishedAt === null || project.fromSource
+        ? ''
+        : html`<a class="button" href="${anew}">Write a version from this one</a>`
+    }`
+}

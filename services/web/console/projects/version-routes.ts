@@ -1,8 +1,14 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
+import type { CrewDefinition } from '../../../platform/crew-definition.ts'
 import { listConnectedModels } from '../../../platform/llm-connections.ts'
-import { pinDraft, publishDraft, updateDraft } from '../../../platform/project-versions.ts'
-import { problemsOf } from '../../../platform/proposal-answer.ts'
+import {
+  deleteDraft,
+  pinDraft,
+  publishDraft,
+  updateDraft,
+} from '../../../platform/project-versions.ts'
+import { definitionText, problemsOf } from '../../../platform/proposal-answer.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { versionEntry } from '../../callers/audit-entries.ts'
 import { createAudited } from '../../callers/audited.ts'
@@ -10,22 +16,29 @@ import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { createPins } from '../../tool-pins/create-pins.ts'
+import { confirmPage } from '../frame/confirm-page.ts'
 import { noticeOf } from '../frame/notices.ts'
-import { FORM_BYTES_MAX, readDefinitionForm } from './definition-form.ts'
-import { getOwnVersion, versionPath } from './own-project.ts'
+import { digestOf, FORM_BYTES_MAX, readEdited } from './definition-form.ts'
+import { getOwnVersion, projectPath, versionPath } from './own-project.ts'
 import type { OwnVersion } from './own-project.ts'
 import { versionPage } from './version-page.ts'
 import type { Refused } from './version-page.ts'
 
-/** Serves the page of a version, on which drafts are changed and published. */
+const ONE = '/projects/:projectId/versions/:number'
+const NOTE_LENGTH_MAX = 1000
+const NOTE_PROBLEM = `The note must have at most ${NOTE_LENGTH_MAX} characters.`
+
+type Refuse = (
+  c: Context<SignedIn>,
+  own: OwnVersion,
+  refused: Refused & { readonly status?: 200 | 409 },
+) => Promise<Response>
+
+/** Serves the page of a version, on which drafts are changed, published and deleted. */
 export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const audited = createAudited(sql)
+  const { sql } = deps
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL, FORM_BYTES_MAX)
-  const pinOf = createPins(deps)
-  const one = '/projects/:projectId/versions/:number'
 
   const readPage = async (c: Context<SignedIn>, { project, version }: OwnVersion) => ({
     session: c.var.session,
@@ -35,34 +48,103 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     models: await listConnectedModels(sql, c.var.session.user.organizationId),
   })
 
-  const refuse = async (c: Context<SignedIn>, own: OwnVersion, refused: Refused) =>
-    c.html(versionPage({ ...(await readPage(c, own)), refused }), 422)
+  const refuse: Refuse = async (c, own, { status, ...refused }) =>
+    c.html(versionPage({ ...(await readPage(c, own)), refused }), status ?? 422)
 
-  routes.get(one, session, async (c) => {
+  routes.get(ONE, session, async (c) => {
     const page = await readPage(c, await getOwnVersion(c, sql))
     return c.html(versionPage({ ...page, notice: noticeOf(c.req.query('notice')) }))
   })
 
-  routes.post(one, session, form, async (c) => {
+  routes.get(`${ONE}/definition`, session, async (c) => {
+    const { project, version } = await getOwnVersion(c, sql)
+    return c.body(definitionText(version.definition), 200, {
+      'content-type': 'application/json',
+      'content-disposition': `attachment; filename="project-${project.id}-v${version.number}.json"`,
+    })
+  })
+
+  routes.route('/', draftRoutes(deps, refuse))
+  routes.route('/', publishRoutes(deps, refuse))
+  return routes
+}
+
+/** Saves and deletes drafts. */
+function draftRoutes({ sql, config, ...rest }: WebDeps, refuse: Refuse): Hono<SignedIn> {
+  const audited = createAudited(sql)
+  const routes = new Hono<SignedIn>()
+  const session = requireSession({ sql, config, ...rest })
+  const form = requireForm(config.PLATFORM_BASE_URL, FORM_BYTES_MAX)
+
+  routes.post(ONE, session, form, async (c) => {
     const own = await getOwnVersion(c, sql)
-    const { text, read } = readDefinitionForm(c)
-    if ('problems' in read) return refuse(c, own, { text, problems: read.problems })
+    const { text, read, isUnsaved } = readEdited(c)
+    const problems = 'problems' in read ? read.problems : []
+    if (isUnsaved) return refuse(c, own, { text, problems, isUnsaved, status: 200 })
+    if ('problems' in read) return refuse(c, own, { text, problems })
+    const { definition } = own.version
+    const isDraft = own.version.publishedAt === null
+    if (isDraft && isOther(c.var.form.get('since'), definition)) {
+      return refuse(c, own, { text, problems, isStale: true, status: 409 })
+    }
     await audited(
       c.var,
-      (tx) => updateDraft(tx, own.key, read.definition),
+      (tx) => updateDraft(tx, own.key, { definition: read.definition, since: definition }),
       versionEntry('version_changed', own.key),
     )
     return c.redirect(`${versionPath(own.project, own.version.number)}?notice=draft-saved`, 303)
   })
 
-  routes.post(`${one}/publish`, session, form, async (c) => {
+  routes.get(`${ONE}/delete`, session, async (c) => {
+    const { project, version } = await getOwnVersion(c, sql)
+    const back = versionPath(project, version.number)
+    const page = {
+      current: '/projects',
+      crumbs: [
+        { path: '/projects', name: 'Projects' },
+        { path: projectPath(project), name: project.name },
+        { path: back, name: `Version ${version.number}` },
+      ],
+      question: `Delete the draft ${version.number}?`,
+      consequence: 'Its definition is gone; export it first if you may need it again.',
+      action: `${back}/delete`,
+      verb: 'Delete the draft',
+      back,
+    }
+    return c.html(confirmPage({ session: c.var.session, ...page }))
+  })
+
+  routes.post(`${ONE}/delete`, session, form, async (c) => {
+    const { project, key } = await getOwnVersion(c, sql)
+    await audited(c.var, (tx) => deleteDraft(tx, key), versionEntry('version_deleted', key))
+    return c.redirect(`${projectPath(project)}?notice=draft-deleted`, 303)
+  })
+
+  return routes
+}
+
+/** Publishes drafts, with a note for others. */
+function publishRoutes(deps: WebDeps, refuse: Refuse): Hono<SignedIn> {
+  const { sql, config } = deps
+  const audited = createAudited(sql)
+  const routes = new Hono<SignedIn>()
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const pinOf = createPins(deps)
+
+  routes.post(`${ONE}/publish`, requireSession(deps), form, async (c) => {
     const own = await getOwnVersion(c, sql)
     const { number } = own.version
+    const note = (c.var.form.get('note') ?? '').replaceAll('\r\n', '\n').trim()
+    if (note.length > NOTE_LENGTH_MAX) return refuse(c, own, { problems: [NOTE_PROBLEM] })
+    if (isOther(c.var.form.get('since'), own.version.definition)) {
+      const problem = 'The draft was changed since you opened it. Look at it, and publish it again.'
+      return refuse(c, own, { problems: [problem], status: 409 })
+    }
     try {
       const draft = await pinDraft(sql, own.key, pinOf(own.key.organizationId))
       await audited(
         c.var,
-        (tx) => publishDraft(tx, draft),
+        (tx) => publishDraft(tx, draft, note === '' ? null : note),
         versionEntry('version_published', own.key),
       )
     } catch (thrown) {
@@ -74,3 +156,7 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
 
   return routes
 }
+
+/** Returns true for a form that was opened on another definition than the stored one. */
+const isOther = (since: string | null, definition: CrewDefinition): boolean =>
+  since !== null && since !== '' && since !== digestOf(definition)

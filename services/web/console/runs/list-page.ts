@@ -1,25 +1,24 @@
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import { sumOf } from '../../../platform/run-list.ts'
-import type { FoundRuns, ListedRun, RunCounts, RunFilter } from '../../../platform/run-list.ts'
+import type { FoundRuns, ListedRun, RunCounts } from '../../../platform/run-list.ts'
 import { RUN_STATUSES, TRIGGERS } from '../../../platform/runs.ts'
 import type { RunStatus } from '../../../platform/runs.ts'
+import type { RunFilterEntry } from '../../../platform/run-filters.ts'
 import type { Page, PageRequest } from '../../../platform/paging.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
 import { absoluteTime, count, plural } from '../frame/format.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
 import { page as frame } from '../frame/layout.ts'
 import { filterBar } from '../frame/lists/filter-bar.ts'
 import { countLine, isEmpty, nothingHere, pager, queryOf, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { emptyState, statusName, triggerName } from '../frame/parts.ts'
+import { emptyState, noticeBox, statusName, triggerName } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
-
-/** The filter that an address of the list asks for. */
-export interface RunsQuery extends Omit<RunFilter, 'organizationId' | 'deploymentId'> {
-  /** In inputs and outputs. */
-  readonly text?: string | undefined
-}
+import { parametersOf } from './list-query.ts'
+import type { RunsQuery } from './list-query.ts'
+import { columnChoice, savedFilters } from './saved-filters.ts'
 
 /** One page of the list of runs, or what a search for a text found. */
 export interface RunsPage {
@@ -27,6 +26,9 @@ export interface RunsPage {
   /** Set: only the runs of this one. */
   readonly automation?: Automation
   readonly query: RunsQuery
+  /** Those that are kept; of all runs only. */
+  readonly filters: readonly RunFilterEntry[]
+  readonly notice?: string | undefined
   readonly request: PageRequest
   readonly listed?: { readonly counts: RunCounts; readonly page: Page<ListedRun> }
   readonly found?: FoundRuns
@@ -38,28 +40,36 @@ export function runsPage(view: RunsPage): Html {
   const list = listOf(view)
   const rows = list.page.items
   const of = ` of ${automation?.name ?? session.organization}`
+  const title = 'Runs'
+  const hint = found ? foundLine(view, found) : countLine(list, of)
+  const aside = found ? '' : searchBox(list)
+  const head = html`<div class="page-head">
+    <div>
+      <h1>${title}</h1>
+      <p class="hint">${hint}</p>
+    </div>
+    ${aside}
+  </div>`
   return frame(
-    { title: 'Runs', session, current: automation ? '/automations' : '/executions' },
-    html`${automation ? crumbs(automation) : ''}
-      <div class="page-head">
-        <div>
-          <h1>Runs</h1>
-          <p class="hint">${found ? foundLine(view, found) : countLine(list, of)}</p>
-        </div>
-        ${found ? '' : searchBox(list)}
+    { title, session, current: automation ? '/automations' : '/executions' },
+    html`${automation ? automationHead({ automation, tab: 'runs', title, hint, aside }) : head}
+      ${noticeBox(view.notice)} ${filter(view)}
+      <div class="list-tools">
+        ${automation ? '' : savedFilters(view)} ${columnChoice(pathOf(view), view.query)}
       </div>
-      ${filter(view)} ${statusFilter(view)}
+      ${statusFilter(view)}
       <section class="card flush" aria-label="Runs">
-        ${rows.length > 0 ? runsTable('Runs', rows) : found ? noneFound(found) : noRows(list)}
+        ${
+          rows.length > 0
+            ? runsTable('Runs', rows, view.query.columns)
+            : found
+              ? noneFound(found)
+              : noRows(list)
+        }
       </section>
       ${found ? searchOn(view, found) : pager(list)}`,
   )
 }
-
-const crumbs = ({ automationId, name }: Automation): Html =>
-  html`<nav class="crumbs" aria-label="Breadcrumb">
-    <a href="/automations">Automations</a><a href="/automations/${automationId}">${name}</a>
-  </nav>`
 
 const noRows = (list: PagedList<ListedRun>): Html =>
   isEmpty(list)
@@ -98,15 +108,12 @@ const searchOn = (view: RunsPage, { next }: FoundRuns): Html | string =>
 const pathOf = ({ automation }: RunsPage): string =>
   automation ? `/automations/${automation.automationId}/executions` : '/executions'
 
-/** The filter as an address has it. */
-const parametersOf = ({ query: { starter, ...query } }: RunsPage) => ({ ...query, by: starter })
-
 const addressOf = (view: RunsPage, more: Readonly<Record<string, string | undefined>>): string =>
-  `${pathOf(view)}${queryOf({ ...parametersOf(view), ...more })}`
+  `${pathOf(view)}${queryOf({ ...parametersOf(view.query), ...more })}`
 
 function listOf(view: RunsPage): PagedList<ListedRun> {
   const { listed, found, request } = view
-  const given = Object.entries(parametersOf(view)).filter(([, value]) => value !== undefined)
+  const given = Object.entries(parametersOf(view.query)).filter(([, value]) => value !== undefined)
   const chosen = Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
   const items = found?.items ?? []
   const page = listed?.page ?? { items, total: items.length }
@@ -121,7 +128,8 @@ const TRIGGER_CHOICES = [
 
 function filter(view: RunsPage): Html {
   const { automation, query } = view
-  const kept: Record<string, string> = query.status ? { status: query.status } : {}
+  const { status, columns } = parametersOf(query)
+  const kept = { ...(status && { status }), ...(columns && { columns }) }
   return filterBar(
     pathOf(view),
     [

@@ -2,15 +2,16 @@ import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { countRuns, listRunPage, searchRuns } from '../../../platform/run-list.ts'
 import type { Automation } from '../../../platform/automations.ts'
-import { RUN_STATUSES, TRIGGERS } from '../../../platform/runs.ts'
+import { listRunFilters } from '../../../platform/run-filters.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
-import { readDay, readText } from '../frame/lists/filter-bar.ts'
 import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { runsPage } from './list-page.ts'
-import type { RunsPage, RunsQuery } from './list-page.ts'
+import type { RunsPage } from './list-page.ts'
+import { readRunsQuery } from './list-query.ts'
 
 /** Serves the runs of the organization, and those of one automation. */
 export function runListRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -35,11 +36,13 @@ async function readList(
 ): Promise<Omit<RunsPage, 'automation'>> {
   const { session } = c.var
   const request = readPageRequest(c, isUuidCursor)
-  const query = readQuery(c)
-  const { status, text, ...chosen } = query
+  const query = readRunsQuery(new URL(c.req.url).searchParams)
+  const { status, text, columns: _, ...chosen } = query
   const { organizationId } = session.user
   const filter = { ...chosen, organizationId, deploymentId: automation?.id }
-  const view = { session, request, query }
+  const filters = automation ? [] : await listRunFilters(sql, session.user)
+  const notice = noticeOf(c.req.query('notice'))
+  const view = { session, request, query, filters, notice }
   if (text !== undefined) {
     const { after, limit } = request
     const found = await searchRuns(sql, { ...filter, status }, { text, after, limit })
@@ -48,17 +51,4 @@ async function readList(
   const counts = await countRuns(sql, filter, request.search)
   const page = await listRunPage(sql, { ...filter, status }, { request, counts })
   return { ...view, listed: { counts, page } }
-}
-
-function readQuery(c: Context<SignedIn>): RunsQuery {
-  const text = (name: string): string | undefined => readText(c.req.query(name))
-  return {
-    status: RUN_STATUSES.find((each) => each === c.req.query('status')),
-    trigger: TRIGGERS.find((each) => each === c.req.query('trigger')),
-    automation: text('automation'),
-    starter: text('by'),
-    text: text('text'),
-    since: readDay(c.req.query('since')),
-    until: readDay(c.req.query('until')),
-  }
 }

@@ -4,6 +4,7 @@ import { nextTimes } from '../../../platform/schedule-times.ts'
 import type { MissedPolicy, Schedule } from '../../../platform/schedules.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { plural } from '../frame/format.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
 import { page as frame } from '../frame/layout.ts'
 import { csrfField, emptyState, noticeBox, pill, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -36,13 +37,7 @@ export function schedulesPage(view: SchedulesPage): Html {
   const hint = `${plural(schedules.length, 'schedule')} of ${automation.name}`
   return frame(
     { title: 'Schedules', session: view.session, current: '/automations' },
-    html`${crumbs(automation, [])}
-      <div class="page-head">
-        <div>
-          <h1>Schedules</h1>
-          <p class="hint">${hint}</p>
-        </div>
-      </div>
+    html`${automationHead({ automation, tab: 'integrate', title: 'Schedules', hint })}
       ${noticeBox(view.notice)}
       <section class="card flush" aria-label="Schedules">
         ${

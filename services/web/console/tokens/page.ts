@@ -1,14 +1,19 @@
+import type { Context } from 'hono'
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import type { Page, PageRequest } from '../../../platform/paging.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import type { ListedToken } from '../../../platform/static-tokens.ts'
+import type { SignedIn } from '../../context.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
 import { page as frame } from '../frame/layout.ts'
 import { countLine, isEmpty, nothingHere, pager, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
 import { noTokens, tokensTable } from '../frame/lists/tokens-table.ts'
 import { emptyState, noticeBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { issueSection } from './issue-section.ts'
+import type { IssueSection } from './issue-section.ts'
 
 /** One page of a list of tokens. */
 export interface TokensPage {
@@ -39,27 +44,25 @@ export function tokensPage({ session, page, request, notice }: TokensPage): Html
   )
 }
 
+/** The static tokens of an automation, and the form that issues one. */
+export interface AutomationTokensPage extends TokensPage, IssueSection {}
+
+/** Reads one page of the tokens of an automation. */
+export type ReadTokensPage = (
+  c: Context<SignedIn>,
+  automation: Automation,
+) => Promise<AutomationTokensPage>
+
 /** The static tokens that may call an automation, by page and by search. */
-export function automationTokensPage(
-  { session, page, request }: TokensPage,
-  { automationId, name }: Automation,
-): Html {
-  const back = `/automations/${automationId}`
-  const list = { path: `${back}/tokens`, noun: 'token', page, request }
+export function automationTokensPage(view: AutomationTokensPage): Html {
+  const { session, automation, page, request } = view
+  const path = `/automations/${automation.automationId}/tokens`
+  const list = { path, noun: 'token', page, request }
   return frame(
-    { title: 'Static tokens', session, current: '/automations' },
-    html`<nav class="crumbs" aria-label="Breadcrumb">
-        <a href="/automations">Automations</a><a href="${back}">${name}</a>
-      </nav>
-      <div class="page-head">
-        <div>
-          <h1>Static tokens</h1>
-          <p class="hint">${countLine(list, ' may call this automation')}</p>
-        </div>
-        ${searchBox(list)}
-        <a class="button push" href="${back}#tokens">New token</a>
-      </div>
-      ${tokensCard(list, noTokens())}`,
+    { title: `${automation.name}: tokens`, session, current: '/automations' },
+    html`${automationHead({ automation, tab: 'tokens', aside: searchBox(list) })}
+      <p class="hint list-hint">${countLine(list, ' may call this automation')}</p>
+      ${tokensCard(list, noTokens())} ${issueSection(view)}`,
   )
 }
 

@@ -15,7 +15,9 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
+import { issueTokenRoutes } from './issue-routes.ts'
 import { automationTokensPage, tokensPage } from './page.ts'
+import type { ReadTokensPage } from './page.ts'
 import { replaceRoutes } from './replace-routes.ts'
 import { revokePage } from './revoke-page.ts'
 
@@ -27,6 +29,13 @@ export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
 
+  const readPage: ReadTokensPage = async (c, automation) => {
+    const request = readPageRequest(c, isIdCursor)
+    const page = await listStaticTokens(sql, automation, request)
+    const tokenDaysMax = config.STATIC_TOKEN_DAYS_MAX
+    return { session: c.var.session, automation, page, request, tokenDaysMax }
+  }
+
   routes.get('/tokens', session, async (c) => {
     const { organizationId } = c.var.session.user
     const request = readPageRequest(c, isIdCursor)
@@ -37,9 +46,7 @@ export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.get('/automations/:automationId/tokens', session, async (c) => {
     const automation = await getOwnAutomation(c, sql)
-    const request = readPageRequest(c, isIdCursor)
-    const page = await listStaticTokens(sql, automation, request)
-    return c.html(automationTokensPage({ session: c.var.session, page, request }, automation))
+    return c.html(automationTokensPage(await readPage(c, automation)))
   })
 
   routes.get('/tokens/:tokenId/revoke', session, async (c) =>
@@ -57,6 +64,7 @@ export function staticTokenRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect('/tokens?notice=token-revoked', 303)
   })
 
+  routes.route('/', issueTokenRoutes(deps, readPage))
   routes.route(
     '/',
     replaceRoutes(deps, (c) => getOwnToken(c, sql)),

@@ -4,6 +4,7 @@ import type { Session } from '../../../platform/sessions.ts'
 import { WEBHOOKS_MAX } from '../../../platform/webhooks.ts'
 import type { Webhook } from '../../../platform/webhooks.ts'
 import { plural } from '../frame/format.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
 import { page } from '../frame/layout.ts'
 import { webhooksTable } from '../frame/lists/webhooks-table.ts'
 import { emptyState, noticeBox, problemBox } from '../frame/parts.ts'
@@ -25,17 +26,10 @@ export interface WebhooksPage {
 export function webhooksPage(view: WebhooksPage): Html {
   const { session, automation, webhooks, typed, problem, notice } = view
   const back = `/automations/${automation.automationId}`
+  const hint = `${plural(webhooks.length, 'webhook')} of ${automation.name}`
   return page(
     { title: 'Webhooks', session, current: '/automations' },
-    html`<nav class="crumbs" aria-label="Breadcrumb">
-        <a href="/automations">Automations</a><a href="${back}">${automation.name}</a>
-      </nav>
-      <div class="page-head">
-        <div>
-          <h1>Webhooks</h1>
-          <p class="hint">${plural(webhooks.length, 'webhook')} of ${automation.name}</p>
-        </div>
-      </div>
+    html`${automationHead({ automation, tab: 'integrate', title: 'Webhooks', hint })}
       ${noticeBox(notice)}
       <section class="card flush" aria-label="Webhooks">
         ${

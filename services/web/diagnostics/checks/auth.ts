@@ -6,6 +6,12 @@ import type { Finding, Warning } from '../finding.ts'
 import { httpGet } from '../http-get.ts'
 import type { HttpAnswer } from '../http-get.ts'
 import { describeOutage } from '../outage.ts'
+import {
+  CERTIFICATE_WARNINGS,
+  CLOCK_WARNINGS,
+  warnOfCertificate,
+  warnOfClock,
+} from '../time-warnings.ts'
 
 const DOCUMENT_BYTES_MAX = 256 * 1024
 
@@ -20,7 +26,7 @@ const failures = declareCodes({
     'issuer itself, without /.well-known, and is not redirected.',
 })
 
-const warnings = declareCodes({
+const DOUBTS = declareCodes({
   idp_issuer_mismatch:
     'Set OIDC_ISSUER_URL to the issuer that the discovery document names; tokens of any other ' +
     'are refused.',
@@ -28,6 +34,8 @@ const warnings = declareCodes({
     'The discovery endpoint answers, and sign-in finds no issuer and keys there. Check that ' +
     'OIDC_ISSUER_URL is the issuer itself, without /.well-known.',
 })
+
+const warnings = { ...DOUBTS, ...CLOCK_WARNINGS, ...CERTIFICATE_WARNINGS }
 
 /** The identity provider answers at its discovery endpoint; no login is tried. */
 export const authCheck: Check = {
@@ -52,16 +60,22 @@ export const authCheck: Check = {
 }
 
 function toFinding(
-  { status, json, cut }: HttpAnswer,
+  answer: HttpAnswer,
   { provider, issuer }: { provider: string; issuer: string },
 ): Finding {
+  const { status, json, cut, skewMs } = answer
   const facts = { provider, http_status: status }
   if (status !== 200) {
     return failed(failures.idp_http_error, `HTTP ${status} from the discovery endpoint`, facts)
   }
   if (cut) return failed(failures.idp_unreachable, describeOutage(cut), facts)
   const doubt = findDoubt(json, issuer)
-  return passed(doubt ? { ...facts, details: withWarnings({}, [doubt]) } : facts)
+  const found = [
+    ...(doubt ? [doubt] : []),
+    ...warnOfClock('identity provider', skewMs),
+    ...warnOfCertificate('identity provider', answer),
+  ]
+  return passed(found.length > 0 ? { ...facts, details: withWarnings({}, found) } : facts)
 }
 
 /** Finds a reason why people may fail to sign in although the endpoint answers. */

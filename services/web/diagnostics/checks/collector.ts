@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import type { Check } from '../check.ts'
 import { declareCodes } from '../failure-code.ts'
 import { failed, passed, skipped, warning, withWarnings } from '../finding.ts'
-import type { Finding } from '../finding.ts'
+import type { Finding, Warning } from '../finding.ts'
 import { httpGet } from '../http-get.ts'
 import type { HttpAnswer } from '../http-get.ts'
 import { describeOutage } from '../outage.ts'
@@ -15,6 +15,8 @@ const healthReport = v.object({
   database: v.optional(v.picklist(['up', 'down'])),
   storage: v.optional(v.picklist(['ok', 'full'])),
   clock: v.optional(v.picklist(['ok', 'skewed'])),
+  days_held_back: v.optional(v.number()),
+  roll_ups: v.optional(v.picklist(['ok', 'late'])),
 })
 
 interface CollectorDetails {
@@ -32,6 +34,21 @@ const warnings = declareCodes({
   collector_unrecognized:
     'Something answers at COLLECTOR_URL that does not look like the trace collector. Check that ' +
     'COLLECTOR_URL is the address of its Service.',
+  collector_database_down:
+    'The collector keeps spans in memory until its database takes them again. Look at that ' +
+    'database, and at the log of the collector.',
+  collector_storage_full:
+    'The days of traces have reached their limit, and no spans are taken. Raise the limit, give ' +
+    'the database a larger volume, or keep traces for less time (collector.config.retentionWeeks).',
+  collector_clock_skewed:
+    'Set the clocks of the nodes of the collector and of its database by NTP; until then no ' +
+    'expired day is dropped.',
+  collector_retention_late:
+    'Expired days are kept until it is sure that they have expired. Look at the clocks, and at ' +
+    'the log of the collector.',
+  collector_roll_ups_late:
+    'Lists and totals of traces lag behind. Look at the load of the trace database, and give ' +
+    'the collector or the database more CPU.',
 })
 
 /**
@@ -66,8 +83,25 @@ function toFinding({ status, json, cut }: HttpAnswer, host: string): Finding<Col
   if (status !== 200) return unreachable(`HTTP ${status} from the collector`)
   if (cut) return unreachable(describeOutage(cut))
   const health = v.safeParse(healthReport, json)
-  if (health.success) return passed({ details: { host, collector: health.output } })
+  if (health.success) {
+    const details = { host, collector: health.output }
+    return passed({ details: withWarnings(details, warningsOf(health.output)) })
+  }
   return passed({ details: withWarnings({ host }, [UNRECOGNIZED]) })
+}
+
+/** What keeps a collector from being well although it answers. */
+function warningsOf(health: v.InferOutput<typeof healthReport>): readonly Warning[] {
+  const { database, storage, clock, days_held_back: days = 0, roll_ups: rollUps } = health
+  const warn = (isSo: boolean, code: keyof typeof warnings, message: string): Warning[] =>
+    isSo ? [warning(warnings[code], message)] : []
+  return [
+    ...warn(database === 'down', 'collector_database_down', 'its database is unavailable'),
+    ...warn(storage === 'full', 'collector_storage_full', 'its storage is full'),
+    ...warn(clock === 'skewed', 'collector_clock_skewed', 'its clock and PostgreSQL differ'),
+    ...warn(days > 0, 'collector_retention_late', `${days} expired days are still kept`),
+    ...warn(rollUps === 'late', 'collector_roll_ups_late', 'its roll-ups are late'),
+  ]
 }
 
 const UNRECOGNIZED = warning(

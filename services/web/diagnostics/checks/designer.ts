@@ -14,11 +14,13 @@ import { RUN_CODES } from '../run-codes.ts'
 import { checkCrewPods, CREW_POD_CODES } from './designer/crew-pods.ts'
 import type { CrewPodDetails } from './designer/crew-pods.ts'
 import { crewsTable } from './designer/crews-table.ts'
+import { checkQueue, QUEUE_WARNINGS } from './designer/queue.ts'
+import type { QueueDetails } from './designer/queue.ts'
 import { checkInstall, INSTALL_CODES } from './designer/install.ts'
 import type { InstallDetails } from './designer/install.ts'
 
-type DesignerDetails = InstallDetails & CrewPodDetails
-type DesignerLayer = Layer<DesignerDetails>
+type DesignerDetails = InstallDetails & CrewPodDetails & Pick<QueueDetails, 'queue'>
+type DesignerLayer = Layer<DesignerDetails & QueueDetails>
 
 /**
  * Tables, route, the installed crews, and their pods. Each layer reads in a transaction of its own,
@@ -42,15 +44,23 @@ export const designerCheck: Check<DesignerDetails> = {
     ...CREW_POD_CODES,
     ...CLUSTER_CODES,
   },
+  warnings: QUEUE_WARNINGS,
   timeout: RUN_CODES.timeout,
   page: { section: crewsTable },
 
   async run(context, surroundings) {
-    const [tables, installed] = await Promise.all([
-      checkTables(context),
+    const [[tables, queue], installed] = await Promise.all([
+      // One after the other: a diagnosis has few connections.
+      checkTables(context).then(async (layer) => [layer, await checkQueue(context)] as const),
       checkInstalled(context, surroundings),
     ])
-    return combine([tables, checkRoute(surroundings.isMounted), ...installed])
+    const layers: DesignerLayer[] = [
+      tables,
+      checkRoute(surroundings.isMounted),
+      ...installed,
+      queue,
+    ]
+    return combine(layers)
   },
 }
 
@@ -89,6 +99,8 @@ async function checkPods(
   organization: InternalOrganization,
 ): Promise<DesignerLayer> {
   try {
+    // What is asked when the time is over ends with connections that are gone.
+    signal.throwIfAborted()
     const isolated = await orAbort(
       signal,
       readOnly(sql, (transaction) =>

@@ -6,6 +6,7 @@ import { failed, passed, skipped, warning, withWarnings } from '../finding.ts'
 import type { Finding, Warning } from '../finding.ts'
 import { httpGet } from '../http-get.ts'
 import { describeOutage } from '../outage.ts'
+import { CERTIFICATE_WARNINGS, warnOfCertificate } from '../time-warnings.ts'
 
 const FINGERPRINT_LENGTH = 12
 
@@ -24,10 +25,12 @@ const failures = declareCodes({
     'Check PLATFORM_OAUTH_API_BASE_URL, the pods of the OAuth service and the network policy.',
 })
 
-const warnings = declareCodes({
+const HTTP_WARNINGS = declareCodes({
   oauth_http_error:
     'The OAuth service is reachable and cannot serve. Look at its logs and at its database.',
 })
+
+const warnings = { ...HTTP_WARNINGS, ...CERTIFICATE_WARNINGS }
 
 /**
  * The OAuth integration service answers, and this pod has its key. Pods with another key show by
@@ -83,10 +86,11 @@ interface Reached {
  */
 async function findOutage(url: URL, signal: AbortSignal): Promise<Reached> {
   try {
-    const { status } = await httpGet(url, { signal, bytesMax: 0 })
-    if (status < 500) return {}
-    const message = `HTTP ${status} from the OAuth service`
-    return { warned: [warning(warnings.oauth_http_error, message)] }
+    const answer = await httpGet(url, { signal, bytesMax: 0 })
+    const warned = warnOfCertificate('OAuth service', answer)
+    if (answer.status < 500) return { warned }
+    const message = `HTTP ${answer.status} from the OAuth service`
+    return { warned: [warning(warnings.oauth_http_error, message), ...warned] }
   } catch (thrown) {
     return { outage: describeOutage(thrown) }
   }

@@ -4,6 +4,7 @@ import { ensureUser, grantRole } from '../../../../services/platform/users.ts'
 import { parkForBudget } from '../../../../services/platform/budget-stops.ts'
 import { reserveCall } from '../../../../services/platform/budget-ledger.ts'
 import { setBudget } from '../../../../services/platform/budgets.ts'
+import { createProject } from '../../../../services/platform/projects.ts'
 import { createVersion } from '../../../../services/platform/project-versions.ts'
 import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { takeRuns } from '../../../../services/platform/run-queue.ts'
@@ -214,6 +215,25 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /projects/:projectId/versions': form({ definition: JSON.stringify(definition) }),
   'POST /projects/:projectId/versions/:number': form({ definition: JSON.stringify(definition) }),
   'POST /projects/:projectId/versions/:number/publish': form(),
+  'POST /projects/:projectId/editor': LOOK,
+  'POST /projects/:projectId/rename': form({ name: 'Renamed' }),
+  'POST /projects/:projectId/duplicate': form({ name: 'Copy' }),
+  'POST /projects/:projectId/archive': form(),
+  'POST /projects/:projectId/unarchive': form(),
+  'POST /projects/:projectId/versions/:number/delete': async (path) => {
+    const key = { organizationId: platform.acme.organizationId, projectId: Number(projectId) }
+    const { number } = await createVersion(platform.sql, key, definition)
+    return platform.post(path.replace(/[^/]+\/delete$/, `${number}/delete`), ada)
+  },
+  'POST /projects/:projectId/delete': async () => {
+    const { organizationId } = platform.acme
+    const { id } = await createProject(platform.sql, { organizationId, name: 'Short-lived' })
+    return platform.post(`/projects/${id}/delete`, ada)
+  },
+  'POST /shared-run-filters': form({ name: 'Failed', query: 'status=error' }),
+  'POST /shared-run-filters/:filterId/delete': form(),
+  'POST /run-filters': MINE,
+  'POST /run-filters/:filterId/delete': MINE,
   'POST /import-project/drafts': form({
     definition: JSON.stringify(definition),
     project: 'Imported',
@@ -274,6 +294,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /trace-filters/:id/delete': MINE,
   'POST /traces/:traceId/notes': NOTE,
   'POST /traces/:traceId/notes/:noteId/delete': NOTE,
+  'POST /account/display': MINE,
   'POST /account/organization': MINE,
   'POST /sign-in': SESSION,
   'POST /sign-in/link/:token': SESSION,
@@ -370,6 +391,7 @@ const VALUES: Readonly<Record<string, (route: string) => Promise<string>>> = {
     await signIn(acme)
     return firstOf(sql`select id from sessions order by created_at desc limit 1`)
   },
+  filterId: () => firstOf(platform.sql`select id from run_filters where is_shared`),
   period: async () => 'day',
   filename: async () => 'two-1.0-py3-none-any.whl',
   fileId: () =>
@@ -447,5 +469,5 @@ describe('the audit', () => {
     for (const secret of [PASSWORD, API_KEY, CLIENT_SECRET, token, 'secret-path', 'whsec_']) {
       expect(all).not.toContain(secret)
     }
-  }, 60_000)
+  }, 300_000)
 })

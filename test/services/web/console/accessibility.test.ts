@@ -38,18 +38,18 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
     }
     expect(complaints.filter((each) => !/404|^\[DOM\]/.test(each))).toEqual([])
     await page.context().close()
-  }, 180_000)
+  }, 400_000)
 
   it('breaks none after a form is submitted', async () => {
     const page = await open(site.platform.acme)
     const automation = `${site.service.url}/automations/${site.platform.acme.digest.automationId}`
-    await page.goto(automation)
-    await page.getByLabel('New token').fill('CRM')
+    await page.goto(`${automation}/tokens`)
+    await page.getByLabel('Name').fill('CRM')
     await page.getByRole('button', { name: 'Issue token' }).click()
     await page.getByRole('heading', { name: 'Your new token' }).waitFor()
     await expectAccessible(page)
-    await page.goto(automation)
-    await page.getByLabel('Runs at a time').fill('many')
+    await page.goto(`${automation}/settings`)
+    await page.getByRole('textbox', { name: 'Limit' }).fill('many')
     await page.getByRole('button', { name: 'Save the limit' }).click()
     await page.getByRole('alert').waitFor()
     await expectAccessible(page)
@@ -71,7 +71,7 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
     await expectAccessible(page)
     await site.platform.sql`alter table gone rename to llm_connections`
     await page.context().close()
-  }, 180_000)
+  }, 400_000)
 
   it('breaks none in an empty organization, nor before sign-in', async () => {
     const [{ id }] = await site.platform.sql<[{ id: number }]>`
@@ -98,7 +98,7 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
     ]
     for (const path of paths) {
       await page.goto(site.service.url + path)
-      await page.getByTitle('Change the organization').click()
+      await page.getByTitle('Account and organization').click()
       await expectAccessible(page)
     }
     await sql`update users set organization_id = ${acme.organizationId} where id = ${userId}`
@@ -129,5 +129,5 @@ describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessib
       await expectAccessible(stranger)
     }
     await Promise.all([page.context().close(), stranger.context().close()])
-  }, 180_000)
+  }, 400_000)
 })

@@ -25,7 +25,8 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
     await page.getByRole('button', { name: 'Sign in' }).click()
     expect(page.url()).toBe(automation)
 
-    await page.getByLabel('New token').fill('CRM')
+    await page.getByRole('link', { name: 'Tokens' }).last().click()
+    await page.getByLabel('Name').fill('CRM')
     await page.getByRole('button', { name: 'Issue token' }).click()
     const token = await page.getByLabel('Token', { exact: true }).innerText()
     expect(token).toMatch(/^pat_[\w-]{43}$/)
@@ -62,7 +63,9 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
       const viewport = { width: 360, height: 740 }
       const page = await site.open(site.platform.acme, { colorScheme, viewport })
       const automation = `/automations/${site.platform.acme.research.automationId}`
-      for (const path of ['/', '/automations', automation, '/nothing']) {
+      const tabs = ['', '/integrate', '/tokens', '/design', '/deployments', '/settings']
+      const paths = tabs.map((tab) => automation + tab)
+      for (const path of ['/', '/automations', ...paths, '/nothing']) {
         await page.goto(site.service.url + path)
         const root = 'document.documentElement'
         expect(await page.evaluate(`${root}.scrollWidth - ${root}.clientWidth`)).toBe(0)

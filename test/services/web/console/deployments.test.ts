@@ -55,7 +55,7 @@ describe('the pages of automations from source', () => {
     const page = await open(made.location)
     expect(page.text).toMatch(/Deployment 1.*Waiting.*crew\.tar\.gz, 2 files.*ada@acme\.test/s)
     expect(page.text).toContain(`data-live="${made.location}/live"`)
-    const automation = await open(made.location.replace(/\/deployments.*/, ''))
+    const automation = await open(made.location.replace(/\/deployments.*/, '/design'))
     expect(automation.text).toMatch(/It runs a program of yours/)
     expect(automation.text).not.toContain('0 agents')
     expect((await open('/automations')).text).toContain('New automation from source')
@@ -174,11 +174,12 @@ describe('the pages of automations from source', () => {
     await create('Versions')
     const [{ id }] = await platform.sql<[{ id: number }]>`
       select id from projects where name = 'Versions'`
-    for (const path of ['', '/versions/1', '/versions/2', '/new-version']) {
+    for (const path of ['', '/versions/1', '/versions/2']) {
       const { status, text } = await open(`/projects/${id}${path}`)
       expect([path, status]).toEqual([path, 200])
       expect(text).toContain('Versions')
     }
+    expect((await open(`/projects/${id}/new-version`)).status).toBe(409)
     const added = await post(`/projects/${id}/versions`, {
       definition: JSON.stringify(definition),
     })
@@ -192,7 +193,8 @@ describe('the pages of automations from source', () => {
       expect((await open(path + page, undefined, eve)).status).toBe(404)
     }
     const designed = `/automations/${platform.acme.research.automationId}`
-    expect((await open(`${designed}/deployments`)).status).toBe(404)
+    expect((await open(`${designed}/deployments`)).text).toContain('Published versions')
+    expect((await open(`${designed}/deployments/1`)).status).toBe(404)
   })
 })
 

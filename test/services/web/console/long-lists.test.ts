@@ -97,7 +97,6 @@ describe('a list of 503 rows', () => {
     expect(dashboard).toContain('<a href="/executions">View all 503</a>')
     const automation = await read(pageOf())
     expect(automation).toContain(`<a href="${pageOf()}/executions">View all 503</a>`)
-    expect(automation).toContain(`<a href="${pageOf()}/tokens">View all 503</a>`)
   })
 })
 

@@ -100,7 +100,7 @@ describe.skipIf(hasNoBrowser)('OAuth 2.0 for Automations in a browser without Ja
     await expectCopyAccessible(page)
     expect(await explain.getByLabel('Access token').inputValue()).toBe('')
 
-    await page.goto(`${site.service.url}/automations/${automationId}`)
+    await page.goto(`${site.service.url}/automations/${automationId}/integrate`)
     await page.getByText('OAuth with a private key, Node').click()
     expect(await page.getByLabel('OAuth with a private key, Node').innerText()).toContain(
       '0oa9other',
@@ -114,7 +114,8 @@ describe.skipIf(hasNoBrowser)('OAuth 2.0 for Automations in a browser without Ja
     const page = await site.open(undefined, { javaScriptEnabled: false, viewport })
     await signIn(page)
     const paths = ['', '/clients'].map((path) => `/settings/organization/oauth${path}`)
-    for (const path of [...paths, `/automations/${site.platform.acme.research.automationId}`]) {
+    const automation = `/automations/${site.platform.acme.research.automationId}`
+    for (const path of [...paths, automation, `${automation}/integrate`]) {
       await page.goto(site.service.url + path)
       const { width } = (await page.locator('html').boundingBox()) ?? { width: 0 }
       const content = await page.locator('main').evaluate((main) => main.scrollWidth)

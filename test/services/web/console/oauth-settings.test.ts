@@ -303,7 +303,7 @@ describe('the limit of an automation', () => {
     (await findAutomation(oauth.sql, oauth.acme.research.automationId))?.concurrencyMax
 
   it('is a number of runs at a time, or none', async () => {
-    expect((await save('3')).headers.get('location')).toBe(`${page()}?notice=limit-saved`)
+    expect((await save('3')).headers.get('location')).toBe(`${page()}/settings?notice=limit-saved`)
     expect(await limit()).toBe(3)
     for (const bad of ['0', '-1', '1001', 'x', '1.5']) expect((await save(bad)).status).toBe(422)
     expect(await limit()).toBe(3)

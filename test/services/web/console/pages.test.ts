@@ -85,6 +85,8 @@ describe('the dashboard and the list of automations', () => {
     expect(page).toContain('1,234')
     expect(page).toContain('100 % of 1')
     expect(page).toContain('1 run in the last 24 hours, 0 of them failed or stopped')
+    expect(await read('/?range=30d')).toContain('1 run in the last 30 days')
+    expect(await read('/?range=__proto__')).toContain('1 run in the last 24 hours')
     const list = await read('/automations')
     expect(list).toContain('>Completed</span>')
   })
@@ -107,14 +109,16 @@ describe('the dashboard and the list of automations', () => {
 describe('the page of an automation', () => {
   it('shows its state, its inputs and the command that calls it (SPEC 4.4)', async () => {
     const page = await read(pageOf())
-    expect(page).toContain('<h1>acme research</h1>')
+    expect(page).toContain('acme research</h1>')
     expect(page).toContain('name="input.topic"')
-    expect(page).toContain(
+    const integrate = await read(`${pageOf()}/integrate`)
+    expect(integrate).toContain(
       'curl &#39;http://platform.test/platform/api/v1/crew/' +
         `${platform.acme.research.automationId}/kickoff&#39;`,
     )
-    expect(page).toContain('{&quot;inputs&quot;:{&quot;topic&quot;:&quot;…&quot;}}')
-    expect(page).toContain('No tokens yet')
+    expect(integrate).toContain('{&quot;inputs&quot;:{&quot;topic&quot;:&quot;…&quot;}}')
+    expect(await read(`${pageOf()}/tokens`)).toContain('No tokens yet')
+    expect(await read(`${pageOf()}/design`)).toContain('Agents')
     expect(await read(pageOf(platform.acme.digest))).toContain('It needs no inputs.')
   })
 

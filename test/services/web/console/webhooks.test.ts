@@ -80,7 +80,7 @@ describe('the webhooks of an automation', () => {
     expect(page).toContain('value="llm_call tool_finished"')
     expect(page).not.toContain('whsec_')
     expect(await (await get(path)).text()).toContain('run_completed, llm_call, tool_finished')
-    const automation = await (await get(path.replace('/webhooks', ''))).text()
+    const automation = await (await get(path.replace('/webhooks', '/integrate'))).text()
     expect(automation).toContain(`${path}/${webhook?.id}`)
   })
 

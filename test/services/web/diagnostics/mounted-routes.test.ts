@@ -46,6 +46,7 @@ describe('the routes that the report asks for (SPEC 2.3)', () => {
       readVariable: () => undefined,
       providerUrls: {},
       kubernetes: undefined,
+      schemaVersion: undefined,
       isMounted: routesOf(new Hono<WebApp>()),
     }
     const designer = await CHECKS.designer.run(context(), surroundings)

@@ -65,6 +65,10 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
   const [{ filter }] = await sql<[{ filter: number }]>`
     insert into trace_filters (organization_id, user_id, name, query)
     values (${organizationId}, ${userId}, 'Slow', '') returning id as filter`
+  const [{ runFilter }] = await sql<[{ runFilter: number }]>`
+    insert into run_filters (organization_id, user_id, is_shared, name, query)
+    values (${organizationId}, ${userId}, true, 'Failed', 'status=error')
+    returning id as run_filter`
   const [{ traceToken }] = await sql<[{ traceToken: number }]>`
     insert into trace_tokens (organization_id, token_id, name, scope, expires_at)
     values (${organizationId}, gen_random_uuid(), 'CI', 'traces:write', now() + interval '1 day')
@@ -99,6 +103,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     noteId: note,
     filename: 'a-1.0.tar.gz',
     fileId: ids.file,
+    filterId: runFilter,
     userId: acme.userId,
     organizationId,
     sessionId,

@@ -9,22 +9,89 @@ type Row = Omit<ListedRun, 'automationName' | 'trigger' | 'starterName'> & {
   readonly automationName?: string | undefined
 }
 
-interface Columns {
-  readonly named: boolean
-  readonly attempts: boolean
-  readonly started: boolean
+/** The columns that a list of runs can have beside the id, in their order. */
+export const RUN_COLUMNS = [
+  'automation',
+  'status',
+  'queued',
+  'finished',
+  'starter',
+  'duration',
+  'tokens',
+  'attempt',
+] as const
+/** A column of a list of runs. */
+export type RunColumn = (typeof RUN_COLUMNS)[number]
+
+interface Column {
+  readonly title: string
+  readonly isNumber?: true
+  readonly cell: (row: Row) => Html
+}
+
+const COLUMNS: Readonly<Record<RunColumn, Column>> = {
+  automation: {
+    title: 'Automation',
+    cell: ({ automationId, automationName }) =>
+      html`<td class="row-wide">
+        <a href="/automations/${automationId}">${automationName}</a>
+      </td>`,
+  },
+  status: {
+    title: 'Status',
+    cell: ({ status }) => html`<td class="state">${runPill(status)}</td>`,
+  },
+  queued: {
+    title: 'Queued',
+    cell: ({ queuedAt }) => html`<td data-label="Queued" class="quiet">${time(queuedAt)}</td>`,
+  },
+  finished: {
+    title: 'Finished',
+    cell: ({ finishedAt }) =>
+      html`<td data-label="Finished" class="quiet">${finishedAt ? time(finishedAt) : '–'}</td>`,
+  },
+  starter: {
+    title: 'Started by',
+    cell: (row) => html`<td data-label="Started by">${starterOf(row)}</td>`,
+  },
+  duration: {
+    title: 'Duration',
+    isNumber: true,
+    cell: (row) => html`<td data-label="Duration" class="number">${ranFor(row)}</td>`,
+  },
+  tokens: {
+    title: 'Tokens',
+    isNumber: true,
+    cell: (row) => html`<td data-label="Tokens" class="number">${tokensOf(row)}</td>`,
+  },
+  attempt: {
+    title: 'Attempt',
+    isNumber: true,
+    cell: ({ attempt }) => html`<td data-label="Attempt" class="number">${attempt || '–'}</td>`,
+  },
+}
+
+/** Returns the columns that have something to say of these rows. */
+function usualColumns(rows: readonly Row[]): readonly RunColumn[] {
+  const has: Readonly<Partial<Record<RunColumn, boolean>>> = {
+    automation: rows.some(({ automationName }) => automationName !== undefined),
+    attempt: rows.some(({ attempt }) => attempt > 1),
+    starter: rows.some(({ trigger }) => trigger),
+    finished: false,
+  }
+  return RUN_COLUMNS.filter((each) => has[each] ?? true)
 }
 
 /**
- * Runs in the order given; with the automation's name where the rows have one, and with the attempt
- * where a run had several.
+ * Runs in the order given. Without a choice of columns, with the automation's name where the rows
+ * have one, and with the attempt where a run had several.
  */
-export function runsTable(label: string, rows: readonly Row[]): Html {
-  const columns = {
-    named: rows.some(({ automationName }) => automationName !== undefined),
-    attempts: rows.some(({ attempt }) => attempt > 1),
-    started: rows.some(({ trigger }) => trigger),
-  }
+export function runsTable(
+  label: string,
+  rows: readonly Row[],
+  chosen: readonly RunColumn[] = usualColumns(rows),
+): Html {
+  const columns = chosen.map((each) => COLUMNS[each])
   return html`<table class="list">
     <caption class="unseen">
       ${label}
@@ -32,41 +99,26 @@ export function runsTable(label: string, rows: readonly Row[]): Html {
     <thead>
       <tr>
         <th scope="col">Run</th>
-        ${columns.named ? html`<th scope="col">Automation</th>` : ''}
-        <th scope="col">Status</th>
-        <th scope="col">Queued</th>
-        ${columns.started ? html`<th scope="col">Started by</th>` : ''}
-        <th scope="col" class="number">Duration</th>
-        <th scope="col" class="number">Tokens</th>
-        ${columns.attempts ? html`<th scope="col" class="number">Attempt</th>` : ''}
+        ${columns.map(
+          ({ title, isNumber }) =>
+            html`<th scope="col" ${isNumber ? html`class="number"` : ''}>${title}</th>`,
+        )}
       </tr>
     </thead>
     <tbody>
-      ${rows.map((row) => runRow(row, columns))}
+      ${rows.map(
+        (row) =>
+          html`<tr>
+            ${idCell(row)} ${columns.map(({ cell }) => cell(row))}
+          </tr>`,
+      )}
     </tbody>
   </table>`
 }
 
-function runRow(row: Row, { named, attempts, started }: Columns): Html {
-  const { id, automationId, automationName, status, queuedAt, attempt } = row
-  return html`<tr>
-    <td class="lead">
-      <a class="mono" href="/automations/${automationId}/executions/${id}" title="${id}"
-        >${id.slice(0, 8)}</a
-      >
-    </td>
-    ${
-      named
-        ? html`<td class="row-wide">
-            <a href="/automations/${automationId}">${automationName}</a>
-          </td>`
-        : ''
-    }
-    <td class="state">${runPill(status)}</td>
-    <td data-label="Queued" class="quiet">${time(queuedAt)}</td>
-    ${started ? html`<td data-label="Started by">${starterOf(row)}</td>` : ''}
-    <td data-label="Duration" class="number">${ranFor(row)}</td>
-    <td data-label="Tokens" class="number">${tokensOf(row)}</td>
-    ${attempts ? html`<td data-label="Attempt" class="number">${attempt || '–'}</td>` : ''}
-  </tr>`
-}
+const idCell = ({ id, automationId }: Row): Html =>
+  html`<td class="lead">
+    <a class="mono" href="/automations/${automationId}/executions/${id}" title="${id}"
+      >${id.slice(0, 8)}</a
+    >
+  </td>`

@@ -9,11 +9,11 @@ import { getOwnAutomation } from '../frame/own-automation.ts'
 import { limitFacts } from '../frame/token-facts.ts'
 import { readTokenFields, tokenNameProblem, toTokenLimits } from '../frame/token-fields.ts'
 import { newTokenPage } from '../frame/new-token-page.ts'
-import { automationPage } from './page.ts'
-import type { ReadAutomationPage } from './read-page.ts'
+import type { ReadTokensPage } from './page.ts'
+import { automationTokensPage } from './page.ts'
 
-/** Issues a static token with the form of an automation's page (SPEC 5.2), for any member. */
-export function issueTokenRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<SignedIn> {
+/** Issues a static token with the form of an automation's tokens (SPEC 5.2). */
+export function issueTokenRoutes(deps: WebDeps, readPage: ReadTokensPage): Hono<SignedIn> {
   const { sql, config } = deps
   const daysMax = config.STATIC_TOKEN_DAYS_MAX
   const audited = createAudited(sql)
@@ -30,7 +30,8 @@ export function issueTokenRoutes(deps: WebDeps, readPage: ReadAutomationPage): H
     const problem = tokenNameProblem(name) ?? ('problem' in limits ? limits.problem : undefined)
     if ('problem' in limits || problem !== undefined) {
       const tokenForm = { name, isWide: wide, fields, problem: problem ?? '' }
-      return c.html(automationPage({ ...(await readPage(c, automation)), tokenForm }), 422)
+      const page = await readPage(c, automation)
+      return c.html(automationTokensPage({ ...page, form: tokenForm }), 422)
     }
     const wanted = {
       ...limits,
@@ -53,9 +54,11 @@ export function issueTokenRoutes(deps: WebDeps, readPage: ReadAutomationPage): H
       }),
     )
     const apiUrl = automationUrl(config, automation.automationId)
+    const path = `/automations/${automation.automationId}`
     const crumbs = [
       { path: '/automations', name: 'Automations' },
-      { path: `/automations/${automation.automationId}`, name: automation.name },
+      { path, name: automation.name },
+      { path: `${path}/tokens`, name: 'Tokens' },
     ]
     const scope = { automation: wide ? undefined : automation.name, limits, apiUrl, crumbs }
     return c.html(newTokenPage({ session: c.var.session, name, token, ...scope }))

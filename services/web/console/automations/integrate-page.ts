@@ -1,0 +1,50 @@
+import { html } from 'hono/html'
+import type { AutomationOauth } from '../../../platform/automation-oauth.ts'
+import type { Automation } from '../../../platform/automations.ts'
+import type { InputField } from '../../../platform/crew-inputs.ts'
+import type { Session } from '../../../platform/sessions.ts'
+import type { Webhook } from '../../../platform/webhooks.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
+import { page } from '../frame/layout.ts'
+import type { Html } from '../frame/parts.ts'
+import { apiSection } from './api-section.ts'
+import type { SnippetsFor } from './client-snippets.ts'
+import { schedulesSection } from './schedules-section.ts'
+import { webhooksSection } from './webhooks-section.ts'
+
+/** What other systems need to know of an automation, as its route reads it. */
+export interface IntegratePage {
+  readonly session: Session
+  readonly automation: Automation
+  readonly fields: readonly InputField[]
+  readonly webhooks: readonly Webhook[]
+  /** The OAuth settings of its organization, if there are any. */
+  readonly oauth: AutomationOauth | undefined
+  /** The address of its API. */
+  readonly apiUrl: string
+  readonly snippetsFor: SnippetsFor
+}
+
+/** How other systems call an automation, are told of its runs, and when it starts by itself. */
+export function integratePage(view: IntegratePage): Html {
+  const { session, automation } = view
+  return page(
+    { title: `${automation.name}: integrate`, session, current: '/automations' },
+    html`${automationHead({ automation, tab: 'integrate' })}
+      <div class="columns">
+        <div>${apiSection(view)}</div>
+        <div>${addressSection(automation)} ${webhooksSection(view)} ${schedulesSection(view)}</div>
+      </div>`,
+  )
+}
+
+const addressSection = ({ automationId, slug }: Automation): Html =>
+  html`<section class="card" aria-labelledby="address">
+    <div class="card-head"><h2 id="address">Names</h2></div>
+    <dl class="facts">
+      <dt>Automation ID</dt>
+      <dd class="mono select">${automationId}</dd>
+      <dt>Slug</dt>
+      <dd class="mono">${slug}</dd>
+    </dl>
+  </section>`

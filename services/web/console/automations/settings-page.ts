@@ -1,0 +1,98 @@
+import { html } from 'hono/html'
+import type { Automation } from '../../../platform/automations.ts'
+import type { Budget } from '../../../platform/budgets.ts'
+import type { CrewDefinition } from '../../../platform/crew-definition.ts'
+import { isOwnCrew } from '../../../platform/own-crew-definition.ts'
+import type { Session } from '../../../platform/sessions.ts'
+import { OAUTH_PATH } from '../frame/addresses.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
+import { page } from '../frame/layout.ts'
+import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { budgetsSection } from './budgets-section.ts'
+
+/** The settings of an automation, as its routes read them. */
+export interface SettingsPage {
+  readonly session: Session
+  readonly automation: Automation
+  readonly definition: CrewDefinition
+  readonly budgets: readonly Budget[]
+  readonly notice?: string | undefined
+  readonly limitProblem?: string
+}
+
+/** The limits of an automation, its OAuth client, and where the settings of its crew are. */
+export function settingsPage(view: SettingsPage): Html {
+  const { session, automation, definition, notice } = view
+  return page(
+    { title: `${automation.name}: settings`, session, current: '/automations' },
+    html`${automationHead({ automation, tab: 'settings' })} ${noticeBox(notice)}
+      <div class="columns">
+        <div>${limitSection(view)} ${budgetsSection(view)}</div>
+        <div>
+          ${clientSection(automation)}
+          ${isOwnCrew(definition) ? crewSettingsSection(automation) : ''}
+        </div>
+      </div>`,
+  )
+}
+
+/**
+ * The form of the limit, which keeps a busy automation from taking all workers, and its model from
+ * too many calls.
+ */
+function limitSection({ session, automation, limitProblem }: SettingsPage): Html {
+  return html`<section class="card" aria-labelledby="limit">
+    <div class="card-head"><h2 id="limit">Runs at a time</h2></div>
+    <p class="hint">Runs beyond the limit wait in the queue.</p>
+    <form method="post" action="/automations/${automation.automationId}/concurrency" class="stack">
+      ${csrfField(session.csrfToken)} ${problemBox(limitProblem)}
+      <div class="row">
+        <label class="grow"
+          >Limit
+          <input
+            name="concurrency_max"
+            value="${automation.concurrencyMax ?? ''}"
+            inputmode="numeric"
+            placeholder="No limit"
+            autocomplete="off"
+          />
+        </label>
+        <button class="button" aria-label="Save the limit">Save</button>
+      </div>
+    </form>
+  </section>`
+}
+
+const clientSection = ({ oauthClientId }: Automation): Html =>
+  html`<section class="card" aria-labelledby="client">
+    <div class="card-head"><h2 id="client">OAuth Client ID</h2></div>
+    ${
+      oauthClientId === null
+        ? html`<p class="hint">No OAuth client may call it.</p>`
+        : html`<p class="mono break">${oauthClientId}</p>`
+    }
+    <p><a class="button" href="${OAUTH_PATH}/clients">Client ID Filtering</a></p>
+  </section>`
+
+const crewSettingsSection = ({ automationId }: Automation): Html =>
+  html`<section class="card" aria-labelledby="crew">
+    <div class="card-head"><h2 id="crew">Crew</h2></div>
+    <ul class="plan">
+      <li>
+        <a href="/automations/${automationId}/environment">Environment</a>
+        <span class="sub">variables and secrets</span>
+      </li>
+      <li>
+        <a href="/automations/${automationId}/crew-settings">Crew settings</a>
+        <span class="sub">size, Python, what it may reach</span>
+      </li>
+      <li>
+        <a href="/automations/${automationId}/crew-repository">Git repository</a>
+        <span class="sub">pull and deploy its commits</span>
+      </li>
+    </ul>
+    <p>
+      <a class="button danger" href="/automations/${automationId}/delete">Delete the automation</a>
+    </p>
+  </section>`

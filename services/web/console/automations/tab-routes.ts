@@ -1,0 +1,96 @@
+import { Hono } from 'hono'
+import type { Context } from 'hono'
+import { findAutomationOauth } from '../../../platform/automation-oauth.ts'
+import { getDefinition, limitConcurrency } from '../../../platform/automations.ts'
+import type { Automation } from '../../../platform/automations.ts'
+import { listBudgets } from '../../../platform/budgets.ts'
+import { inputFields } from '../../../platform/crew-inputs.ts'
+import { getRunVersion } from '../../../platform/project-versions.ts'
+import { listWebhooks } from '../../../platform/webhooks.ts'
+import { automationUrl } from '../../automation-api/automation-urls.ts'
+import { automationEntry } from '../../callers/audit-entries.ts'
+import { createAudited } from '../../callers/audited.ts'
+import { requireForm } from '../../callers/forms.ts'
+import { requireSession } from '../../callers/session.ts'
+import type { SignedIn, WebDeps } from '../../context.ts'
+import { noticeOf } from '../frame/notices.ts'
+import { getOwnAutomation } from '../frame/own-automation.ts'
+import { createSnippets } from './client-snippets.ts'
+import { designPage } from './design-page.ts'
+import { integratePage } from './integrate-page.ts'
+import { settingsPage } from './settings-page.ts'
+import type { SettingsPage } from './settings-page.ts'
+
+const CONCURRENCY_MAX = 1000
+const CONCURRENCY_PROBLEM =
+  `Enter a number between 1 and ${CONCURRENCY_MAX}, ` + 'or leave the field empty for no limit.'
+
+/** Serves the pages behind the tabs of an automation: how to call it, its design, its settings. */
+export function tabRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const audited = createAudited(sql)
+  const routes = new Hono<SignedIn>()
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const snippetsFor = createSnippets()
+
+  routes.get('/automations/:automationId/integrate', session, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const [definition, webhooks, oauth] = await Promise.all([
+      getDefinition(sql, automation),
+      listWebhooks(sql, automation.id),
+      findAutomationOauth(sql, automation.organizationId),
+    ])
+    const apiUrl = automationUrl(config, automation.automationId)
+    const view = { automation, fields: inputFields(definition), webhooks, oauth, apiUrl }
+    return c.html(integratePage({ session: c.var.session, ...view, snippetsFor }))
+  })
+
+  routes.get('/automations/:automationId/design', session, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const definition = await getDefinition(sql, automation)
+    const version = await getRunVersion(sql, automation)
+    const view = { automation, definition, version, fields: inputFields(definition) }
+    return c.html(designPage({ session: c.var.session, ...view }))
+  })
+
+  const readSettings = async (
+    c: Context<SignedIn>,
+    automation: Automation,
+  ): Promise<SettingsPage> => {
+    const { organizationId, id: deploymentId } = automation
+    const definition = await getDefinition(sql, automation)
+    const budgets = await listBudgets(sql, { organizationId, deploymentId })
+    return { session: c.var.session, automation, definition, budgets }
+  }
+
+  routes.get('/automations/:automationId/settings', session, async (c) => {
+    const page = await readSettings(c, await getOwnAutomation(c, sql))
+    return c.html(settingsPage({ ...page, notice: noticeOf(c.req.query('notice')) }))
+  })
+
+  routes.post('/automations/:automationId/concurrency', session, form, async (c) => {
+    const automation = await getOwnAutomation(c, sql)
+    const limit = readLimit(c.var.form.get('concurrency_max') ?? '')
+    if (limit === undefined) {
+      const page = await readSettings(c, automation)
+      return c.html(settingsPage({ ...page, limitProblem: CONCURRENCY_PROBLEM }), 422)
+    }
+    await audited(c.var, (tx) => limitConcurrency(tx, automation, limit), {
+      ...automationEntry('concurrency_limited', automation),
+      before: { concurrency_max: automation.concurrencyMax },
+      after: { concurrency_max: limit },
+    })
+    return c.redirect(`/automations/${automation.automationId}/settings?notice=limit-saved`, 303)
+  })
+
+  return routes
+}
+
+/** Returns the typed limit, null for no limit, and undefined for anything else. */
+function readLimit(text: string): number | null | undefined {
+  const typed = text.trim()
+  if (typed === '') return null
+  const limit = Number(typed)
+  return /^\d{1,4}$/.test(typed) && limit >= 1 && limit <= CONCURRENCY_MAX ? limit : undefined
+}

@@ -1,0 +1,77 @@
+import { html } from 'hono/html'
+import type { Automation } from '../../../platform/automations.ts'
+import type { RunVersion, VersionSummary } from '../../../platform/project-versions.ts'
+import type { Session } from '../../../platform/sessions.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
+import { page } from '../frame/layout.ts'
+import { automationReason, pill, time } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+
+/** An automation that runs a version of a project. */
+export interface DesignedPage {
+  readonly session: Session
+  readonly automation: Automation
+  readonly running: RunVersion
+  /** The newest published ones. */
+  readonly versions: readonly VersionSummary[]
+}
+
+/** What was published for an automation that is designed here. */
+export function designedPage({ session, automation, running, versions }: DesignedPage): Html {
+  const project = `/projects/${running.projectId}`
+  return page(
+    { title: `${automation.name}: deploy`, session, current: '/automations' },
+    html`${automationHead({ automation, tab: 'deploy' })} ${automationReason(automation)}
+      <div class="columns side-first">
+        <section class="card flush" aria-labelledby="published">
+          <div class="card-head"><h2 id="published">Published versions</h2></div>
+          ${table(project, { running, versions })}
+        </section>
+        <section class="card" aria-labelledby="next">
+          <div class="card-head"><h2 id="next">Deploy a change</h2></div>
+          <p class="hint">
+            This automation runs the newest published version of its project. Publishing one takes
+            effect with the next run; runs that go on keep theirs.
+          </p>
+          <div class="buttons">
+            <a class="button primary" href="${project}/new-version?from=${running.number}">Edit</a>
+            <a class="button" href="${project}">Project</a>
+          </div>
+        </section>
+      </div>`,
+  )
+}
+
+const table = (
+  project: string,
+  { running, versions }: Pick<DesignedPage, 'running' | 'versions'>,
+): Html =>
+  html`<table class="list">
+    <caption class="unseen">
+      Published versions
+    </caption>
+    <thead>
+      <tr>
+        <th scope="col">Version</th>
+        <th scope="col">State</th>
+        <th scope="col">Published</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${versions.map(
+        ({ number, publishedAt, note }) =>
+          html`<tr>
+            <td class="lead">
+              <a href="${project}/versions/${number}">Version ${number}</a>
+              ${note === null ? '' : html`<span class="sub">${note}</span>`}
+            </td>
+            <td class="state">
+              ${number === running.number ? pill('good', 'runs') : pill('idle', 'replaced')}
+            </td>
+            <td data-label="Published" class="quiet">
+              ${publishedAt === null ? '–' : time(publishedAt)}
+            </td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`

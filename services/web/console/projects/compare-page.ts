@@ -1,0 +1,68 @@
+import { html } from 'hono/html'
+import type { Version, VersionSummary } from '../../../platform/project-versions.ts'
+import type { Project } from '../../../platform/projects.ts'
+import { definitionText } from '../../../platform/proposal-answer.ts'
+import type { Session } from '../../../platform/sessions.ts'
+import { page as frame } from '../frame/layout.ts'
+import { emptyState } from '../frame/parts.ts'
+import type { Html } from '../frame/parts.ts'
+import { diffCounts, diffView } from './diff-view.ts'
+import { diffLines } from './line-diff.ts'
+import { projectPath } from './own-project.ts'
+
+/** Two versions of a project. */
+export interface ComparePage {
+  readonly session: Session
+  readonly project: Project
+  /** The newest ones, to choose from. */
+  readonly versions: readonly VersionSummary[]
+  readonly from: Version
+  readonly to: Version
+}
+
+/** What one version of a project changes in another one. */
+export function comparePage({ session, project, versions, from, to }: ComparePage): Html {
+  const path = projectPath(project)
+  const lines = diffLines(definitionText(from.definition), definitionText(to.definition))
+  const isSame = lines.every(({ kind }) => kind === 'same')
+  const numbers = [...new Set([...versions.map(({ number }) => number), from.number, to.number])]
+  const choice = (name: string, label: string, chosen: number): Html =>
+    html`<label
+      >${label}
+      <select name="${name}">
+        ${numbers
+          .toSorted((a, b) => b - a)
+          .map(
+            (each) =>
+              html`<option value="${each}" ${each === chosen ? html`selected` : ''}>
+                Version ${each}
+              </option>`,
+          )}
+      </select>
+    </label>`
+  return frame(
+    { title: 'Compare versions', session, current: '/projects' },
+    html`<nav class="crumbs" aria-label="Breadcrumb">
+        <a href="/projects">Projects</a><a href="${path}">${project.name}</a>
+      </nav>
+      <div class="page-head">
+        <div>
+          <h1>Compare versions</h1>
+          <p class="hint">${isSame ? 'No difference' : diffCounts(lines)}</p>
+        </div>
+      </div>
+      <form class="card list-filter" aria-label="Versions" action="${path}/compare">
+        <div class="row">
+          ${choice('from', 'From', from.number)} ${choice('to', 'To', to.number)}
+          <button class="button primary">Compare</button>
+        </div>
+      </form>
+      <section class="card" aria-label="Difference">
+        ${
+          isSame
+            ? emptyState('check', 'They are the same', 'Choose two other versions above.')
+            : diffView(lines, `What version ${to.number} changes in version ${from.number}`)
+        }
+      </section>`,
+  )
+}
