@@ -124,7 +124,7 @@ export const rules: readonly Rule[] = [
     not(isSet(auth.clientId)),
   ),
   refuse(
-    'secrets.OIDC_CLIENT_SECRET, secretKeyRefs.OIDC_CLIENT_SECRET.name or ' +
+    'secrets.OIDC_CLIENT_SECRET or secretKeyRefs.OIDC_CLIENT_SECRET.name or ' +
       'secrets.existingSecret is required unless auth.provider is local',
     hasIdentityProvider,
     not(isSet(secrets.OIDC_CLIENT_SECRET)),
@@ -232,7 +232,7 @@ export const rules: readonly Rule[] = [
     not(isSet(envVars.DB_HOST)),
   ),
   refuse(
-    'secrets.DB_PASSWORD, secretKeyRefs.DB_PASSWORD.name or secrets.existingSecret is required ' +
+    'secrets.DB_PASSWORD or secretKeyRefs.DB_PASSWORD.name or secrets.existingSecret is required ' +
       'while postgres.enabled and dbProxy.autoIamAuthn are false',
     not(postgres.enabled),
     not(dbProxy.autoIamAuthn),

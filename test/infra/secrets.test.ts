@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { contextOf } from '../../infra/render.ts'
 import type { ValuesOverrides } from '../../infra/values.ts'
-import { chart, containersOf, find, manifests, podsOf } from './support/platform.ts'
+import { chart, containersOf, find, manifests, podsOf, RELEASE } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
 
 const TOKEN = 'a-token-of-the-operator-with-enough-characters'
@@ -226,9 +227,54 @@ describe('the templates', () => {
   it('contain nothing random and look nothing up, so that every render is the same', () => {
     for (const [path, content] of chart.files) {
       if (!path.startsWith('templates/')) continue
-      expect(content).not.toMatch(
+      const actions = content.match(/\{\{-? [^"}]*/g) ?? []
+      expect(actions.join('\n')).not.toMatch(
         /\b(lookup|rand\w+|genCA|genSelfSignedCert|derivePassword|now|uuidv4)\b/,
       )
     }
+  })
+})
+
+describe('a secret value in a Secret of your own', () => {
+  const overrides = {
+    secretKeyRefs: {
+      SECRET_KEY_BASE: { name: 'sessions', key: 'signing-key' },
+      DB_PASSWORD: { name: 'postgres-credentials' },
+    },
+  }
+  const objects = manifests(overrides)
+
+  it('is read from there by every container, under the key that you name', () => {
+    const sources = podsOf(objects)
+      .flatMap(({ pod }) => containersOf(pod).flatMap(({ env = [] }) => env))
+      .filter(({ name }: Manifest) =>
+        /^(SECRET_KEY_BASE|DB_PASSWORD|POSTGRES_PASSWORD)$/.test(name),
+      )
+      .map(({ name, valueFrom }: Manifest) => [name, valueFrom.secretKeyRef])
+    expect(sources.length).toBeGreaterThan(10)
+    for (const [name, { name: secret, key }] of sources) {
+      const expected = name.startsWith('SECRET') ? 'sessions' : 'postgres-credentials'
+      expect({ secret, key }).toEqual({
+        secret: expected,
+        key: expected === 'sessions' ? 'signing-key' : 'DB_PASSWORD',
+      })
+    }
+  })
+
+  it('is not made by the bootstrap, which makes the others', () => {
+    const [job] = objects.filter(({ metadata }) => metadata.name.startsWith('demo-bootstrap-'))
+    const [{ env }] = job.spec.template.spec.containers
+    const keys = env.find(({ name }: Manifest) => name === 'PLATFORM_SECRET_KEYS').value
+    expect(keys).toBe(
+      'PLATFORM_DEBUG_TOKEN,PLATFORM_OAUTH_API_KEY,OAUTH_ENCRYPTION_KEY,COLLECTOR_JWT_SECRET,' +
+        'REGISTRY_KEY',
+    )
+  })
+
+  it.each([
+    [{ secrets: { DB_PASSWORD: 'p' } }, 'DB_PASSWORD and secretKeyRefs.DB_PASSWORD.name exclude'],
+    [{ secretKeyRefs: { REGISTRY_KEY: { key: 'a' } } }, 'secretKeyRefs.REGISTRY_KEY.name is requ'],
+  ])('is refused with %j', (more, message) => {
+    expect(() => contextOf([overrides, more], RELEASE)).toThrow(message)
   })
 })

@@ -255,11 +255,18 @@ const BY_WORK = {
   worker: { autoscaling: KEDA },
   collector: { autoscaling: mergeOverrides([KEDA, { keda: PROMETHEUS }]) },
 }
+const REFERENCED = {
+  auth: SIGN_IN.auth,
+  secretKeyRefs: Object.fromEntries(
+    Object.keys(schema.secretKeyRefs.shape).map((key) => [key, { name: 'mine' }]),
+  ),
+}
 /** Those with the most effects come first. */
 const BASES = [
   mergeOverrides([EVERYTHING, SIGN_IN, TRACES]),
   {},
   { buildkit: { enabled: false } },
+  REFERENCED,
   { ...BY_WORK, serviceMonitor: { enabled: true } },
   { ...EXTERNAL, postgres: { enabled: false } },
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },

@@ -12,6 +12,7 @@ export function sensible(
   if (values.global.openshift) values.buildkit.enabled = false
   if (!chosen.anyName) values.fullnameOverride = values.nameOverride = ''
   if (values.podMonitor.enabled) values.serviceMonitor.enabled = false
+  chooseSecrets(values)
   completeDatabase(values)
   separatePorts(values)
   completeWays(values)
@@ -76,6 +77,14 @@ function completeScaling({ web, worker, oauth, collector }: Mutable<Values>): vo
     autoscaling.keda.enabled &&= autoscaling.enabled
 }
 
+/** A secret value is given, or in a Secret that is named, or neither. */
+function chooseSecrets({ secrets, secretKeyRefs }: Mutable<Values>): void {
+  for (const [key, reference] of Object.entries(secretKeyRefs)) {
+    if (reference.name === '') reference.key = key
+    else Object.assign(secrets, { [key]: '' })
+  }
+}
+
 function separatePorts({ collector, dbProxy, envVars, oauth, web, worker }: Mutable<Values>): void {
   const ports = new Set<number>()
   for (const [holder, key] of [
@@ -102,6 +111,7 @@ function completeDatabase({
   dbProxy,
   envVars,
   secrets,
+  secretKeyRefs,
 }: Mutable<Values>): void {
   if (postgres.enabled) dbProxy.enabled = false
   if (!dbProxy.enabled) dbProxy.autoIamAuthn = false
@@ -109,7 +119,8 @@ function completeDatabase({
   collector.database.passwordSecret ||= 'traces'
   dbProxy.instanceConnectionName ||= 'project:region:instance'
   envVars.DB_HOST ||= 'db.example.com'
-  if (!secrets.existingSecret) secrets.DB_PASSWORD ||= 'a password'
+  if (!secrets.existingSecret && !secretKeyRefs.DB_PASSWORD.name)
+    secrets.DB_PASSWORD ||= 'a password'
   if (postgres.collectorDatabase === envVars.DB_NAME)
     postgres.collectorDatabase = `${envVars.DB_NAME.slice(0, 50)}_traces`
 }
@@ -123,7 +134,7 @@ function completeWays({ ingress, httpRoute }: Mutable<Values>): void {
   httpRoute.gateway ||= 'gateway'
 }
 
-function completeSignIn({ auth, secrets }: Mutable<Values>): void {
+function completeSignIn({ auth, secrets, secretKeyRefs }: Mutable<Values>): void {
   if (auth.provider === 'local') auth.passwords = 'on'
   auth.issuerUrl ||= 'https://idp.example.com'
   auth.clientId ||= 'platform'
@@ -131,7 +142,8 @@ function completeSignIn({ auth, secrets }: Mutable<Values>): void {
   else auth.adminValue ||= 'admins'
   if (auth.groupsClaim === '') auth.groups = ''
   else auth.groups ||= 'crews -> Acme: editor'
-  if (!secrets.existingSecret) secrets.OIDC_CLIENT_SECRET ||= 'a-secret'
+  if (!secrets.existingSecret && !secretKeyRefs.OIDC_CLIENT_SECRET.name)
+    secrets.OIDC_CLIENT_SECRET ||= 'a-secret'
 }
 
 const RESOURCEFUL = [
