@@ -52,8 +52,8 @@ export type DatabaseName = DatabaseEntry['name']
 
 /** Written last: without it a backup is not whole. */
 const MANIFEST = 'manifest.sealed'
-/** Of a backup: the time when it began, and a few letters that tell two of one second apart. */
-const NAME = /^\d{8}T\d{6}Z-[0-9a-f]{4}$/
+/** Of a backup: when it began, which orders them, and letters that tell two of one moment apart. */
+const NAME = /^\d{8}T\d{9}Z-[0-9a-f]{4}$/
 
 /** The file of a database within a backup. */
 export const fileOf = (backup: string, database: DatabaseName): string =>
@@ -61,7 +61,7 @@ export const fileOf = (backup: string, database: DatabaseName): string =>
 
 /** A name for a backup that begins now. */
 export const nameBackup = (now: Date): string =>
-  `${now.toISOString().replace(/[-:]|\.\d{3}/g, '')}-${randomBytes(2).toString('hex')}`
+  `${now.toISOString().replace(/[-:.]/g, '')}-${randomBytes(2).toString('hex')}`
 
 /** A backup in a store. */
 export interface StoredBackup {
