@@ -2,10 +2,11 @@ import { all, any, exceeds, isMore, isSet, not } from './template/operators.ts'
 import type { Rule } from './template/rules.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, dbProxy, internalRegistry, oauth, postgres, web, worker } = values
+const { backup, buildkit, collector, dbProxy, internalRegistry, oauth, postgres, web, worker } =
+  values
 
 const scaled = { web, worker, oauth, collector }
-const components = { ...scaled, postgres, dbProxy, buildkit, internalRegistry }
+const components = { ...scaled, postgres, dbProxy, buildkit, internalRegistry, backup }
 
 const TARGETS = {
   cpu: 'targetCPUUtilizationPercentage',

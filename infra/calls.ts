@@ -5,7 +5,17 @@ import { all, any, isSet, not, text } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, crews, httpRoute, ingress, internalRegistry, oauth, postgres } = values
+const {
+  backup,
+  buildkit,
+  collector,
+  crews,
+  httpRoute,
+  ingress,
+  internalRegistry,
+  oauth,
+  postgres,
+} = values
 const { web, worker } = values
 const { tracesNamespace } = values.networkPolicy
 
@@ -27,6 +37,7 @@ export const programs = {
   'internal-registry': { isDeployed: internalRegistry.enabled },
   setup: { isJob: true },
   crews: { isDeployed: crews.install, isJob: true },
+  backup: { isDeployed: backup.enabled, isJob: true },
   bootstrap: { isJob: true },
   test: { isJob: true },
 } as const satisfies Readonly<Record<string, Program>>
@@ -128,6 +139,7 @@ export const calls = [
   { from: 'setup', to: 'postgres', port: 'postgres', why: 'what every installation has' },
   { from: 'crews', to: 'postgres', port: 'postgres', why: "the platform's own crews" },
   { from: 'bootstrap', to: 'postgres', port: 'postgres', why: 'which keys it is sealed with' },
+  { from: 'backup', to: 'postgres', port: 'postgres', why: 'copies of both databases' },
   { from: 'oauth', to: 'postgres', port: 'postgres', why: 'encrypted tokens' },
   {
     from: 'collector',
@@ -166,6 +178,7 @@ export const calls = [
 export const unrestricted: readonly ProgramName[] = [
   'web',
   'worker',
+  'backup',
   'bootstrap',
   'crews',
   'test',

@@ -8,6 +8,7 @@ export {
   KubeClusterRole,
   KubeClusterRoleBinding,
   KubeConfigMap,
+  KubeCronJob,
   KubeDeployment,
   KubeHorizontalPodAutoscalerV2,
   KubeIngress,

@@ -1,5 +1,6 @@
 import { Chart } from 'cdk8s'
 import type { App } from 'cdk8s'
+import { Backup } from './backup.ts'
 import { Bootstrap, isBootstrapNeeded } from './bootstrap.ts'
 import { Buildkit } from './buildkit.ts'
 import { Collector } from './collector.ts'
@@ -36,6 +37,7 @@ export class PlatformChart extends Chart {
     new Worker(this, 'worker')
     new Setup(this, 'setup')
     onlyWhen(values.crews.install, new Crews(this, 'crews'))
+    onlyWhen(values.backup.enabled, new Backup(this, 'backup'))
     new Routes(this, 'routes')
     new Monitoring(this, 'monitoring')
     new ExtraObjects(this, 'extra-objects')

@@ -13,6 +13,7 @@ import { values } from './values.ts'
 
 const {
   auth,
+  backup,
   buildkit,
   collector,
   crews,
@@ -75,6 +76,21 @@ export const rules: readonly Rule[] = [
       'dashes, unless fullnameOverride is set',
     not(isSet(values.fullnameOverride)),
     not(matches('^[a-z]([-a-z0-9]{0,51}[a-z0-9])?$', release)),
+  ),
+  refuse(
+    'backup.passphraseSecret is required while backup.enabled is true',
+    backup.enabled,
+    not(isSet(backup.passphraseSecret)),
+  ),
+  refuse(
+    'backup.s3.endpoint is required with backup.s3.bucket',
+    isSet(backup.s3.bucket),
+    not(isSet(backup.s3.endpoint)),
+  ),
+  refuse(
+    'backup.s3.credentialsSecret is required with backup.s3.bucket',
+    isSet(backup.s3.bucket),
+    not(isSet(backup.s3.credentialsSecret)),
   ),
   refuse(
     'The namespace of the release is longer than 57 characters: set crews.namespace',

@@ -5,6 +5,7 @@ import type { OverridesOf, ValuesOf } from './template/typed-values.ts'
 import * as type from './value-types.ts'
 import { audit } from './values/audit.ts'
 import { auth } from './values/auth.ts'
+import { backup } from './values/backup.ts'
 import { autoscaling, pressureScaling, queueScaling } from './values/autoscaling.ts'
 import { cluster } from './values/cluster.ts'
 import { global } from './values/global.ts'
@@ -117,6 +118,8 @@ export const schema = {
   }),
 
   audit,
+
+  backup,
 
   worker: group('Worker: runs the automations.', {
     replicaCount: type.replicas('worker'),

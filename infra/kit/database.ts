@@ -7,6 +7,7 @@ import { values } from '../values.ts'
 import { addressOf } from '../calls.ts'
 import type { CallerOf } from '../calls.ts'
 import { choose, unset } from './env.ts'
+import type { Reference } from './env.ts'
 import { postgresImage, runs } from './image.ts'
 import { fromSecret, keyIn, secretName } from './secret-keys.ts'
 import { initResources } from './resources.ts'
@@ -53,6 +54,16 @@ export const createsOnTraceServer = all(hasOwnTraceServer, own.create)
 
 const secretOf = secretName('DB_PASSWORD')
 
+/** The password of the trace database. */
+export const collectorPassword: Reference = {
+  valueFrom: {
+    secretKeyRef: {
+      name: pick(hasOwnTraceServer, own.passwordSecret, secretOf),
+      key: pick(hasOwnTraceServer, own.passwordKey, keyIn('DB_PASSWORD')),
+    },
+  },
+}
+
 /** The variables of the trace database: on the server of the platform, or on one of its own. */
 export const collectorDatabaseEnv = {
   DATABASE_URL: unset,
@@ -60,18 +71,7 @@ export const collectorDatabaseEnv = {
   DB_PORT: pick(hasOwnTraceServer, digits(own.port), digits(envVars.DB_PORT)),
   DB_NAME: pick(all(hasOwnTraceServer, isSet(own.name)), own.name, postgres.collectorDatabase),
   DB_USER: pick(hasOwnTraceServer, own.user, envVars.DB_USER),
-  DB_PASSWORD: choose(
-    not(dbProxy.autoIamAuthn),
-    {
-      valueFrom: {
-        secretKeyRef: {
-          name: pick(hasOwnTraceServer, own.passwordSecret, secretOf),
-          key: pick(hasOwnTraceServer, own.passwordKey, keyIn('DB_PASSWORD')),
-        },
-      },
-    },
-    '',
-  ),
+  DB_PASSWORD: choose(not(dbProxy.autoIamAuthn), collectorPassword, ''),
   DB_SSLMODE: pick(hasOwnTraceServer, own.sslMode, sslMode),
 }
 

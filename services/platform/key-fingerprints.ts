@@ -27,6 +27,7 @@ interface SealingKey {
   readonly previous?: string | undefined
 }
 
+/** A fingerprint, and the salt that it was taken with. */
 interface Recorded {
   readonly salt: Buffer
   readonly fingerprint: Buffer
@@ -62,6 +63,22 @@ export async function checkSealingKey(sql: Queryable, key: SealingKey): Promise<
 export async function forgetSealingKey(sql: Queryable, name: SealingKeyName): Promise<void> {
   await sql`delete from key_fingerprints where purpose = ${name}`
 }
+
+/** A key's name and the fingerprint of it that a database has. */
+export interface RecordedFingerprint {
+  readonly name: SealingKeyName
+  readonly salt: Buffer
+  readonly fingerprint: Buffer
+}
+
+/** Lists the fingerprints of the keys that a database knows; never a key. */
+export async function listFingerprints(sql: Queryable): Promise<RecordedFingerprint[]> {
+  return sql<RecordedFingerprint[]>`
+    select purpose as name, salt, fingerprint from key_fingerprints order by purpose`
+}
+
+/** Tells whether a fingerprint is that of a key. */
+export const isFingerprintOf = (recorded: Recorded, key: string): boolean => isOf(recorded, key)
 
 async function findRecorded(sql: Queryable, name: SealingKeyName): Promise<Recorded> {
   const [row] = await sql<Recorded[]>`

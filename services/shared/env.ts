@@ -29,7 +29,8 @@ export function readEnv<Schema extends EnvSchema>(
 }
 
 const nameOf = (issue: v.BaseIssue<unknown>): string => v.getDotPath(issue) ?? ''
-const isSecret = (name: string): boolean => /SECRET|PASSWORD|TOKEN|KEY|DATABASE_URL/.test(name)
+const isSecret = (name: string): boolean =>
+  /SECRET|PASSWORD|PASSPHRASE|TOKEN|KEY|DATABASE_URL/.test(name)
 
 function describe(issue: v.BaseIssue<unknown>, source: EnvSource): string {
   const name = nameOf(issue)

@@ -126,6 +126,7 @@ export const clusterCrewEnv = v.object({
 /** Their variables outside a cluster: the address of a crew that somebody runs. */
 export const localCrewEnv = v.object({ CREW_URL: httpUrl() })
 
+export type { BackupEnv } from './backup/env.ts'
 /** The variables as a manifest sets them. */
 export type TasksEnv = EnvOf<typeof tasksEnv>
 /** The sealing keys as a manifest sets them. */

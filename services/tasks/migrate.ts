@@ -3,6 +3,7 @@ import type { Database } from '../shared/postgres/database.ts'
 import type { DatabaseAddress } from '../shared/postgres/address.ts'
 import type { Log } from '../shared/log.ts'
 import { migrate } from '../shared/postgres/migrate.ts'
+import { MIGRATIONS } from './migrations.ts'
 import { waitForDatabase } from '../shared/postgres/wait-for-database.ts'
 
 interface MigratedDatabase {
@@ -23,7 +24,7 @@ export async function withMigratedDatabase(
   await waitForDatabase(address, { timeoutMs: waitMs, log })
   const sql = connectDatabase(address, { name: 'tasks', max: 1 })
   try {
-    const version = await migrate(sql, new URL('../platform/migrations/', import.meta.url), log)
+    const version = await migrate(sql, MIGRATIONS.main, log)
     log.info({ version }, 'the main database is up to date')
     await use(sql)
   } finally {

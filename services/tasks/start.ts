@@ -9,6 +9,7 @@ import type { Kubernetes } from '../shared/kubernetes/client.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
 import { disable, enable, printUsers, resetPassword } from './accounts.ts'
+import { BACKUP_TASKS } from './backup/tasks.ts'
 import { bootstrapSecrets } from './bootstrap-secrets.ts'
 import { createOrganizationToken } from './create-token.ts'
 import { createUser, describeUser, readUserRequest } from './create-user.ts'
@@ -181,6 +182,7 @@ const TASKS: Readonly<Record<string, Task>> = {
       await useDatabase({ source, args, waitSeconds, use })
     },
   },
+  ...BACKUP_TASKS,
   'secrets:bootstrap': {
     summary: 'give every key of the platform Secret a value (as a Job in the cluster)',
     run: inCluster((source) => readEnv(bootstrapEnv, source), bootstrapSecrets),

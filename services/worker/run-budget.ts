@@ -11,7 +11,7 @@ import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { findPrice, perToken } from '../shared/prices/find-price.ts'
-import type { Price, TokenPrices } from '../shared/prices/price-table.ts'
+import type { Price } from '../shared/prices/price-table.ts'
 import type { KeptEvent } from './call-crew.ts'
 import { HANDED_OVER } from './ending.ts'
 import type { Ending } from './ending.ts'
@@ -126,11 +126,7 @@ function followCalls({ sql, prices }: BudgetDeps, run: LeasedRun) {
   let hasModelSteps = false
   let stop: BudgetStop | undefined
 
-  const priceOf = (model: string): TokenPrice | undefined => {
-    const organization = String(run.organizationId)
-    const found = findPrice(prices, { model, organization, at: new Date() })
-    return found && tokenPrice(found)
-  }
+  const priceOf = pricesOf(prices, run.organizationId)
 
   async function reserve({ step, name: model, estimate }: StepStarted): Promise<void> {
     const { input_tokens: inputTokens, output_tokens: outputTokens } = estimate ?? ASSUMED
@@ -181,9 +177,16 @@ function followCalls({ sql, prices }: BudgetDeps, run: LeasedRun) {
   }
 }
 
-function tokenPrice({ input, output = 0, cached }: TokenPrices): TokenPrice {
-  const price = { input: perToken(input), output: perToken(output) }
-  return cached === undefined ? price : { ...price, cached: perToken(cached) }
+/** Returns what tells the price that a model has now; undefined when it has none. */
+function pricesOf(prices: readonly Price[], organizationId: number) {
+  const organization = String(organizationId)
+  return (model: string): TokenPrice | undefined => {
+    const found = findPrice(prices, { model, organization, at: new Date() })
+    if (!found) return undefined
+    const { input, output = 0, cached } = found
+    const price = { input: perToken(input), output: perToken(output) }
+    return cached === undefined ? price : { ...price, cached: perToken(cached) }
+  }
 }
 
 /** Starts and ends of steps, and what crews without a journal tell of their calls. */

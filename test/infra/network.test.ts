@@ -104,6 +104,7 @@ worker calls postgres on postgres: the queue of runs
 setup calls postgres on postgres: what every installation has
 crews calls postgres on postgres: the platform's own crews
 bootstrap calls postgres on postgres: which keys it is sealed with
+backup calls postgres on postgres: copies of both databases
 oauth calls postgres on postgres: encrypted tokens
 collector calls postgres on postgres: the trace database
 builds call buildkit on grpc: images of crews from source
@@ -197,13 +198,15 @@ describe('the calls', () => {
   })
 })
 
+const BACKUP = { backup: { enabled: true, passphraseSecret: 'passphrase' } }
+
 describe('the network policies', () => {
   it('let exactly the calls through that are declared', () => {
-    expect(behindTheDoor(allowedCalls({}))).toEqual(behindTheDoor(DECLARED))
+    expect(behindTheDoor(allowedCalls(BACKUP))).toEqual(behindTheDoor(DECLARED))
   })
 
   it('forget the calls of what is not there', () => {
-    const overrides = { oauth: { enabled: false }, buildkit: { enabled: false } }
+    const overrides = { ...BACKUP, oauth: { enabled: false }, buildkit: { enabled: false } }
     expect(behindTheDoor(allowedCalls(overrides))).toEqual(
       behindTheDoor(DECLARED).filter((call) => !/oauth|buildkit/.test(call)),
     )

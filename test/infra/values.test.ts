@@ -261,12 +261,16 @@ const REFERENCED = {
     Object.keys(schema.secretKeyRefs.shape).map((key) => [key, { name: 'mine' }]),
   ),
 }
+const BACKUP = { backup: { enabled: true, passphraseSecret: 'passphrase' } }
+const S3 = { bucket: 'backups', endpoint: 'https://s3.example.com', credentialsSecret: 'bucket' }
 /** Those with the most effects come first. */
 const BASES = [
   mergeOverrides([EVERYTHING, SIGN_IN, TRACES]),
   {},
   { buildkit: { enabled: false } },
   REFERENCED,
+  BACKUP,
+  { backup: { ...BACKUP.backup, s3: S3 } },
   { ...BY_WORK, serviceMonitor: { enabled: true } },
   { ...EXTERNAL, postgres: { enabled: false } },
   { ...EXTERNAL, postgres: { enabled: false }, dbProxy: { ...EXTERNAL.dbProxy, enabled: true } },

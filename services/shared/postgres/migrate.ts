@@ -19,10 +19,14 @@ interface Migration {
   readonly indexes: readonly IndexDefinition[]
 }
 
-interface Applied {
+/** A migration as a database has recorded it. */
+export interface AppliedMigration {
   readonly version: number
   readonly name: string
   readonly checksum: string
+}
+
+interface Applied extends AppliedMigration {
   /** Null: of a program that did not keep it. */
   readonly safeFrom: number | null
 }
@@ -43,7 +47,38 @@ const LOCK = 7_310_452_117
  * when the database is newer than this program and no longer safe for it.
  */
 export async function migrate(sql: Database, folder: URL, log: Log): Promise<number> {
+  return migrateWith(sql, await readMigrations(folder), log)
+}
+
+/** The schema at a version of the past, for data of that time. */
+export interface PastSchema {
+  readonly folder: URL
+  /** What was applied to the database that the data come from, in order. */
+  readonly applied: readonly AppliedMigration[]
+}
+
+/**
+ * Brings an empty database to the schema that another one had. Raises `schema_mismatch` when this
+ * program does not know that schema.
+ */
+export async function migrateAsFormer(
+  sql: Database,
+  { folder, applied }: PastSchema,
+  log: Log,
+): Promise<void> {
   const migrations = await readMigrations(folder)
+  // What this program does not know it cannot make, be it safe or not.
+  checkHistory(applied.map(withoutSafety), migrations)
+  await migrateWith(sql, migrations.slice(0, applied.length), log)
+}
+
+const withoutSafety = (migration: AppliedMigration): Applied => ({ ...migration, safeFrom: null })
+
+async function migrateWith(
+  sql: Database,
+  migrations: readonly Migration[],
+  log: Log,
+): Promise<number> {
   const applied = await sql.begin(async (tx) => {
     await lock(tx)
     await tx`

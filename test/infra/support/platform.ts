@@ -85,11 +85,11 @@ export function sorted(objects: readonly Manifest[]): readonly Manifest[] {
 /** Every pod that a set of objects makes. */
 export function podsOf(objects: readonly Manifest[]): readonly { owner: string; pod: Manifest }[] {
   return objects
-    .filter((object) => object.spec?.template?.spec)
-    .map((object) => ({
-      owner: `${object.kind} ${object.metadata.name}`,
-      pod: object.spec.template,
+    .map(({ kind, metadata, spec }) => ({
+      owner: `${kind} ${metadata.name}`,
+      pod: spec?.template ?? spec?.jobTemplate?.spec.template,
     }))
+    .filter(({ pod }) => pod?.spec)
 }
 
 export const containersOf = (pod: Manifest): readonly Manifest[] => [

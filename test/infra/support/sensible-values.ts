@@ -17,6 +17,7 @@ export function sensible(
   separatePorts(values)
   completeWays(values)
   completeSignIn(values)
+  completeBackup(values)
   // Versions below 1.12 send no traces.
   if (/^v?[01][.]/.test(values.image.tag)) values.image.tag = `at-${values.image.tag}`
   for (const { resources } of RESOURCEFUL.map((component) => values[component])) {
@@ -125,6 +126,12 @@ function completeDatabase({
     postgres.collectorDatabase = `${envVars.DB_NAME.slice(0, 50)}_traces`
 }
 
+function completeBackup({ backup }: Mutable<Values>): void {
+  backup.passphraseSecret ||= 'passphrase'
+  backup.s3.endpoint ||= 'https://s3.example.com'
+  backup.s3.credentialsSecret ||= 'bucket'
+}
+
 function completeWays({ ingress, httpRoute }: Mutable<Values>): void {
   for (const way of [ingress, httpRoute]) {
     if (way.host === '') way.extraHosts = []
@@ -155,6 +162,7 @@ const RESOURCEFUL = [
   'dbProxy',
   'buildkit',
   'internalRegistry',
+  'backup',
 ] as const
 
 type Amounts = Record<string, string | null>

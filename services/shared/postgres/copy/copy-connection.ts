@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { createAuthentication } from './authentication.ts'
+import { copiedRows, copyPieces, heldBack } from './copy-pieces.ts'
 import { createPendingStatements } from './pending-statements.ts'
 import type { Answer } from './pending-statements.ts'
 import {
@@ -30,10 +31,16 @@ export interface CopyConnection extends Session {
    */
   copy(statement: string, stream: CopyStream): Promise<number>
   /**
-   * Runs statements of which one is a `copy … to stdout`; `onRow` gets each row while the server
-   * sends it. Raises as `query` does.
+   * Runs a `copy … from stdin` with data that come in pieces, of any number, without a limit of
+   * time. Returns the number of rows. Raises as `query` does, and what `pieces` raises, in which
+   * case no row was stored.
    */
-  copyOut(statements: string, onRow: (row: Buffer) => void): Promise<void>
+  copyIn(statement: string, pieces: AsyncIterable<Buffer>): Promise<number>
+  /**
+   * Runs statements of which one is a `copy … to stdout`; `onRow` gets each row while the server
+   * sends it. When it returns a promise, the server waits for that. Raises as `query` does.
+   */
+  copyOut(statements: string, onRow: (row: Buffer) => void | Promise<void>): Promise<void>
   close(): void
 }
 
@@ -149,7 +156,12 @@ function createConnection(
     query: async (statement) => (await run([queryMessage(statement)])).tag,
     rows: async (statement) => (await run([queryMessage(statement)])).rows,
     copy: async (statement, stream) => copiedRows((await run(copyMessages(statement, stream))).tag),
-    copyOut: async (statements, onRow) => void (await run([queryMessage(statements)], onRow)),
+    copyIn: async (statement, pieces) => {
+      if (lost) throw lost
+      return copyPieces(socket, { statement, pieces, settled: pending.add() })
+    },
+    copyOut: async (statements, onRow) =>
+      void (await run([queryMessage(statements)], heldBack(socket, onRow, fail))),
     isOpen: () => lost === undefined,
     close() {
       if (lost) return
@@ -231,10 +243,4 @@ async function writeAll(socket: Socket, buffers: Iterable<Buffer>): Promise<void
     before = taken
   }
   await before
-}
-
-function copiedRows(tag: string): number {
-  const rows = /^COPY (\d+)$/.exec(tag)?.[1]
-  if (rows === undefined) throw connectionLost('a COPY ended without its command tag')
-  return Number(rows)
 }

@@ -39,6 +39,9 @@ export function saslInitialResponse(mechanism: string, response: string): Buffer
   return message('p', text(mechanism), int32(Buffer.byteLength(response)), Buffer.from(response))
 }
 
+/** The end of a COPY whose data cannot be had. */
+export const copyFail = (why: string): Buffer => message('f', text(why))
+
 /** The head of a CopyData message; `size` bytes of data follow it. */
 export const copyDataHead = (size: number): Buffer =>
   Buffer.concat([Buffer.from('d'), int32(size + 4)])

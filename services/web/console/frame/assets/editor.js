@@ -76,9 +76,7 @@ function addFile(state) {
   label.append(input)
   const open = async () => {
     const [file] = input.files
-    if (file) void read(file)
-  })
-  async function read(file) {
+    if (!file) return
     state.form.elements.definition.value = await file.text()
     input.value = ''
     await check(state, 'show-text')

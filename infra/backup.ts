@@ -1,0 +1,150 @@
+import * as k8s from './k8s.ts'
+import { Construct } from 'constructs'
+import type { BackupEnv } from '../services/tasks/env.ts'
+import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { create } from './kit/create.ts'
+import { collectorDatabaseEnv, collectorPassword, databaseEnv } from './kit/database.ts'
+import { dbProxySidecar } from './kit/db-proxy.ts'
+import { env, setWhen, unset } from './kit/env.ts'
+import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
+import { labels } from './kit/labels.ts'
+import { nameOf } from './kit/names.ts'
+import { resourcesOf } from './kit/resources.ts'
+import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
+import { createServiceAccount, podDefaults, podMetadata, scratch } from './kit/workload.ts'
+import { all, digits, isSet, not, orElse } from './template/operators.ts'
+import { onlyWhen, quantity, when, whenSet } from './template/structure.ts'
+import { values } from './values.ts'
+
+const { backup, collector, dbProxy, envVars, web } = values
+const { s3, volume } = backup
+
+/** Placed by values of their own; names are looked up as by the other Jobs. */
+const pods = {
+  ...backup,
+  hostAliases: web.hostAliases,
+  dnsPolicy: web.dnsPolicy,
+  dnsConfig: web.dnsConfig,
+  runtimeClassName: web.runtimeClassName,
+}
+
+const isVolume = not(isSet(s3.bucket))
+const DIRECTORY = '/var/lib/backups'
+
+/** Backs both databases up at certain times, into a volume or a bucket. */
+export class Backup extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    createServiceAccount(this, 'backup')
+    onlyWhen(all(isVolume, not(isSet(volume.existingClaim))), new Claim(this, 'volume'))
+    create(this, k8s.KubeCronJob, {
+      metadata: { name: nameOf('backup'), labels: labels('backup') },
+      spec: {
+        schedule: backup.schedule,
+        timeZone: 'Etc/UTC',
+        concurrencyPolicy: 'Forbid',
+        startingDeadlineSeconds: 3600,
+        successfulJobsHistoryLimit: 3,
+        failedJobsHistoryLimit: 3,
+        jobTemplate: {
+          metadata: { labels: labels('backup') },
+          spec: {
+            backoffLimit: 2,
+            activeDeadlineSeconds: backup.deadlineSeconds,
+            template: {
+              metadata: podMetadata('backup', pods),
+              spec: { ...podDefaults('backup', pods), restartPolicy: 'Never', ...pod() },
+            },
+          },
+        },
+      },
+    })
+  }
+}
+
+class Claim extends Construct {
+  constructor(scope: Construct, id: string) {
+    super(scope, id)
+    create(this, k8s.KubePersistentVolumeClaim, {
+      metadata: {
+        name: nameOf('backup'),
+        labels: labels('backup'),
+        annotations: {
+          'helm.sh/resource-policy': 'keep',
+          'argocd.argoproj.io/sync-options': 'Prune=false',
+        },
+      },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        storageClassName: whenSet(volume.className),
+        resources: { requests: { storage: quantity(volume.size) } },
+      },
+    })
+  }
+}
+
+const tmp = scratch('/tmp')
+
+const pod = () => ({
+  imagePullSecrets: databasePodPullSecrets(platformImage),
+  securityContext: podSecurity(PLATFORM_USER),
+  initContainers: [dbProxySidecar()],
+  volumes: [
+    ...caVolumes,
+    tmp.volume,
+    when<k8s.Volume>(isVolume, {
+      name: 'backups',
+      persistentVolumeClaim: { claimName: orElse(volume.existingClaim, nameOf('backup')) },
+    }),
+  ],
+  containers: [
+    {
+      name: 'backup',
+      ...runs(platformImage),
+      command: ['node', 'build/tasks/main.js'],
+      args: ['backup:create'],
+      env: env<BackupEnv>(variables),
+      resources: resourcesOf(backup.resources),
+      volumeMounts: [
+        caMount,
+        tmp.mount,
+        when<k8s.VolumeMount>(isVolume, { name: 'backups', mountPath: DIRECTORY }),
+      ],
+      securityContext: containerSecurity(PLATFORM_USER),
+    },
+  ],
+})
+
+const { DB_HOST, DB_NAME, DB_PORT, DB_SSLMODE, DB_USER } = collectorDatabaseEnv
+
+const keyOf = (name: typeof s3.credentialsSecret, key: string | typeof backup.passphraseKey) => ({
+  valueFrom: { secretKeyRef: { name, key } },
+})
+
+const inBucket = isSet(s3.bucket)
+
+const variables = {
+  LOG_LEVEL: envVars.LOG_LEVEL,
+  ...databaseEnv('backup'),
+  COLLECTOR_DATABASE_URL: unset,
+  COLLECTOR_DB_HOST: setWhen(collector.enabled, DB_HOST),
+  COLLECTOR_DB_PORT: setWhen(collector.enabled, DB_PORT),
+  COLLECTOR_DB_NAME: setWhen(collector.enabled, DB_NAME),
+  COLLECTOR_DB_USER: setWhen(collector.enabled, DB_USER),
+  COLLECTOR_DB_PASSWORD: setWhen(
+    all(collector.enabled, not(dbProxy.autoIamAuthn)),
+    collectorPassword,
+  ),
+  COLLECTOR_DB_SSLMODE: setWhen(collector.enabled, DB_SSLMODE),
+  BACKUP_PASSPHRASE: keyOf(backup.passphraseSecret, backup.passphraseKey),
+  BACKUP_DIRECTORY: setWhen(isVolume, DIRECTORY),
+  BACKUP_S3_ENDPOINT: setWhen(inBucket, s3.endpoint),
+  BACKUP_S3_BUCKET: setWhen(inBucket, s3.bucket),
+  BACKUP_S3_PREFIX: setWhen(isSet(s3.prefix), s3.prefix),
+  BACKUP_S3_REGION: setWhen(inBucket, s3.region),
+  BACKUP_S3_ACCESS_KEY_ID: setWhen(inBucket, keyOf(s3.credentialsSecret, 'access-key-id')),
+  BACKUP_S3_SECRET_ACCESS_KEY: setWhen(inBucket, keyOf(s3.credentialsSecret, 'secret-access-key')),
+  BACKUP_KEEP: digits(backup.keep),
+  BACKUP_VERIFY: backup.verify,
+  DATABASE_WAIT_SECONDS: unset,
+}

@@ -1,0 +1,18 @@
+/** A file of a backup as its store lists it. */
+export interface StoredFile {
+  /** `<backup>/<file>` */
+  readonly path: string
+  readonly bytes: number
+}
+
+/** Where backups are kept: a directory, or a bucket. */
+export interface BackupStore {
+  /** For people: the directory, or the bucket with its prefix. */
+  readonly place: string
+  list(): Promise<readonly StoredFile[]>
+  /** Raises `not_found`. */
+  read(path: string): AsyncIterable<Buffer>
+  /** Stores a whole file or nothing. */
+  write(path: string, content: AsyncIterable<Buffer>): Promise<void>
+  remove(path: string): Promise<void>
+}
