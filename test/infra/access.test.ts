@@ -40,6 +40,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
     'list /pods',
     'get /pods/log',
     'get /services demo-internal-registry',
+    'patch apps/deployments demo-internal-registry',
   ],
   web: ['get apps/deployments', 'list apps/deployments', 'list /pods'],
   bootstrap: [
@@ -168,7 +169,10 @@ describe('the Roles', () => {
   })
 
   it('let workers deploy crews where the crews are, and nowhere else', () => {
-    const registry = ['prod', ['get /services demo-internal-registry']]
+    const registry = [
+      'prod',
+      ['get /services demo-internal-registry', 'patch apps/deployments demo-internal-registry'],
+    ]
     const there = CALLS['worker']?.filter((right) => !right.endsWith('internal-registry'))
     expect(grantsOf('worker', {})).toEqual([['prod-crews', there], registry])
     expect(grantsOf('worker', { crews: { fromSource: false } })).toEqual([])

@@ -270,6 +270,7 @@ const BASES = [
   { buildkit: { enabled: false } },
   REFERENCED,
   BACKUP,
+  { backup: { passphraseSecret: 'passphrase' } },
   { backup: { ...BACKUP.backup, s3: S3 } },
   { ...BY_WORK, serviceMonitor: { enabled: true } },
   { ...EXTERNAL, postgres: { enabled: false } },
@@ -345,6 +346,8 @@ describe('every value matters', () => {
       'https://flipped.example.com',
       'flipped.example.com/class',
       'x:y:flipped',
+      'flipped/',
+      '7 7 * * *',
       '{"flipped":true}',
     ]
   }

@@ -15,6 +15,7 @@ import {
 } from './distributed-spans.ts'
 import { FIND_EARLIER_DAY, noteEarlierTraces } from './earlier-traces.ts'
 import { noteTexts } from '../search/note-texts.ts'
+import { SUMS_LOCK } from './trace-days.ts'
 import { takeNotes, toArguments } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
@@ -141,6 +142,8 @@ export const startRebuild = (session: Session): Promise<string> =>
   session.query(`
     begin;
     select pg_advisory_xact_lock(${LEADER_LOCK});
+    -- Who sums a day up holds what is emptied here.
+    select pg_advisory_xact_lock(${SUMS_LOCK});
     truncate traces, traces_daily, trace_days, usage_hourly, touched_traces, days_to_roll_up,
       span_texts, traces_to_extract;
     insert into days_to_roll_up (day)

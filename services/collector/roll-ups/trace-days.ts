@@ -22,7 +22,7 @@ export const COUNT_COLUMNS: readonly string[] = [
 export const DAY_KEYS = ['organization', 'crew_id', 'service', 'status'] as const
 
 /** Any number: one collector at a time sums days up. */
-const LOCK = 7_310_452_125
+export const SUMS_LOCK = 7_310_452_125
 /** A day is summed up once its traces have not changed for so long. */
 const QUIET_MS = 5000
 /** Another transaction has changed the day meanwhile. */
@@ -36,7 +36,7 @@ export async function sumNextDay(sql: Database, quietMs = QUIET_MS): Promise<boo
   try {
     return await sql.begin('isolation level repeatable read', async (tx) => {
       const [lock] = await tx<{ isMine: boolean }[]>`
-        select pg_try_advisory_xact_lock(${LOCK}) as is_mine`
+        select pg_try_advisory_xact_lock(${SUMS_LOCK}) as is_mine`
       if (!lock?.isMine) return false
       const [next] = await tx<{ day: string }[]>`
         select day::text from trace_days

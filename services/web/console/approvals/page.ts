@@ -48,7 +48,7 @@ function approvalSection({ csrfToken }: Session, approval: ListedApproval): Html
   return html`<section class="card" aria-labelledby="${heading}">
     <div class="card-head">
       <h2 id="${heading}">${automationName}: <span class="mono">${task}</span></h2>
-      <a href="${run}" aria-label="Run ${runId}">Run ${shortId(runId)}</a>
+      <a href="${run}" title="${runId}">Run ${shortId(runId)}</a>
     </div>
     <dl class="facts">
       <dt>Asked</dt>

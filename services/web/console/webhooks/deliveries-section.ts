@@ -83,7 +83,7 @@ const deliveryRow = ({ automation }: DeliveriesSection, delivery: Delivery, path
           : html`<a
               class="mono"
               href="${runPath(automation, { id: delivery.kickoffId })}"
-              aria-label="Run ${delivery.kickoffId}"
+              title="${delivery.kickoffId}"
               >${shortId(delivery.kickoffId)}</a
             >`
       }
