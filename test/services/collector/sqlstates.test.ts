@@ -34,7 +34,8 @@ describe('a database that refuses to write for now (SPEC 1.5)', () => {
       .toBeGreaterThan(0)
     await restore()
     await expect.poll(() => stored(span.traceId)).toBe(1)
-    expect((await harness.post(body)).status).toBe(200)
+    // On a busy machine an answer may take longer than senders are made to wait here.
+    await expect.poll(async () => (await harness.post(body)).status).toBe(200)
     expect(await stored(span.traceId)).toBe(1)
     expect(await harness.sql`select from span_rejects`).toEqual([])
   }
