@@ -125,6 +125,17 @@ describe('the architecture', () => {
     expect(ringsOf(imports)).toEqual([])
   })
 
+  it.each([
+    ['traces', (room: string) => room === 'services/collector'],
+    ['the platform', (room: string) => room !== 'services/collector'],
+  ])('has a number of its own for each advisory lock in the database of %s', (_, isThere) => {
+    const numbers = sources('services')
+      .filter((file) => roomOf(file) === 'services/shared' || isThere(roomOf(file)))
+      .flatMap((file) => readFileSync(join(root, file), 'utf8').match(/7_310_452_\d{3}/g) ?? [])
+    expect(numbers.length).toBeGreaterThan(3)
+    expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([])
+  })
+
   it('has no line over 100 columns', () => {
     const long = [...ROOMS, PYTHON]
       .flatMap((room) => sources(room, room === PYTHON ? /\.py$/ : /\.(ts|js|css|sql)$/))

@@ -6,7 +6,7 @@ import type { Page, PageRequest } from './paging.ts'
 import { TEST_TYPE } from './webhooks.ts'
 
 /** Any number that nothing else locks: one worker at a time deletes. */
-const LOCK = 7_310_452_120
+const LOCK = 7_310_452_132
 const BATCH_SIZE = 1000
 /** What was accepted is kept for a look back; what was not, so that it can be sent again. */
 const DELIVERED_DAYS = 7

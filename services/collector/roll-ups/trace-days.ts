@@ -22,7 +22,7 @@ export const COUNT_COLUMNS: readonly string[] = [
 export const DAY_KEYS = ['organization', 'crew_id', 'service', 'status'] as const
 
 /** Any number: one collector at a time sums days up. */
-export const SUMS_LOCK = 7_310_452_125
+export const SUMS_LOCK = 7_310_452_126
 /** A day is summed up once its traces have not changed for so long. */
 const QUIET_MS = 5000
 /** Another transaction has changed the day meanwhile. */
