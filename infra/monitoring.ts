@@ -1,5 +1,4 @@
-import { ApiObject } from 'cdk8s'
-import type { ApiObjectMetadata, GroupVersionKind } from 'cdk8s'
+import type { ApiObjectMetadata } from 'cdk8s'
 import { Construct } from 'constructs'
 import { alertsOf, dashboardsOf } from './observability.ts'
 import type { RuleGroup } from './observability.ts'
@@ -12,6 +11,7 @@ import { create } from './kit/create.ts'
 import { chartFile } from './template/operators.ts'
 import { onlyWhen, spread } from './template/structure.ts'
 import { values } from './values.ts'
+import { foreignKind } from './kit/foreign-kind.ts'
 
 const { grafanaDashboards, podMonitor, prometheusRule, serviceMonitor } = values
 
@@ -44,38 +44,15 @@ class Monitored extends Construct {
 }
 
 /** The kinds of the Prometheus operator, as far as they are used here. */
-class PodMonitor extends ApiObject {
-  static readonly GVK: GroupVersionKind = {
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'PodMonitor',
-  }
-
-  constructor(scope: Construct, id: string, props: PodMonitorProps) {
-    super(scope, id, { ...PodMonitor.GVK, ...props })
-  }
-}
-
-class ServiceMonitor extends ApiObject {
-  static readonly GVK: GroupVersionKind = {
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'ServiceMonitor',
-  }
-
-  constructor(scope: Construct, id: string, props: ServiceMonitorProps) {
-    super(scope, id, { ...ServiceMonitor.GVK, ...props })
-  }
-}
-
-class PrometheusRule extends ApiObject {
-  static readonly GVK: GroupVersionKind = {
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'PrometheusRule',
-  }
-
-  constructor(scope: Construct, id: string, props: PrometheusRuleProps) {
-    super(scope, id, { ...PrometheusRule.GVK, ...props })
-  }
-}
+const PodMonitor = foreignKind<PodMonitorProps>('monitoring.coreos.com/v1', 'PodMonitor')
+const ServiceMonitor = foreignKind<ServiceMonitorProps>(
+  'monitoring.coreos.com/v1',
+  'ServiceMonitor',
+)
+const PrometheusRule = foreignKind<PrometheusRuleProps>(
+  'monitoring.coreos.com/v1',
+  'PrometheusRule',
+)
 
 interface Endpoint {
   readonly port: string

@@ -1,5 +1,4 @@
-import { ApiObject } from 'cdk8s'
-import type { ApiObjectMetadata, GroupVersionKind } from 'cdk8s'
+import type { ApiObjectMetadata } from 'cdk8s'
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { labels } from './kit/labels.ts'
@@ -11,6 +10,7 @@ import { items } from './template/given.ts'
 import { eachText, onlyWhen, spread, when, whenSet } from './template/structure.ts'
 import type { Exactly } from './template/structure.ts'
 import { values } from './values.ts'
+import { foreignKind } from './kit/foreign-kind.ts'
 
 const { httpRoute, ingress, oauth, web } = values
 
@@ -87,16 +87,7 @@ const tls = {
 }
 
 /** `HTTPRoute` of the Gateway API, as far as it is used here. */
-class HttpRoute extends ApiObject {
-  static readonly GVK: GroupVersionKind = {
-    apiVersion: 'gateway.networking.k8s.io/v1',
-    kind: 'HTTPRoute',
-  }
-
-  constructor(scope: Construct, id: string, props: HttpRouteProps) {
-    super(scope, id, { ...HttpRoute.GVK, ...props })
-  }
-}
+const HttpRoute = foreignKind<HttpRouteProps>('gateway.networking.k8s.io/v1', 'HTTPRoute')
 
 interface HttpRouteProps {
   readonly metadata: ApiObjectMetadata

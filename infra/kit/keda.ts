@@ -1,5 +1,4 @@
-import { ApiObject } from 'cdk8s'
-import type { ApiObjectMetadata, GroupVersionKind } from 'cdk8s'
+import type { ApiObjectMetadata } from 'cdk8s'
 import { Construct } from 'constructs'
 import type * as k8s from '../k8s.ts'
 import type { Val } from '../template/expression.ts'
@@ -11,6 +10,7 @@ import type { Values } from '../values.ts'
 import { create } from './create.ts'
 import { labels } from './labels.ts'
 import { nameOf } from './names.ts'
+import { foreignKind } from './foreign-kind.ts'
 
 /** What a component has to do, as KEDA finds it out. */
 export interface WorkScaling {
@@ -31,13 +31,7 @@ export interface Trigger {
 }
 
 /** `ScaledObject` of KEDA, as far as it is used here. */
-class KedaScaledObject extends ApiObject {
-  static readonly GVK: GroupVersionKind = { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject' }
-
-  constructor(scope: Construct, id: string, props: ScaledObjectProps) {
-    super(scope, id, { ...KedaScaledObject.GVK, ...props })
-  }
-}
+const KedaScaledObject = foreignKind<ScaledObjectProps>('keda.sh/v1alpha1', 'ScaledObject')
 
 interface ScaledObjectProps {
   readonly metadata: ApiObjectMetadata
