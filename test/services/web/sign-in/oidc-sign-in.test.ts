@@ -20,7 +20,9 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate sign_in_failures, sessions, used_sign_ins`
+  await platform.sql`delete from sign_in_failures`
+  await platform.sql`delete from sessions`
+  await platform.sql`delete from used_sign_ins`
   await platform.sql`delete from users where issuer is not null`
   platform.lines.length = 0
   platform.claimsOf.clear()
