@@ -22,6 +22,8 @@ test/bench/README.md has the method.
                    commit beside it
   adapter          what the Python package crew-runtime adds to an event, a step and a run, beside
                    a bare server in Python
+  source           from a project to its crew online, as a process, as a pod that installs it and
+                   as an image, with empty caches and full ones; crewai behind it takes CrewAI
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -46,6 +48,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   journal: async () => (await import('./journal/run.ts')).run(),
   adapter: async () => (await import('./adapter/run.ts')).run(),
+  source: async (project) => (await import('./source/run.ts')).run(project),
   'automation-api': benchAutomationApi,
 }
 
