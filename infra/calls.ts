@@ -157,6 +157,13 @@ export const calls = [
     isMade: crews.fromSource,
   },
 
+  {
+    from: 'worker',
+    to: 'buildkit',
+    port: 'grpc',
+    why: 'whether it answers, for the diagnostic report',
+    isMade: crews.fromSource,
+  },
   { from: 'worker', to: 'internal-registry', port: 'http', why: 'images of crews' },
   { from: 'buildkit', to: 'internal-registry', port: 'http', why: 'pushes of built images' },
   {

@@ -108,6 +108,7 @@ backup calls postgres on postgres: copies of both databases
 oauth calls postgres on postgres: encrypted tokens
 collector calls postgres on postgres: the trace database
 builds call buildkit on grpc: images of crews from source
+worker calls buildkit on grpc: whether it answers, for the diagnostic report
 worker calls internal-registry on http: images of crews
 buildkit calls internal-registry on http: pushes of built images
 nodes call internal-registry on http: pulls of crew images
