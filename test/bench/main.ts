@@ -23,13 +23,15 @@ test/bench/README.md has the method.
                    PostgreSQL, such as /dev/shm, which has no disk
   adapter          what the Python package crew-runtime adds to an event, a step and a run, beside
                    a bare server in Python
+  console          each page of the console in an organization of 500 automations, 100,000 runs
+                   and 200 members: how long it takes, and how large it is
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
 
 /** Its fixtures are those of the tests, so the test runner runs it. */
-function benchAutomationApi(): void {
-  const args = ['node_modules/vitest/vitest.mjs', 'bench', '--run', 'test/bench']
+function benchByTestRunner(file: string): void {
+  const args = ['node_modules/vitest/vitest.mjs', 'bench', '--run', `test/bench/${file}`]
   process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
 }
 
@@ -47,7 +49,8 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   journal: async (parent) => (await import('./journal/run.ts')).run(parent),
   adapter: async () => (await import('./adapter/run.ts')).run(),
-  'automation-api': benchAutomationApi,
+  console: () => benchByTestRunner('console'),
+  'automation-api': () => benchByTestRunner('automation-api'),
 }
 
 const [name = '', ...rest] = process.argv.slice(2)
