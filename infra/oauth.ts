@@ -8,6 +8,7 @@ import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, runs } from './kit/image.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import {
@@ -72,6 +73,7 @@ const server = () => ({
     PORT: digits(oauth.port),
     HOST: unset,
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...proxyEnv,
     OAUTH_PUBLIC_URL: oauth.publicUrl,
     OAUTH_PROVIDERS: setWhen(isSet(oauth.providersSecret), {
       valueFrom: { secretKeyRef: { name: oauth.providersSecret, key: 'OAUTH_PROVIDERS' } },

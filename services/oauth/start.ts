@@ -7,6 +7,7 @@ import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
+import { createForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import { createOutgoingGuard } from '../shared/outgoing/guard.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
@@ -53,8 +54,10 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   const sql = connectDatabase(address, { name: 'oauth' })
   const database = openDatabasePing(address, { name: 'oauth-ping', freshMs: 1000 })
   const vault = createVault(config.OAUTH_ENCRYPTION_KEY, config.OAUTH_ENCRYPTION_KEY_PREVIOUS)
+  const proxy = createForwardProxy(config)
   const guard = createOutgoingGuard({
     privateOrigins: config.CONNECTION_PRIVATE_ORIGINS,
+    proxy,
     setting: 'CONNECTION_PRIVATE_ORIGINS (chart: outgoing.connectionPrivateOrigins)',
   })
   let draining = false
@@ -65,8 +68,9 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
     log,
     vault,
     guard,
+    proxy,
     timeoutMs,
-    providers: createProviders({ settings, sql, vault, guard, timeoutMs }),
+    providers: createProviders({ settings, sql, vault, guard, proxy, timeoutMs }),
     ping: database.ping,
     isDraining: () => draining,
   })

@@ -6,7 +6,7 @@ import {
   toSecretData,
 } from '../../../shared/kubernetes/objects.ts'
 import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
-import type { Certificates, ImageBuilder } from './cluster-settings.ts'
+import type { Certificates, CrewCluster, ImageBuilder } from './cluster-settings.ts'
 import type { DescribedCrew } from './crew-deployment.ts'
 import { generateDockerfile } from './dockerfile.ts'
 import { CACHE_TAG, imageTag } from './image-names.ts'
@@ -47,7 +47,7 @@ tee build.log <output >&2 &
 buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
   --local context=project --local dockerfile="$dockerfile" \\
   --opt build-arg:PYTHON_VERSION="\${PYTHON_VERSION:-}" \\
-  --secret id=uv_index,env=UV_INDEX \\
+  $PROXY_FLAGS --secret id=uv_index,env=UV_INDEX \\
   --import-cache "type=registry,ref=$CACHE" \\
   --export-cache "type=registry,ref=$CACHE,$CACHE_OPTIONS" \\
   --output "type=image,name=$IMAGE,push=true" \\
@@ -81,14 +81,19 @@ const filesOf = ({ certificates, dockerConfig }: Build) => ({
 
 /** What the build must keep to itself. */
 export const buildSecret = (
-  { names, sourceUrl, indexes }: DescribedCrew,
+  { names, cluster, sourceUrl, indexes }: DescribedCrew,
   build: Build,
 ): KubernetesObject => ({
   apiVersion: 'v1',
   kind: 'Secret',
   metadata: { name: names.build, namespace: names.namespace, labels: names.labels },
   type: 'Opaque',
-  data: toSecretData({ SOURCE_URL: sourceUrl, UV_INDEX: indexes, ...filesOf(build) }),
+  data: toSecretData({
+    SOURCE_URL: sourceUrl,
+    UV_INDEX: indexes,
+    PROXY_FLAGS: proxyFlagsOf(cluster),
+    ...filesOf(build),
+  }),
 })
 
 /** Returns the Job that makes the image of a crew, which passes Pod Security "restricted". */
@@ -149,7 +154,7 @@ const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
       BUILDKIT_FLAGS: flagsOf(build.builder),
       DOCKER_CONFIG: CREDENTIALS,
     }),
-    ...secretVariables(names.build, ['SOURCE_URL', 'UV_INDEX']),
+    ...secretVariables(names.build, ['SOURCE_URL', 'UV_INDEX', 'PROXY_FLAGS']),
   ],
   resources: {
     requests: { cpu: '20m', memory: '64Mi' },
@@ -161,6 +166,12 @@ const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
   ],
   securityContext: RESTRICTED_CONTAINER,
 })
+
+/** BuildKit keeps these arguments out of images and of the keys of its cache. */
+const proxyFlagsOf = ({ proxy }: CrewCluster): string =>
+  Object.entries(proxy)
+    .map(([name, value]) => `--opt build-arg:${name}=${value.replaceAll(/\s/g, '')}`)
+    .join(' ')
 
 const flagsOf = ({ address }: ImageBuilder): string =>
   [

@@ -7,6 +7,8 @@ import type { ReadVariable } from '../../../platform/llm-usage.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Kubernetes } from '../../../shared/kubernetes/client.ts'
+import { proxyVariables } from '../../../shared/outgoing/forward-proxy.ts'
+import type { proxyEnv } from '../../../shared/outgoing/forward-proxy.ts'
 import { createResolveName } from '../../../shared/outgoing/resolve-name.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
 import { linkEndMs, sourceLink } from '../../../shared/source-link.ts'
@@ -26,7 +28,7 @@ const LOOK_UP_MS = 5000
 
 type ClusterConfig = Pick<
   v.InferOutput<typeof workerEnv>,
-  keyof typeof clusterCrewsEnv | 'CREW_STORAGE_MAX'
+  keyof typeof clusterCrewsEnv | keyof typeof proxyEnv | 'CREW_STORAGE_MAX'
 >
 
 /** What crews in a cluster are given, and what they are described with. */
@@ -74,6 +76,7 @@ export function openKubernetesHost(
     openNamespaces: config.CREW_OPEN_NAMESPACES,
     webUrl: CREW_WEB_URL.replace(/\/$/, ''),
     maxima: { cpu: config.CREW_CPU_MAX, memory: config.CREW_MEMORY_MAX },
+    proxy: proxyVariables(config),
     builder: openBuilder(config, kubernetes),
   }
   return createKubernetesHost({
@@ -90,11 +93,14 @@ interface GiftOptions extends HostOptions {
 }
 
 function createGifts(
-  { webUrl }: CrewCluster,
+  { webUrl, proxy }: CrewCluster,
   { sql, read, secretKeyBase, environmentOf, toolsTokenOf, quotaBytes }: GiftOptions,
 ): CrewGifts {
   return {
-    environmentOf: (wanted) => environmentOf(wanted, DRAIN_SECONDS),
+    environmentOf: async (wanted) => ({
+      ...proxy,
+      ...(await environmentOf(wanted, DRAIN_SECONDS)),
+    }),
     sourceUrlOf: ({ source }) => webUrl + sourceLink(secretKeyBase, source.id),
     indexesOf({ owner, source }) {
       const url = new URL(`${webUrl}/tools/organization/simple/`)
@@ -108,7 +114,10 @@ function createGifts(
         const connection = { ...each, hasKey: each.sealedKey !== null }
         return usageOf(connection, read).chatUrl
       })
-      return [...urls, ...originsOf(read)].flatMap((url) => (url ? [new URL(url).hostname] : []))
+      const proxies = [proxy['HTTP_PROXY'], proxy['HTTPS_PROXY']]
+      return [...urls, ...originsOf(read), ...proxies].flatMap((url) =>
+        url ? [new URL(url).hostname] : [],
+      )
     },
     lookUp: createLookUp(),
     requireRoom: (organizationId) => requireStorage(sql, { organizationId, quotaBytes }, 0),
