@@ -110,6 +110,22 @@ describe('the architecture', () => {
     expect(wrong).toEqual([])
   })
 
+  it('keeps the engine of the chart fit to be lifted out', () => {
+    const outside = (folder: string, allowed: RegExp): readonly string[] =>
+      sources(folder).flatMap((file) =>
+        [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)]
+          .map(([, path = '']) => path)
+          .filter((path) => !allowed.test(path))
+          .map((path) => `${file}: ${path}`),
+      )
+    const packages = 'cdk8s|cdk8s-plus-34.*|constructs|esbuild|yaml|node:.*'
+    expect(outside('infra/template', new RegExp(`^(\\./[\\w-]+\\.ts|${packages})$`))).toEqual([])
+    const engine = '(\\.\\./)+infra/template/.*|\\.\\./support/go-template\\.ts'
+    expect(
+      outside('test/infra/template', new RegExp(`^(\\./.*|${engine}|vitest|${packages})$`)),
+    ).toEqual([])
+  })
+
   it('lets local.ts take of a service nothing but its start', () => {
     const taken = imports
       .filter(
