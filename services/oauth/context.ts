@@ -5,6 +5,7 @@ import type { Log, RequestVariables } from '../shared/log.ts'
 import type { ForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import type { OauthConfig } from './env.ts'
+import type { OauthMetrics } from './metrics.ts'
 import type { ProviderSettings } from './provider-settings.ts'
 import type { Providers } from './providers.ts'
 import type { Vault } from './vault.ts'
@@ -15,6 +16,7 @@ export interface TokenDeps {
   readonly vault: Vault
   readonly providers: Providers
   readonly log: Log
+  readonly metrics: OauthMetrics
 }
 
 /** The dependencies of verbs that change something, and who asked for the change. */

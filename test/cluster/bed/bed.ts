@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildBaseImages, importBaseImages, loadOwnImages } from './images.ts'
 import { command } from './command.ts'
+import { makeCrewaiProject } from './crewai-project.ts'
 import { startKubernetes } from './kubernetes.ts'
 import { inside, makeNamespaces } from './namespaces.ts'
 import { removeControlGroups, stopContainers } from './node.ts'
@@ -21,6 +22,7 @@ export async function bringUp(progress: Progress): Promise<void> {
   await buildPrograms(progress)
   await buildBaseImages(progress)
   await fetchWheels(progress)
+  await makeCrewaiProject(progress)
   progress('starting Kubernetes')
   await makeNamespaces()
   await startOutside()

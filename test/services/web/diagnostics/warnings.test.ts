@@ -1,34 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { takeRuns } from '../../../../services/platform/run-queue.ts'
-import { migrate } from '../../../../services/shared/postgres/migrate.ts'
-import { createLog } from '../../../../services/shared/log.ts'
 import {
   CERTIFICATE_WARNINGS,
   warnOfCertificate,
   warnOfClock,
 } from '../../../../services/web/diagnostics/time-warnings.ts'
 import { useInstallation } from './support/installation.ts'
-import { httpServer, json } from './support/faults.ts'
-import type { Fault } from './support/faults.ts'
 import { resultOf, warningsOf } from './support/web.ts'
 
 const installation = useInstallation()
-const folder = new URL('../../../../services/platform/migrations/', import.meta.url)
-const log = createLog({ name: 'test', level: 'silent' })
-
-describe('a database that answers', () => {
-  const schema = async (schemaVersion: number) =>
-    warningsOf(
-      await resultOf('database', { databaseUrl: installation.url, diagnostics: { schemaVersion } }),
-    )
-
-  it('warns of the schema of another version, until program and schema are the same', async () => {
-    const version = await migrate(installation.sql, folder, log)
-    expect(await schema(version + 1)).toMatchObject([{ code: 'schema_behind' }])
-    expect(await schema(version - 1)).toMatchObject([{ code: 'schema_ahead' }])
-    expect(await schema(version)).toBeUndefined()
-  })
-})
 
 describe('the queue', () => {
   const designer = () => resultOf('designer', { databaseUrl: installation.url })
@@ -48,61 +28,6 @@ describe('the queue', () => {
     const taken = await designer()
     expect(taken.details).toMatchObject({ queue: { due: 0, running: 1 } })
     expect(warningsOf(taken)).toBeUndefined()
-  })
-})
-
-describe('the collector', () => {
-  const well = { status: 'ok', database: 'up', storage: 'ok', clock: 'ok', days_held_back: 0 }
-
-  it.each([
-    [{ database: 'down' }, ['collector_database_down']],
-    [{ storage: 'full' }, ['collector_storage_full']],
-    [
-      { clock: 'skewed', days_held_back: 2 },
-      ['collector_clock_skewed', 'collector_retention_late'],
-    ],
-    [{ roll_ups: 'late' }, ['collector_roll_ups_late']],
-  ])('warns while it is not well: %j', async (trouble, codes) => {
-    for (const [health, expected] of [
-      [{ ...well, status: 'degraded', ...trouble }, codes],
-      [well, undefined],
-    ] as const) {
-      const server = await json(200, health)
-      const env = { COLLECTOR_URL: server.url }
-      const result = await resultOf('collector', { databaseUrl: installation.url, env })
-      await server.stop()
-      expect(result.status).toBe('ok')
-      const found = warningsOf(result) as { code: string }[] | undefined
-      expect(found?.map(({ code }) => code)).toEqual(expected)
-    }
-  })
-})
-
-describe('the identity provider', () => {
-  let provider: Fault
-  let skewMs = 0
-
-  beforeAll(async () => {
-    provider = await httpServer((request, response) => {
-      const issuer = `http://${request.headers.host}`
-      response.setHeader('date', new Date(Date.now() + skewMs).toUTCString())
-      response.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys` }))
-    })
-  })
-
-  afterAll(() => provider.stop())
-
-  it('warns of a clock that is wrong, until it is right', async () => {
-    const client = { OIDC_CLIENT_ID: 'platform', OIDC_CLIENT_SECRET: 'x' }
-    const env = { AUTH_PROVIDER: 'okta', OIDC_ISSUER_URL: provider.url, ...client }
-    const ask = async () =>
-      warningsOf(await resultOf('auth', { databaseUrl: installation.url, env }))
-    skewMs = 3_600_000
-    expect(await ask()).toMatchObject([
-      { code: 'clock_skewed', message: expect.stringMatching(/ is 3[56]\d\d s ahead of/) },
-    ])
-    skewMs = 0
-    expect(await ask()).toBeUndefined()
   })
 })
 
