@@ -72,16 +72,16 @@ describe('the example of the engine', () => {
     expect(files.get('templates/web/deployment.yaml')).toBe(`apiVersion: apps/v1
 kind: Deployment
 metadata:
-  name: {{ include "web.name" . }}
+  name: {{ include "web.name" . | quote }}
 spec:
   replicas: {{ .Values.replicas }}
   selector:
     matchLabels:
-      app: {{ include "web.name" . }}
+      app: {{ include "web.name" . | quote }}
   template:
     metadata:
       labels:
-        app: {{ include "web.name" . }}
+        app: {{ include "web.name" . | quote }}
         {{- range $key, $value := .Values.labels }}
         {{ $key | quote }}: {{ $value | quote }}
         {{- end }}
