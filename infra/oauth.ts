@@ -8,6 +8,7 @@ import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, runs } from './kit/image.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import {
@@ -77,6 +78,7 @@ const server = () => ({
     HOST: unset,
     METRICS_PORT: digits(oauth.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...proxyEnv,
     OAUTH_PUBLIC_URL: oauth.publicUrl,
     OAUTH_PROVIDERS: setWhen(isSet(oauth.providersSecret), {
       valueFrom: { secretKeyRef: { name: oauth.providersSecret, key: 'OAUTH_PROVIDERS' } },

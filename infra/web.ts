@@ -14,6 +14,7 @@ import { platformImage, platformVersion, runs } from './kit/image.ts'
 import { fullName, release } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { reachableProbes } from './kit/probes.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import {
   fromSecret,
@@ -142,6 +143,7 @@ const server = () => ({
     HOST: unset,
     METRICS_PORT: digits(web.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...proxyEnv,
     PLATFORM_SELF_HOSTED: 'true',
     PLATFORM_PROVIDER: envVars.PLATFORM_PROVIDER,
     PLATFORM_VERSION: platformVersion,

@@ -13,6 +13,7 @@ import { platformImage, platformVersion, runs } from './kit/image.ts'
 import type { Trigger, WorkScaling } from './kit/keda.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import {
   fromSecret,
@@ -146,6 +147,7 @@ const runner = () => ({
     PORT: digits(worker.port),
     HOST: unset,
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...proxyEnv,
     PLATFORM_VERSION: platformVersion,
     ...secretKeyBase,
     // Crews run in pods of their own.

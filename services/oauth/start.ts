@@ -8,6 +8,7 @@ import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
+import { createForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import { createOutgoingGuard } from '../shared/outgoing/guard.ts'
 import { createMetrics, serveMetrics } from '../shared/http/metrics.ts'
 import { serve } from '../shared/http/serve.ts'
@@ -103,8 +104,10 @@ function openApp({ config, settings, log, timeoutMs, registry, draining }: AppPa
   const sql = connectDatabase(address, { name: 'oauth' })
   const database = openDatabasePing(address, { name: 'oauth-ping', freshMs: 1000 })
   const vault = createVault(config.OAUTH_ENCRYPTION_KEY, config.OAUTH_ENCRYPTION_KEY_PREVIOUS)
+  const proxy = createForwardProxy(config)
   const guard = createOutgoingGuard({
     privateOrigins: config.CONNECTION_PRIVATE_ORIGINS,
+    proxy,
     setting: 'CONNECTION_PRIVATE_ORIGINS (chart: outgoing.connectionPrivateOrigins)',
   })
   const app = createApp({
@@ -114,9 +117,10 @@ function openApp({ config, settings, log, timeoutMs, registry, draining }: AppPa
     log,
     vault,
     guard,
+    proxy,
     timeoutMs,
     metrics: createOauthMetrics(registry),
-    providers: createProviders({ settings, sql, vault, guard, timeoutMs }),
+    providers: createProviders({ settings, sql, vault, guard, proxy, timeoutMs }),
     ping: database.ping,
     isDraining: () => draining.aborted,
   })

@@ -1,7 +1,7 @@
 import { sqlState } from '../shared/postgres/failures.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
-import { deleteTests } from './draft-tests.ts'
+import { deleteDraftTests } from './delete-draft-tests.ts'
 import { contains, keyset, toPage } from './paging.ts'
 import type { Page, PageRequest } from './paging.ts'
 
@@ -93,7 +93,8 @@ export async function archiveProject(
 
 /**
  * Deletes a project with its drafts and the runs that tested them. Raises `conflict` for one of
- * which a version was published, since automations and runs refer to that, and while a test goes on.
+ * which a version was published, since automations and runs refer to that, and while a test goes
+ * on.
  */
 export async function deleteProject(sql: Queryable, key: ProjectKey): Promise<void> {
   const { organizationId, projectId } = key
@@ -103,7 +104,7 @@ export async function deleteProject(sql: Queryable, key: ProjectKey): Promise<vo
   const { count } = await sql`
     select from project_versions where ${drafts} and published_at is not null limit 1`
   if (count > 0) throw wasPublished()
-  await deleteTests(sql, projectId)
+  await deleteDraftTests(sql, projectId)
   await sql`delete from project_versions where ${drafts}`
   await sql`delete from projects where ${isProject(sql, key)}`
 }

@@ -4,6 +4,7 @@ import { ORGANIZATION_ROLES } from '../platform/memberships.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { flag, httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
 import { groupRules } from './sign-in/oidc/group-rules.ts'
 
 /** The kinds of installation (SPEC 4.1), which decide whether the diagnostic endpoint exists. */
@@ -14,6 +15,7 @@ const variables = v.object({
   PORT: v.optional(integer(0, 65_535), '3000'),
   HOST: v.optional(text(), '0.0.0.0'),
   LOG_LEVEL: logLevel,
+  ...proxyEnv,
   PLATFORM_SELF_HOSTED: v.optional(flag(), 'false'),
   PLATFORM_PROVIDER: v.optional(word(PROVIDERS), 'kubernetes'),
   PLATFORM_VERSION: text(),

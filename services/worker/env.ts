@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
 import { crewStorageEnv } from '../platform/crew-limits.ts'
 import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
@@ -34,6 +35,7 @@ export const workerEnv = v.object({
   AUDIT_RETENTION_DAYS: v.optional(integer(30, 36_500), '365'),
   /** Writes the audit to standard output as well, for whoever collects the logs. */
   AUDIT_LOG: v.optional(word(['on', 'off']), 'off'),
+  ...proxyEnv,
   /** Origins on private networks that webhooks may name, with commas between them. */
   WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** Origins on private networks that repositories of sources may name. */

@@ -74,7 +74,7 @@ export function giveUpOld({ parts }: Line, reason: unknown): void {
   while (parts[0] && performance.now() >= parts[0].giveUpAt) parts.shift()?.reject(reason)
 }
 
-/** Takes the first parts off a line, which were written together: the first one hears of warnings. */
+/** Takes the first parts off a line, written together: the first one hears of warnings. */
 export function resolveParts({ parts }: Line, count: number, written: Written): void {
   const [first, ...others] = parts.splice(0, count)
   first?.resolve(written)

@@ -26,8 +26,9 @@ export interface ProgressWriter {
 export interface RunWriter {
   /**
    * Resolves once the entries are committed, with what was booked in that commit, or with `lost`
-   * when the run is no longer this worker's. Raises the database's refusal, its last failure when it stays unavailable for as long
-   * as the lease, and the signal's reason. The signal is the same at each call.
+   * when the run is no longer this worker's. Raises the database's refusal, its last failure when
+   * it stays unavailable for as long as the lease, and the signal's reason. The signal is the same
+   * at each call.
    */
   write(entries: JournalEntries, signal: AbortSignal): Promise<Written>
 }

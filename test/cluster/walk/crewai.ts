@@ -51,7 +51,8 @@ async function uploadTool({ base, token }: Api): Promise<void> {
     .map((name) => join(crewaiProject.wheels, name))
   await command(
     words`${twine.program} upload --non-interactive --disable-progress-bar
-      --repository-url ${`${base}/tools/organization/`} --username __token__ --password ${token} ${wheels}`,
+      --repository-url ${`${base}/tools/organization/`} --username __token__
+      --password ${token} ${wheels}`,
     { env: twine.env },
   )
 }
@@ -152,10 +153,12 @@ async function walkProject(way: 'slim' | 'image'): Promise<string> {
   })
   const back = secondsSince(goBack)
   await removeAutomation(api, automation)
-  return `online after ${first.seconds} s, changed after ${second} s, back with its run after ${back} s, a run took ${runSeconds} s`
+  const turns = `changed after ${second} s, back with its run after ${back} s`
+  return `online after ${first.seconds} s, ${turns}, a run took ${runSeconds} s`
 }
 
-const what = `a project of CrewAI ${CREWAI} with a tool from twine goes from an archive to its trace`
+const what =
+  `a project of CrewAI ${CREWAI} with a tool from twine ` + 'goes from an archive to its trace'
 
 export const crewaiSlim: Step = {
   name: 'crewai',

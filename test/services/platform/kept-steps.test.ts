@@ -110,7 +110,7 @@ describe('what a run keeps that goes on from a step', () => {
     ])
   })
 
-  it('is what a manager did before it gave out the work that is named, in which all is done again', () => {
+  it('is what a manager did before it gave out the named work, in which all is done again', () => {
     const tasks = [task('plan', { agent: undefined }), task('end', { agent: undefined })]
     const lines: Line[] = [
       ['plan', 0, 9],

@@ -59,7 +59,7 @@ tee build.log <output >&2 &
 buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
   --local context=project --local dockerfile="$dockerfile" \\
   --opt build-arg:PYTHON_VERSION="\${PYTHON_VERSION:-}" \\
-  --secret id=${INDEX_SECRET},env=UV_INDEX \\
+  $PROXY_FLAGS --secret id=${INDEX_SECRET},env=UV_INDEX \\
   --import-cache "type=registry,ref=$CACHE" \\
   --export-cache "type=registry,ref=$CACHE,$CACHE_OPTIONS" \\
   --output "type=image,name=$IMAGE,push=true" \\
@@ -114,6 +114,7 @@ const filesOf = ({ certificates, dockerConfig }: BuildAccess) => ({
 /** What the build must keep to itself. */
 export const buildSecret = ({
   names,
+  cluster,
   sourceUrl,
   indexes,
   access,
@@ -122,7 +123,12 @@ export const buildSecret = ({
   kind: 'Secret',
   metadata: { name: names.build, namespace: names.namespace, labels: names.labels },
   type: 'Opaque',
-  data: toSecretData({ SOURCE_URL: sourceUrl, UV_INDEX: indexes, ...filesOf(access) }),
+  data: toSecretData({
+    SOURCE_URL: sourceUrl,
+    UV_INDEX: indexes,
+    PROXY_FLAGS: proxyFlagsOf(cluster),
+    ...filesOf(access),
+  }),
 })
 
 /** Returns the Job that makes an image, which passes Pod Security "restricted". */
@@ -183,7 +189,7 @@ const client = ({ access, ...order }: BuildOrder) => ({
       BUILDKIT_FLAGS: flagsOf(access.builder),
       DOCKER_CONFIG: CREDENTIALS,
     }),
-    ...secretVariables(order.names.build, ['SOURCE_URL', 'UV_INDEX']),
+    ...secretVariables(order.names.build, ['SOURCE_URL', 'UV_INDEX', 'PROXY_FLAGS']),
   ],
   resources: {
     requests: { cpu: '20m', memory: '64Mi' },
@@ -195,6 +201,12 @@ const client = ({ access, ...order }: BuildOrder) => ({
   ],
   securityContext: RESTRICTED_CONTAINER,
 })
+
+/** BuildKit keeps these arguments out of images and of the keys of its cache. */
+const proxyFlagsOf = ({ proxy }: CrewCluster): string =>
+  Object.entries(proxy)
+    .map(([name, value]) => `--opt build-arg:${name}=${value.replaceAll(/\s/g, '')}`)
+    .join(' ')
 
 const flagsOf = ({ address }: ImageBuilder): string =>
   [

@@ -1,13 +1,16 @@
 import type * as v from 'valibot'
 import { AppError } from '../../../shared/errors.ts'
 import type { Kubernetes } from '../../../shared/kubernetes/client.ts'
+import { proxyVariables } from '../../../shared/outgoing/forward-proxy.ts'
+import type { ProxyConfig } from '../../../shared/outgoing/forward-proxy.ts'
 import type { workerEnv } from '../../env.ts'
 import type { CrewCluster } from './cluster-settings.ts'
 import type { clusterCrewsEnv } from './env.ts'
 import { openBuilder } from './open-builder.ts'
 
 /** The variables that say how crews from source run in a cluster. */
-export type ClusterConfig = Pick<v.InferOutput<typeof workerEnv>, keyof typeof clusterCrewsEnv>
+export type ClusterConfig = ProxyConfig &
+  Pick<v.InferOutput<typeof workerEnv>, keyof typeof clusterCrewsEnv>
 
 /** A cluster with crews from source, and where these are. */
 export interface OpenCluster {
@@ -45,6 +48,7 @@ export function openCluster(
     openNamespaces: config.CREW_OPEN_NAMESPACES,
     webUrl: CREW_WEB_URL.replace(/\/$/, ''),
     maxima: { cpu: config.CREW_CPU_MAX, memory: config.CREW_MEMORY_MAX },
+    proxy: proxyVariables(config),
     builder: openBuilder(config, kubernetes),
   }
   return { cluster, baseNamespace: K8S_NAMESPACE }

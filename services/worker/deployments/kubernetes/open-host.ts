@@ -53,11 +53,14 @@ export function openKubernetesHost(
 }
 
 function createGifts(
-  { webUrl }: CrewCluster,
+  { webUrl, proxy }: CrewCluster,
   { sql, read, secretKeyBase, environmentOf, toolsTokenOf, quotaBytes }: HostOptions,
 ): CrewGifts {
   return {
-    environmentOf: (wanted) => environmentOf(wanted, DRAIN_SECONDS),
+    environmentOf: async (wanted) => ({
+      ...proxy,
+      ...(await environmentOf(wanted, DRAIN_SECONDS)),
+    }),
     sourceUrlOf: ({ source }) => webUrl + sourceLink(secretKeyBase, source.id),
     indexesOf({ owner, source }) {
       const url = new URL(`${webUrl}/tools/organization/simple/`)
@@ -71,7 +74,10 @@ function createGifts(
         const connection = { ...each, hasKey: each.sealedKey !== null }
         return usageOf(connection, read).chatUrl
       })
-      return [...urls, ...originsOf(read)].flatMap((url) => (url ? [new URL(url).hostname] : []))
+      const proxies = [proxy['HTTP_PROXY'], proxy['HTTPS_PROXY']]
+      return [...urls, ...originsOf(read), ...proxies].flatMap((url) =>
+        url ? [new URL(url).hostname] : [],
+      )
     },
     lookUp: createLookUp(),
     requireRoom: (organizationId) => requireStorage(sql, { organizationId, quotaBytes }, 0),

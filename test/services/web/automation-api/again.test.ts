@@ -105,7 +105,7 @@ describe('POST runs/…/retry', () => {
       where id = ${acme.research.id}`
   })
 
-  it('keeps what does not depend on the named step, which is named by its key or its task', async () => {
+  it('keeps what does not depend on the step, which is named by its key or its task', async () => {
     const failed = await failedRun()
     for (const from of ['write', keyOf(failed, INPUTS, 'write')]) {
       expect((await call(`runs/${failed.id}/retry`, { from_step: from })).status).toBe(202)

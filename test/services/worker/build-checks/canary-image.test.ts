@@ -4,7 +4,7 @@ import type { Service } from '../../../../services/shared/http/serve.ts'
 import { createKubernetes } from '../../../../services/shared/kubernetes/client.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import { makeCanary } from '../../../../services/worker/build-checks/canary-image.ts'
-import type { CanaryDeps } from '../../../../services/worker/build-checks/canary-image.ts'
+import type { CanaryDeps } from '../../../../services/worker/build-checks/canary-deps.ts'
 import type { CrewCluster } from '../../../../services/worker/deployments/kubernetes/cluster-settings.ts'
 import { CHECKS } from '../../../infra/support/kubernetes-schema.ts'
 import type { Manifest } from '../../../infra/support/platform.ts'
@@ -43,6 +43,7 @@ beforeEach(async () => {
     openNamespaces: [],
     webUrl: 'http://platform-web.platform:80',
     maxima: { cpu: '2', memory: '4Gi' },
+    proxy: {},
   }
   deps = {
     kubernetes: createKubernetes(stub.address),
