@@ -30,7 +30,17 @@ import {
   createServiceAccount,
   scratch,
 } from './kit/workload.ts'
-import { amountText, any, asText, digits, equals, isSet, orElse, pick, text } from './template/operators.ts'
+import {
+  amountText,
+  any,
+  asText,
+  digits,
+  equals,
+  isSet,
+  orElse,
+  pick,
+  text,
+} from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
