@@ -33,7 +33,7 @@ async function publish(tasks: CrewDefinition['tasks']): Promise<void> {
 }
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
   model.requests.length = 0
   const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
   await platform.deployAt(crew.url)
