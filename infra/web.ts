@@ -174,6 +174,10 @@ const server = () => ({
     ...crewMaximaEnv,
     ...crewStorageEnv,
     TOOLS_UPSTREAM: setWhen(isSet(tools.upstream), tools.upstream),
+    TOOLS_UPSTREAM_PRIVATE_ORIGINS: setWhen(
+      isSet(outgoing.indexPrivateOrigins),
+      outgoing.indexPrivateOrigins,
+    ),
     TOOLS_UPSTREAM_CACHE_MAX: setWhen(isSet(tools.upstream), amountText(tools.upstreamStorage)),
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),

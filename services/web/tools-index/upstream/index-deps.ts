@@ -9,13 +9,15 @@ export interface PublicIndexOptions {
   readonly sql: Database
   /** Where names begin: https://pypi.org/simple. */
   readonly url: string
+  /** Origins on private networks where it keeps its files. */
+  readonly privateOrigins: readonly string[]
   /** The most that is kept of it, in bytes. */
   readonly bytesMax: number
   readonly log: Log
 }
 
 /** What calls of a public index need. */
-export interface IndexDeps extends Omit<PublicIndexOptions, 'url'> {
+export interface IndexDeps extends Omit<PublicIndexOptions, 'url' | 'privateOrigins'> {
   readonly base: URL
   readonly guard: OutgoingGuard
   /** A few calls at a time for each subject. */

@@ -22,14 +22,18 @@ export interface PublicIndex {
 }
 
 /**
- * Opens the public index of the operator. Calls go to public addresses, and to the index itself
- * wherever it is.
+ * Opens the public index of the operator. Calls go to public addresses, to the index itself
+ * wherever it is, and to origins that the operator lists.
  */
-export function createPublicIndex({ url, ...options }: PublicIndexOptions): PublicIndex {
+export function createPublicIndex({
+  url,
+  privateOrigins,
+  ...options
+}: PublicIndexOptions): PublicIndex {
   const base = new URL(`${url}/`)
   const guard = createOutgoingGuard({
-    privateOrigins: [base.origin],
-    setting: 'TOOLS_UPSTREAM (chart: tools.upstream)',
+    privateOrigins: [base.origin, ...privateOrigins],
+    setting: 'TOOLS_UPSTREAM_PRIVATE_ORIGINS (chart: outgoing.indexPrivateOrigins)',
   })
   const deps = { ...options, base, guard, takeTurn: createTurns(TURNS) }
   const list = createPages(deps)

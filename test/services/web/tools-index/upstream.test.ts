@@ -220,7 +220,7 @@ describe('the public index behind the tools index', () => {
         const [file] = await filesOf(name)
         const url = new URL(file?.url ?? '', `${web.url}/tools/organization/simple/${name}/`)
         const refused = await get(url.href)
-        expect(await refused.text(), name).toContain('TOOLS_UPSTREAM (chart: tools.upstream)')
+        expect(await refused.text(), name).toContain('TOOLS_UPSTREAM_PRIVATE_ORIGINS')
         expect(refused.status, name).toBe(502)
       }
       expect(reached).toBe(0)
