@@ -23,10 +23,10 @@ test/bench/README.md has the method.
                    PostgreSQL, such as /dev/shm, which has no disk
   adapter          what the Python package crew-runtime adds to an event, a step and a run, beside
                    a bare server in Python
-  source           from a project to its crew online, as a process, as a pod that installs it and
-                   as an image, with empty caches and full ones; crewai behind it takes CrewAI
   console          each page of the console in an organization of 500 automations, 100,000 runs
                    and 200 members: how long it takes, and how large it is
+  source           from a project to its crew online, as a process, as a pod that installs it and
+                   as an image, with empty caches and full ones; crewai behind it takes CrewAI
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -51,8 +51,8 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   journal: async (parent) => (await import('./journal/run.ts')).run(parent),
   adapter: async () => (await import('./adapter/run.ts')).run(),
-  source: async (project) => (await import('./source/run.ts')).run(project),
   console: () => benchByTestRunner('console'),
+  source: async (project) => (await import('./source/run.ts')).run(project),
   'automation-api': () => benchByTestRunner('automation-api'),
 }
 
