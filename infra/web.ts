@@ -128,6 +128,16 @@ const deployed = OPTIONAL.reduce(
   text`web,worker`,
 )
 
+/** The public index behind those of organizations. */
+const upstreamEnv = {
+  TOOLS_UPSTREAM: setWhen(isSet(tools.upstream), tools.upstream),
+  TOOLS_UPSTREAM_PRIVATE_ORIGINS: setWhen(
+    isSet(outgoing.indexPrivateOrigins),
+    outgoing.indexPrivateOrigins,
+  ),
+  TOOLS_UPSTREAM_CACHE_MAX: setWhen(isSet(tools.upstream), amountText(tools.upstreamStorage)),
+}
+
 const server = () => ({
   name: 'web',
   ...runs(platformImage),
@@ -175,8 +185,7 @@ const server = () => ({
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     ...crewMaximaEnv,
     ...crewStorageEnv,
-    TOOLS_UPSTREAM: setWhen(isSet(tools.upstream), tools.upstream),
-    TOOLS_UPSTREAM_CACHE_MAX: setWhen(isSet(tools.upstream), amountText(tools.upstreamStorage)),
+    ...upstreamEnv,
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
     COLLECTOR_PUBLIC_URL: setWhen(

@@ -278,8 +278,8 @@ const list = (sql: Queryable, condition: Fragment): Promise<ListedDeployment[]> 
     select ${crewDeploymentColumns(sql)}, u.email as created_by, jsonb_build_object(
       'digest', encode(s.digest, 'hex'), 'name', s.name, 'size', s.size,
       'fileCount', s.file_count, 'leftOut', coalesce(s.facts -> 'leftOut', '[]'),
-      'leftOutMore', coalesce(s.facts -> 'leftOutMore', '0'),
-      'gitRef', s.git_ref, 'gitCommit', s.git_commit, 'isKept', s.files_deleted_at is null) as source
+      'leftOutMore', coalesce(s.facts -> 'leftOutMore', '0'), 'gitRef', s.git_ref,
+      'gitCommit', s.git_commit, 'isKept', s.files_deleted_at is null) as source
     from crew_deployments c join sources s on s.id = c.source_id
       left join users u on u.id = c.created_by
     where ${condition}`

@@ -107,6 +107,8 @@ const variables = v.object({
   ...crewStorageEnv,
   /** A public index that organizations reach through the tools index: https://pypi.org/simple. */
   TOOLS_UPSTREAM: optional(httpUrl()),
+  /** Origins on private networks where the public index keeps its files. */
+  TOOLS_UPSTREAM_PRIVATE_ORIGINS: v.optional(origins(), ''),
   ...upstreamStorageEnv,
   COLLECTOR_URL: optional(httpUrl()),
   /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */

@@ -57,7 +57,8 @@ export const CREW_SCHEMAS = {
         type: 'array',
         items: text,
         description:
-          'The first files and folders of the archive that are not in the source, such as .venv/.',
+          'The first files and folders of the archive that are no part of the source, such as ' +
+          '.venv/.',
       },
       left_out_more: { ...integer, description: 'How many others were left out.' },
       git_ref: nullable('string'),

@@ -42,7 +42,10 @@ export function toolsIndexRoutes(deps: WebDeps): Hono<OrganizationCall> {
 
 function openPublicIndex({ config, sql, log }: WebDeps): PublicIndex | undefined {
   const { TOOLS_UPSTREAM: url, TOOLS_UPSTREAM_CACHE_MAX: bytesMax } = config
-  return url === undefined ? undefined : createPublicIndex({ sql, url, bytesMax, log })
+  const privateOrigins = config.TOOLS_UPSTREAM_PRIVATE_ORIGINS
+  return url === undefined
+    ? undefined
+    : createPublicIndex({ sql, url, privateOrigins, bytesMax, log })
 }
 
 function indexRoutes(

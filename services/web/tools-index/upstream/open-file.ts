@@ -10,7 +10,7 @@ import type { UpstreamFile } from '../../../platform/upstream-packages.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import { AppError } from '../../../shared/errors.ts'
 import { callIndex, failed, requireOk } from './call-index.ts'
-import type { IndexDeps } from './public-index.ts'
+import type { IndexDeps } from './index-deps.ts'
 
 const HEAD_MS = 25_000
 const FILE_MS = 600_000

@@ -10,7 +10,7 @@ import { deadline } from '../../../shared/deadline.ts'
 import { toError } from '../../../shared/errors.ts'
 import { readBody } from '../../../shared/outgoing/send-request.ts'
 import { callIndex, failed, requireOk } from './call-index.ts'
-import type { IndexDeps, PublicIndex } from './public-index.ts'
+import type { IndexDeps, ListFiles } from './index-deps.ts'
 import { ACCEPT, readUpstreamPage } from './read-page.ts'
 
 const FRESH_SECONDS = 600
@@ -21,7 +21,7 @@ const PAGE_BYTES_MAX = 32 * 2 ** 20
  * Creates what lists the files of a name: as they were kept while that is fresh, and longer while
  * the index does not answer.
  */
-export function createPages(deps: IndexDeps): PublicIndex['list'] {
+export function createPages(deps: IndexDeps): ListFiles {
   const { sql, log, takeTurn } = deps
   const asked = new Map<string, Promise<readonly UpstreamFile[]>>()
 

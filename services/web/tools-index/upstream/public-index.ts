@@ -1,10 +1,6 @@
-import type { UpstreamFile } from '../../../platform/upstream-packages.ts'
-import type { Log } from '../../../shared/log.ts'
 import { createOutgoingGuard } from '../../../shared/outgoing/guard.ts'
-import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import { createTurns } from '../../../shared/outgoing/turns.ts'
-import type { TakeTurns } from '../../../shared/outgoing/turns.ts'
-import type { Database } from '../../../shared/postgres/database.ts'
+import type { ListFiles, PublicIndexOptions } from './index-deps.ts'
 import { openFile } from './open-file.ts'
 import type { SentFile, WantedFile } from './open-file.ts'
 import { createPages } from './pages.ts'
@@ -15,28 +11,9 @@ const TURNS = {
   busy: 'Too many packages are being fetched from the public index. Try again.',
 }
 
-/** The public index that the operator names. */
-export interface PublicIndexOptions {
-  readonly sql: Database
-  /** Where names begin: https://pypi.org/simple. */
-  readonly url: string
-  /** The most that is kept of it, in bytes. */
-  readonly bytesMax: number
-  readonly log: Log
-}
-
-/** What calls of a public index need. */
-export interface IndexDeps extends Omit<PublicIndexOptions, 'url'> {
-  readonly base: URL
-  readonly guard: OutgoingGuard
-  /** A few calls at a time for each subject. */
-  readonly takeTurn: TakeTurns
-}
-
 /** Reads packages from a public index, and keeps what was read. */
 export interface PublicIndex {
-  /** Returns the files of a name; empty when there is none of it. Raises `bad_gateway`. */
-  list(name: string, subject: string): Promise<readonly UpstreamFile[]>
+  readonly list: ListFiles
   /**
    * Opens a file. Its last part comes only once all of it had the right SHA-256. Raises
    * `not_found` and `bad_gateway`.
@@ -45,14 +22,18 @@ export interface PublicIndex {
 }
 
 /**
- * Opens the public index of the operator. Calls go to public addresses, and to the index itself
- * wherever it is.
+ * Opens the public index of the operator. Calls go to public addresses, to the index itself
+ * wherever it is, and to origins that the operator lists.
  */
-export function createPublicIndex({ url, ...options }: PublicIndexOptions): PublicIndex {
+export function createPublicIndex({
+  url,
+  privateOrigins,
+  ...options
+}: PublicIndexOptions): PublicIndex {
   const base = new URL(`${url}/`)
   const guard = createOutgoingGuard({
-    privateOrigins: [base.origin],
-    setting: 'TOOLS_UPSTREAM (chart: tools.upstream)',
+    privateOrigins: [base.origin, ...privateOrigins],
+    setting: 'TOOLS_UPSTREAM_PRIVATE_ORIGINS (chart: outgoing.indexPrivateOrigins)',
   })
   const deps = { ...options, base, guard, takeTurn: createTurns(TURNS) }
   const list = createPages(deps)

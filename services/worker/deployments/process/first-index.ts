@@ -11,8 +11,8 @@ import type { PackageIndexes } from './tools-index.ts'
 const ANSWER_MS = 30_000
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
 const NAME = /^\/simple\/([a-z0-9][a-z0-9-]*)\/$/
-const FILE =
-  /^\/tools\/(?:(?:organization|public)\/files|organization\/upstream\/[a-z0-9-]+\/[0-9a-f]{64})\/[\w.+!-]+$/
+const FOLDER = /(?:organization|public)\/files|organization\/upstream\/[a-z0-9-]+\/[0-9a-f]{64}/
+const FILE = new RegExp(`^/tools/(?:${FOLDER.source})/[\\w.+!-]+$`)
 
 /** An index for pip that runs while a crew is built. */
 export interface FirstIndex {

@@ -220,7 +220,7 @@ describe('the public index behind the tools index', () => {
         const [file] = await filesOf(name)
         const url = new URL(file?.url ?? '', `${web.url}/tools/organization/simple/${name}/`)
         const refused = await get(url.href)
-        expect(await refused.text(), name).toContain('TOOLS_UPSTREAM (chart: tools.upstream)')
+        expect(await refused.text(), name).toContain('TOOLS_UPSTREAM_PRIVATE_ORIGINS')
         expect(refused.status, name).toBe(502)
       }
       expect(reached).toBe(0)
@@ -274,7 +274,8 @@ describe('a page of a public index', () => {
 
   it('is read as HTML, with what PEP 503, 592 and 658 add', () => {
     const link = `../../files/demo-1.0-py3-none-any.whl#sha256=${HASH}`
-    const attributes = `data-requires-python="&gt;=3.8&#44;&lt;4" data-core-metadata='sha256=${HASH}'`
+    const python = 'data-requires-python="&gt;=3.8&#44;&lt;4"'
+    const attributes = `${python} data-core-metadata='sha256=${HASH}'`
     expect(read(`<a href="${link}" ${attributes} data-yanked="">demo</a>`)).toEqual([
       {
         filename: 'demo-1.0-py3-none-any.whl',
