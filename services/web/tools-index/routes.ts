@@ -4,6 +4,7 @@ import { normalizeToolName } from '../../platform/python-packages.ts'
 import { findTool, listToolNames, listTools, readToolContent } from '../../platform/tools.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
+import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { streamParts } from '../http/stream-parts.ts'
@@ -43,9 +44,9 @@ export function toolsIndexRoutes(deps: WebDeps): Hono<OrganizationCall> {
 function openPublicIndex({ config, sql, log }: WebDeps): PublicIndex | undefined {
   const { TOOLS_UPSTREAM: url, TOOLS_UPSTREAM_CACHE_MAX: bytesMax } = config
   const privateOrigins = config.TOOLS_UPSTREAM_PRIVATE_ORIGINS
-  return url === undefined
-    ? undefined
-    : createPublicIndex({ sql, url, privateOrigins, bytesMax, log })
+  if (url === undefined) return undefined
+  const proxy = createForwardProxy(config)
+  return createPublicIndex({ sql, url, privateOrigins, proxy, bytesMax, log })
 }
 
 function indexRoutes(

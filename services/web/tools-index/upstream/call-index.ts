@@ -24,12 +24,12 @@ export interface IndexCall {
 export async function callIndex({ url: first, headers, guard, subject, signal }: IndexCall) {
   let url = first
   for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
-    const pinned = await guard.pin(url, { subject, signal })
+    const route = await guard.pin(url, { subject, signal })
     const answer = await openResponse({
       url,
       headers: { ...headers, 'accept-encoding': 'identity', 'user-agent': 'crew-platform' },
       signal,
-      pinned,
+      route,
     }).catch((thrown: unknown) => {
       signal.throwIfAborted()
       throw failed(url, toError(thrown).message)

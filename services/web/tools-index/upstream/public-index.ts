@@ -28,12 +28,14 @@ export interface PublicIndex {
 export function createPublicIndex({
   url,
   privateOrigins,
+  proxy,
   ...options
 }: PublicIndexOptions): PublicIndex {
   const base = new URL(`${url}/`)
   const guard = createOutgoingGuard({
     privateOrigins: [base.origin, ...privateOrigins],
     setting: 'TOOLS_UPSTREAM_PRIVATE_ORIGINS (chart: outgoing.indexPrivateOrigins)',
+    proxy,
   })
   const deps = { ...options, base, guard, takeTurn: createTurns(TURNS) }
   const list = createPages(deps)
