@@ -9,8 +9,8 @@ const MEMBERS = 200
 const AUDIT = 20_000
 
 /**
- * Makes an organization a large one: 500 automations with a project each, 100,000 runs of them in 60
- * days, each with an output of one kilobyte, 200 members, and an audit of 20,000 entries.
+ * Makes an organization a large one: 500 automations with a project each, 100,000 runs of them in
+ * 60 days, each with an output of one kilobyte, 200 members, and an audit of 20,000 entries.
  */
 export async function fillConsole(sql: Database, tenant: Tenant): Promise<void> {
   await addAutomations(sql, tenant)
