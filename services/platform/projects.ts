@@ -1,7 +1,6 @@
 import { sqlState } from '../shared/postgres/failures.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
-import { deleteDraftTests } from './delete-draft-tests.ts'
 import { contains, keyset, toPage } from './paging.ts'
 import type { Page, PageRequest } from './paging.ts'
 
@@ -104,9 +103,20 @@ export async function deleteProject(sql: Queryable, key: ProjectKey): Promise<vo
   const { count } = await sql`
     select from project_versions where ${drafts} and published_at is not null limit 1`
   if (count > 0) throw wasPublished()
-  await deleteDraftTests(sql, projectId)
+  await deleteTests(sql, projectId)
   await sql`delete from project_versions where ${drafts}`
   await sql`delete from projects where ${isProject(sql, key)}`
+}
+
+async function deleteTests(sql: Queryable, projectId: number): Promise<void> {
+  const tests = sql`(select id from deployments where tests_project_id = ${projectId})`
+  const { count } = await sql`
+    select from executions where deployment_id in ${tests} and finished_at is null limit 1`
+  if (count > 0) {
+    throw new AppError('conflict', 'A test of a draft goes on. Stop its run, or wait for its end.')
+  }
+  await sql`delete from executions where deployment_id in ${tests}`
+  await sql`delete from deployments where tests_project_id = ${projectId}`
 }
 
 const wasPublished = (): AppError =>

@@ -1,5 +1,6 @@
 import type { UpstreamFile } from '../../../platform/upstream-packages.ts'
 import type { Log } from '../../../shared/log.ts'
+import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import type { TakeTurns } from '../../../shared/outgoing/turns.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
@@ -14,10 +15,12 @@ export interface PublicIndexOptions {
   /** The most that is kept of it, in bytes. */
   readonly bytesMax: number
   readonly log: Log
+  /** Passes on what leaves the cluster. */
+  readonly proxy: ForwardProxy
 }
 
 /** What calls of a public index need. */
-export interface IndexDeps extends Omit<PublicIndexOptions, 'url' | 'privateOrigins'> {
+export interface IndexDeps extends Omit<PublicIndexOptions, 'url' | 'privateOrigins' | 'proxy'> {
   readonly base: URL
   readonly guard: OutgoingGuard
   /** A few calls at a time for each subject. */
