@@ -64,6 +64,8 @@ export default defineConfig({
       },
     ],
     setupFiles: ['test/support/say-how-busy.ts'],
+    // What an earlier run has compiled is read again, not compiled.
+    experimental: { fsModuleCache: true },
     // Waiting ends with the event; these end what hangs, on a machine that others keep busy too.
     testTimeout: 60_000 * slowness,
     hookTimeout: 120_000 * slowness,
