@@ -155,7 +155,6 @@ describe.skipIf(hasNoBrowser)('what can be done with the list of traces', () => 
       await page.goto(site.service.url + path)
       await page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
       await expectAccessible(page, [1024, 390])
-      await page.setViewportSize(WIDE.viewport)
     }
     await page.context().close()
   })
