@@ -163,6 +163,7 @@ export const schema = {
     ),
     replicaCount: type.replicas('oauth'),
     port: podPort(3002, 'HTTP port of the pods and of the Service.'),
+    metricsPort: podPort(9090, 'HTTP port of the pods for `/metrics`.'),
     autoscaling,
     resources: type.resources({ cpu: '500m', memory: '256Mi' }, { cpu: '50m', memory: '128Mi' }),
     ...type.pods,

@@ -58,7 +58,7 @@ describe('the pages of automations from source', () => {
     const automation = await open(made.location.replace(/\/deployments.*/, '/design'))
     expect(automation.text).toMatch(/It runs a program of yours/)
     expect(automation.text).not.toContain('0 agents')
-    expect((await open('/automations')).text).toContain('New automation from source')
+    expect((await open('/automations')).text).toContain('href="/new-automation"')
   })
 
   it('refuse a source on the page that sent it, and make nothing', async () => {
