@@ -27,7 +27,7 @@ const SENDERS = 64
 const [FIRST_PAUSE_MS, LAST_PAUSE_MS] = [1000, 5000]
 const isLong = process.env['FUZZ_RUNS'] !== undefined
 /** Waits for what takes a second or two on an idle machine. */
-const patiently = { timeout: 90_000, interval: 50 }
+const patiently = { timeout: 240_000, interval: 50 }
 
 /** `/proc` is where Linux tells how much memory a process has had at the most. */
 describe.skipIf(!existsSync('/proc/self/status'))(
@@ -49,13 +49,13 @@ describe.skipIf(!existsSync('/proc/self/status'))(
     })
 
     const cases: readonly [string, () => () => Buffer, OutgoingHttpHeaders][] = [
-      ['gzip of 8 MiB', createZippedBodies, { 'content-encoding': 'gzip' }],
       ['protobuf of 8 MiB', () => createBodies(2600), {}],
+      ['gzip of 8 MiB', createZippedBodies, { 'content-encoding': 'gzip' }],
       ['JSON of 8 MiB', createJsonBodies, { 'content-type': JSON_TYPE }],
     ]
     it.each(isLong ? cases : cases.slice(0, 1))(
       'stays under 300 MiB while the database stands still, and recovers at once: %s' +
-        ' (npm run test:long: protobuf and JSON as well)',
+        ' (npm run test:long: gzip and JSON as well)',
       async (_, createBody, headers) => {
         const release = await lockSpans(database.url)
         const senders = await startSenders(collector.url, createBody(), headers)
@@ -70,7 +70,7 @@ describe.skipIf(!existsSync('/proc/self/status'))(
         await expect.poll(() => heldBytes(collector), patiently).toBe(0)
         expect(peakBytes(collector) / MiB).toBeLessThan(CEILING_BYTES / MiB)
       },
-      300_000,
+      600_000,
     )
 
     it('stays under 300 MiB: bombs of 1 MiB that hold a gigabyte', async () => {
@@ -83,7 +83,7 @@ describe.skipIf(!existsSync('/proc/self/status'))(
       expect(senders.statuses().filter((status) => status !== 503)).toEqual([413])
       await expect.poll(() => heldBytes(collector), patiently).toBe(0)
       expect(peakBytes(collector) / MiB).toBeLessThan(CEILING_BYTES / MiB)
-    }, 300_000)
+    }, 600_000)
   },
 )
 
