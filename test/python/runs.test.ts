@@ -104,7 +104,7 @@ describe.skipIf(whyNot !== undefined)('a run of a Python project', () => {
         return false
       }
     }
-    await expect.poll(isThere, { timeout: 10_000 }).toBe(false)
+    await expect.poll(isThere).toBe(false)
   })
 
   it('is refused while there are as many as there may be', async () => {

@@ -62,7 +62,7 @@ async function runAndReadTrace(page: Page): Promise<void> {
     await page.reload()
     return call.isVisible()
   }
-  await expect.poll(look, { timeout: 30_000 }).toBe(true)
+  await expect.poll(look).toBe(true)
   await call.click()
   await page.locator('.trace-span').getByText('Harbour master').first().waitFor()
 }

@@ -334,7 +334,7 @@ beforeAll(async () => {
     const { organizationId } = acme
     await createVersion(sql, { organizationId, projectId: Number(projectId) }, definition)
   }
-}, 60_000)
+})
 
 afterAll(() => platform.close())
 
