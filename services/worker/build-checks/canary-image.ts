@@ -19,7 +19,7 @@ import { pullOnNode } from './pull-on-node.ts'
 
 /** No automation and no deployment has this id, so that nothing of a crew is touched. */
 const NONE = 0
-const BUILD_SECONDS = 300
+const BUILD_SECONDS = 600
 /** The label of its pods, with a word of its own. */
 const CANARY = 'platform/canary'
 
@@ -31,6 +31,8 @@ export interface CanaryDeps {
   /** The namespace and the organization of the platform's own crews. */
   readonly place: CrewPlace
   readonly organizationId: number
+  /** How long a node may fail to pull the image, and how often it is asked. */
+  readonly patience: { readonly stuckMs: number; readonly pollMs: number }
   readonly log: (text: string) => void
   readonly signal: AbortSignal
 }

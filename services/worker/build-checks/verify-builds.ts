@@ -30,6 +30,8 @@ Exit code 0: an image was built, pushed, read and pulled. 1: it was not, and a c
 could not be tried, as no images are built here or something that it needs is missing.
 `
 
+const PATIENCE = { stuckMs: 60_000, pollMs: 1000 }
+
 /** Where a command prints. */
 export interface Output {
   readonly out: (text: string) => void
@@ -101,7 +103,9 @@ async function openCanary(sql: Database, source: EnvSource) {
   const { cluster, baseNamespace } = opened
   const place = await findCrewNamespace(sql, baseNamespace, organization.id)
   const signal = new AbortController().signal
-  return { deps: { kubernetes, cluster, builder, organizationId: organization.id, signal }, place }
+  const { id: organizationId } = organization
+  const deps = { kubernetes, cluster, builder, organizationId, patience: PATIENCE, signal }
+  return { deps, place }
 }
 
 async function timed(deps: CanaryDeps, output: Output | undefined): Promise<BuildCanary> {

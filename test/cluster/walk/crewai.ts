@@ -51,8 +51,8 @@ async function uploadTool({ base, token }: Api): Promise<void> {
     .map((name) => join(crewaiProject.wheels, name))
   await command(
     words`${twine.program} upload --non-interactive --disable-progress-bar
-      --repository-url ${`${base}/tools/organization/`} --username __token__ --password ${token} ${wheels}`,
-    { env: twine.env },
+      --repository-url ${`${base}/tools/organization/`} ${wheels}`,
+    { env: { ...twine.env, TWINE_USERNAME: '__token__', TWINE_PASSWORD: token } },
   )
 }
 
