@@ -1,19 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { BuildProblem, BuildProblemCode } from '../../platform/build-checks.ts'
-import type { Kubernetes } from '../../shared/kubernetes/client.ts'
 import { tryBuild } from '../deployments/kubernetes/build-image.ts'
 import type { BuildPart } from '../deployments/kubernetes/build-image.ts'
 import { REACH_WEB } from '../deployments/kubernetes/build-job.ts'
 import type { BuildOrder } from '../deployments/kubernetes/build-job.ts'
 import { removeEach } from '../deployments/kubernetes/cluster-calls.ts'
-import type { CrewPlace } from '../deployments/kubernetes/cluster-calls.ts'
-import type { CrewCluster, ImageBuilder } from '../deployments/kubernetes/cluster-settings.ts'
 import { accessFor, imageOf } from '../deployments/kubernetes/crew-images.ts'
 import { crewNames } from '../deployments/kubernetes/crew-names.ts'
 import type { CrewNames } from '../deployments/kubernetes/crew-names.ts'
 import { imageTag } from '../deployments/kubernetes/image-names.ts'
 import { keepImages } from '../deployments/kubernetes/keep-images.ts'
 import { openRepository } from '../deployments/kubernetes/registry-client.ts'
+import type { CanaryDeps } from './canary-deps.ts'
 import { failingAs, findProblem, problem } from './problem.ts'
 import { pullOnNode } from './pull-on-node.ts'
 
@@ -22,20 +20,6 @@ const NONE = 0
 const BUILD_SECONDS = 600
 /** The label of its pods, with a word of its own. */
 const CANARY = 'platform/canary'
-
-/** The surroundings of a canary. */
-export interface CanaryDeps {
-  readonly kubernetes: Kubernetes
-  readonly cluster: CrewCluster
-  readonly builder: ImageBuilder
-  /** The namespace and the organization of the platform's own crews. */
-  readonly place: CrewPlace
-  readonly organizationId: number
-  /** How long a node may fail to pull the image, and how often it is asked. */
-  readonly patience: { readonly stuckMs: number; readonly pollMs: number }
-  readonly log: (text: string) => void
-  readonly signal: AbortSignal
-}
 
 /** The parts of a canary, in their order. */
 export type CanaryPart = 'build and push' | 'read' | 'pull'

@@ -6,7 +6,7 @@ import { applyAll, listPods } from '../deployments/kubernetes/cluster-calls.ts'
 import { pullSecret } from '../deployments/kubernetes/crew-images.ts'
 import type { CrewNames } from '../deployments/kubernetes/crew-names.ts'
 import type { CrewOwner } from '../deployments/crew-host.ts'
-import type { CanaryDeps } from './canary-image.ts'
+import type { CanaryDeps } from './canary-deps.ts'
 import { problem } from './problem.ts'
 
 const PULL_SECONDS = 180

@@ -14,20 +14,20 @@ import type { Database } from '../../shared/postgres/database.ts'
 import { openCluster } from '../deployments/kubernetes/open-cluster.ts'
 import { workerEnv } from '../env.ts'
 import { makeCanary } from './canary-image.ts'
-import type { CanaryDeps } from './canary-image.ts'
+import type { CanaryDeps } from './canary-deps.ts'
 
 export const VERIFY_BUILDS_USAGE = `Usage: node build/worker/main.js verify-builds [options]
 
 Makes a small image as a deployment does: a Job has BuildKit build it and push it to the registry of
-crews, it is read back by its digest, and a pod of a node runs it. Then all of it is removed. Runs in
-a pod of the worker; the diagnostic report tells how the last one ended.
+crews, it is read back by its digest, and a pod of a node runs it. Then all of it is removed. Runs
+in a pod of the worker; the diagnostic report tells how the last one ended.
 
   --verbose   print what the build prints
   --json      print one line of JSON instead of text
   --help      print this
 
-Exit code 0: an image was built, pushed, read and pulled. 1: it was not, and a code says why. 3: that
-could not be tried, as no images are built here or something that it needs is missing.
+Exit code 0: an image was built, pushed, read and pulled. 1: it was not, and a code says why. 3:
+that could not be tried, as no images are built here or something that it needs is missing.
 `
 
 const PATIENCE = { stuckMs: 60_000, pollMs: 1000 }

@@ -152,10 +152,11 @@ async function walkProject(way: 'slim' | 'image'): Promise<string> {
   })
   const back = secondsSince(goBack)
   await removeAutomation(api, automation)
-  return `online after ${first.seconds} s, changed after ${second} s, back with its run after ${back} s, a run took ${runSeconds} s`
+  const rolled = `changed after ${second} s, back after ${back} s`
+  return `online after ${first.seconds} s, ${rolled}; a run took ${runSeconds} s`
 }
 
-const what = `a project of CrewAI ${CREWAI} with a tool from twine goes from an archive to its trace`
+const what = `a project of CrewAI ${CREWAI} with a tool that twine uploads goes to its trace`
 
 export const crewaiSlim: Step = {
   name: 'crewai',

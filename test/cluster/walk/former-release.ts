@@ -37,7 +37,7 @@ function startRuns(caller: Caller) {
   }
 }
 
-/** Upgrades to this release, goes back to the one before on the newer schema, and upgrades again. */
+/** Upgrades to this release, goes back on the newer schema, and upgrades again. */
 async function thereAndBack(): Promise<void> {
   const before = await newestMigration()
   await upgrade(PLACE)
