@@ -111,6 +111,7 @@ export const calls = [
   { from: 'web', to: 'oauth', port: 'http', why: 'connections to third-party providers' },
   { from: 'worker', to: 'oauth', port: 'http', why: 'tokens for the tools of runs' },
   { from: 'browsers', to: 'oauth', port: 'http', why: 'consent', isMade: isOauthExposed },
+  { from: 'monitoring', to: 'oauth', port: 'metrics', why: 'metrics' },
 
   { from: 'web', to: 'collector', port: 'http', why: 'the spans of calls, and its health' },
   { from: 'worker', to: 'collector', port: 'http', why: 'the spans of runs' },

@@ -39,6 +39,7 @@ export class Oauth extends Construct {
       component: 'oauth',
       replicas: replicasOf(oauth),
       pods: oauth,
+      metricsPort: oauth.metricsPort,
       annotations: {
         ...secretsChecksum(
           'PLATFORM_OAUTH_API_KEY',
@@ -65,12 +66,16 @@ const server = () => ({
   name: 'oauth',
   ...runs(platformImage),
   command: ['node', 'build/oauth/main.js'],
-  ports: [{ name: 'http', containerPort: oauth.port }],
+  ports: [
+    { name: 'http', containerPort: oauth.port },
+    { name: 'metrics', containerPort: oauth.metricsPort },
+  ],
   envFrom: extraEnvVars.from,
   env: env<OauthEnv>({
     ...databaseEnv('oauth'),
     PORT: digits(oauth.port),
     HOST: unset,
+    METRICS_PORT: digits(oauth.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
     OAUTH_PUBLIC_URL: oauth.publicUrl,
     OAUTH_PROVIDERS: setWhen(isSet(oauth.providersSecret), {

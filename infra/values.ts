@@ -11,6 +11,7 @@ import { cluster } from './values/cluster.ts'
 import { global } from './values/global.ts'
 import { objects } from './values/objects.ts'
 import { outgoing } from './values/outgoing.ts'
+import { tools } from './values/tools.ts'
 import { secretKeyRefs, secrets } from './values/secrets.ts'
 import { thirdParty } from './values/third-party.ts'
 import { traceDatabases } from './values/trace-databases.ts'
@@ -67,6 +68,8 @@ export const schema = {
   auth,
 
   outgoing,
+
+  tools,
 
   extraEnvVars: type.variables(
     'More environment variables for web, worker and oauth; those that the chart sets itself win.',
@@ -163,6 +166,7 @@ export const schema = {
     ),
     replicaCount: type.replicas('oauth'),
     port: podPort(3002, 'HTTP port of the pods and of the Service.'),
+    metricsPort: podPort(9090, 'HTTP port of the pods for `/metrics`.'),
     autoscaling,
     resources: type.resources({ cpu: '500m', memory: '256Mi' }, { cpu: '50m', memory: '128Mi' }),
     ...type.pods,

@@ -30,12 +30,12 @@ import {
   createServiceAccount,
   scratch,
 } from './kit/workload.ts'
-import { any, asText, digits, equals, isSet, orElse, pick, text } from './template/operators.ts'
+import { amountText, any, asText, digits, equals, isSet, orElse, pick, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
-const { auth, outgoing, rbac, web } = values
+const { auth, outgoing, rbac, tools, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -163,6 +163,8 @@ const server = () => ({
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     ...crewMaximaEnv,
     ...crewStorageEnv,
+    TOOLS_UPSTREAM: setWhen(isSet(tools.upstream), tools.upstream),
+    TOOLS_UPSTREAM_CACHE_MAX: setWhen(isSet(tools.upstream), amountText(tools.upstreamStorage)),
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
     COLLECTOR_PUBLIC_URL: setWhen(

@@ -4,6 +4,7 @@ import type { Database } from '../shared/postgres/database.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import type { OauthConfig } from './env.ts'
+import type { OauthMetrics } from './metrics.ts'
 import type { ProviderSettings } from './provider-settings.ts'
 import type { Providers } from './providers.ts'
 import type { Vault } from './vault.ts'
@@ -14,6 +15,7 @@ export interface TokenDeps {
   readonly vault: Vault
   readonly providers: Providers
   readonly log: Log
+  readonly metrics: OauthMetrics
 }
 
 /** The dependencies of verbs that change something, and who asked for the change. */

@@ -9,6 +9,8 @@ export const oauthEnv = v.object({
   PORT: v.optional(integer(0, 65_535), '3002'),
   HOST: v.optional(text(), '0.0.0.0'),
   LOG_LEVEL: logLevel,
+  /** The port of the metrics, which are not served without it. */
+  METRICS_PORT: optional(integer(0, 65_535)),
   /** The bearer token of the API's callers. */
   PLATFORM_OAUTH_API_KEY: text(32),
   /** Tokens at rest are encrypted with a key that is derived from it. */

@@ -83,6 +83,8 @@ export interface Kickoff {
   readonly idempotencyKey?: string | undefined
   /** The ids of the files that its inputs name. */
   readonly files?: readonly string[] | undefined
+  /** The version that it is of. @default the one that its automation runs */
+  readonly versionId?: number | undefined
   /** The run that it follows. */
   readonly origin?: Origin | undefined
   readonly starter?: Starter | undefined
@@ -162,15 +164,17 @@ export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
 /** One that goes on where another one left off is of that one's version. */
 async function insertRun(
   sql: Queryable,
-  { deploymentId, inputs: given, origin, starter }: Kickoff,
+  { deploymentId, inputs: given, versionId, origin, starter }: Kickoff,
 ): Promise<string> {
   const { trigger = null, id: starterId = null, name: starterName = null } = starter ?? {}
   // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
   const inputs = JSON.stringify(given)
   if (!origin) {
     const [row] = await sql<{ id: string }[]>`
-      insert into executions (deployment_id, inputs, trigger, starter_id, starter_name)
-      select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName}
+      insert into executions (deployment_id, inputs, trigger, starter_id, starter_name,
+        project_version_id)
+      select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName},
+        ${versionId ?? null}::int
       where ${isStaying(sql, deploymentId)} returning id`
     return idOf(row)
   }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { crewMaximaEnv, crewStorageEnv } from '../platform/crew-limits.ts'
+import { crewMaximaEnv, crewStorageEnv, upstreamStorageEnv } from '../platform/crew-limits.ts'
 import { ORGANIZATION_ROLES } from '../platform/memberships.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { flag, httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
@@ -103,6 +103,9 @@ const variables = v.object({
   OIDC_DEFAULT_ROLE: v.optional(word(['none', ...ORGANIZATION_ROLES]), 'viewer'),
   ...crewMaximaEnv,
   ...crewStorageEnv,
+  /** A public index that organizations reach through the tools index: https://pypi.org/simple. */
+  TOOLS_UPSTREAM: optional(httpUrl()),
+  ...upstreamStorageEnv,
   COLLECTOR_URL: optional(httpUrl()),
   /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */
   COLLECTOR_PUBLIC_URL: optional(httpUrl()),

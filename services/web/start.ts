@@ -8,7 +8,7 @@ import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
-import { createMetrics, metricsApp } from '../shared/http/metrics.ts'
+import { createMetrics, serveMetrics } from '../shared/http/metrics.ts'
 import { inClusterAddress } from '../shared/kubernetes/client.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
@@ -82,10 +82,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   }
   try {
     const { HOST: host, PORT: port, METRICS_PORT } = config
-    if (METRICS_PORT !== undefined) {
-      const { fetch } = metricsApp(registry)
-      metrics = await serve({ fetch, port: METRICS_PORT, host, log })
-    }
+    metrics = await serveMetrics(registry, { port: METRICS_PORT, host, log })
     const service = await serve({
       // The bindings are what @hono/node-server passes.
       fetch: (request, env) => app.fetch(request, env as HttpBindings),

@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 
 afterEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
 })
 
 afterAll(async () => {

@@ -21,7 +21,10 @@ export function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<S
   routes.post(path, requireSession(deps), async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const definition = await getDefinition(sql, automation)
-    const { form, texts, prepared, problem } = await readRunForm(c, { automation, definition })
+    const { form, texts, prepared, problem } = await readRunForm(c, () => ({
+      automation,
+      definition,
+    }))
     if (problem !== undefined) {
       const page = await readPage(c, automation)
       const startForm = { inputs: texts, problem }

@@ -10,7 +10,7 @@ import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
-import { getOwnRun } from '../frame/own-automation.ts'
+import { getOwnRun, getOwnRunToRepeat } from '../frame/own-automation.ts'
 import { startOnceKey } from '../frame/start-once.ts'
 import { stopPage } from './stop-page.ts'
 
@@ -24,7 +24,7 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
   const path = '/automations/:automationId/executions/:kickoffId'
 
   routes.post(`${path}/again`, session, form, async (c) => {
-    const { automation, run } = await getOwnRun(c, sql)
+    const { automation, run } = await getOwnRunToRepeat(c, sql)
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, {
       automation,

@@ -8,6 +8,7 @@ import { automationHead } from '../frame/automation-tabs.ts'
 import { page as frame } from '../frame/layout.ts'
 import { csrfField, emptyState, noticeBox, pill, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { doneNotice, undoAt } from '../frame/undo.ts'
 import type { TypedSchedule } from './form.ts'
 
 interface OfAutomation {
@@ -26,6 +27,8 @@ export interface SchedulesPage extends OfAutomation {
 /** A schedule, with the form that changes it. */
 export interface SchedulePage extends OfAutomation {
   readonly schedule: Schedule
+  /** The button that takes back what the notice tells. */
+  readonly undo?: string | undefined
 }
 
 const NEXT_SHOWN = 5
@@ -70,7 +73,7 @@ export function schedulePage(view: SchedulePage): Html {
           <a class="button danger" href="${path}/delete">Delete</a>
         </div>
       </div>
-      ${noticeBox(view.notice)}
+      ${doneNotice(session, view.notice, undoAt(path, view.undo))}
       <div class="columns">
         <section class="card" aria-labelledby="change">
           <div class="card-head"><h2 id="change">Times and inputs</h2></div>

@@ -21,6 +21,12 @@ import { schedulePage, schedulesPage } from './page.ts'
 
 const PATH = '/automations/:automationId/schedules'
 
+/** What takes back what a notice tells. */
+const UNDO: ReadonlyMap<string, string> = new Map([
+  ['schedule-paused', 'resume'],
+  ['schedule-resumed', 'pause'],
+])
+
 /** Serves the schedules of an automation to the members of its organization. */
 export function scheduleRoutes(deps: WebDeps): Hono<SignedIn> {
   const { sql, config } = deps
@@ -58,9 +64,9 @@ export function scheduleRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.get(`${PATH}/:scheduleId`, session, async (c) => {
     const { automation, schedule } = await getOwnSchedule(c, sql)
-    const notice = noticeOf(c.req.query('notice'))
-    const view = { session: c.var.session, automation, schedule, notice }
-    return c.html(schedulePage({ ...view, typed: typedOf(schedule) }))
+    const key = c.req.query('notice') ?? ''
+    const view = { session: c.var.session, automation, schedule, typed: typedOf(schedule) }
+    return c.html(schedulePage({ ...view, notice: noticeOf(key), undo: UNDO.get(key) }))
   })
 
   routes.post(`${PATH}/:scheduleId`, session, form, async (c) => {

@@ -284,6 +284,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /automations/:automationId/executions/:kickoffId/again': RUN,
   'POST /automations/:automationId/executions/:kickoffId/continue': RUN,
   'POST /projects/:projectId/proposals': RUN,
+  'POST /projects/:projectId/versions/:number/tests': RUN,
   'POST /platform/api/v1/crew/:automationId/files': FILE,
   'POST /import-project': LOOK,
   'POST /llm-connections/:id/test': LOOK,

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
-import { countSteps, recordProgress } from '../../../../services/platform/run-steps.ts'
+import { recordProgress } from '../../../../services/platform/record-progress.ts'
+import { countSteps } from '../../../../services/platform/run-steps.ts'
 import { stepBase, stepKey } from '../../../../services/platform/step-key.ts'
 import { findRun, kickoff } from '../../../../services/platform/runs.ts'
 import type { Inputs } from '../../../../services/platform/runs.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { askAs } from '../support/forms.ts'
+import { askAs, pressUndo } from '../support/forms.ts'
 import { openPlatform } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 
@@ -41,9 +41,9 @@ describe('the schedules of an automation', () => {
     expect(await read(path)).toContain('>nightly</a>')
     await ada.post(at, { ...nightly, name: 'daily', cron: '0 9 * * *' })
     expect(await read(at)).toContain('<h1>daily</h1>')
-    await ada.post(`${at}/pause`)
+    const paused = await ada.post(`${at}/pause`)
     expect(await read(at)).toContain('Paused: it would come at these times.')
-    await ada.post(`${at}/resume`)
+    await pressUndo(ada, paused)
     expect(await read(at)).not.toContain('Paused')
     expect(await read(`${at}/delete`)).toContain('Delete the schedule daily?')
     await ada.post(`${at}/delete`)
