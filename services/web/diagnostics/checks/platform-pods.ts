@@ -38,8 +38,8 @@ const warnings = { ...ROLLOUT_WARNINGS, ...BUILD_WARNINGS }
 type Details = PlatformPodsDetails & BuildDetails
 
 /**
- * Every long-lived Deployment of the chart has readyReplicas equal to spec.replicas (SPEC 2.3). What
- * keeps BuildKit and the registry from being of use is a warning.
+ * Every long-lived Deployment of the chart has readyReplicas equal to spec.replicas (SPEC 2.3).
+ * What keeps BuildKit and the registry from being of use is a warning.
  */
 export const platformPodsCheck: Check<Details> = {
   weight: 'optional',
