@@ -25,6 +25,9 @@ dependencies = ["${SLUGIFY}>=8"]
 [build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
+# twine refuses the newest one.
+[tool.hatch.build.targets.wheel]
+core-metadata-version = "2.4"
 `
 
 /** Runs commands in the folder of the project and returns what they print. */

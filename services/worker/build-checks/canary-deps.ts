@@ -10,6 +10,8 @@ export interface CanaryDeps {
   /** The namespace and the organization of the platform's own crews. */
   readonly place: CrewPlace
   readonly organizationId: number
+  /** How long a node may fail to pull the image, and how often it is asked. */
+  readonly patience: { readonly stuckMs: number; readonly pollMs: number }
   readonly log: (text: string) => void
   readonly signal: AbortSignal
 }

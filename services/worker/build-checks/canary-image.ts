@@ -17,7 +17,7 @@ import { pullOnNode } from './pull-on-node.ts'
 
 /** No automation and no deployment has this id, so that nothing of a crew is touched. */
 const NONE = 0
-const BUILD_SECONDS = 300
+const BUILD_SECONDS = 600
 /** The label of its pods, with a word of its own. */
 const CANARY = 'platform/canary'
 

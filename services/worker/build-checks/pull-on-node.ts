@@ -10,7 +10,6 @@ import type { CanaryDeps } from './canary-deps.ts'
 import { problem } from './problem.ts'
 
 const PULL_SECONDS = 180
-const POLL_MS = 1000
 
 /** An image to pull, and the names of what does it. */
 interface Pulling {
@@ -22,12 +21,13 @@ interface Pulling {
 
 /** Has a node pull an image with the credential of crews, and run it. */
 export async function pullOnNode(
-  { kubernetes, cluster, builder, place, signal }: CanaryDeps,
+  { kubernetes, cluster, builder, place, patience, signal }: CanaryDeps,
   { names, owner, image }: Pulling,
 ): Promise<void> {
   const objects = [pullSecret(builder, { owner, image }, names), pullJob(names, image, cluster)]
   await applyAll(kubernetes, objects, { ...place, home: cluster.home.namespace })
   let last = 'no pod was started'
+  let stuckSince: number | undefined
   const giveUpAt = performance.now() + PULL_SECONDS * 1000
   while (performance.now() < giveUpAt) {
     const [pod] = await listPods(kubernetes, names.namespace, names.selector)
@@ -37,9 +37,10 @@ export async function pullOnNode(
     }
     const trouble = pod && troubleOfPod(pod)
     if (trouble) last = describeTrouble(trouble)
-    // A kubelet says so after its second try.
-    if (trouble?.reason === 'ImagePullBackOff') break
-    await sleep(POLL_MS, undefined, { signal })
+    // A node may see the pod before it may read the credential: its first pull is refused then.
+    stuckSince = trouble ? (stuckSince ?? performance.now()) : undefined
+    if (stuckSince !== undefined && performance.now() - stuckSince > patience.stuckMs) break
+    await sleep(patience.pollMs, undefined, { signal })
   }
   throw problem('build_pull_failed', `No node has run the image: ${last}`)
 }

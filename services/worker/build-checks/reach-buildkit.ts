@@ -73,10 +73,9 @@ const TLS_ERROR = /^(ERR_SSL_|ERR_TLS_|CERT_|DEPTH_|SELF_SIGNED|UNABLE_TO_|ERR_O
 
 function toProblem(error: Error & { readonly code?: unknown }): BuildProblem {
   const code = typeof error.code === 'string' ? error.code : ''
-  const isRefusal = TLS_ERROR.test(code)
-  const trouble = isRefusal ? 'and its callers do not trust each other' : 'does not answer'
-  return {
-    code: isRefusal ? 'buildkit_tls_failed' : 'buildkit_unreachable',
-    message: `BuildKit ${trouble}: ${error.message}`,
+  if (TLS_ERROR.test(code)) {
+    const message = `BuildKit and its callers do not trust each other: ${error.message}`
+    return { code: 'buildkit_tls_failed', message }
   }
+  return { code: 'buildkit_unreachable', message: `BuildKit does not answer: ${error.message}` }
 }

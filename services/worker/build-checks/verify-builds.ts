@@ -13,13 +13,13 @@ import { connectDatabase } from '../../shared/postgres/database.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { openCluster } from '../deployments/kubernetes/open-cluster.ts'
 import { workerEnv } from '../env.ts'
-import type { CanaryDeps } from './canary-deps.ts'
 import { makeCanary } from './canary-image.ts'
+import type { CanaryDeps } from './canary-deps.ts'
 
 export const VERIFY_BUILDS_USAGE = `Usage: node build/worker/main.js verify-builds [options]
 
-Makes a small image as a deployment does: a Job has BuildKit build it and push it to the registry
-of crews, it is read back by its digest, and a pod of a node runs it. Then all of it is removed. Runs
+Makes a small image as a deployment does: a Job has BuildKit build it and push it to the registry of
+crews, it is read back by its digest, and a pod of a node runs it. Then all of it is removed. Runs
 in a pod of the worker; the diagnostic report tells how the last one ended.
 
   --verbose   print what the build prints
@@ -29,6 +29,8 @@ in a pod of the worker; the diagnostic report tells how the last one ended.
 Exit code 0: an image was built, pushed, read and pulled. 1: it was not, and a code says why. 3:
 that could not be tried, as no images are built here or something that it needs is missing.
 `
+
+const PATIENCE = { stuckMs: 60_000, pollMs: 1000 }
 
 /** Where a command prints. */
 export interface Output {
@@ -101,7 +103,9 @@ async function openCanary(sql: Database, source: EnvSource) {
   const { cluster, baseNamespace } = opened
   const place = await findCrewNamespace(sql, baseNamespace, organization.id)
   const signal = new AbortController().signal
-  return { deps: { kubernetes, cluster, builder, organizationId: organization.id, signal }, place }
+  const { id: organizationId } = organization
+  const deps = { kubernetes, cluster, builder, organizationId, patience: PATIENCE, signal }
+  return { deps, place }
 }
 
 async function timed(deps: CanaryDeps, output: Output | undefined): Promise<BuildCanary> {

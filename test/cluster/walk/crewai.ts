@@ -51,9 +51,8 @@ async function uploadTool({ base, token }: Api): Promise<void> {
     .map((name) => join(crewaiProject.wheels, name))
   await command(
     words`${twine.program} upload --non-interactive --disable-progress-bar
-      --repository-url ${`${base}/tools/organization/`} --username __token__
-      --password ${token} ${wheels}`,
-    { env: twine.env },
+      --repository-url ${`${base}/tools/organization/`} ${wheels}`,
+    { env: { ...twine.env, TWINE_USERNAME: '__token__', TWINE_PASSWORD: token } },
   )
 }
 
@@ -153,12 +152,11 @@ async function walkProject(way: 'slim' | 'image'): Promise<string> {
   })
   const back = secondsSince(goBack)
   await removeAutomation(api, automation)
-  const turns = `changed after ${second} s, back with its run after ${back} s`
-  return `online after ${first.seconds} s, ${turns}, a run took ${runSeconds} s`
+  const rolled = `changed after ${second} s, back after ${back} s`
+  return `online after ${first.seconds} s, ${rolled}; a run took ${runSeconds} s`
 }
 
-const what =
-  `a project of CrewAI ${CREWAI} with a tool from twine ` + 'goes from an archive to its trace'
+const what = `a project of CrewAI ${CREWAI} with a tool that twine uploads goes to its trace`
 
 export const crewaiSlim: Step = {
   name: 'crewai',

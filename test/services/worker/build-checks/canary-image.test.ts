@@ -59,6 +59,7 @@ beforeEach(async () => {
     },
     place: { namespace: 'crews', isolated: false },
     organizationId: 3,
+    patience: { stuckMs: 1000, pollMs: 10 },
     log: () => {},
     signal: new AbortController().signal,
   }
@@ -149,6 +150,19 @@ describe('a canary of builds', () => {
   it('says that the registry lost what was pushed', async () => {
     builds(0, `sha256:${'ab'.repeat(32)}`)
     expect(await canary()).toMatchObject({ code: 'build_image_lost' })
+  })
+
+  it('waits out a node that may not read the credential yet', async () => {
+    builds(0)
+    const waiting = { reason: 'ErrImagePull', message: '401 Unauthorized' }
+    let looks = 0
+    ends('crew-0-0-pull', () => {
+      looks += 1
+      return looks < 4
+        ? { phase: 'Pending', containerStatuses: [{ name: 'pull', state: { waiting } }] }
+        : { phase: 'Succeeded' }
+    })
+    expect(await canary()).toBeUndefined()
   })
 
   it('says why no node pulls it, whatever pods of an earlier one are left', async () => {

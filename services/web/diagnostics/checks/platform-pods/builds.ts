@@ -34,7 +34,8 @@ const PROBLEMS: Readonly<Record<BuildProblemCode, FailureCode>> = declareCodes({
   build_not_started:
     'The message has the words of the cluster: a quota, a missing right, or an image of BuildKit ' +
     `that cannot be pulled. ${VERIFY_BUILDS}`,
-  build_web_unreachable: `Let pods beside the crews reach web: networkPolicy, DNS. ${VERIFY_BUILDS}`,
+  build_web_unreachable:
+    'Let pods beside the crews reach web: network policies, DNS. ' + VERIFY_BUILDS,
   build_failed:
     'The last lines say why: mostly BuildKit does not reach the registry of crews.pythonImage ' +
     `(buildkit.config names mirrors), or may not start containers. ${VERIFY_BUILDS}`,
@@ -42,7 +43,8 @@ const PROBLEMS: Readonly<Record<BuildProblemCode, FailureCode>> = declareCodes({
     'Look at the registry: its gate, its volume, and whether BuildKit reaches it. `kubectl -n ' +
     '{namespace} logs deployment/{fullname}-internal-registry --all-containers` says more. ' +
     VERIFY_BUILDS,
-  build_image_lost: `The registry did not keep what was pushed. Look at its volume. ${VERIFY_BUILDS}`,
+  build_image_lost:
+    'The registry did not keep what was pushed. Look at its volume. ' + VERIFY_BUILDS,
   build_pull_failed:
     'Where nodes do not reach the registry at localhost, set internalRegistry.pullAddress to an ' +
     `address with TLS. ${VERIFY_BUILDS}`,
