@@ -30,12 +30,22 @@ import {
   createServiceAccount,
   scratch,
 } from './kit/workload.ts'
-import { any, asText, digits, equals, isSet, orElse, pick, text } from './template/operators.ts'
+import {
+  all,
+  any,
+  asText,
+  digits,
+  equals,
+  isSet,
+  orElse,
+  pick,
+  text,
+} from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
-const { auth, outgoing, rbac, web } = values
+const { auth, limits, mail, outgoing, rbac, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -117,6 +127,19 @@ const deployed = OPTIONAL.reduce(
   text`web,worker`,
 )
 
+const limitsEnv = {
+  TOKEN_CALLS_PER_MINUTE: digits(limits.tokenCallsPerMinute),
+  ORGANIZATION_CALLS_PER_MINUTE: digits(limits.organizationCallsPerMinute),
+  QUEUED_RUNS_MAX: digits(limits.queuedRuns),
+}
+
+const mailEnv = {
+  SMTP_URL: setWhen(isSet(mail.smtpSecret), {
+    valueFrom: { secretKeyRef: { name: mail.smtpSecret, key: 'SMTP_URL' } },
+  }),
+  SMTP_FROM: setWhen(all(isSet(mail.smtpSecret), isSet(mail.from)), mail.from),
+}
+
 const server = () => ({
   name: 'web',
   ...runs(platformImage),
@@ -132,6 +155,8 @@ const server = () => ({
     HOST: unset,
     METRICS_PORT: digits(web.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...limitsEnv,
+    ...mailEnv,
     PLATFORM_SELF_HOSTED: 'true',
     PLATFORM_PROVIDER: envVars.PLATFORM_PROVIDER,
     PLATFORM_VERSION: platformVersion,
