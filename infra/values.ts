@@ -13,6 +13,7 @@ import { cluster } from './values/cluster.ts'
 import { global } from './values/global.ts'
 import { objects } from './values/objects.ts'
 import { outgoing } from './values/outgoing.ts'
+import { tools } from './values/tools.ts'
 import { secretKeyRefs, secrets } from './values/secrets.ts'
 import { thirdParty } from './values/third-party.ts'
 import { traceDatabases } from './values/trace-databases.ts'
@@ -69,6 +70,8 @@ export const schema = {
   auth,
 
   outgoing,
+
+  tools,
 
   extraEnvVars: type.variables(
     'More environment variables for web, worker and oauth; those that the chart sets itself win.',

@@ -32,6 +32,7 @@ import {
 } from './kit/workload.ts'
 import {
   all,
+  amountText,
   any,
   asText,
   digits,
@@ -45,7 +46,7 @@ import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
-const { auth, limits, mail, outgoing, rbac, web } = values
+const { auth, limits, mail, outgoing, rbac, tools, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -188,6 +189,8 @@ const server = () => ({
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     ...crewMaximaEnv,
     ...crewStorageEnv,
+    TOOLS_UPSTREAM: setWhen(isSet(tools.upstream), tools.upstream),
+    TOOLS_UPSTREAM_CACHE_MAX: setWhen(isSet(tools.upstream), amountText(tools.upstreamStorage)),
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
     COLLECTOR_PUBLIC_URL: setWhen(

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { crewMaximaEnv, crewStorageEnv } from '../platform/crew-limits.ts'
+import { crewMaximaEnv, crewStorageEnv, upstreamStorageEnv } from '../platform/crew-limits.ts'
 import { ORGANIZATION_ROLES } from '../platform/memberships.ts'
 import { LIMIT_MAX, queueLimitEnv } from '../platform/organization-limits.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
@@ -121,6 +121,9 @@ const variables = v.object({
   ),
   ...crewMaximaEnv,
   ...crewStorageEnv,
+  /** A public index that organizations reach through the tools index: https://pypi.org/simple. */
+  TOOLS_UPSTREAM: optional(httpUrl()),
+  ...upstreamStorageEnv,
   COLLECTOR_URL: optional(httpUrl()),
   /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */
   COLLECTOR_PUBLIC_URL: optional(httpUrl()),

@@ -67,6 +67,7 @@ export const TOOLS = {
   'GET /tools/organization/simple/:name': 'token',
   'GET /tools/organization/simple/:name/': 'token',
   'GET /tools/organization/files/:filename': 'token',
+  'GET /tools/organization/upstream/:name/:sha256/:filename': 'token',
   'POST /tools/organization': 'token',
   'POST /tools/organization/': 'token',
   'PUT /tools/organization/files/:filename/yanked': 'token',

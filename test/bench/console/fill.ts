@@ -3,6 +3,8 @@ import type { Tenant } from '../../services/web/support/platform.ts'
 
 const AUTOMATIONS = 500
 const RUNS = 100_000
+/** Each statement stays below the time that one may take. */
+const RUNS_AT_A_TIME = 5000
 const MEMBERS = 200
 const AUDIT = 20_000
 
@@ -37,7 +39,17 @@ async function addAutomations(sql: Database, { organizationId, research }: Tenan
     where p.name like 'Automation %' and p.organization_id = ${organizationId}`
 }
 
-async function addRuns(sql: Database, { organizationId }: Tenant): Promise<void> {
+async function addRuns(sql: Database, tenant: Tenant): Promise<void> {
+  for (let first = 1; first <= RUNS; first += RUNS_AT_A_TIME) {
+    await addSomeRuns(sql, tenant, { first, last: first + RUNS_AT_A_TIME - 1 })
+  }
+}
+
+async function addSomeRuns(
+  sql: Database,
+  { organizationId }: Tenant,
+  { first, last }: { readonly first: number; readonly last: number },
+): Promise<void> {
   await sql`
     insert into executions (deployment_id, inputs, status, attempt, queued_at, available_at,
       started_at, finished_at, output, usage, error, trigger, starter_id, starter_name)
@@ -47,7 +59,7 @@ async function addRuns(sql: Database, { organizationId }: Tenant): Promise<void>
       '{"inputTokens": 1200, "outputTokens": 800}',
       case when i % 20 = 0 then '{"code": "llm_timeout", "message": "No answer."}'::jsonb end,
       (array['api', 'console', 'schedule'])[1 + i % 3], 'person:' || i % 50, 'Person ' || i % 50
-    from generate_series(1, ${RUNS}) i
+    from generate_series(${first}::int, ${last}::int) i
       cross join lateral (select now() - interval '60 days' * (i::float8 / ${RUNS}) as at) times
       join (
         select id, row_number() over (order by id) as place, count(*) over () as total

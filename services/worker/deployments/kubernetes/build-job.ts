@@ -8,6 +8,7 @@ import {
 import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
 import type { Certificates, CrewCluster, ImageBuilder } from './cluster-settings.ts'
 import type { CrewNames } from './crew-names.ts'
+import { INDEX_SECRET } from './dockerfile.ts'
 import { CACHE_TAG } from './image-names.ts'
 
 const CERTIFICATES = '/certificates'
@@ -58,7 +59,7 @@ tee build.log <output >&2 &
 buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
   --local context=project --local dockerfile="$dockerfile" \\
   --opt build-arg:PYTHON_VERSION="\${PYTHON_VERSION:-}" \\
-  --secret id=uv_index,env=UV_INDEX \\
+  --secret id=${INDEX_SECRET},env=UV_INDEX \\
   --import-cache "type=registry,ref=$CACHE" \\
   --export-cache "type=registry,ref=$CACHE,$CACHE_OPTIONS" \\
   --output "type=image,name=$IMAGE,push=true" \\

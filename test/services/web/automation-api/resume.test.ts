@@ -53,6 +53,7 @@ describe('POST resume', () => {
         output: 'Whales <sing>.',
         asked_at: expect.any(String),
         decide_by: expect.any(String),
+        undecided: 'reject',
       },
     })
     const body = { task: 'write', decision: 'edit', text: 'Owls.' }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { SMTPServer } from 'smtp-server'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { grantRole } from '../../../../services/platform/users.ts'
 import { createMailer, isMailAddress, isMailUrl } from '../../../../services/web/mail/mailer.ts'
 import { createInvitation } from '../../../../services/platform/invitations.ts'
@@ -173,6 +173,8 @@ describe('a link by mail', () => {
     port = (server.server.address() as AddressInfo).port
   })
   afterAll(() => new Promise<void>((resolve) => server.close(resolve)))
+
+  beforeEach(async () => void (await platform.sql`delete from invitations`))
 
   const appWith = (url: string) => platform.appAt(BASE_URL, { SMTP_URL: url })
   const invitations = '/settings/organization/invitations'

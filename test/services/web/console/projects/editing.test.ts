@@ -59,6 +59,8 @@ const FIELDS = {
   'tasks.0.description': 'Write about {topic}.',
   'tasks.0.expected_output': 'A page',
   'tasks.0.human_input': 'on',
+  'tasks.0.decide_within_minutes': '120',
+  'tasks.0.undecided': 'approve',
 }
 
 describe('the editor of a version', () => {
@@ -70,7 +72,14 @@ describe('the editor of a version', () => {
       name: 'Changed',
       llm: { model: 'other-model', temperature: 0.5 },
       agents: [{ role: 'Author', goal: 'Write well\nabout {topic}', max_iterations: 7 }],
-      tasks: [{ description: 'Write about {topic}.', human_input: true }],
+      tasks: [
+        {
+          description: 'Write about {topic}.',
+          human_input: true,
+          decide_within_minutes: 120,
+          undecided: 'approve',
+        },
+      ],
     })
   })
 
