@@ -141,14 +141,16 @@ const mailEnv = {
   SMTP_FROM: setWhen(all(isSet(mail.smtpSecret), isSet(mail.from)), mail.from),
 }
 
+const ports = [
+  { name: 'http', containerPort: web.port },
+  { name: 'metrics', containerPort: web.metricsPort },
+]
+
 const server = () => ({
   name: 'web',
   ...runs(platformImage),
   command: ['node', 'build/web/main.js'],
-  ports: [
-    { name: 'http', containerPort: web.port },
-    { name: 'metrics', containerPort: web.metricsPort },
-  ],
+  ports,
   envFrom: extraEnvVars.from,
   env: env<WebEnv>({
     ...databaseEnv('web'),
