@@ -3,8 +3,9 @@ import { inTransaction } from '../shared/postgres/database.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 
 /**
- * While a queue is shorter than the half of its limit, each process lets a twentieth of the limit in
- * before it looks again, for a second at the most: ten of them together do not fill the other half.
+ * While a queue is shorter than the half of its limit, each process lets a twentieth of the limit
+ * in before it looks again, for a second at the most: ten of them together do not fill the other
+ * half.
  */
 const LOOSE_MS = 1000
 const LOOSE_SHARE = 20

@@ -2,7 +2,8 @@
 
 create table organization_limits (
   organization_id int primary key references organizations on delete cascade,
-  -- calls of the APIs in a minute, by one token and by all; null: as the settings have it, 0: no limit
+  -- calls of the APIs in a minute, by one token and by all; null: as the settings have it,
+  -- 0: no limit
   token_calls int check (token_calls between 0 and 10000000),
   organization_calls int check (organization_calls between 0 and 10000000),
   -- runs that wait in the queue

@@ -40,7 +40,8 @@ export const retryAfter = { 'Retry-After': header('Seconds to wait.') }
 const rateLimit = {
   'RateLimit-Policy': header(
     'The limits, by draft-ietf-httpapi-ratelimit-headers-10: `token` for the calls with this ' +
-      'token, `organization` for those with all; `q` in `w` seconds. On each answer to a good token.',
+      'token, `organization` for those with all; `q` in `w` seconds. On each ' +
+      'answer to a good token.',
   ),
   RateLimit: header('What is left of them: `r` calls for the next `t` seconds.'),
 }
@@ -50,8 +51,8 @@ export const refusedTokens = (reason: string) => ({
   '401': problem(reason, challenge),
   '429': problem(
     'Too many calls in a minute with this token or by its organization (details.policy); or too ' +
-      'many from this address with tokens that are nobody’s. A kickoff also gets it while too many ' +
-      'runs wait in the queue (`queue_full`; details.queued, details.limit).',
+      'many from this address with tokens that are nobody’s. A kickoff also gets it while too ' +
+      'many runs wait in the queue (`queue_full`; details.queued, details.limit).',
     { ...retryAfter, ...rateLimit },
   ),
 })
