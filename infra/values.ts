@@ -4,6 +4,8 @@ import { boolean, group, integer, list, podPort, port, string, word } from './te
 import type { OverridesOf, ValuesOf } from './template/typed-values.ts'
 import * as type from './value-types.ts'
 import { audit } from './values/audit.ts'
+import { mail } from './values/mail.ts'
+import { limits } from './values/limits.ts'
 import { auth } from './values/auth.ts'
 import { backup } from './values/backup.ts'
 import { autoscaling, pressureScaling, queueScaling } from './values/autoscaling.ts'
@@ -119,6 +121,10 @@ export const schema = {
       max: 36_500,
     }),
   }),
+
+  limits,
+
+  mail,
 
   audit,
 

@@ -32,6 +32,7 @@ import {
   scratch,
 } from './kit/workload.ts'
 import {
+  all,
   amountText,
   any,
   asText,
@@ -46,7 +47,7 @@ import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
-const { auth, outgoing, rbac, tools, web } = values
+const { auth, limits, mail, outgoing, rbac, tools, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -138,14 +139,29 @@ const upstreamEnv = {
   TOOLS_UPSTREAM_CACHE_MAX: setWhen(isSet(tools.upstream), amountText(tools.upstreamStorage)),
 }
 
+const limitsEnv = {
+  TOKEN_CALLS_PER_MINUTE: digits(limits.tokenCallsPerMinute),
+  ORGANIZATION_CALLS_PER_MINUTE: digits(limits.organizationCallsPerMinute),
+  QUEUED_RUNS_MAX: digits(limits.queuedRuns),
+}
+
+const mailEnv = {
+  SMTP_URL: setWhen(isSet(mail.smtpSecret), {
+    valueFrom: { secretKeyRef: { name: mail.smtpSecret, key: 'SMTP_URL' } },
+  }),
+  SMTP_FROM: setWhen(all(isSet(mail.smtpSecret), isSet(mail.from)), mail.from),
+}
+
+const ports = [
+  { name: 'http', containerPort: web.port },
+  { name: 'metrics', containerPort: web.metricsPort },
+]
+
 const server = () => ({
   name: 'web',
   ...runs(platformImage),
   command: ['node', 'build/web/main.js'],
-  ports: [
-    { name: 'http', containerPort: web.port },
-    { name: 'metrics', containerPort: web.metricsPort },
-  ],
+  ports,
   envFrom: extraEnvVars.from,
   env: env<WebEnv>({
     ...databaseEnv('web'),
@@ -154,6 +170,8 @@ const server = () => ({
     METRICS_PORT: digits(web.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
     ...proxyEnv,
+    ...limitsEnv,
+    ...mailEnv,
     PLATFORM_SELF_HOSTED: 'true',
     PLATFORM_PROVIDER: envVars.PLATFORM_PROVIDER,
     PLATFORM_VERSION: platformVersion,

@@ -34,7 +34,7 @@ import { all, digits, exceeds, isSet, pick, plus } from './template/operators.ts
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { audit, worker, collector, envVars, oauth, outgoing, runs: history } = values
+const { audit, limits, worker, collector, envVars, oauth, outgoing, runs: history } = values
 
 /** Runs the automations that the API starts. */
 export class Worker extends Construct {
@@ -161,6 +161,7 @@ const runner = () => ({
     RUNS_RETENTION_DAYS: digits(history.retentionDays),
     AUDIT_RETENTION_DAYS: digits(audit.retentionDays),
     AUDIT_LOG: audit.log,
+    QUEUED_RUNS_MAX: digits(limits.queuedRuns),
     WEBHOOK_PRIVATE_ORIGINS: setWhen(
       isSet(outgoing.webhookPrivateOrigins),
       outgoing.webhookPrivateOrigins,

@@ -10,6 +10,7 @@ import { listRunFiles } from './run-files.ts'
 import { listSteps } from './run-steps.ts'
 import type { ListedStep } from './run-steps.ts'
 import { kickoff } from './runs.ts'
+import type { AdmitRun } from './queue-room.ts'
 import type { Inputs, Run, Starter } from './runs.ts'
 import { stepBase, stepKey } from './step-key.ts'
 
@@ -19,19 +20,19 @@ export interface Again {
   readonly run: Run
   readonly idempotencyKey?: string | undefined
   readonly starter?: Starter | undefined
+  readonly admit?: AdmitRun | undefined
 }
 
 /** Starts a run with the inputs of another one and the version of now. Returns its id. */
 export async function startRerun(
   sql: Database,
-  { automation, run, idempotencyKey, starter }: Again,
+  { automation, run, ...rest }: Again,
 ): Promise<string> {
   const definition = await getDefinition(sql, automation)
   const given = givenAgain(definition, run.inputs)
   const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
   const origin = { id: run.id, action: 'rerun', carry: async () => {} } as const
-  const request = { deploymentId: automation.id, ...prepared, idempotencyKey, origin, starter }
-  return kickoff(sql, request)
+  return kickoff(sql, { deploymentId: automation.id, ...prepared, ...rest, origin })
 }
 
 /**
@@ -59,9 +60,7 @@ export async function startRetry(
   const origin = { id: run.id, action: 'retry', fromStep, carry } as const
   const { inputs } = run
   const files = await listRunFiles(sql, run.id)
-  const { idempotencyKey, starter } = rest
-  const request = { deploymentId: automation.id, inputs, files, idempotencyKey, origin, starter }
-  return kickoff(sql, request)
+  return kickoff(sql, { deploymentId: automation.id, inputs, files, ...rest, origin })
 }
 
 /** The inputs of a fork, and the step that it goes on from. */
@@ -76,7 +75,7 @@ export interface Fork extends Again {
  * Returns its id. Raises as `startRetry` does, and `unprocessable` for inputs that the version does not take.
  */
 export async function startFork(sql: Database, fork: Fork): Promise<string> {
-  const { automation, run, idempotencyKey, fromStep, starter } = fork
+  const { automation, run, fromStep, idempotencyKey, starter, admit } = fork
   requireOver(run)
   const version = await getVersionOf(sql, run.id)
   const { definition } = version
@@ -87,8 +86,8 @@ export async function startFork(sql: Database, fork: Fork): Promise<string> {
   const bases = [stepBase(version.id, run.inputs), stepBase(version.id, prepared.inputs)] as const
   const carry = carryOver(run.id, renameKeys(kept, steps, bases))
   const origin = { id: run.id, action: 'fork', fromStep, carry } as const
-  const request = { deploymentId: automation.id, ...prepared, idempotencyKey, origin, starter }
-  return kickoff(sql, request)
+  const by = { idempotencyKey, starter, admit }
+  return kickoff(sql, { deploymentId: automation.id, ...prepared, ...by, origin })
 }
 
 function requireOver({ finishedAt }: Run): void {

@@ -3,6 +3,7 @@ import { inTransaction } from '../shared/postgres/database.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { isUuid } from './automations.ts'
+import type { AdmitRun } from './queue-room.ts'
 import { keepFiles } from './run-files.ts'
 
 /** All statuses of a run. */
@@ -88,6 +89,8 @@ export interface Kickoff {
   /** The run that it follows. */
   readonly origin?: Origin | undefined
   readonly starter?: Starter | undefined
+  /** Lets it into the queue. @default at once */
+  readonly admit?: AdmitRun | undefined
 }
 
 /** How a new run follows another one. */
@@ -103,12 +106,12 @@ export interface Origin {
 /**
  * Queues a run and returns its id. With an idempotency key that was used before, returns the run it
  * started; raises `unprocessable` when the inputs, or the run that it follows, differ from that
- * time's.
+ * time's. Raises `queue_full` when it is not let into the queue.
  */
 export async function kickoff(sql: Queryable, request: Kickoff): Promise<string> {
   const { deploymentId, idempotencyKey: key, origin, files = [] } = request
   // Nothing but one statement, for the most frequent request of all.
-  if (key === undefined && !origin && files.length === 0) return insertRun(sql, request)
+  if (key === undefined && !origin && files.length === 0) return queueRun(sql, request)
   return inTransaction(sql, async (tx) => {
     const requestHash = hashOf(request)
     const earlier = key === undefined ? undefined : await findEarlier(tx, { deploymentId, key })
@@ -119,7 +122,7 @@ export async function kickoff(sql: Queryable, request: Kickoff): Promise<string>
         'This Idempotency-Key was used with other inputs. Use a new key for a new run.',
       )
     }
-    const id = await insertRun(tx, request)
+    const id = await queueRun(tx, request)
     await keepFiles(tx, id, files)
     await origin?.carry(tx, id)
     if (key !== undefined) {
@@ -160,6 +163,9 @@ export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
       where created_at < now() - interval '24 hours' order by created_at limit 1000)`
   return count
 }
+
+const queueRun = (sql: Queryable, request: Kickoff): Promise<string> =>
+  request.admit ? request.admit(sql, (tx) => insertRun(tx, request)) : insertRun(sql, request)
 
 /** One that goes on where another one left off is of that one's version. */
 async function insertRun(

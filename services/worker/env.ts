@@ -3,6 +3,7 @@ import { databaseEnv } from '../shared/postgres/address.ts'
 import { httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
 import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
+import { queueLimitEnv } from '../platform/organization-limits.ts'
 import { crewStorageEnv } from '../platform/crew-limits.ts'
 import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
@@ -31,6 +32,7 @@ export const workerEnv = v.object({
   WORKER_DRAIN_SECONDS: v.optional(integer(0, 86_400), '300'),
   /** The time for which runs are kept after their end, with their progress. */
   RUNS_RETENTION_DAYS: v.optional(integer(1, 36_500), '90'),
+  ...queueLimitEnv,
   /** The time for which the audit is kept. */
   AUDIT_RETENTION_DAYS: v.optional(integer(30, 36_500), '365'),
   /** Writes the audit to standard output as well, for whoever collects the logs. */

@@ -36,6 +36,8 @@ const PEOPLE = {
   'GET /admin/organizations': 'platform-admin',
   'POST /admin/organizations': 'platform-admin',
   'POST /admin/organizations/:organizationId/invitations': 'platform-admin',
+  'GET /admin/organizations/:organizationId/limits': 'platform-admin',
+  'POST /admin/organizations/:organizationId/limits': 'platform-admin',
   'GET /admin/people': 'platform-admin',
   'POST /admin/people/:userId/disable': 'platform-admin',
   'POST /admin/people/:userId/enable': 'platform-admin',

@@ -56,7 +56,7 @@ const runs = () => database.sql`
 
 /** Three workers look at a moment, all at once. Returns how many times they found. */
 async function lookAt(at: Date): Promise<number> {
-  const found = await Promise.all([1, 2, 3].map(() => runDueSchedules(database.sql, at)))
+  const found = await Promise.all([1, 2, 3].map(() => runDueSchedules(database.sql, { at })))
   return found.reduce((sum, count) => sum + count, 0)
 }
 
@@ -128,7 +128,7 @@ describe('a schedule', () => {
       create trigger kill before update on schedules for each row execute function kill_worker()`
     const at = new Date('2026-06-01T12:05:00Z')
     const killed = connectDatabase(parseAddress(database.url), { name: 'killed', max: 1 })
-    await expect(runDueSchedules(killed, at)).rejects.toThrow()
+    await expect(runDueSchedules(killed, { at })).rejects.toThrow()
     await killed.end({ timeout: 0 })
     await sql`drop trigger kill on schedules`
     expect(await runs()).toHaveLength(0)

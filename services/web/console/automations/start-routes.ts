@@ -32,7 +32,8 @@ export function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<S
     }
     const idempotencyKey = startOnceKey(form.get('start_once'), texts)
     const starter = toStarter(c.var.actor, 'console')
-    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const admit = deps.queue.of(automation.organizationId)
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter, admit }
     const id = await kickoff(sql, request)
     c.var.wide['kickoff_id'] = id
     return c.redirect(runPath(automation, { id }), 303)

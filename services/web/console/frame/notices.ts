@@ -18,6 +18,7 @@ const NOTICES = {
   'repository-removed': 'The repository is removed with its secrets. What is deployed stays.',
   'repository-webhook-removed': 'The webhook is removed. Pushes are refused from now on.',
   'automation-removed': 'The automation is being deleted. It is gone once its crew is.',
+  'limits-saved': 'The limits are saved. They hold within seconds.',
   'limit-saved': 'The limit is saved. It applies from the next run on.',
   'client-bound': 'The OAuth Client ID is saved. It applies from the next call on.',
   'client-unbound':

@@ -45,7 +45,8 @@ export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
     const fromStep = form.get('from_step') ?? ''
     const idempotencyKey = startOnceKey(form.get('start_once'), { ...texts, fromStep })
     const starter = toStarter(c.var.actor, 'console')
-    const place = { fromStep: fromStep || undefined, starter }
+    const admit = deps.queue.of(automation.organizationId)
+    const place = { fromStep: fromStep || undefined, starter, admit }
     const request = { automation, run, inputs, idempotencyKey, ...place }
     const started = problem === undefined ? await goOn(sql, request) : { problem }
     if ('id' in started) {

@@ -33,7 +33,8 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
     })
     const idempotencyKey = startOnceKey(c.var.form.get('start_once'), prepared.inputs)
     const starter = toStarter(c.var.actor, 'console')
-    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const admit = deps.queue.of(automation.organizationId)
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter, admit }
     const id = await kickoff(sql, request)
     Object.assign(c.var.wide, { kickoff_id: id, again: run.id })
     return c.redirect(runPath(automation, { id }), 303)

@@ -7,7 +7,8 @@ import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
-import { getOwnSchedule, scheduleEntry } from './own-schedule.ts'
+import { scheduleEntry } from '../../callers/audit-entries.ts'
+import { getOwnSchedule } from './own-schedule.ts'
 
 /** Serves the buttons of a schedule's page. */
 export function scheduleActionRoutes(deps: WebDeps): Hono<SignedIn> {

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
-import { nextTimes } from '../../../platform/schedule-times.ts'
+import { comingTimes } from '../../../platform/schedules.ts'
 import type { MissedPolicy, Schedule } from '../../../platform/schedules.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { plural } from '../frame/format.ts'
@@ -31,7 +31,6 @@ export interface SchedulePage extends OfAutomation {
   readonly undo?: string | undefined
 }
 
-const NEXT_SHOWN = 5
 const pathOf = ({ automationId }: Automation): string => `/automations/${automationId}/schedules`
 
 /** The schedules of an automation. */
@@ -196,9 +195,8 @@ function form({ session, typed }: OfAutomation, to: { action: string; verb: stri
 }
 
 function nextSection(schedule: Schedule): Html {
-  const { nextAt, pausedAt } = schedule
-  const from = nextAt ? new Date(nextAt.getTime() - 1) : new Date()
-  const times = nextTimes(schedule, from, NEXT_SHOWN)
+  const { pausedAt } = schedule
+  const times = comingTimes(schedule)
   return html`<section class="card" aria-labelledby="next">
     <div class="card-head"><h2 id="next">Next five times</h2></div>
     ${pausedAt ? html`<p class="hint">Paused: it would come at these times.</p>` : ''}
