@@ -38,8 +38,8 @@ export async function startRerun(
 /**
  * Starts a run that goes on where another one failed or was stopped, or from the step that is
  * named: it keeps what finished and does not depend on that one. Returns its id. Raises `conflict`
- * while the other one goes on, or when it is completed and no step is named; `unprocessable` for a step that it does
- * not have.
+ * while the other one goes on, or when it is completed and no step is named; `unprocessable` for a
+ * step that it does not have.
  */
 export async function startRetry(
   sql: Database,
@@ -72,7 +72,8 @@ export interface Fork extends Again {
 /**
  * Starts a run of the version of another one with changed inputs. It does every step anew, or keeps
  * what finished and does not depend on the step that is named, although other inputs led to it.
- * Returns its id. Raises as `startRetry` does, and `unprocessable` for inputs that the version does not take.
+ * Returns its id. Raises as `startRetry` does, and `unprocessable` for inputs that the version does
+ * not take.
  */
 export async function startFork(sql: Database, fork: Fork): Promise<string> {
   const { automation, run, fromStep, idempotencyKey, starter, admit } = fork

@@ -50,7 +50,7 @@ async function nameOf(page: Page): Promise<string> {
 }
 
 function lookOf(name: string, looks: readonly Look[]): Look {
-  const sum = [...name].reduce((total, letter) => total + letter.charCodeAt(0), 0)
+  const sum = Buffer.from(name).reduce((total, byte) => total + byte, 0)
   const look = looks[sum % looks.length]
   if (!look) throw new Error('a page has a look')
   return look

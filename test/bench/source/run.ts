@@ -15,7 +15,7 @@ function createStopwatch() {
   const seconds = new Map<string, number[]>()
   return {
     seconds,
-    async time(what: string, act: () => Promise<void>): Promise<void> {
+    time: async (what: string, act: () => Promise<void>): Promise<void> => {
       const startedMs = performance.now()
       await act()
       const took = (performance.now() - startedMs) / 1000

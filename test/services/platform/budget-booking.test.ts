@@ -138,7 +138,7 @@ describe('the calls that begin and end in one commit of the journal', () => {
       { run: one, finished: { a: 420 } },
       { run: other, finished: { a: 420 } },
     ])
-    expect(ended.map(({ warnings }) => warnings).toSorted()).toEqual([0, 1])
+    expect(ended.map(({ warnings }) => warnings).toSorted((a, b) => a - b)).toEqual([0, 1])
     expect(await commit([{ run: one, finished: { a: 420 } }])).toEqual([nothing])
     expect(await ledger()).toEqual({ spent: 840, reserved: 0 })
   })

@@ -46,6 +46,7 @@ function undoOf(c: Context<SignedIn>, project: Project): Undo | undefined {
       const isName = projectNameProblem(name) === undefined && name !== project.name
       return isName ? { action: `${path}/rename`, fields: { name } } : undefined
     }
+    case undefined:
     default:
       return undefined
   }

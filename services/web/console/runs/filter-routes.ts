@@ -60,7 +60,10 @@ function filterRoutes(deps: WebDeps, isShared: boolean): Hono<SignedIn> {
       (isDone) => (isDone && isShared ? entryOf('run_filter_deleted', filter) : undefined),
     )
     const undo = new URLSearchParams({ undo: filter.name, ...(isShared && { shared: 'yes' }) })
-    return c.redirect(`/executions?${withNotice(filter.query, 'filter-deleted')}&${undo}`, 303)
+    return c.redirect(
+      `/executions?${withNotice(filter.query, 'filter-deleted')}&${undo.toString()}`,
+      303,
+    )
   })
 
   return routes

@@ -154,10 +154,11 @@ const backupEnv = (host: string): EnvSource => ({
 
 /** Returns what a program of its own writes about its failure. */
 async function spoken(run: () => Promise<void>): Promise<string> {
-  const write = process.stderr.write
+  const { stderr } = process
+  const write = stderr.write.bind(stderr)
   const said: string[] = []
-  process.stderr.write = (text) => said.push(String(text)) > 0
-  await run().finally(() => (process.stderr.write = write))
+  stderr.write = (text) => said.push(String(text)) > 0
+  await run().finally(() => (stderr.write = write))
   process.exitCode = 0
   return said.join('')
 }

@@ -243,7 +243,7 @@ describe('the public index behind the tools index', () => {
     await read('bulky', one)
     await read('bulky', three)
     const [first, , third] = wheels.map(({ content }) => sha256(content))
-    expect((await keptFiles()).toSorted()).toEqual([first, third].toSorted())
+    expect(new Set(await keptFiles())).toEqual(new Set([first, third]))
     const refused = await get(new URL(huge.url, `${web.url}/tools/organization/simple/bulky/`).href)
     expect(await refused.text()).toContain(`at most ${ROOM} are fetched`)
     expect(refused.status).toBe(502)
