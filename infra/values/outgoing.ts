@@ -34,7 +34,7 @@ export const outgoing = group(
     ),
     indexPrivateOrigins: origins(
       'Where the public index of `tools.upstream` keeps its files, such as ' +
-        '`https://files.pythonhosted.org` where that resolves to a mirror; the origin of ' +
+        '`https://files.example.com` where a mirror has them; the origin of ' +
         'the index itself need not be listed.',
     ),
     oauthPrivateOrigins: origins(

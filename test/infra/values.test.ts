@@ -232,6 +232,8 @@ const EVERYTHING = {
   podMonitor: { enabled: true },
   prometheusRule: { enabled: true },
   grafanaDashboards: { enabled: true },
+  tools: { upstream: 'https://index.example.com/simple' },
+  mail: { smtpSecret: 'smtp' },
 }
 const SIGN_IN = {
   auth: {
@@ -366,6 +368,7 @@ describe('every value matters', () => {
       'flipped.example.com/class',
       'x:y:flipped',
       'flipped/',
+      'flipped@example.com',
       '7 7 * * *',
       '{"flipped":true}',
     ]
