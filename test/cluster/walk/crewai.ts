@@ -5,6 +5,7 @@ import { join, relative } from 'node:path'
 import { CREWAI } from '../../support/crewai-project.ts'
 import { command } from '../bed/command.ts'
 import { crewaiProject, twine } from '../bed/crewai-project.ts'
+import { network } from '../bed/places.ts'
 import { words } from '../bed/words.ts'
 import { addressOf, comesTrue } from './cluster.ts'
 import {
@@ -58,7 +59,10 @@ async function uploadTool({ base, token }: Api): Promise<void> {
 
 async function createCrewai(api: Api, way: 'slim' | 'image'): Promise<string> {
   const automation = await createAutomation(api, `CrewAI ${way}`)
-  const settings = { way, egress: ['model.model.svc'], memory_limit: '2Gi', cpu_limit: '2' }
+  // Without an image it is the crew's own pod that fetches packages, from a private address here.
+  const index = `${network.nodeAddress}/32`
+  const egress = ['model.model.svc', ...(way === 'slim' ? [index] : [])]
+  const settings = { way, egress, memory_limit: '2Gi', cpu_limit: '2' }
   await send(api, `${automation}/settings`, { method: 'PATCH', body: settings })
   for (const [name, value] of [
     ['OPENAI_API_KEY', 'sk-of-the-crew'],
