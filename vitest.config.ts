@@ -64,10 +64,12 @@ export default defineConfig({
       },
     ],
     setupFiles: ['test/support/say-how-busy.ts'],
+    // What an earlier run has compiled is read again, not compiled.
+    experimental: { fsModuleCache: true },
     // Waiting ends with the event; these end what hangs, on a machine that others keep busy too.
-    testTimeout: 60_000 * slowness,
-    hookTimeout: 120_000 * slowness,
-    expect: { poll: { timeout: 30_000 * slowness } },
+    testTimeout: 180_000 * slowness,
+    hookTimeout: 180_000 * slowness,
+    expect: { poll: { timeout: 60_000 * slowness } },
     pool: 'forks',
     // Importing a file does nothing, so the test files of one worker may share what the first of
     // them imported.

@@ -9,6 +9,7 @@ import { env, setWhen, unset } from './kit/env.ts'
 import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount, podDefaults, podMetadata, scratch } from './kit/workload.ts'
@@ -125,6 +126,7 @@ const inBucket = isSet(s3.bucket)
 
 const variables = {
   LOG_LEVEL: envVars.LOG_LEVEL,
+  ...proxyEnv,
   ...databaseEnv('backup'),
   COLLECTOR_DATABASE_URL: unset,
   COLLECTOR_DB_HOST: setWhen(collector.enabled, DB_HOST),

@@ -7,6 +7,7 @@ import { fingerprint } from './kit/fingerprint.ts'
 import { buildkitImage, pullSecretOf, runs } from './kit/image.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
+import { proxyVariables } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { PLATFORM_USER } from './kit/security.ts'
 import {
@@ -94,6 +95,7 @@ const daemon = () => ({
     when<string>(hasTls, '--tlskey=/certificates/key.pem'),
   ],
   ports: [{ name: 'grpc', containerPort: buildkit.port }],
+  env: proxyVariables,
   startupProbe: works,
   readinessProbe: works,
   livenessProbe: { tcpSocket: { port: k8s.IntOrString.fromString('grpc') } },

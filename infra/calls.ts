@@ -111,6 +111,7 @@ export const calls = [
   { from: 'web', to: 'oauth', port: 'http', why: 'connections to third-party providers' },
   { from: 'worker', to: 'oauth', port: 'http', why: 'tokens for the tools of runs' },
   { from: 'browsers', to: 'oauth', port: 'http', why: 'consent', isMade: isOauthExposed },
+  { from: 'monitoring', to: 'oauth', port: 'metrics', why: 'metrics' },
 
   { from: 'web', to: 'collector', port: 'http', why: 'the spans of calls, and its health' },
   { from: 'worker', to: 'collector', port: 'http', why: 'the spans of runs' },
@@ -157,6 +158,13 @@ export const calls = [
     isMade: crews.fromSource,
   },
 
+  {
+    from: 'worker',
+    to: 'buildkit',
+    port: 'grpc',
+    why: 'whether it answers, for the diagnostic report',
+    isMade: crews.fromSource,
+  },
   { from: 'worker', to: 'internal-registry', port: 'http', why: 'images of crews' },
   { from: 'buildkit', to: 'internal-registry', port: 'http', why: 'pushes of built images' },
   {

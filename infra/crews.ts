@@ -10,6 +10,7 @@ import { extraEnvVars } from './kit/extras.ts'
 import { databasePodPullSecrets, platformImage, runs } from './kit/image.ts'
 import { argoSync, createJob } from './kit/job.ts'
 import { nameOf, release } from './kit/names.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { initResources } from './kit/resources.ts'
 import { noOauthEncryptionKey, secretKeyBase } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
@@ -131,6 +132,7 @@ const installer = (name: string, task: string) => ({
   env: env<TasksEnv & SealingKeysEnv & ClusterCrewEnv>({
     ...databaseEnv('crews'),
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...proxyEnv,
     ...secretKeyBase,
     ...noOauthEncryptionKey,
     K8S_NAMESPACE: crewNamespace,

@@ -8,6 +8,7 @@ import { extraEnvVars, extraMounts, extraVolumes } from './kit/extras.ts'
 import { platformImage, runs } from './kit/image.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { replicasOf, scale } from './kit/scaling.ts'
 import {
@@ -39,6 +40,7 @@ export class Oauth extends Construct {
       component: 'oauth',
       replicas: replicasOf(oauth),
       pods: oauth,
+      metricsPort: oauth.metricsPort,
       annotations: {
         ...secretsChecksum(
           'PLATFORM_OAUTH_API_KEY',
@@ -65,13 +67,18 @@ const server = () => ({
   name: 'oauth',
   ...runs(platformImage),
   command: ['node', 'build/oauth/main.js'],
-  ports: [{ name: 'http', containerPort: oauth.port }],
+  ports: [
+    { name: 'http', containerPort: oauth.port },
+    { name: 'metrics', containerPort: oauth.metricsPort },
+  ],
   envFrom: extraEnvVars.from,
   env: env<OauthEnv>({
     ...databaseEnv('oauth'),
     PORT: digits(oauth.port),
     HOST: unset,
+    METRICS_PORT: digits(oauth.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...proxyEnv,
     OAUTH_PUBLIC_URL: oauth.publicUrl,
     OAUTH_PROVIDERS: setWhen(isSet(oauth.providersSecret), {
       valueFrom: { secretKeyRef: { name: oauth.providersSecret, key: 'OAUTH_PROVIDERS' } },

@@ -106,6 +106,10 @@ export const rules: readonly Rule[] = [
     ['web.port', web.port],
     ['web.metricsPort', web.metricsPort],
   ]),
+  ...differ([
+    ['oauth.port', oauth.port],
+    ['oauth.metricsPort', oauth.metricsPort],
+  ]),
   ...differ(sidecarPorts, dbProxy.enabled),
   ...besideSidecar([
     ['collector.port', collector.port],
@@ -115,6 +119,7 @@ export const rules: readonly Rule[] = [
     ['web.metricsPort', web.metricsPort],
     ['worker.port', worker.port],
     ['oauth.port', oauth.port],
+    ['oauth.metricsPort', oauth.metricsPort],
   ]),
   ...scalingRules,
   refuse(

@@ -4,6 +4,8 @@ import { boolean, group, integer, list, podPort, port, string, word } from './te
 import type { OverridesOf, ValuesOf } from './template/typed-values.ts'
 import * as type from './value-types.ts'
 import { audit } from './values/audit.ts'
+import { mail } from './values/mail.ts'
+import { limits } from './values/limits.ts'
 import { auth } from './values/auth.ts'
 import { backup } from './values/backup.ts'
 import { autoscaling, pressureScaling, queueScaling } from './values/autoscaling.ts'
@@ -11,6 +13,7 @@ import { cluster } from './values/cluster.ts'
 import { global } from './values/global.ts'
 import { objects } from './values/objects.ts'
 import { outgoing } from './values/outgoing.ts'
+import { tools } from './values/tools.ts'
 import { secretKeyRefs, secrets } from './values/secrets.ts'
 import { thirdParty } from './values/third-party.ts'
 import { traceDatabases } from './values/trace-databases.ts'
@@ -68,6 +71,8 @@ export const schema = {
 
   outgoing,
 
+  tools,
+
   extraEnvVars: type.variables(
     'More environment variables for web, worker and oauth; those that the chart sets itself win.',
     { OPENAI_BASE_URL: 'https://models.example.com/v1' },
@@ -117,6 +122,10 @@ export const schema = {
     }),
   }),
 
+  limits,
+
+  mail,
+
   audit,
 
   backup,
@@ -163,6 +172,7 @@ export const schema = {
     ),
     replicaCount: type.replicas('oauth'),
     port: podPort(3002, 'HTTP port of the pods and of the Service.'),
+    metricsPort: podPort(9090, 'HTTP port of the pods for `/metrics`.'),
     autoscaling,
     resources: type.resources({ cpu: '500m', memory: '256Mi' }, { cpu: '50m', memory: '128Mi' }),
     ...type.pods,

@@ -14,6 +14,7 @@ import { platformImage, platformVersion, runs } from './kit/image.ts'
 import { fullName, release } from './kit/names.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { reachableProbes } from './kit/probes.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import {
   fromSecret,
@@ -30,12 +31,23 @@ import {
   createServiceAccount,
   scratch,
 } from './kit/workload.ts'
-import { any, asText, digits, equals, isSet, orElse, pick, text } from './template/operators.ts'
+import {
+  all,
+  amountText,
+  any,
+  asText,
+  digits,
+  equals,
+  isSet,
+  orElse,
+  pick,
+  text,
+} from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
-const { auth, outgoing, rbac, web } = values
+const { auth, limits, mail, outgoing, rbac, tools, web } = values
 
 /** The user interface and the automation API, with the diagnostic probe. */
 export class Web extends Construct {
@@ -117,14 +129,39 @@ const deployed = OPTIONAL.reduce(
   text`web,worker`,
 )
 
+/** The public index behind those of organizations. */
+const upstreamEnv = {
+  TOOLS_UPSTREAM: setWhen(isSet(tools.upstream), tools.upstream),
+  TOOLS_UPSTREAM_PRIVATE_ORIGINS: setWhen(
+    isSet(outgoing.indexPrivateOrigins),
+    outgoing.indexPrivateOrigins,
+  ),
+  TOOLS_UPSTREAM_CACHE_MAX: setWhen(isSet(tools.upstream), amountText(tools.upstreamStorage)),
+}
+
+const limitsEnv = {
+  TOKEN_CALLS_PER_MINUTE: digits(limits.tokenCallsPerMinute),
+  ORGANIZATION_CALLS_PER_MINUTE: digits(limits.organizationCallsPerMinute),
+  QUEUED_RUNS_MAX: digits(limits.queuedRuns),
+}
+
+const mailEnv = {
+  SMTP_URL: setWhen(isSet(mail.smtpSecret), {
+    valueFrom: { secretKeyRef: { name: mail.smtpSecret, key: 'SMTP_URL' } },
+  }),
+  SMTP_FROM: setWhen(all(isSet(mail.smtpSecret), isSet(mail.from)), mail.from),
+}
+
+const ports = [
+  { name: 'http', containerPort: web.port },
+  { name: 'metrics', containerPort: web.metricsPort },
+]
+
 const server = () => ({
   name: 'web',
   ...runs(platformImage),
   command: ['node', 'build/web/main.js'],
-  ports: [
-    { name: 'http', containerPort: web.port },
-    { name: 'metrics', containerPort: web.metricsPort },
-  ],
+  ports,
   envFrom: extraEnvVars.from,
   env: env<WebEnv>({
     ...databaseEnv('web'),
@@ -132,6 +169,9 @@ const server = () => ({
     HOST: unset,
     METRICS_PORT: digits(web.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...proxyEnv,
+    ...limitsEnv,
+    ...mailEnv,
     PLATFORM_SELF_HOSTED: 'true',
     PLATFORM_PROVIDER: envVars.PLATFORM_PROVIDER,
     PLATFORM_VERSION: platformVersion,
@@ -163,6 +203,7 @@ const server = () => ({
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     ...crewMaximaEnv,
     ...crewStorageEnv,
+    ...upstreamEnv,
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),
     COLLECTOR_JWT_SECRET: setWhen(collector.enabled, fromSecret('COLLECTOR_JWT_SECRET')),
     COLLECTOR_PUBLIC_URL: setWhen(

@@ -13,6 +13,7 @@ import { platformImage, platformVersion, runs } from './kit/image.ts'
 import type { Trigger, WorkScaling } from './kit/keda.ts'
 import { platformPod } from './kit/platform-pod.ts'
 import { databaseHealthProbes } from './kit/probes.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import {
   fromSecret,
@@ -33,7 +34,7 @@ import { all, digits, exceeds, isSet, pick, plus } from './template/operators.ts
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { audit, worker, collector, envVars, oauth, outgoing, runs: history } = values
+const { audit, limits, worker, collector, envVars, oauth, outgoing, runs: history } = values
 
 /** Runs the automations that the API starts. */
 export class Worker extends Construct {
@@ -146,6 +147,7 @@ const runner = () => ({
     PORT: digits(worker.port),
     HOST: unset,
     LOG_LEVEL: envVars.LOG_LEVEL,
+    ...proxyEnv,
     PLATFORM_VERSION: platformVersion,
     ...secretKeyBase,
     // Crews run in pods of their own.
@@ -159,6 +161,7 @@ const runner = () => ({
     RUNS_RETENTION_DAYS: digits(history.retentionDays),
     AUDIT_RETENTION_DAYS: digits(audit.retentionDays),
     AUDIT_LOG: audit.log,
+    QUEUED_RUNS_MAX: digits(limits.queuedRuns),
     WEBHOOK_PRIVATE_ORIGINS: setWhen(
       isSet(outgoing.webhookPrivateOrigins),
       outgoing.webhookPrivateOrigins,

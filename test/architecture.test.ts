@@ -11,7 +11,7 @@ const PYTHON = 'python'
 /** The modules of Python that are used there. */
 const STANDARD_LIBRARY = new Set(
   (
-    'argparse ast asyncio collections contextlib contextvars dataclasses datetime decimal ' +
+    'argparse ast asyncio base64 collections contextlib contextvars dataclasses datetime decimal ' +
     'functools hashlib hmac http importlib inspect itertools json os pathlib re secrets select ' +
     'shutil signal socket subprocess sys tempfile threading time traceback typing urllib'
   ).split(' '),
@@ -108,6 +108,22 @@ describe('the architecture', () => {
       return to !== 'package.json' && !ALLOWED[room]?.includes(roomOf(to))
     })
     expect(wrong).toEqual([])
+  })
+
+  it('keeps the engine of the chart fit to be lifted out', () => {
+    const outside = (folder: string, allowed: RegExp): readonly string[] =>
+      sources(folder).flatMap((file) =>
+        [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)]
+          .map(([, path = '']) => path)
+          .filter((path) => !allowed.test(path))
+          .map((path) => `${file}: ${path}`),
+      )
+    const packages = 'cdk8s|cdk8s-plus-34.*|constructs|esbuild|yaml|node:.*'
+    expect(outside('infra/template', new RegExp(`^(\\./[\\w-]+\\.ts|${packages})$`))).toEqual([])
+    const engine = '(\\.\\./)+infra/template/.*|\\.\\./support/go-template\\.ts'
+    expect(
+      outside('test/infra/template', new RegExp(`^(\\./.*|${engine}|vitest|${packages})$`)),
+    ).toEqual([])
   })
 
   it('lets local.ts take of a service nothing but its start', () => {

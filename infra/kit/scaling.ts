@@ -1,7 +1,7 @@
 import * as k8s from '../k8s.ts'
 import { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
-import { all, any, exceeds, isSet, not } from '../template/operators.ts'
+import { all, any, exceeds, isSet, not, numberOrShare } from '../template/operators.ts'
 import type { Symbolic } from '../template/operators.ts'
 import { create } from './create.ts'
 import { intOrString, onlyWhen, When, when, whenGiven } from '../template/structure.ts'
@@ -34,7 +34,6 @@ export function scale(
   { work, ...scaled }: Scaled & { readonly work?: WorkScaling },
 ): void {
   const { autoscaling, replicaCount, podDisruptionBudget } = scaled
-  const { minAvailable, maxUnavailable } = podDisruptionBudget
   const isMany = any(
     all(autoscaling.enabled, exceeds(autoscaling.minReplicas, 1)),
     all(not(autoscaling.enabled), exceeds(replicaCount, 1)),
@@ -54,13 +53,22 @@ export function scale(
   create(budget, k8s.KubePodDisruptionBudget, {
     metadata: { name: nameOf(component), labels: labels(component) },
     spec: {
-      minAvailable: new When(isSet(minAvailable), intOrString(minAvailable)),
-      maxUnavailable: new When(not(isSet(minAvailable)), intOrString(maxUnavailable)),
+      ...bounds(podDisruptionBudget),
       // A pod that is not ready protects nobody, and must not hold up the draining of its node.
       unhealthyPodEvictionPolicy: 'AlwaysAllow',
       selector: { matchLabels: selectorLabels(component) },
     },
   })
+}
+
+const bounds = (given: Scaled['podDisruptionBudget']) => {
+  const isLeast = any(isSet(given.minAvailable), isSet(given.minAvailablePercentage))
+  const least = numberOrShare(given.minAvailable, given.minAvailablePercentage)
+  const most = numberOrShare(given.maxUnavailable, given.maxUnavailablePercentage)
+  return {
+    minAvailable: new When(isLeast, intOrString(least)),
+    maxUnavailable: new When(not(isLeast), intOrString(most)),
+  }
 }
 
 /** The HorizontalPodAutoscaler, by what pods use of the resources that they request. */

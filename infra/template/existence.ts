@@ -1,7 +1,7 @@
-import { Val } from './expression.ts'
+import { same, Val } from './expression.ts'
 import { FreePart, Instead } from './given.ts'
 import { isObject } from './json.ts'
-import { all, any, isSet } from './operators.ts'
+import { all, any, isSet, not } from './operators.ts'
 import type { Condition } from './operators.ts'
 import { Each, isSpread, When } from './structure.ts'
 
@@ -49,8 +49,15 @@ function anyOf<T>(
     if (condition === undefined) return undefined
     conditions.push(condition)
   }
-  return conditions.length > 0 ? any(...conditions) : undefined
+  return conditions.length > 0 && !hasOpposites(conditions) ? any(...conditions) : undefined
 }
+
+/** One of a condition and its opposite always holds. */
+const hasOpposites = (conditions: readonly Condition[]): boolean =>
+  conditions.some((one) => {
+    const opposite = not(one).expression
+    return conditions.some(({ expression }) => same(expression, opposite))
+  })
 
 const allOf = (condition: Condition, inner: Condition | undefined): Condition =>
   inner === undefined ? condition : all(condition, inner)

@@ -83,7 +83,7 @@ function printArgument(expression: Expression, scope: Scope): string {
 
 const printIsMore = ({ args }: Call, scope: Scope): Printed =>
   compound(
-    `include "platform.isMore" (list ${args.map((side) => printArgument(side, scope)).join(' ')})`,
+    `include "quantity.isMore" (list ${args.map((side) => printArgument(side, scope)).join(' ')})`,
   )
 
 function printCall({ fn, args }: Call, scope: Scope): Printed {

@@ -76,6 +76,16 @@ export const orElse = (value: Val<string>, fallback: In<string>): Val<string> =>
 export const pick = (condition: Condition, yes: In<string>, no: In<string>): Val<string> =>
   call('ternary', 'string', [lift(yes), lift(no), condition.expression])
 
+/** A share in percent, or a number while that is 0. */
+export const numberOrShare = (
+  number: Val<number>,
+  percentage: Val<number>,
+): Val<number | string> => {
+  const share = text`${percentage}%`.expression
+  const args = [share, number.expression, isSet(percentage).expression]
+  return call('ternary', 'quantity', args)
+}
+
 /** A number as text. */
 export const digits = (value: Val<number>): Val<string> =>
   call('toString', 'string', [value.expression])

@@ -46,7 +46,7 @@ const TEMPLATE_PRODUCT = [
 ].join(' ')
 
 /** The same comparison as a template, of a list of two; its text is empty unless it holds. */
-export const isMoreTemplate = `{{- define "platform.isMore" -}}
+export const isMoreTemplate = `{{- define "quantity.isMore" -}}
 {{- $units := dict ${TEMPLATE_UNITS} }}
 {{- $amounts := list }}
 {{- range . }}

@@ -1,5 +1,5 @@
 import type { ApiObject, GroupVersionKind } from 'cdk8s'
-import type * as k8s from '../k8s.ts'
+import type * as k8s from 'cdk8s-plus-34/lib/imports/k8s.js'
 import type { Construct } from 'constructs'
 import { Val } from './expression.ts'
 import type { JsonObject } from './json.ts'
@@ -94,7 +94,7 @@ const entryOf = (entries: Val<Readonly<Record<string, string>>>): Val<string> =>
   new Val(entries.expression, 'map')
 
 /** A port or a bound that Kubernetes accepts as a number or as text. */
-export const intOrString = (value: Val<number>): k8s.IntOrString =>
+export const intOrString = (value: Val<number | string>): k8s.IntOrString =>
   asOpaque<k8s.IntOrString>(new Either(value))
 
 /** An amount, as Kubernetes types it. */

@@ -104,11 +104,3 @@ export function binding(guard: Expression, { tree, range }: Branch): Expression 
   const [tested] = guard.args
   return tested && tested.op !== 'item' && prints(tree, tested) ? tested : undefined
 }
-
-/** Tells whether an element exists exactly when the one before it does not. */
-export function isOpposite(before: Branch | undefined, after: Branch): boolean {
-  const [guard, ...others] = after.guards
-  const [former, ...formerOthers] = before?.guards ?? []
-  if (!guard || !former || others.length + formerOthers.length > 0) return false
-  return guard.op === 'call' && guard.fn === 'not' && guard.args.some((arg) => same(arg, former))
-}

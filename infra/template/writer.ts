@@ -1,11 +1,12 @@
-import { same } from './expression.ts'
 import type { Expression, Val } from './expression.ts'
 import { printBlock, printGo, printScalar, TOP } from './go.ts'
 import type { Scope } from './go.ts'
 import { entriesOver } from './helpers.ts'
 import { literalBlock, yamlScalar } from './scalar.ts'
 import { isSpread } from './structure.ts'
-import { binding, isCollection, isEmpty, isOpposite, leadFirst } from './tree.ts'
+import { holdingWith, isOpposite, leftOf, runsOf } from './neighbours.ts'
+import type { Run } from './neighbours.ts'
+import { binding, isCollection, isEmpty, leadFirst } from './tree.ts'
 import type { Branch, Entry, Tree } from './tree.ts'
 
 /** Called with each expression that a template prints. */
@@ -16,14 +17,10 @@ export const writeManifest = (tree: Tree): string => write(new Writer(() => {}, 
 
 /** A tree as a template, where the given guards already hold. */
 export const writeTemplate = (tree: Tree, guards: readonly Expression[], visit: Visitor): string =>
-  write(new Writer(visit, true), tree, { ...TOP, known: guards.flatMap(conjuncts) })
+  write(new Writer(visit, true), tree, { ...TOP, known: guards.flatMap(holdingWith) })
 
 const write = (writer: Writer, tree: Tree, scope: Scope): string =>
   `${writer.block(tree, { depth: 0, scope }).join('\n')}\n`
-
-/** The conditions that hold when a guard does: itself, and each part of a conjunction. */
-const conjuncts = (guard: Expression): readonly Expression[] =>
-  guard.op === 'call' && guard.fn === 'and' ? [guard, ...guard.args.flatMap(conjuncts)] : [guard]
 
 type Lines = readonly string[]
 
@@ -31,6 +28,8 @@ interface Position {
   readonly depth: number
   readonly scope: Scope
 }
+
+type Write<Kind> = (one: Kind, at: Position) => Lines
 
 const line = (depth: number, text: string): string => `${' '.repeat(depth)}${text}`
 const action = (depth: number, inside: string): string => line(depth, `{{- ${inside} }}`)
@@ -51,7 +50,8 @@ class Writer {
 
   /** The lines of a map or a list. */
   block(tree: Tree, at: Position): Lines {
-    if (tree.kind === 'map') return tree.entries.flatMap((entry) => this.entry(entry, at))
+    if (tree.kind === 'map')
+      return this.branches(tree.entries, at, (entry, inner) => this.entry(entry, inner))
     if (tree.kind === 'list') return this.list(tree.items, at)
     throw new Error('only a map or a list is a block')
   }
@@ -100,16 +100,43 @@ class Writer {
   }
 
   private list(items: readonly Branch[], at: Position): Lines {
+    return this.branches(items, at, (item, inner) =>
+      this.guarded(item, inner, (own) => this.repeated(item, own)),
+    )
+  }
+
+  /** Neighbours that exist under the same condition share it, and the opposite is its `else`. */
+  private branches<Kind extends Branch>(
+    all: readonly Kind[],
+    at: Position,
+    one: Write<Kind>,
+  ): Lines {
     const lines: string[] = []
-    for (const [index, item] of items.entries()) {
-      const own = this.guarded(item, at, (inner) => this.repeated(item, inner))
-      if (isOpposite(items[index - 1], item)) {
+    const { known = [] } = at.scope
+    const runs = runsOf(all, known)
+    for (const [index, run] of runs.entries()) {
+      const own = this.run(run, at, one)
+      if (isOpposite(runs[index - 1], run, known)) {
         lines.splice(-1, 1, action(at.depth, 'else'), ...own.slice(1))
       } else {
         lines.push(...own)
       }
     }
     return lines
+  }
+
+  private run<Kind extends Branch>(
+    { members, shared }: Run<Kind>,
+    { depth, scope }: Position,
+    one: Write<Kind>,
+  ): Lines {
+    if (!shared) return members.flatMap((member) => one(member, { depth, scope }))
+    const known = [...(scope.known ?? []), ...holdingWith(shared)]
+    return [
+      action(depth, `if ${this.print(shared, scope)}`),
+      ...this.branches(members, { depth, scope: { ...scope, known } }, one),
+      action(depth, 'end'),
+    ]
   }
 
   private repeated(item: Branch, { depth, scope }: Position): Lines {
@@ -131,15 +158,15 @@ class Writer {
 
   private guarded(branch: Branch, at: Position, body: (inner: Position) => Lines): Lines {
     const { depth, scope } = at
-    const [guard, ...guards] = branch.guards
-    if (!guard) return body(at)
+    const [whole, ...guards] = branch.guards
+    if (!whole) return body(at)
     const known = scope.known ?? []
-    if (known.some((other) => same(other, guard)))
-      return this.guarded({ ...branch, guards }, at, body)
+    const guard = leftOf(whole, known)
+    if (!guard) return this.guarded({ ...branch, guards }, at, body)
     const bound = binding(guard, branch)
     const inner: Scope = {
       ...(bound ? { root: '$', dot: bound } : scope),
-      known: [...known, ...conjuncts(guard)],
+      known: [...known, ...holdingWith(whole)],
     }
     return [
       action(depth, `${bound ? 'with' : 'if'} ${this.print(guard, scope)}`),

@@ -32,6 +32,11 @@ export const outgoing = group(
       'Git servers that automations may be pulled from, such as `https://gitlab.corp`; one with ' +
         '`http://` is read without TLS.',
     ),
+    indexPrivateOrigins: origins(
+      'Where the public index of `tools.upstream` keeps its files, such as ' +
+        '`https://files.example.com` where a mirror has them; the origin of ' +
+        'the index itself need not be listed.',
+    ),
     oauthPrivateOrigins: origins(
       'Identity providers that "OAuth 2.0 for Automations" may name, such as ' +
         '`https://keycloak.corp:8443`; one with `http://` is read without TLS.',

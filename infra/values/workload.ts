@@ -232,10 +232,19 @@ export const disruption = group(
   {
     enabled: boolean(true, 'Create it.'),
     maxUnavailable: integer(1, 'Pods that may be missing.', { min: 1, max: 1000 }),
+    maxUnavailablePercentage: integer(0, 'Share of the pods, instead of that number unless 0.', {
+      min: 0,
+      max: 100,
+    }),
     minAvailable: integer(0, 'Pods that must be there, instead of `maxUnavailable` unless 0.', {
       min: 0,
       max: 1000,
     }),
+    minAvailablePercentage: integer(
+      0,
+      'Share of the pods that must be there, instead of all of these unless 0.',
+      { min: 0, max: 100 },
+    ),
   },
 )
 

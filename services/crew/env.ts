@@ -1,10 +1,12 @@
 import * as v from 'valibot'
 import { httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
+import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
 
 /** The variables of a crew. */
 export const crewEnv = v.object({
   PORT: v.optional(integer(0, 65_535), '8000'),
   HOST: v.optional(text(), '0.0.0.0'),
+  ...proxyEnv,
   LOG_LEVEL: logLevel,
   /**
    * The project version that this crew runs: as JSON, or the path of a file that holds it; exactly

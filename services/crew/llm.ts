@@ -3,6 +3,8 @@ import type { CrewFailure } from '../platform/crew-protocol.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
+import { routeThrough } from '../shared/outgoing/forward-proxy.ts'
+import type { ForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { readCompletion, readRefusal } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
@@ -29,6 +31,8 @@ interface LlmOptions {
   readonly timeoutMs: number
   /** For an address that an organization chose; one that the operator set goes without. */
   readonly guard?: OutgoingGuard | undefined
+  /** For an address that the operator set. @default no proxy */
+  readonly proxy?: ForwardProxy | undefined
   /** The first wait before a retry; it doubles each time. @default 500 */
   readonly backoffMs?: number
 }
@@ -168,7 +172,7 @@ interface Asked {
 }
 
 async function attempt(options: LlmOptions, asked: Asked, signal: AbortSignal): Promise<Attempt> {
-  const { baseUrl, apiKey, timeoutMs, guard } = options
+  const { baseUrl, apiKey, timeoutMs, guard, proxy } = options
   const url = new URL(`${baseUrl}/chat/completions`)
   const streamed = asked.hearText && createStreamedAnswer(asked.hearText)
   try {
@@ -180,7 +184,9 @@ async function attempt(options: LlmOptions, asked: Asked, signal: AbortSignal): 
         responseBytesMax: streamed ? STREAM_BYTES_MAX : RESPONSE_BYTES_MAX,
         onEvent: streamed && ((data) => streamed.add(data)),
         signal: stop,
-        pinned: await guard?.pin(url, { subject: url.host, signal: stop }),
+        route: guard
+          ? await guard.pin(url, { subject: url.host, signal: stop })
+          : routeThrough(proxy, url),
       }),
     )
     // An endpoint that streams nothing has sent the answer as a whole.

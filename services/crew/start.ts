@@ -2,6 +2,7 @@ import type { ModelEndpoint } from '../platform/model-endpoint.ts'
 import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
+import { createForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import { createLlmGuard } from '../shared/outgoing/llm-guard.ts'
 import { createToolGuard } from '../shared/outgoing/tool-guard.ts'
 import type { Log } from '../shared/log.ts'
@@ -29,8 +30,9 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   })
   const timeoutMs = env.LLM_TIMEOUT_SECONDS * 1000
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = env
-  const llm = createLlm({ baseUrl, apiKey, timeoutMs })
-  const guard = createLlmGuard([...env.LLM_PRIVATE_ORIGINS, new URL(baseUrl).origin])
+  const proxy = createForwardProxy(env)
+  const llm = createLlm({ baseUrl, apiKey, timeoutMs, proxy })
+  const guard = createLlmGuard([...env.LLM_PRIVATE_ORIGINS, new URL(baseUrl).origin], proxy)
   const llmAt = ({ base_url, api_key }: ModelEndpoint) =>
     createLlm({ baseUrl: base_url, apiKey: api_key, timeoutMs, guard })
   const drainMs = env.CREW_DRAIN_SECONDS * 1000
@@ -39,7 +41,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     definition,
     llm,
     llmAt,
-    toolGuard: createToolGuard(env.TOOL_PRIVATE_ORIGINS),
+    toolGuard: createToolGuard(env.TOOL_PRIVATE_ORIGINS, proxy),
     token: env.CREW_TOKEN,
     log,
     draining: draining.signal,

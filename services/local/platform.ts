@@ -90,12 +90,14 @@ export async function modelEnv(
 const OUTGOING_VARIABLES = new Set([
   'WEBHOOK_PRIVATE_ORIGINS',
   'GIT_PRIVATE_ORIGINS',
+  'TOOLS_UPSTREAM',
+  'TOOLS_UPSTREAM_PRIVATE_ORIGINS',
   'NODE_EXTRA_CA_CERTS',
 ])
 
 /**
  * The credentials of LLM providers among some variables, the receivers of webhooks and the Git
- * servers at private addresses, and the authorities that are trusted.
+ * servers at private addresses, the public index, and the authorities that are trusted.
  */
 export function providerVariables(source: EnvSource): EnvSource {
   const isPassed = (name: string): boolean =>

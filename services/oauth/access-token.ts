@@ -42,6 +42,7 @@ export function createTokenDesk(deps: TokenDeps): GetAccessToken {
     const shared = pending.get(connectionId)
     if (shared) return shared
     const own = findAccessToken(deps, connectionId).finally(() => pending.delete(connectionId))
+    own.then(deps.metrics.tokenGiven, deps.metrics.tokenMissing)
     pending.set(connectionId, own)
     return own
   }

@@ -2,13 +2,17 @@ import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { flag, httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
 
 /** The variables of the OAuth service. */
 export const oauthEnv = v.object({
   ...databaseEnv,
   PORT: v.optional(integer(0, 65_535), '3002'),
   HOST: v.optional(text(), '0.0.0.0'),
+  ...proxyEnv,
   LOG_LEVEL: logLevel,
+  /** The port of the metrics, which are not served without it. */
+  METRICS_PORT: optional(integer(0, 65_535)),
   /** The bearer token of the API's callers. */
   PLATFORM_OAUTH_API_KEY: text(32),
   /** Tokens at rest are encrypted with a key that is derived from it. */

@@ -1,6 +1,7 @@
 import * as client from 'openid-client'
 import { AppError } from '../shared/errors.ts'
 import { keepFresh } from '../shared/keep-fresh.ts'
+import type { ForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import type { GuardedCalls } from '../shared/outgoing/provider-fetch.ts'
 import { isGrantRefused, toProviderError } from './provider-errors.ts'
 import { createTolerantFetch } from './provider-fetch.ts'
@@ -52,6 +53,8 @@ export interface ProviderCalls {
   readonly timeoutMs: number
   /** Set: an organization chose its addresses. */
   readonly guarded?: GuardedCalls | undefined
+  /** For the addresses of the operator's. @default no proxy */
+  readonly proxy?: ForwardProxy | undefined
 }
 
 /** Creates the client of a provider; each of its calls ends after `timeoutMs`. */

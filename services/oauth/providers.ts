@@ -3,6 +3,7 @@ import { resealClientSecret } from '../platform/oauth-tokens.ts'
 import type { ProviderOfConnection } from '../platform/oauth-tokens.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import type { ForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { createProvider } from './provider.ts'
 import type { Provider } from './provider.ts'
@@ -25,14 +26,16 @@ interface ProvidersOptions {
   readonly sql: Database
   readonly vault: Vault
   readonly guard: OutgoingGuard
+  /** For the operator's providers. @default no proxy */
+  readonly proxy?: ForwardProxy | undefined
   readonly timeoutMs: number
 }
 
 /** Creates the clients of providers as they are needed. */
 export function createProviders(options: ProvidersOptions): Providers {
-  const { settings, sql, vault, guard, timeoutMs } = options
+  const { settings, sql, vault, guard, proxy, timeoutMs } = options
   const operators = new Map(
-    [...settings].map(([name, each]) => [name, createProvider(each, { timeoutMs })]),
+    [...settings].map(([name, each]) => [name, createProvider(each, { timeoutMs, proxy })]),
   )
   const kept = new Map<string, Provider>()
 

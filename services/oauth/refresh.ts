@@ -24,7 +24,7 @@ const STORE_PAUSE_MS = 500
  * provider's errors.
  */
 export async function refreshTokens(deps: TokenDeps, lease: RefreshLease): Promise<boolean> {
-  const { sql, log } = deps
+  const { sql, log, metrics } = deps
   const { holder, connectionId } = lease
   try {
     const grant = await callProvider(deps, lease)
@@ -33,8 +33,10 @@ export async function refreshTokens(deps: TokenDeps, lease: RefreshLease): Promi
       await requireAuthorization(sql, holder, 'refresh_refused')
       log.warn({ connection_id: connectionId, provider: holder.provider }, 'refresh refused')
     }
+    metrics.refreshed(grant ? 'refreshed' : 'refused')
     return true
   } catch (thrown) {
+    metrics.refreshed('failed')
     await releaseRefreshLease(sql, lease)
     if (thrown instanceof AppError) await noteFailure(sql, connectionId, thrown.message)
     if (holder.isExpired) throw thrown

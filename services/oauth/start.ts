@@ -1,4 +1,5 @@
 import type { HttpBindings } from '@hono/node-server'
+import type { Registry } from 'prom-client'
 import { connectDatabase } from '../shared/postgres/database.ts'
 import { databaseAddress } from '../shared/postgres/address.ts'
 import { openDatabasePing } from '../shared/postgres/ping.ts'
@@ -7,12 +8,16 @@ import type { EnvSource } from '../shared/env.ts'
 import { AppError } from '../shared/errors.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
+import { createForwardProxy } from '../shared/outgoing/forward-proxy.ts'
 import { createOutgoingGuard } from '../shared/outgoing/guard.ts'
+import { createMetrics, serveMetrics } from '../shared/http/metrics.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
 import { createApp } from './app.ts'
+import type { OauthDeps } from './context.ts'
 import { oauthEnv } from './env.ts'
 import type { OauthConfig } from './env.ts'
+import { createOauthMetrics } from './metrics.ts'
 import { createProviders } from './providers.ts'
 import { isAllowedUrl, readProviders } from './provider-settings.ts'
 import { createVault } from './vault.ts'
@@ -36,28 +41,75 @@ export interface StartOptions {
   readonly providerTimeoutMs?: number
 }
 
+/** An OAuth service that runs. */
+export interface OauthService extends Service {
+  /** Absent without METRICS_PORT. */
+  readonly metricsUrl?: string
+}
+
 /**
  * Starts the OAuth service. Raises `invalid_configuration`; an unavailable database only makes
  * `/health` fail.
  */
-export async function start(source: EnvSource, options: StartOptions = {}): Promise<Service> {
+export async function start(source: EnvSource, options: StartOptions = {}): Promise<OauthService> {
   const config = readEnv(oauthEnv, source)
   const settings = readProviders(config.OAUTH_PROVIDERS, {
     source,
     allowHttp: config.OAUTH_ALLOW_HTTP,
   })
   checkPublicUrl(config)
-  const timeoutMs = options.providerTimeoutMs ?? PROVIDER_TIMEOUT_MS
   const log = options.log ?? createLog({ name: 'oauth', level: config.LOG_LEVEL })
+  const timeoutMs = options.providerTimeoutMs ?? PROVIDER_TIMEOUT_MS
+  const registry = createMetrics()
+  const draining = new AbortController()
+  const opened = openApp({ config, settings, log, timeoutMs, registry, draining: draining.signal })
+  let metrics: Service | undefined
+  const close = () => Promise.all([opened.close(), metrics?.stop()])
+  try {
+    const { HOST: host, PORT: port, METRICS_PORT } = config
+    metrics = await serveMetrics(registry, { port: METRICS_PORT, host, log })
+    const service = await serve({
+      // The bindings are what @hono/node-server passes.
+      fetch: (request, env) => opened.app.fetch(request, env as HttpBindings),
+      port,
+      host,
+      log,
+      lingerMs: options.lingerMs ?? 5000,
+      drainMs: DRAIN_MS,
+      onDrain: () => draining.abort(),
+    })
+    return {
+      url: service.url,
+      ...(metrics ? { metricsUrl: metrics.url } : {}),
+      async stop() {
+        await service.stop()
+        await close()
+      },
+    }
+  } catch (thrown) {
+    await close()
+    throw thrown
+  }
+}
+
+interface AppParts extends Pick<OauthDeps, 'settings' | 'log' | 'timeoutMs'> {
+  readonly config: OauthConfig
+  readonly registry: Registry
+  /** Aborted once the service drains. */
+  readonly draining: AbortSignal
+}
+
+function openApp({ config, settings, log, timeoutMs, registry, draining }: AppParts) {
   const address = databaseAddress(config)
   const sql = connectDatabase(address, { name: 'oauth' })
   const database = openDatabasePing(address, { name: 'oauth-ping', freshMs: 1000 })
   const vault = createVault(config.OAUTH_ENCRYPTION_KEY, config.OAUTH_ENCRYPTION_KEY_PREVIOUS)
+  const proxy = createForwardProxy(config)
   const guard = createOutgoingGuard({
     privateOrigins: config.CONNECTION_PRIVATE_ORIGINS,
+    proxy,
     setting: 'CONNECTION_PRIVATE_ORIGINS (chart: outgoing.connectionPrivateOrigins)',
   })
-  let draining = false
   const app = createApp({
     config,
     settings,
@@ -65,34 +117,14 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
     log,
     vault,
     guard,
+    proxy,
     timeoutMs,
-    providers: createProviders({ settings, sql, vault, guard, timeoutMs }),
+    metrics: createOauthMetrics(registry),
+    providers: createProviders({ settings, sql, vault, guard, proxy, timeoutMs }),
     ping: database.ping,
-    isDraining: () => draining,
+    isDraining: () => draining.aborted,
   })
-  const close = async (): Promise<void> => {
-    await Promise.all([sql.end({ timeout: 5 }), database.close()])
-  }
-  const service = await serve({
-    // The bindings are what @hono/node-server passes.
-    fetch: (request, env) => app.fetch(request, env as HttpBindings),
-    port: config.PORT,
-    host: config.HOST,
-    log,
-    lingerMs: options.lingerMs ?? 5000,
-    drainMs: DRAIN_MS,
-    onDrain: () => (draining = true),
-  }).catch(async (thrown: unknown) => {
-    await close()
-    throw thrown
-  })
-  return {
-    url: service.url,
-    async stop() {
-      await service.stop()
-      await close()
-    },
-  }
+  return { app, close: () => Promise.all([sql.end({ timeout: 5 }), database.close()]) }
 }
 
 /** The address carries authorization codes. */

@@ -3,6 +3,7 @@ import { findTokenHolder } from '../platform/oauth-tokens.ts'
 import type { TokenHolder } from '../platform/oauth-tokens.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
+import { routeThrough } from '../shared/outgoing/forward-proxy.ts'
 import { sendRequest } from '../shared/outgoing/send-request.ts'
 import { tokenHeader } from '../shared/outgoing/token-header.ts'
 import type { AccessToken, GetAccessToken } from './access-token.ts'
@@ -63,7 +64,7 @@ async function userInfoUrl(
 }
 
 async function ask(
-  { guard, timeoutMs }: OauthDeps,
+  { guard, proxy, timeoutMs }: OauthDeps,
   { organizationId, settings }: TokenHolder,
   { url, token }: { readonly url: URL; readonly token: AccessToken },
 ): Promise<TestResult> {
@@ -81,7 +82,8 @@ async function ask(
       responseBytesMax: 0,
       signal,
       // The addresses of the operator's providers are the operator's.
-      pinned: settings === null ? undefined : await guard.pin(url, { subject, signal }),
+      route:
+        settings === null ? routeThrough(proxy, url) : await guard.pin(url, { subject, signal }),
     })
   })
   const said = `${host} answers with HTTP ${status}`

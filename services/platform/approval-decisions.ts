@@ -3,6 +3,22 @@ export const DECISIONS = ['approve', 'edit', 'reject'] as const
 /** The decision of a person. */
 export type Decision = (typeof DECISIONS)[number]
 
+/** What may count as the decision when nobody decides in time. */
+export const UNDECIDED = ['approve', 'reject'] as const
+
+/** The minutes after which what nobody decided counts as decided: seven days. */
+export const DECIDE_WITHIN_MINUTES = 7 * 24 * 60
+/** The longest that a run may wait for a person: ninety days. */
+export const DECIDE_WITHIN_MINUTES_MAX = 90 * 24 * 60
+
+/** How long a person may take, and what counts then. */
+export interface ApprovalTerms {
+  /** @default seven days */
+  readonly withinMinutes?: number | undefined
+  /** @default reject */
+  readonly undecided?: (typeof UNDECIDED)[number] | undefined
+}
+
 /** What a run asks a person. */
 export interface ApprovalRequest {
   /** The key of the step that waits. */
@@ -10,4 +26,17 @@ export interface ApprovalRequest {
   readonly task: string
   /** What the task would put out. */
   readonly output: string
+}
+
+const UNITS = [
+  [24 * 60, 'day'],
+  [60, 'hour'],
+  [1, 'minute'],
+] as const
+
+/** Writes minutes in the largest unit of which they are a whole number. */
+export function describeMinutes(minutes: number): string {
+  const [size, unit] = UNITS.find(([each]) => minutes % each === 0) ?? UNITS[2]
+  const count = minutes / size
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
 }

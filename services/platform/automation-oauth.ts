@@ -91,8 +91,8 @@ export interface CallableAutomation {
 }
 
 /**
- * An automation and the settings of its organization, in one statement: each call of the API asks
- * for them.
+ * An automation that callers start and the settings of its organization, in one statement: each
+ * call of the API asks for them.
  */
 export async function findCallableAutomation(
   sql: Queryable,
@@ -102,7 +102,7 @@ export async function findCallableAutomation(
   const [found] = await sql<(Automation & AutomationOauth & { enabled: boolean | null })[]>`
     select ${automationColumns(sql)}, ${columns(sql)}
     from deployments left join automation_oauth o on o.organization_id = deployments.organization_id
-    where deployments.automation_id = ${automationId}`
+    where deployments.automation_id = ${automationId} and deployments.tests_project_id is null`
   if (!found) return undefined
   return { automation: found, oauth: found.enabled === null ? undefined : found }
 }

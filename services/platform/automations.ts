@@ -31,6 +31,8 @@ export interface Automation {
   readonly oauthClientId: string | null
   /** The most runs at a time, over all workers; null: as many as the workers take. */
   readonly concurrencyMax: number | null
+  /** The project whose drafts it tests; null: callers start it. */
+  readonly testsProjectId: number | null
 }
 
 interface NewAutomation {
@@ -46,7 +48,7 @@ export const automationColumns = (sql: Queryable) => sql`
   deployments.id, deployments.automation_id, deployments.organization_id,
   deployments.project_version_id, deployments.name, deployments.slug, deployments.app_id,
   deployments.status, deployments.status_reason, deployments.url, deployments.oauth_client_id,
-  deployments.concurrency_max`
+  deployments.concurrency_max, deployments.tests_project_id`
 
 /**
  * Creates an automation, or moves the one of that slug to the given version and name. Its
@@ -95,8 +97,17 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 /** Recognizes a UUID, as automation ids and kickoff ids are. */
 export const isUuid = (text: string): boolean => UUID.test(text)
 
-/** Returns the automation with that public id, if it exists. */
+/** Returns the automation with that public id, if it exists and is none that tests drafts. */
 export async function findAutomation(
+  sql: Queryable,
+  automationId: string,
+): Promise<Automation | undefined> {
+  const found = await findAnyAutomation(sql, automationId)
+  return found?.testsProjectId === null ? found : undefined
+}
+
+/** Returns the automation with that public id, also one that tests drafts, if it exists. */
+export async function findAnyAutomation(
   sql: Queryable,
   automationId: string,
 ): Promise<Automation | undefined> {
@@ -191,12 +202,14 @@ export async function countAutomations(
 export async function countOnline(sql: Queryable, organizationId: number): Promise<number> {
   const [row] = await sql<[{ count: number }]>`
     select count(*)::int as count from deployments
-    where organization_id = ${organizationId} and status = 'Crew is Online'`
+    where organization_id = ${organizationId} and status = 'Crew is Online'
+      and tests_project_id is null`
   return row.count
 }
 
 const isListed = (sql: Queryable, organizationId: number, search?: string) => sql`
-  d.organization_id = ${organizationId} and (${contains(sql, [sql`d.name`, sql`d.slug`], search)})`
+  d.organization_id = ${organizationId} and d.tests_project_id is null
+    and (${contains(sql, [sql`d.name`, sql`d.slug`], search)})`
 
 /** The names of an organization's automations, for a choice of one; at most 500, by name. */
 export async function listAutomationNames(
@@ -205,5 +218,6 @@ export async function listAutomationNames(
 ): Promise<Pick<Automation, 'automationId' | 'name'>[]> {
   return sql<Pick<Automation, 'automationId' | 'name'>[]>`
     select automation_id, name from deployments
-    where organization_id = ${organizationId} order by name, id limit 500`
+    where organization_id = ${organizationId} and tests_project_id is null
+    order by name, id limit 500`
 }

@@ -7,7 +7,7 @@ import type { Lease } from './run-queue.ts'
 /** The part of a limit at which people are warned. */
 export const WARNED_AT = 0.8
 /** Beyond what any model takes or gives in one call. */
-const CALL_TOKENS_MAX = 1_000_000_000
+export const CALL_TOKENS_MAX = 1_000_000_000
 
 /** The prices of a model: dollars for a token, as decimals. */
 export interface TokenPrice {
@@ -156,41 +156,51 @@ async function settle(
   which: PendingQuery<Row[]>,
   { isAbandoned }: { readonly isAbandoned: boolean },
 ): Promise<BudgetWarning[]> {
-  const tokensOf = (field: string) =>
-    sql`least(coalesce((s.usage ->> ${field})::numeric, 0), ${CALL_TOKENS_MAX})`
   const rows = await sql<Booked[]>`
     with locked as materialized (
       select l.budget_id, l.period from budget_ledgers l
       where (l.budget_id, l.period) in (
         select r.budget_id, r.period from budget_reservations r where ${which})
       order by l.budget_id, l.period for update),
-    due as (
+    given_up as (
       delete from budget_reservations r using locked l
       where r.budget_id = l.budget_id and r.period = l.period and ${which}
       returning r.*),
+    due as (
+      select d.*, coalesce(s.state, 'started') as state, s.usage
+      from given_up d left join run_steps s on s.run_id = d.run_id and s.step_key = d.step_key),
+    ${toUsedTokens(sql, { isAbandoned })},
+    sums as (select * from settled)
+    ${spend(sql)}`
+  return ofNow(rows)
+}
+
+/** Makes of `due`, reservations with the state and the usage of their steps, what was `settled`. */
+export function toUsedTokens(sql: Queryable, { isAbandoned }: { readonly isAbandoned: boolean }) {
+  const tokensOf = (field: string) =>
+    sql`least(coalesce((d.usage ->> ${field})::numeric, 0), ${CALL_TOKENS_MAX})`
+  return sql`
     used as (
-      select d.*, coalesce(s.state, 'started') as state, ${tokensOf('input_tokens')} as input,
-        ${tokensOf('output_tokens')} as output, ${tokensOf('cached_input_tokens')} as said_cached
-      from due d left join run_steps s on s.run_id = d.run_id and s.step_key = d.step_key),
+      select d.*, ${tokensOf('input_tokens')} as input, ${tokensOf('output_tokens')} as output,
+        ${tokensOf('cached_input_tokens')} as said_cached
+      from due d),
     charged as (
       select *,
         input + output = 0
           and (state = 'finished' or (state = 'started' and ${!isAbandoned})) as is_unknown,
         least(said_cached, input) as cached
       from used),
-    sums as (
+    settled as (
       select budget_id, period, sum(tokens) as tokens, sum(usd) as usd,
         sum(case when is_unknown then tokens else input + output end) as spent_tokens,
         sum(case when is_unknown then usd
           else (input - cached) * input_price + cached * coalesce(cached_price, input_price)
             + output * output_price end) as spent_usd
-      from charged group by budget_id, period)
-    ${spend(sql)}`
-  return ofNow(rows)
+      from charged group by budget_id, period)`
 }
 
 /** Books `sums`: what was reserved goes, what was spent comes. Notes the first 80 % of a limit. */
-const spend = (sql: Queryable) => sql`
+export const spend = (sql: Queryable) => sql`
   update budget_ledgers l set
     reserved_tokens = l.reserved_tokens - s.tokens, reserved_usd = l.reserved_usd - s.usd,
     spent_tokens = l.spent_tokens + s.spent_tokens, spent_usd = l.spent_usd + s.spent_usd,

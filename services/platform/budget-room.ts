@@ -27,6 +27,12 @@ export interface RunAndLease {
   readonly leaseId: string | null
 }
 
+/** The name of the period of a budget `b` for a run `o` at a time. */
+export const periodOf = (sql: Queryable, at?: Date) => sql`
+  case b.period when 'run' then o.id::text
+    else to_char(coalesce(${at ?? null}::timestamptz, now()) at time zone 'UTC',
+      case b.period when 'day' then 'YYYY-MM-DD' else 'YYYY-MM' end) end`
+
 /**
  * The budgets of a run, with the name of the period at a time. With a lease: if that one holds the
  * run.
@@ -37,9 +43,7 @@ export const applyingBudgets = (sql: Queryable, { id, leaseId }: RunAndLease, at
     where id = ${id} and lease_id is not distinct from ${leaseId}::uuid),
   applying as (
     select b.id, b.deployment_id, b.period as kind, b.tokens_max, b.usd_max, b.unpriced,
-      case b.period when 'run' then o.id::text
-        else to_char(coalesce(${at ?? null}::timestamptz, now()) at time zone 'UTC',
-          case b.period when 'day' then 'YYYY-MM-DD' else 'YYYY-MM' end) end as period,
+      ${periodOf(sql, at)} as period,
       case b.period when 'run' then o.id end as run_id
     from owned o join budgets b on b.organization_id = o.organization_id
       and (b.deployment_id is null or b.deployment_id = o.deployment_id))`

@@ -13,6 +13,8 @@ export interface ClaimedMembership {
 export interface MembershipChange {
   readonly organizationId: number
   readonly role: OrganizationRole | null
+  /** What the claims of before gave. */
+  readonly before: OrganizationRole | null
 }
 
 /**
@@ -34,10 +36,10 @@ export async function claimMemberships(
     source: 'claim',
   }))
   const ids = found.map(({ id }) => id)
-  const ended = await sql<{ organizationId: number }[]>`
+  const ended = await sql<MembershipChange[]>`
     delete from memberships
     where user_id = ${userId} and source = 'claim' and not organization_id = any(${ids})
-    returning organization_id`
+    returning organization_id, null as role, role as before`
   const given =
     wanted.length === 0
       ? []
@@ -45,8 +47,12 @@ export async function claimMemberships(
     insert into memberships ${sql(wanted)}
     on conflict (user_id, organization_id, source) do update set role = excluded.role
       where memberships.role <> excluded.role
-    returning organization_id, role`
-  return [...given, ...ended.map(({ organizationId }) => ({ organizationId, role: null }))]
+    returning organization_id, role, (
+      -- as the statement found it
+      select role from memberships earlier where earlier.user_id = memberships.user_id
+        and earlier.organization_id = memberships.organization_id and earlier.source = 'claim')
+      as before`
+  return [...given, ...ended]
 }
 
 /** Several groups may lead to one organization: the highest role counts. */

@@ -62,6 +62,10 @@ export interface ListedSource {
   readonly name: string
   readonly size: number
   readonly fileCount: number
+  /** Files and folders of the archive that are no part of the source; the first of them. */
+  readonly leftOut: readonly string[]
+  /** How many others there are. */
+  readonly leftOutMore: number
   readonly gitRef: string | null
   readonly gitCommit: string | null
   /** False once its files are deleted. */
@@ -273,8 +277,9 @@ const list = (sql: Queryable, condition: Fragment): Promise<ListedDeployment[]> 
   sql<ListedDeployment[]>`
     select ${crewDeploymentColumns(sql)}, u.email as created_by, jsonb_build_object(
       'digest', encode(s.digest, 'hex'), 'name', s.name, 'size', s.size,
-      'fileCount', s.file_count, 'gitRef', s.git_ref, 'gitCommit', s.git_commit,
-      'isKept', s.files_deleted_at is null) as source
+      'fileCount', s.file_count, 'leftOut', coalesce(s.facts -> 'leftOut', '[]'),
+      'leftOutMore', coalesce(s.facts -> 'leftOutMore', '0'), 'gitRef', s.git_ref,
+      'gitCommit', s.git_commit, 'isKept', s.files_deleted_at is null) as source
     from crew_deployments c join sources s on s.id = c.source_id
       left join users u on u.id = c.created_by
     where ${condition}`

@@ -20,6 +20,9 @@ const bytes = () =>
 /** The room that the sources and images of an organization take together, in bytes. */
 export const crewStorageEnv = { CREW_STORAGE_MAX: v.optional(bytes(), '10Gi') }
 
+/** The room that what is kept of the public index takes, in bytes. */
+export const upstreamStorageEnv = { TOOLS_UPSTREAM_CACHE_MAX: v.optional(bytes(), '10Gi') }
+
 /** The most that one pod of a crew may be given. */
 export const crewMaximaEnv = {
   CREW_CPU_MAX: v.optional(quantity()),

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Database, Queryable } from '../shared/postgres/database.ts'
+import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
+import { PLATFORM, writeAudit } from './audit.ts'
+import type { Actor } from './audit.ts'
 import { claimMemberships } from './claimed-memberships.ts'
 import type { ClaimedMembership, MembershipChange } from './claimed-memberships.ts'
 import { setMembership } from './memberships.ts'
@@ -31,53 +33,98 @@ export interface KnownIdentity {
   readonly memberships: readonly MembershipChange[]
 }
 
+/** The request in which somebody signs in, for the audit. */
+export type SignInRequest = Pick<Actor, 'address' | 'requestId'>
+
 /**
  * The user of an identity, made at its first sign-in. Its roles and memberships from claims become
- * those of today, and when a role in the platform changes all of its sessions end. A local account
- * is never touched, whatever its address. Returns undefined for a user who is disabled, and changes
- * nothing then.
+ * those of today, and when a role in the platform changes all of its sessions end; the audit has
+ * each change. A local account is never touched, whatever its address. Returns undefined for a user
+ * who is disabled, and changes nothing then.
  */
 export async function recognizeIdentity(
   sql: Database,
   identity: Identity,
+  request: SignInRequest = {},
 ): Promise<KnownIdentity | undefined> {
   const { roles, memberships: claimed = [] } = identity
   return sql.begin(async (transaction) => {
-    const known = await refresh(transaction, identity)
-    if (known?.isDisabled) return undefined
-    const userId = known?.id ?? (await insert(transaction, identity))
+    const found = await refresh(transaction, identity)
+    if (found?.isDisabled) return undefined
+    const { id: userId, joined } = found ?? (await insert(transaction, identity))
     const granted = await grantClaimed(transaction, userId, roles)
     const withdrawn = await withdrawUnclaimed(transaction, userId, roles)
     if (granted.length + withdrawn.length > 0) await deleteSessionsOf(transaction, userId)
     const memberships = await claimMemberships(transaction, userId, claimed)
-    return { userId, granted, withdrawn, memberships }
+    const known = { userId, granted, withdrawn, memberships }
+    await record(transaction, { ...identity, ...request, known, joined })
+    return known
   })
+}
+
+/** What a first sign-in gave somebody by itself. */
+interface Joined {
+  readonly organizationId: number
+  readonly role: OrganizationRole | null
+}
+
+interface Recognized extends Pick<Identity, 'issuer' | 'email' | 'name'>, SignInRequest {
+  readonly known: KnownIdentity
+  readonly joined: Joined | undefined
+}
+
+/** Records what a sign-in changed, as done by the identity provider that vouched for somebody. */
+async function record(
+  tx: Transaction,
+  { issuer, email, name, address, requestId, known, joined }: Recognized,
+): Promise<void> {
+  const by: Actor = { ...PLATFORM, name: 'the identity provider', address, requestId }
+  const target = { kind: 'user', id: known.userId, name: email ?? name }
+  if (joined) await writeAudit(tx, by, { action: 'user_created', target, after: { issuer } })
+  for (const role of known.granted) {
+    await writeAudit(tx, by, { action: 'role_granted', target, after: { role } })
+  }
+  for (const role of known.withdrawn) {
+    await writeAudit(tx, by, { action: 'role_withdrawn', target, before: { role } })
+  }
+  const first = joined ? [{ ...joined, before: null }] : []
+  for (const { organizationId, role, before } of [...first, ...known.memberships]) {
+    if (role === before) continue
+    await writeAudit(tx, by, {
+      action: role === null ? 'member_removed' : 'member_set',
+      organizationId,
+      target,
+      before: before === null ? undefined : { role: before },
+      after: role === null ? undefined : { role },
+    })
+  }
 }
 
 async function refresh(
   sql: Queryable,
   { issuer, subject, email, name }: Identity,
-): Promise<{ id: number; isDisabled: boolean } | undefined> {
+): Promise<{ id: number; isDisabled: boolean; joined: undefined } | undefined> {
   const [found] = await sql<{ id: number; isDisabled: boolean }[]>`
     update users set email = ${email}, name = ${name}
     where issuer = ${issuer} and subject = ${subject}
     returning id, disabled_at is not null as is_disabled`
-  return found
+  return found && { ...found, joined: undefined }
 }
 
 async function insert(
   sql: Queryable,
   { issuer, subject, email, name, joinsAs: role }: Identity,
-): Promise<number> {
+): Promise<{ id: number; joined: Joined | undefined }> {
   const { id: organizationId } = await ensureDefaultOrganization(sql)
   const user = { issuer, subject, email, name }
-  // Two first sign-ins at once make one user.
-  const [{ id }] = await sql<[{ id: number }]>`
+  // Two first sign-ins at once make one user; the second one finds the row of the first.
+  const [{ id, isNew }] = await sql<[{ id: number; isNew: boolean }]>`
     insert into users ${sql({ ...user, organizationId, passwordHash: null })}
     on conflict (issuer, subject) do update set email = excluded.email, name = excluded.name
-    returning id`
+    returning id, xmax = 0 as is_new`
+  if (!isNew) return { id, joined: undefined }
   if (role) await setMembership(sql, { userId: id, organizationId, role })
-  return id
+  return { id, joined: { organizationId, role: role ?? null } }
 }
 
 async function grantClaimed(

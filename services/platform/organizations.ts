@@ -128,7 +128,8 @@ export async function listOrganizations(
         (select count(distinct m.user_id)::int
           from memberships m join users u on u.id = m.user_id and u.disabled_at is null
           where m.organization_id = o.id and m.role = 'admin') as admins,
-        (select count(*)::int from deployments d where d.organization_id = o.id) as automations
+        (select count(*)::int from deployments d
+          where d.organization_id = o.id and d.tests_project_id is null) as automations
       from organizations o where ${isListed} ${keyset(sql, byName, page)}`,
     sql<[{ total: number }]>`select count(*)::int as total from organizations o where ${isListed}`,
   ])

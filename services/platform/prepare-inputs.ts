@@ -1,4 +1,5 @@
 import { AppError } from '../shared/errors.ts'
+import { isObject } from '../shared/is-object.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import type { Automation } from './automations.ts'
 import type { CrewDefinition } from './crew-definition.ts'
@@ -6,6 +7,7 @@ import { inputFields, resolveInputs } from './crew-inputs.ts'
 import { fileIdOf } from './input-declarations.ts'
 import { FILE_BYTES_MAX, findInputFiles } from './input-files.ts'
 import type { InputFile } from './input-files.ts'
+import { isOwnCrew } from './own-crew-definition.ts'
 import type { Inputs } from './runs.ts'
 
 /** The inputs of a run, and the ids of the files that they name. */
@@ -29,8 +31,8 @@ export async function prepareInputs(
   { automation, definition, inputs: given }: Given,
 ): Promise<PreparedInputs> {
   const inputs = resolveInputs(definition, given)
-  const named = inputFields(definition).flatMap(({ name, type }) => {
-    const id = type === 'file' ? fileIdOf(inputs[name]) : undefined
+  const named = namesOfFiles(definition, inputs).flatMap((name) => {
+    const id = fileIdOf(inputs[name])
     return id === undefined ? [] : [{ name, id }]
   })
   if (named.length === 0) return { inputs, files: [] }
@@ -41,6 +43,14 @@ export async function prepareInputs(
   const values = named.map(({ name, id }) => [name, toValue(found.get(id))] as const)
   return { inputs: { ...inputs, ...Object.fromEntries(values) }, files }
 }
+
+/** A crew that is made from a source does not say which of its inputs are files. */
+const namesOfFiles = (definition: CrewDefinition, inputs: Inputs): string[] =>
+  isOwnCrew(definition)
+    ? Object.keys(inputs).filter((name) => isObject(inputs[name]))
+    : inputFields(definition)
+        .filter(({ type }) => type === 'file')
+        .map(({ name }) => name)
 
 function refuseMissing(missing: readonly { readonly name: string }[]): void {
   if (missing.length === 0) return

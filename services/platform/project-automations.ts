@@ -19,7 +19,7 @@ export async function deployProject(sql: Queryable, project: ProjectKey): Promis
     update deployments d set project_version_id = newest.id, updated_at = now()
     from (${newestVersion(sql, project)}) newest, project_versions v
     where v.id = d.project_version_id and v.project_id = ${projectId}
-      and d.organization_id = ${organizationId}
+      and d.organization_id = ${organizationId} and d.tests_project_id is null
     returning d.id`
   if (moved.length > 0) return
   await sql`
@@ -29,7 +29,7 @@ export async function deployProject(sql: Queryable, project: ProjectKey): Promis
       'Crew is Online', runner.id
     from (${newestVersion(sql, project)}) newest, projects p,
       lateral (select ${slugOf(sql)} as slug) names,
-      (${runner(sql)}) runner
+      (${runnerOf(sql)}) runner
     where p.id = ${projectId} and p.organization_id = ${organizationId}
     on conflict do nothing`
 }
@@ -45,6 +45,7 @@ export async function ensureProjectAutomation(
       select d.automation_id
       from deployments d join project_versions v on v.id = d.project_version_id
       where v.project_id = ${projectId} and d.organization_id = ${organizationId}
+        and d.tests_project_id is null
       order by d.id limit 1`
     return found?.automationId
   }
@@ -59,7 +60,8 @@ const newestVersion = (sql: Queryable, { organizationId, projectId }: ProjectKey
     and published_at is not null
   order by number desc limit 1`
 
-const runner = (sql: Queryable) => sql`
+/** The id of the Runner, if it is installed. */
+export const runnerOf = (sql: Queryable) => sql`
   select d.id from deployments d join organizations o on o.id = d.organization_id
   where o.internal and d.slug = ${RUNNER_SLUG}`
 

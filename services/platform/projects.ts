@@ -39,7 +39,8 @@ const columns = (sql: Queryable) => sql`
   (select max(v.number) from project_versions v
     where v.project_id = p.id and v.published_at is not null) as published_version,
   (select d.automation_id from deployments d join project_versions v on v.id = d.project_version_id
-    where v.project_id = p.id order by d.id limit 1) as automation_id`
+    where v.project_id = p.id and d.tests_project_id is null
+    order by d.id limit 1) as automation_id`
 
 /** Creates a project. Raises `conflict` when the organization has one of that name. */
 export async function createProject(
@@ -90,8 +91,9 @@ export async function archiveProject(
 }
 
 /**
- * Deletes a project with its drafts. Raises `conflict` for one of which a version was published:
- * automations and runs refer to that.
+ * Deletes a project with its drafts and the runs that tested them. Raises `conflict` for one of
+ * which a version was published, since automations and runs refer to that, and while a test goes
+ * on.
  */
 export async function deleteProject(sql: Queryable, key: ProjectKey): Promise<void> {
   const { organizationId, projectId } = key
@@ -101,8 +103,20 @@ export async function deleteProject(sql: Queryable, key: ProjectKey): Promise<vo
   const { count } = await sql`
     select from project_versions where ${drafts} and published_at is not null limit 1`
   if (count > 0) throw wasPublished()
+  await deleteTests(sql, projectId)
   await sql`delete from project_versions where ${drafts}`
   await sql`delete from projects where ${isProject(sql, key)}`
+}
+
+async function deleteTests(sql: Queryable, projectId: number): Promise<void> {
+  const tests = sql`(select id from deployments where tests_project_id = ${projectId})`
+  const { count } = await sql`
+    select from executions where deployment_id in ${tests} and finished_at is null limit 1`
+  if (count > 0) {
+    throw new AppError('conflict', 'A test of a draft goes on. Stop its run, or wait for its end.')
+  }
+  await sql`delete from executions where deployment_id in ${tests}`
+  await sql`delete from deployments where tests_project_id = ${projectId}`
 }
 
 const wasPublished = (): AppError =>

@@ -5,10 +5,12 @@ import type { Automation } from './automations.ts'
 import type { CrewDefinition } from './crew-definition.ts'
 import { givenAgain } from './crew-inputs.ts'
 import { prepareInputs } from './prepare-inputs.ts'
+import { stepsToKeep } from './kept-steps.ts'
 import { listRunFiles } from './run-files.ts'
 import { listSteps } from './run-steps.ts'
 import type { ListedStep } from './run-steps.ts'
 import { kickoff } from './runs.ts'
+import type { AdmitRun } from './queue-room.ts'
 import type { Inputs, Run, Starter } from './runs.ts'
 import { stepBase, stepKey } from './step-key.ts'
 
@@ -18,26 +20,26 @@ export interface Again {
   readonly run: Run
   readonly idempotencyKey?: string | undefined
   readonly starter?: Starter | undefined
+  readonly admit?: AdmitRun | undefined
 }
 
 /** Starts a run with the inputs of another one and the version of now. Returns its id. */
 export async function startRerun(
   sql: Database,
-  { automation, run, idempotencyKey, starter }: Again,
+  { automation, run, ...rest }: Again,
 ): Promise<string> {
   const definition = await getDefinition(sql, automation)
   const given = givenAgain(definition, run.inputs)
   const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
   const origin = { id: run.id, action: 'rerun', carry: async () => {} } as const
-  const request = { deploymentId: automation.id, ...prepared, idempotencyKey, origin, starter }
-  return kickoff(sql, request)
+  return kickoff(sql, { deploymentId: automation.id, ...prepared, ...rest, origin })
 }
 
 /**
- * Starts a run that goes on where another one failed or was stopped, or before the step that is
- * named: it keeps what finished until then. Returns its id. Raises `conflict` while the other one
- * goes on, or when it is completed and no step is named; `unprocessable` for a step that it does
- * not have.
+ * Starts a run that goes on where another one failed or was stopped, or from the step that is
+ * named: it keeps what finished and does not depend on that one. Returns its id. Raises `conflict`
+ * while the other one goes on, or when it is completed and no step is named; `unprocessable` for a
+ * step that it does not have.
  */
 export async function startRetry(
   sql: Database,
@@ -51,15 +53,14 @@ export async function startRetry(
     )
   }
   const steps = await listSteps(sql, run.id)
-  const kept = stepsBefore(steps, fromStep)
+  const { tasks } = (await getVersionOf(sql, run.id)).definition
+  const kept = stepsToKeep({ steps, tasks }, fromStep)
   const keys = kept.map(({ key, parent }) => ({ from: key, key, parent }))
   const carry = carryOver(run.id, keys)
   const origin = { id: run.id, action: 'retry', fromStep, carry } as const
   const { inputs } = run
   const files = await listRunFiles(sql, run.id)
-  const { idempotencyKey, starter } = rest
-  const request = { deploymentId: automation.id, inputs, files, idempotencyKey, origin, starter }
-  return kickoff(sql, request)
+  return kickoff(sql, { deploymentId: automation.id, inputs, files, ...rest, origin })
 }
 
 /** The inputs of a fork, and the step that it goes on from. */
@@ -70,22 +71,24 @@ export interface Fork extends Again {
 
 /**
  * Starts a run of the version of another one with changed inputs. It does every step anew, or keeps
- * what finished before the step that is named, although other inputs led to it. Returns its id.
- * Raises as `startRetry` does, and `unprocessable` for inputs that the version does not take.
+ * what finished and does not depend on the step that is named, although other inputs led to it.
+ * Returns its id. Raises as `startRetry` does, and `unprocessable` for inputs that the version does
+ * not take.
  */
 export async function startFork(sql: Database, fork: Fork): Promise<string> {
-  const { automation, run, idempotencyKey, fromStep, starter } = fork
+  const { automation, run, fromStep, idempotencyKey, starter, admit } = fork
   requireOver(run)
   const version = await getVersionOf(sql, run.id)
   const { definition } = version
   const prepared = await prepareInputs(sql, { automation, definition, inputs: fork.inputs })
   const steps = fromStep === undefined ? [] : await listSteps(sql, run.id)
-  const kept = fromStep === undefined ? [] : stepsBefore(steps, fromStep)
+  const { tasks } = definition
+  const kept = fromStep === undefined ? [] : stepsToKeep({ steps, tasks }, fromStep)
   const bases = [stepBase(version.id, run.inputs), stepBase(version.id, prepared.inputs)] as const
   const carry = carryOver(run.id, renameKeys(kept, steps, bases))
   const origin = { id: run.id, action: 'fork', fromStep, carry } as const
-  const request = { deploymentId: automation.id, ...prepared, idempotencyKey, origin, starter }
-  return kickoff(sql, request)
+  const by = { idempotencyKey, starter, admit }
+  return kickoff(sql, { deploymentId: automation.id, ...prepared, ...by, origin })
 }
 
 function requireOver({ finishedAt }: Run): void {
@@ -105,31 +108,6 @@ export async function getVersionOf(
     select v.id, v.definition from executions e
       join project_versions v on v.id = e.project_version_id where e.id = ${runId}`
   return version
-}
-
-/** The steps that had finished when another one began; without one, all that finished. */
-function stepsBefore(steps: readonly ListedStep[], fromStep: string | undefined): ListedStep[] {
-  const finished = steps.filter(({ state }) => state === 'finished')
-  if (fromStep === undefined) return finished
-  const from = findStep(steps, fromStep)
-  return finished.filter(
-    ({ key, endedAt }) => key !== from.key && endedAt !== null && endedAt <= from.startedAt,
-  )
-}
-
-/** A step is named by its key, or a task by its own. */
-function findStep(steps: readonly ListedStep[], name: string): ListedStep {
-  const found =
-    steps.find(({ key }) => key === name) ??
-    steps.find((step) => step.kind === 'task' && step.name === name)
-  if (found) return found
-  const tasks = steps.filter(({ kind }) => kind === 'task').map((step) => step.name)
-  const known = tasks.length === 0 ? 'It has none.' : `Its tasks: ${tasks.join(', ')}.`
-  throw new AppError(
-    'unprocessable',
-    `The run has no step ${JSON.stringify(name.slice(0, 64))} that began. ${known}`,
-    { details: { tasks } },
-  )
 }
 
 /** A step that is kept: its key in the other run, and its key and place in the new one. */

@@ -2,12 +2,11 @@ import { inTransaction } from '../shared/postgres/database.ts'
 import type { Database, Queryable, Transaction } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { PLATFORM, writeAudit } from './audit.ts'
-import type { ApprovalRequest, Decision } from './approval-decisions.ts'
+import { DECIDE_WITHIN_MINUTES, describeMinutes } from './approval-decisions.ts'
+import type { ApprovalRequest, ApprovalTerms, Decision } from './approval-decisions.ts'
 import { isUuid } from './automations.ts'
 import type { Lease } from './run-queue.ts'
 
-/** The days after which what nobody decided counts as rejected. */
-export const DECIDE_WITHIN_DAYS = 7
 /** The longest answer, in characters. */
 export const ANSWER_CHARACTERS_MAX = 100_000
 const LIST_MAX = 100
@@ -19,8 +18,9 @@ export interface Approval {
   readonly task: string
   readonly proposed: string
   readonly askedAt: Date
-  /** Then it counts as rejected. */
   readonly decideBy: Date
+  /** The decision that counts then. */
+  readonly undecided: 'approve' | 'reject'
 }
 
 /**
@@ -30,17 +30,20 @@ export interface Approval {
 export async function parkRun(
   sql: Queryable,
   { id, leaseId }: Lease,
-  { step, task, output }: ApprovalRequest,
+  { step, task, output, ...terms }: ApprovalRequest & ApprovalTerms,
 ): Promise<boolean> {
+  const { withinMinutes = DECIDE_WITHIN_MINUTES, undecided = 'reject' } = terms
   const parked = await sql`
     with parked as (
       update executions set status = 'waiting', lease_id = null, lease_expires_at = null
       where id = ${id} and lease_id = ${leaseId} returning id)
-    insert into run_approvals (run_id, step_key, task, proposed, decide_by)
-    select id, ${step}, ${task}, ${output}, now() + make_interval(days => ${DECIDE_WITHIN_DAYS})
+    insert into run_approvals (run_id, step_key, task, proposed, decide_by, undecided)
+    select id, ${step}, ${task}, ${output}, now() + make_interval(mins => ${withinMinutes}),
+      ${undecided}
     from parked
     on conflict (run_id, step_key) do update set proposed = excluded.proposed,
-      asked_at = now(), decide_by = excluded.decide_by, decision = null, answer = null,
+      asked_at = now(), decide_by = excluded.decide_by,
+      undecided = excluded.undecided, decision = null, answer = null,
       decided_at = null, decided_by = null
     returning run_id`
   return parked.length > 0
@@ -49,7 +52,7 @@ export async function parkRun(
 /** Returns what a run asks at the moment; undefined when it does not wait. */
 export async function findApproval(sql: Queryable, runId: string): Promise<Approval | undefined> {
   const [found] = await sql<Approval[]>`
-    select a.run_id, a.task, a.proposed, a.asked_at, a.decide_by
+    select a.run_id, a.task, a.proposed, a.asked_at, a.decide_by, a.undecided
     from run_approvals a join executions e on e.id = a.run_id
     where a.run_id = ${runId} and e.status = 'waiting' and a.decision is null
     order by a.asked_at limit 1`
@@ -65,8 +68,8 @@ export interface ListedApproval extends Approval {
 /** Returns what waits for the people of an organization, the most urgent first; at most 100. */
 export const listApprovals = (sql: Queryable, organizationId: number): Promise<ListedApproval[]> =>
   sql<ListedApproval[]>`
-    select a.run_id, a.task, a.proposed, a.asked_at, a.decide_by, d.automation_id,
-      d.name as automation_name
+    select a.run_id, a.task, a.proposed, a.asked_at, a.decide_by, a.undecided,
+      d.automation_id, d.name as automation_name
     from executions e join run_approvals a on a.run_id = e.id
       join deployments d on d.id = e.deployment_id
     where e.organization_id = ${organizationId} and e.status = 'waiting' and a.decision is null
@@ -161,20 +164,23 @@ interface Expired {
   readonly stepKey: string
   readonly task: string
   readonly organizationId: number
+  readonly undecided: Approval['undecided']
+  readonly minutes: number
 }
 
-/** Rejects what nobody decided in time. Returns how many. */
+/** Decides as it was agreed what nobody decided in time. Returns how many. */
 export async function expireApprovals(sql: Database): Promise<number> {
   return sql.begin(async (tx) => {
     const expired = await tx<Expired[]>`
-      select a.run_id, a.step_key, a.task, e.organization_id
+      select a.run_id, a.step_key, a.task, a.undecided, e.organization_id,
+        round(extract(epoch from a.decide_by - a.asked_at) / 60)::int as minutes
       from run_approvals a join executions e on e.id = a.run_id
       where a.decision is null and a.decide_by < now() and e.status = 'waiting'
       order by a.decide_by limit ${EXPIRED_MAX} for no key update of e skip locked`
-    const text = `Nobody decided within ${DECIDE_WITHIN_DAYS} days.`
-    for (const { runId, stepKey, task, organizationId } of expired) {
-      await settle(tx, stepKey, { runId, task, decision: 'reject', text })
-      const after = { task, decision: 'reject', reason: text }
+    for (const { runId, stepKey, task, organizationId, undecided, minutes } of expired) {
+      const text = `Nobody decided within ${describeMinutes(minutes)}.`
+      await settle(tx, stepKey, { runId, task, decision: undecided, text })
+      const after = { task, decision: undecided, reason: text }
       const entry = { organizationId, target: { kind: 'run', id: runId }, after }
       await writeAudit(tx, PLATFORM, { action: 'approval_expired', ...entry })
     }

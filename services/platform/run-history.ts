@@ -12,7 +12,7 @@ export interface RunRecord extends Run {
 const columns = (sql: Queryable) => sql`
   e.id, e.deployment_id, e.status, e.inputs, e.attempt, e.queued_at, e.started_at, e.finished_at,
   e.output, e.usage, e.error, e.origin_id, e.origin_action, e.trigger, e.starter_name,
-  d.automation_id, v.project_id, v.number as version`
+  d.automation_id, v.project_id, coalesce(v.number, v.copy_of) as version`
 
 const source = (sql: Queryable) => sql`
   executions e join deployments d on d.id = e.deployment_id
@@ -36,7 +36,7 @@ export async function getVersionNumber(
   runId: string,
 ): Promise<Pick<RunRecord, 'projectId' | 'version'>> {
   const [found] = await sql<[Pick<RunRecord, 'projectId' | 'version'>]>`
-    select v.project_id, v.number as version
+    select v.project_id, coalesce(v.number, v.copy_of) as version
     from executions e join project_versions v on v.id = e.project_version_id
     where e.id = ${runId}`
   return found
@@ -55,14 +55,14 @@ export interface RunPage {
   readonly limit: number
 }
 
-/** Returns the runs of an organization, newest first. */
+/** Returns the runs of an organization but for tests of drafts, newest first. */
 export async function listRunRecords(
   sql: Queryable,
   { organizationId, projectId, deploymentId, status, after, limit }: RunPage,
 ): Promise<RunRecord[]> {
   return sql<RunRecord[]>`
     select ${columns(sql)} from ${source(sql)}
-    where e.organization_id = ${organizationId}
+    where e.organization_id = ${organizationId} and d.tests_project_id is null
       ${deploymentId === undefined ? sql`` : sql`and e.deployment_id = ${deploymentId}`}
       ${status === undefined ? sql`` : sql`and e.status = ${status}`}
       ${projectId === undefined ? sql`` : sql`and v.project_id = ${projectId}`}

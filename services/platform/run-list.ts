@@ -19,6 +19,8 @@ export interface ListedRun extends Pick<
 > {
   readonly automationId: string
   readonly automationName: string
+  /** The project of which it tests a draft; null: it is no test. */
+  readonly testsProjectId: number | null
 }
 
 /** The runs of a list: those of an organization, or only some of them. */
@@ -73,7 +75,7 @@ const newestFirst = (sql: Queryable, { organizationId }: RunFilter) => ({
 
 const columns = (sql: Queryable) => sql`
   e.id, e.status, e.attempt, e.queued_at, e.started_at, e.finished_at, e.usage, e.trigger,
-  e.starter_name, d.automation_id, d.name as automation_name`
+  e.starter_name, d.automation_id, d.name as automation_name, d.tests_project_id`
 
 const hasStatus = (sql: Queryable, { status }: RunFilter) =>
   status === undefined ? sql`` : sql`and e.status = ${status}`

@@ -39,9 +39,7 @@ export async function listRunTasks(sql: Queryable, run: Run): Promise<RunTask[]>
       union all
       (select distinct on (event ->> 'task', event ->> 'type') null, number, event ->> 'task',
         event ->> 'agent', event ->> 'type', attempt, event ->> 'output', recorded_at
-      from execution_events
-      where execution_id = ${run.id} and event ->> 'type' in ('task_started', 'task_completed')
-        and event ->> 'task' is not null
+      from events_of_tasks(${run.id}) where event ->> 'task' is not null
       order by event ->> 'task', event ->> 'type', number desc)) known
     order by place, number`
   const tasks = new Map<string, RunTask>()

@@ -3,6 +3,7 @@ import { inTransaction } from '../shared/postgres/database.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
 import { isUuid } from './automations.ts'
+import type { AdmitRun } from './queue-room.ts'
 import { keepFiles } from './run-files.ts'
 
 /** All statuses of a run. */
@@ -83,9 +84,13 @@ export interface Kickoff {
   readonly idempotencyKey?: string | undefined
   /** The ids of the files that its inputs name. */
   readonly files?: readonly string[] | undefined
+  /** The version that it is of. @default the one that its automation runs */
+  readonly versionId?: number | undefined
   /** The run that it follows. */
   readonly origin?: Origin | undefined
   readonly starter?: Starter | undefined
+  /** Lets it into the queue. @default at once */
+  readonly admit?: AdmitRun | undefined
 }
 
 /** How a new run follows another one. */
@@ -101,12 +106,12 @@ export interface Origin {
 /**
  * Queues a run and returns its id. With an idempotency key that was used before, returns the run it
  * started; raises `unprocessable` when the inputs, or the run that it follows, differ from that
- * time's.
+ * time's. Raises `queue_full` when it is not let into the queue.
  */
 export async function kickoff(sql: Queryable, request: Kickoff): Promise<string> {
   const { deploymentId, idempotencyKey: key, origin, files = [] } = request
   // Nothing but one statement, for the most frequent request of all.
-  if (key === undefined && !origin && files.length === 0) return insertRun(sql, request)
+  if (key === undefined && !origin && files.length === 0) return queueRun(sql, request)
   return inTransaction(sql, async (tx) => {
     const requestHash = hashOf(request)
     const earlier = key === undefined ? undefined : await findEarlier(tx, { deploymentId, key })
@@ -117,7 +122,7 @@ export async function kickoff(sql: Queryable, request: Kickoff): Promise<string>
         'This Idempotency-Key was used with other inputs. Use a new key for a new run.',
       )
     }
-    const id = await insertRun(tx, request)
+    const id = await queueRun(tx, request)
     await keepFiles(tx, id, files)
     await origin?.carry(tx, id)
     if (key !== undefined) {
@@ -159,18 +164,23 @@ export async function forgetKickoffKeys(sql: Queryable): Promise<number> {
   return count
 }
 
+const queueRun = (sql: Queryable, request: Kickoff): Promise<string> =>
+  request.admit ? request.admit(sql, (tx) => insertRun(tx, request)) : insertRun(sql, request)
+
 /** One that goes on where another one left off is of that one's version. */
 async function insertRun(
   sql: Queryable,
-  { deploymentId, inputs: given, origin, starter }: Kickoff,
+  { deploymentId, inputs: given, versionId, origin, starter }: Kickoff,
 ): Promise<string> {
   const { trigger = null, id: starterId = null, name: starterName = null } = starter ?? {}
   // postgres.js types jsonb parameters as its own JSON type; inputs were parsed from JSON.
   const inputs = JSON.stringify(given)
   if (!origin) {
     const [row] = await sql<{ id: string }[]>`
-      insert into executions (deployment_id, inputs, trigger, starter_id, starter_name)
-      select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName}
+      insert into executions (deployment_id, inputs, trigger, starter_id, starter_name,
+        project_version_id)
+      select ${deploymentId}, ${inputs}::text::jsonb, ${trigger}, ${starterId}, ${starterName},
+        ${versionId ?? null}::int
       where ${isStaying(sql, deploymentId)} returning id`
     return idOf(row)
   }

@@ -12,6 +12,7 @@ export type MissedPolicy = (typeof MISSED_POLICIES)[number]
 
 /** The most schedules that one automation has. */
 export const SCHEDULES_MAX = 50
+const TIMES_SHOWN = 5
 
 /** The fields of a schedule that people enter. */
 export interface ScheduleFields extends ScheduleTimes {
@@ -70,6 +71,13 @@ export async function createSchedule(
 async function nextOf(sql: Queryable, times: ScheduleTimes): Promise<Date | null> {
   const [{ now }] = await sql<[{ now: Date }]>`select now()`
   return nextTimes(times, now, 1)[0] ?? null
+}
+
+/** Returns the next five times of a schedule, of a paused one those at which it would come. */
+export function comingTimes(schedule: Schedule): Date[] {
+  const { nextAt } = schedule
+  const from = nextAt ? new Date(nextAt.getTime() - 1) : new Date()
+  return nextTimes(schedule, from, TIMES_SHOWN)
 }
 
 /** Changes a schedule; it goes on with the next of its new times, unless it is paused. */

@@ -18,6 +18,12 @@ const show = (text: string): string => JSON.stringify(text.slice(0, 100))
 /** Returns what is wrong with the address of a repository, as the rest of a sentence. */
 export function repositoryUrlProblem(url: string): string | undefined {
   if (url.length > REPOSITORY_URL_MAX) return `has at most ${REPOSITORY_URL_MAX} characters`
+  if (/^(ssh|git\+ssh):|^[\w.-]+@[\w.-]+:/i.test(url)) {
+    return (
+      'is an address of SSH, which is not supported. Give the https address of the repository, ' +
+      'and an access token that may only read it, such as a deploy token, in the field for it'
+    )
+  }
   // The address given is not repeated: people paste it with a password in it.
   if (isPlainUrl(url) && !url.includes('?') && new URL(url).pathname !== '/') return undefined
   return (

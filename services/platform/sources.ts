@@ -91,7 +91,7 @@ async function findSame(
   { organizationId, description, git }: NewSource,
 ): Promise<Source | undefined> {
   const [same] = await tx<Source[]>`
-    update sources set sent_at = now()
+    update sources set sent_at = now(), facts = ${JSON.stringify(description.facts)}::text::jsonb
     where organization_id = ${organizationId} and digest = ${description.digest}
       and coalesce(git_commit, '') = ${git?.commit ?? ''}
     returning ${columns(tx)}`

@@ -30,7 +30,7 @@ export function readEnv<Schema extends EnvSchema>(
 
 const nameOf = (issue: v.BaseIssue<unknown>): string => v.getDotPath(issue) ?? ''
 const isSecret = (name: string): boolean =>
-  /SECRET|PASSWORD|PASSPHRASE|TOKEN|KEY|DATABASE_URL/.test(name)
+  /SECRET|PASSWORD|PASSPHRASE|TOKEN|KEY|DATABASE_URL|_PROXY$/.test(name)
 
 function describe(issue: v.BaseIssue<unknown>, source: EnvSource): string {
   const name = nameOf(issue)

@@ -15,6 +15,7 @@ const STATUS = {
   unsupported_media_type: 415,
   unprocessable: 422,
   rate_limited: 429,
+  queue_full: 429,
   bad_gateway: 502,
   unavailable: 503,
   timeout: 504,

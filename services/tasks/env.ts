@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { flag, httpUrl, integer, logLevel, optional, origins, text } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
 
 /** The variables of the tasks on the main database. */
 export const tasksEnv = v.object({
@@ -107,6 +108,8 @@ export const clusterCrewEnv = v.object({
   CREW_IMAGE_PULL_SECRET: optional(text()),
   /** Certificate authorities in PEM that crews trust beside the public ones. */
   CREW_CA_FILE: optional(text()),
+  /** The proxy of the crews. */
+  ...proxyEnv,
   /**
    * The cluster assigns users and groups to pods, as OpenShift does; crews have user 1000
    * otherwise.

@@ -56,7 +56,7 @@ export async function* verifyCrew(
   model: StandInModel | undefined,
 ): AsyncGenerator<Finding> {
   yield found('health', await checkHealth(options))
-  const { isJournaled, problems, note } = await checkDescription(options)
+  const { isJournaled, takesFiles, problems, note } = await checkDescription(options)
   yield found('describe', problems, note)
   const chosen = await chooseInputs(options).catch((thrown: unknown) => ({
     inputs: {},
@@ -79,6 +79,10 @@ export async function* verifyCrew(
   if (broken.length > 0) {
     return yield* [...JOURNAL_CHECKS, LEAVING].map((name) => skipped(name, 'the run is not right'))
   }
+  if (takesFiles) {
+    const run = { ...common, kickoff: withFile(kickoffOf(randomUUID(), { isJournaled })) }
+    yield found('files', runProblems(await attemptRun(run), isJournaled))
+  }
   yield* journalFindings(first, {
     isJournaled,
     run: {
@@ -90,6 +94,23 @@ export async function* verifyCrew(
     otherVersion: kickoffOf(randomUUID(), { isJournaled, version: VERSION + 1 }),
   })
   yield await checkLeaving({ ...common, kickoff: kickoffOf(randomUUID(), { isJournaled }) }, model)
+}
+
+/** Adds a file to a kickoff, which another input names. */
+function withFile({ inputs, ...kickoff }: Kickoff): Kickoff {
+  const content = Buffer.from('Bees dance.')
+  const [id, size] = [randomUUID(), content.length]
+  const about = { name: 'bees.txt', media_type: 'text/plain', size }
+  return {
+    ...kickoff,
+    inputs: { ...inputs, a_file_of_verify: { file_id: id, ...about } },
+    files: { [id]: { ...about, content_base64: content.toString('base64') } },
+  }
+}
+
+interface Kickoff {
+  readonly inputs: object
+  readonly [field: string]: unknown
 }
 
 interface KickoffKind {
@@ -104,7 +125,7 @@ function kickoffs(
 ) {
   const endpoint = model && { base_url: model.baseUrl, api_key: SECRET }
   const models = Object.fromEntries(names.map((name) => [name, endpoint]))
-  return (id: string, { isJournaled, journal = [], version = VERSION }: KickoffKind): object => ({
+  return (id: string, { isJournaled, journal = [], version = VERSION }: KickoffKind): Kickoff => ({
     kickoff_id: id,
     inputs,
     ...(names.length === 0 ? {} : { models }),

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { FILES_CAPABILITY } from '../platform/kickoff-files.ts'
 import { crewDescription, CONTRACT, JOURNAL_CAPABILITY } from '../platform/crew-protocol.ts'
 import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
@@ -36,28 +37,32 @@ export async function checkHealth({ url }: VerifyOptions): Promise<string[]> {
 /** What a crew says of itself, and what is wrong with that. */
 export interface Description {
   readonly isJournaled: boolean
+  readonly takesFiles: boolean
   readonly problems: readonly string[]
   readonly note: string
 }
+
+const NOTHING = { isJournaled: false, takesFiles: false }
 
 /** Asks the crew what it can do. */
 export async function checkDescription({ url }: VerifyOptions): Promise<Description> {
   const { status, text } = await ask(`${url}/describe`)
   if (status !== 200) {
     const note = `GET /describe answers HTTP ${status}: the crew counts as one of contract 1.`
-    return { isJournaled: false, problems: [], note }
+    return { ...NOTHING, problems: [], note }
   }
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), crewDescription), text)
   if (!parsed.success) {
     const problem =
       'GET /describe is no description. Asked for: ' +
       `{"contract": ${CONTRACT}, "name": "…", "capabilities": ["${JOURNAL_CAPABILITY}"]}.`
-    return { isJournaled: false, problems: [problem], note: '' }
+    return { ...NOTHING, problems: [problem], note: '' }
   }
   const { contract, name, capabilities } = parsed.output
   const isJournaled = contract >= 2 && capabilities.includes(JOURNAL_CAPABILITY)
   const able = capabilities.length === 0 ? 'no capabilities' : capabilities.join(', ')
-  return { isJournaled, problems: [], note: `${name}, contract ${contract}, ${able}` }
+  const takesFiles = capabilities.includes(FILES_CAPABILITY)
+  return { isJournaled, takesFiles, problems: [], note: `${name}, contract ${contract}, ${able}` }
 }
 
 const inputList = v.object({ inputs: v.array(v.string()) })

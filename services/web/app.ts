@@ -7,6 +7,7 @@ import { createBadTokens } from './callers/bad-tokens.ts'
 import { createPasswordChecks } from './sign-in/password-checks.ts'
 import { openGate } from './access-token/open-gate.ts'
 import { checkRights } from './callers/check-rights.ts'
+import { createLimits } from './callers/create-limits.ts'
 import { createSeenAdministrators } from './callers/seen-administrators.ts'
 import type { WebApp, WebDeps, WebOptions } from './context.ts'
 import { identify } from './diagnostics/access.ts'
@@ -66,6 +67,7 @@ import { gitWebhookRoutes } from './git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './source-downloads/routes.ts'
 import { createTextWatch } from './run-texts/text-watch.ts'
 import { toolsIndexRoutes } from './tools-index/routes.ts'
+import { openMailer } from './mail/open-mailer.ts'
 import { securityHeaders } from './http/security-headers.ts'
 import { traceCalls } from './tracing/trace-calls.ts'
 
@@ -113,6 +115,8 @@ export function createApp(options: WebOptions): Hono<WebApp> {
     ...options,
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(options.config.TRUSTED_PROXIES),
+    ...createLimits(options),
+    mailer: openMailer(options.config),
     texts: createTextWatch(options),
   }
   // Refuses paths that are not told apart at once: each request is matched by one expression for

@@ -4,12 +4,16 @@ import type { Log, RequestVariables } from '../shared/log.ts'
 import type { SpanSender } from '../shared/tracing/span-sender.ts'
 import type { Actor } from '../platform/audit.ts'
 import type { Automation } from '../platform/automations.ts'
+import type { QueueRoom } from '../platform/queue-room.ts'
 import type { Session } from '../platform/sessions.ts'
 import type { OpenTraces } from './traces/trace-reader.ts'
 import type { TraceTokens } from './traces/trace-tokens.ts'
 import type { BadTokens } from './callers/bad-tokens.ts'
+import type { CallLimits } from './callers/call-limits.ts'
+import type { LimitKind } from './callers/limit-metrics.ts'
 import type { AuthMetrics } from './access-token/metrics.ts'
 import type { SeenAdministrators } from './callers/seen-administrators.ts'
+import type { Mailer } from './mail/mailer.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import type { WebConfig } from './env.ts'
 import type { TextWatch } from './run-texts/text-watch.ts'
@@ -19,6 +23,12 @@ export interface WebDeps extends WebOptions {
   readonly seenAdministrators: SeenAdministrators
   /** Counts tokens that are nobody's, over all APIs. */
   readonly badTokens: BadTokens
+  /** Counts the calls of tokens that are good. */
+  readonly calls: CallLimits
+  /** Keeps the queue of each organization within its limit. */
+  readonly queue: QueueRoom
+  /** Sends links; absent without a mail server. */
+  readonly mailer?: Mailer | undefined
   /** Brings what the models of runs write. */
   readonly texts: TextWatch
 }
@@ -35,6 +45,8 @@ export interface WebOptions {
   readonly log: Log
   /** Counts the decisions of the automation API. */
   readonly authMetrics?: AuthMetrics
+  /** Counts the calls that were over a limit. */
+  readonly onLimited?: (limit: LimitKind) => void
   /** Opens the traces of an organization; absent without a trace collector. */
   readonly traces?: OpenTraces
   /** Signs and revokes tokens of the trace collector; absent likewise. */

@@ -1,9 +1,12 @@
 import * as v from 'valibot'
-import { crewMaximaEnv, crewStorageEnv } from '../platform/crew-limits.ts'
+import { crewMaximaEnv, crewStorageEnv, upstreamStorageEnv } from '../platform/crew-limits.ts'
 import { ORGANIZATION_ROLES } from '../platform/memberships.ts'
+import { LIMIT_MAX, queueLimitEnv } from '../platform/organization-limits.ts'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { flag, httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
+import { isMailAddress, isMailUrl } from './mail/mailer.ts'
 import { groupRules } from './sign-in/oidc/group-rules.ts'
 
 /** The kinds of installation (SPEC 4.1), which decide whether the diagnostic endpoint exists. */
@@ -14,6 +17,7 @@ const variables = v.object({
   PORT: v.optional(integer(0, 65_535), '3000'),
   HOST: v.optional(text(), '0.0.0.0'),
   LOG_LEVEL: logLevel,
+  ...proxyEnv,
   PLATFORM_SELF_HOSTED: v.optional(flag(), 'false'),
   PLATFORM_PROVIDER: v.optional(word(PROVIDERS), 'kubernetes'),
   PLATFORM_VERSION: text(),
@@ -57,6 +61,11 @@ const variables = v.object({
   PLATFORM_OAUTH_API_KEY: optional(text(32)),
   /** The longest life of static tokens that people issue, in days; 0: as long as they like. */
   STATIC_TOKEN_DAYS_MAX: v.optional(integer(0, 3650), '0'),
+  /** The calls of the APIs in a minute with one token, or by one OAuth client; 0: no limit. */
+  TOKEN_CALLS_PER_MINUTE: v.optional(integer(0, LIMIT_MAX), '6000'),
+  /** The calls of the APIs in a minute by one organization; 0: no limit. */
+  ORGANIZATION_CALLS_PER_MINUTE: v.optional(integer(0, LIMIT_MAX), '30000'),
+  ...queueLimitEnv,
   /** The namespace of the crews. */
   K8S_NAMESPACE: optional(text()),
   RELEASE_NAME: optional(text()),
@@ -101,8 +110,24 @@ const variables = v.object({
   OIDC_GROUPS: optional(groupRules()),
   /** The role in the first organization of people whom no group puts anywhere. */
   OIDC_DEFAULT_ROLE: v.optional(word(['none', ...ORGANIZATION_ROLES]), 'viewer'),
+  /** The server that sends mails with links, such as `smtps://user:password@host:465`. */
+  SMTP_URL: optional(
+    v.pipe(
+      v.string(),
+      v.check(isMailUrl, 'must be smtp://host:587 or smtps://user:password@host:465'),
+    ),
+  ),
+  /** The sender of mails. @default crew-platform at the host of PLATFORM_BASE_URL */
+  SMTP_FROM: optional(
+    v.pipe(v.string(), v.check(isMailAddress, 'must be an address such as crews@example.com')),
+  ),
   ...crewMaximaEnv,
   ...crewStorageEnv,
+  /** A public index that organizations reach through the tools index: https://pypi.org/simple. */
+  TOOLS_UPSTREAM: optional(httpUrl()),
+  /** Origins on private networks where the public index keeps its files. */
+  TOOLS_UPSTREAM_PRIVATE_ORIGINS: v.optional(origins(), ''),
+  ...upstreamStorageEnv,
   COLLECTOR_URL: optional(httpUrl()),
   /** Where programs elsewhere reach the collector, as pages say it. @default COLLECTOR_URL */
   COLLECTOR_PUBLIC_URL: optional(httpUrl()),

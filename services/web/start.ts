@@ -8,7 +8,7 @@ import { readEnv } from '../shared/env.ts'
 import type { EnvSource } from '../shared/env.ts'
 import { createLog } from '../shared/log.ts'
 import type { Log } from '../shared/log.ts'
-import { createMetrics, metricsApp } from '../shared/http/metrics.ts'
+import { createMetrics, serveMetrics } from '../shared/http/metrics.ts'
 import { inClusterAddress } from '../shared/kubernetes/client.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
@@ -17,6 +17,7 @@ import { createSpanSender } from '../shared/tracing/span-sender.ts'
 import type { SpanSender, SpanSenderOptions } from '../shared/tracing/span-sender.ts'
 import { createApp } from './app.ts'
 import { createAuthMetrics } from './access-token/metrics.ts'
+import { createLimitMetrics } from './callers/limit-metrics.ts'
 import { tokenProblem } from './diagnostics/access.ts'
 import type { DiagnosticsDeps } from './diagnostics/deps.ts'
 import { createDiagnosisMetrics } from './diagnostics/metrics.ts'
@@ -69,12 +70,13 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   }
   const isDraining = (): boolean => stopping.signal.aborted
   const authMetrics = createAuthMetrics(registry)
+  const onLimited = createLimitMetrics(registry)
   const { ping } = database
   const collector = findCollector(config, log)
   const spans = collector && openSpans(collector, { config, log, registry })
   const traces = collector && openTraces(collector)
   const traceTokens = collector && openTraceTokens(collector, endpointOf(config, collector))
-  const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics }
+  const facts = { config, sql, log, ping, isDraining, diagnostics, authMetrics, onLimited }
   const app = createApp({ ...facts, stopping: stopping.signal, spans, traces, traceTokens })
   let metrics: Service | undefined
   const close = async (): Promise<void> => {
@@ -82,10 +84,7 @@ export async function start(source: EnvSource, options: StartOptions = {}): Prom
   }
   try {
     const { HOST: host, PORT: port, METRICS_PORT } = config
-    if (METRICS_PORT !== undefined) {
-      const { fetch } = metricsApp(registry)
-      metrics = await serve({ fetch, port: METRICS_PORT, host, log })
-    }
+    metrics = await serveMetrics(registry, { port: METRICS_PORT, host, log })
     const service = await serve({
       // The bindings are what @hono/node-server passes.
       fetch: (request, env) => app.fetch(request, env as HttpBindings),

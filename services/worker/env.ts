@@ -2,6 +2,8 @@ import * as v from 'valibot'
 import { databaseEnv } from '../shared/postgres/address.ts'
 import { httpUrl, integer, logLevel, optional, origins, text, word } from '../shared/env.ts'
 import type { EnvOf } from '../shared/env.ts'
+import { proxyEnv } from '../shared/outgoing/forward-proxy.ts'
+import { queueLimitEnv } from '../platform/organization-limits.ts'
 import { crewStorageEnv } from '../platform/crew-limits.ts'
 import { clusterCrewsEnv } from './deployments/kubernetes/env.ts'
 
@@ -30,10 +32,12 @@ export const workerEnv = v.object({
   WORKER_DRAIN_SECONDS: v.optional(integer(0, 86_400), '300'),
   /** The time for which runs are kept after their end, with their progress. */
   RUNS_RETENTION_DAYS: v.optional(integer(1, 36_500), '90'),
+  ...queueLimitEnv,
   /** The time for which the audit is kept. */
   AUDIT_RETENTION_DAYS: v.optional(integer(30, 36_500), '365'),
   /** Writes the audit to standard output as well, for whoever collects the logs. */
   AUDIT_LOG: v.optional(word(['on', 'off']), 'off'),
+  ...proxyEnv,
   /** Origins on private networks that webhooks may name, with commas between them. */
   WEBHOOK_PRIVATE_ORIGINS: v.optional(origins(), ''),
   /** Origins on private networks that repositories of sources may name. */

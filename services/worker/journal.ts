@@ -1,3 +1,5 @@
+import type { Booking } from '../platform/budget-booking.ts'
+import type { PlannedCall } from '../platform/budget-ledger.ts'
 import { excerpt } from '../platform/event-text.ts'
 import type {
   CrewEvent,
@@ -8,7 +10,7 @@ import type {
 import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { LeasedRun, ProgressEvent } from '../platform/run-queue.ts'
 import { storeArtifacts } from '../platform/run-artifacts.ts'
-import type { JournalEntries, StepRecord } from '../platform/run-steps.ts'
+import type { JournalEntries, StepRecord } from '../platform/journal-entries.ts'
 import type { Database } from '../shared/postgres/database.ts'
 import { toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
@@ -22,13 +24,23 @@ const TOOL_CHARACTERS_MAX = 4000
 /** The record of an attempt in the database. */
 export interface JournalWriter {
   /**
-   * Commits the next events, after those of earlier calls. Skips what the database refuses; raises
-   * when the database stays unavailable for as long as the lease, and the reason of the signal.
-   * Returns false when the run is no longer this worker's.
+   * Commits the next events, after those of earlier calls, and books calls with them; returns what
+   * was booked, if anything. Skips what the database refuses; raises when the database stays
+   * unavailable for as long as the lease, and the reason of the signal. Returns false when the run
+   * is no longer this worker's.
    */
-  append(events: readonly (CrewEvent | OtherEvent)[], signal: AbortSignal): Promise<boolean>
+  append(
+    entry: JournalEntry,
+    signal: AbortSignal,
+  ): Promise<{ booking?: Booking | undefined } | false>
   /** Returns true once a step finished in this attempt. */
   advanced(): boolean
+}
+
+/** Events, and the calls of models that begin with them, where budgets may apply. */
+export interface JournalEntry {
+  readonly events: readonly (CrewEvent | OtherEvent)[]
+  readonly calls?: readonly PlannedCall[] | undefined
 }
 
 interface JournalDeps {
@@ -77,16 +89,17 @@ export function openJournal({ progress, sql, log }: JournalDeps, run: LeasedRun)
 
   return {
     advanced: () => hasAdvanced,
-    async append(events, signal) {
-      const entries = toEntries(events)
-      if (entries.events.length === 0 && entries.steps.length === 0) return true
+    async append({ events, calls }, signal) {
+      const entries = { ...toEntries(events), calls }
+      if (entries.events.length === 0 && entries.steps.length === 0) return {}
       try {
         await storeFiles(events, signal)
-        return await writer.write(entries, signal)
+        const { state, booking } = await writer.write(entries, signal)
+        return state === 'written' && { booking }
       } catch (thrown) {
         if (!isRefused(thrown)) throw thrown
         log.error({ err: toError(thrown), kickoff_id: run.id }, 'events could not be stored')
-        return true
+        return {}
       }
     },
   }

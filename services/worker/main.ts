@@ -1,4 +1,3 @@
-import { run } from '../shared/run.ts'
-import { start } from './start.ts'
+import { runCommand } from './run-command.ts'
 
-await run(start, process.env)
+await runCommand(process.argv.slice(2), process.env)

@@ -1,3 +1,4 @@
+import type { Booking } from '../platform/budget-booking.ts'
 import { LEASE_SECONDS, LOST_ATTEMPTS_MAX } from '../platform/run-queue.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
 import { loadJournal } from '../platform/run-steps.ts'
@@ -6,14 +7,13 @@ import { deadline } from '../shared/deadline.ts'
 import { AppError, toError } from '../shared/errors.ts'
 import type { Log } from '../shared/log.ts'
 import { callCrew } from './call-crew.ts'
-import type { KeptEvent } from './call-crew.ts'
 import { failed } from './ending.ts'
 import type { Ending, Outcome } from './ending.ts'
 import type { HandFiles } from './hand-files.ts'
 import { holdRun } from './hold-run.ts'
 import type { Hold, HoldDeps, RunSignals } from './hold-run.ts'
 import { openJournal } from './journal.ts'
-import type { JournalWriter } from './journal.ts'
+import type { JournalEntry, JournalWriter } from './journal.ts'
 import type { ProgressWriter } from './progress-writer.ts'
 import { keepTokens } from './renew-tokens.ts'
 import { resolveConnections } from './resolve-connections.ts'
@@ -128,9 +128,11 @@ const companions = (
 /** Commits events, or raises why the run is no longer this worker's. */
 const committer =
   (journal: JournalWriter, hold: Hold) =>
-  async (events: readonly KeptEvent[], signal: AbortSignal): Promise<void> => {
-    if (!(await journal.append(events, signal))) hold.lose()
+  async (entry: JournalEntry, signal: AbortSignal): Promise<Booking | undefined> => {
+    const appended = await journal.append(entry, signal)
+    if (!appended) hold.lose()
     signal.throwIfAborted()
+    return appended ? appended.booking : undefined
   }
 
 /**

@@ -1,5 +1,6 @@
 import type { Lease } from '../platform/run-queue.ts'
-import type { EncodedEntries } from '../platform/run-steps.ts'
+import type { EncodedEntries } from '../platform/journal-entries.ts'
+import type { Written } from '../platform/record-progress.ts'
 
 /** The runs whose entries are committed together at the most. */
 const RUNS_MAX = 200
@@ -14,7 +15,7 @@ export interface Part {
   /** The same for all parts of a line. */
   readonly signal: AbortSignal
   readonly giveUpAt: number
-  readonly resolve: (isOurs: boolean) => void
+  readonly resolve: (written: Written) => void
   readonly reject: (reason: unknown) => void
 }
 
@@ -71,4 +72,13 @@ function dropAborted({ parts }: Line): void {
 /** Rejects the parts whose time is over. */
 export function giveUpOld({ parts }: Line, reason: unknown): void {
   while (parts[0] && performance.now() >= parts[0].giveUpAt) parts.shift()?.reject(reason)
+}
+
+/** Takes the first parts off a line, written together: the first one hears of warnings. */
+export function resolveParts({ parts }: Line, count: number, written: Written): void {
+  const [first, ...others] = parts.splice(0, count)
+  first?.resolve(written)
+  const { state, booking } = written
+  const rest = booking ? { state, booking: { ...booking, warnings: [] } } : written
+  for (const { resolve } of others) resolve(rest)
 }

@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { Lease } from '../platform/run-queue.ts'
-import { encodeEntries, joinEntries, recordEncoded, recordTogether } from '../platform/run-steps.ts'
-import type { JournalEntries, RunEntries, WriteState } from '../platform/run-steps.ts'
+import { encodeEntries, joinEntries } from '../platform/journal-entries.ts'
+import { LOST, recordEncoded, recordTogether } from '../platform/record-progress.ts'
+import type { JournalEntries, RunEntries } from '../platform/journal-entries.ts'
+import type { Written } from '../platform/record-progress.ts'
 import { deadline } from '../shared/deadline.ts'
 import { toError } from '../shared/errors.ts'
 import type { Database } from '../shared/postgres/database.ts'
-import { giveUpOld, takeShares } from './progress-lines.ts'
+import { giveUpOld, resolveParts, takeShares } from './progress-lines.ts'
 import type { Line, Part, Share } from './progress-lines.ts'
 import { isRefused, retryStatement } from './retry-statement.ts'
 
@@ -23,11 +25,12 @@ export interface ProgressWriter {
 /** Commits what one attempt reports, in its order. */
 export interface RunWriter {
   /**
-   * Resolves once the entries are committed: true, or false when the run is no longer this
-   * worker's. Raises the database's refusal, its last failure when it stays unavailable for as long
-   * as the lease, and the signal's reason. The signal is the same at each call.
+   * Resolves once the entries are committed, with what was booked in that commit, or with `lost`
+   * when the run is no longer this worker's. Raises the database's refusal, its last failure when
+   * it stays unavailable for as long as the lease, and the signal's reason. The signal is the same
+   * at each call.
    */
-  write(entries: JournalEntries, signal: AbortSignal): Promise<boolean>
+  write(entries: JournalEntries, signal: AbortSignal): Promise<Written>
 }
 
 /** The connections of a writer. */
@@ -104,7 +107,7 @@ async function writeTogether(sql: Database, shares: readonly Share[]): Promise<L
     const runs = shares.map(({ line, count }) => toRun(line, count))
     const limit = { name: 'The database', timeoutMs: COMMIT_MS }
     const states = await deadline(limit, () => recordTogether(sql, runs))
-    const locked = shares.filter((share, index) => !settle(share, states[index]))
+    const locked = shares.filter((share, index) => !settle(share, states[index] ?? LOST))
     return { alone: locked.map(({ line }) => line), again: [] }
   } catch (thrown) {
     if (isRefused(thrown)) return { alone: lines, again: [] }
@@ -122,9 +125,9 @@ function toRun({ lease, parts }: Line, count: number): RunEntries {
 }
 
 /** Returns false when the parts are still to be written. */
-function settle({ line, count }: Share, state: WriteState | undefined): boolean {
-  if (state === 'locked') return false
-  for (const { resolve } of line.parts.splice(0, count)) resolve(state === 'written')
+function settle({ line, count }: Share, written: Written): boolean {
+  if (written.state === 'locked') return false
+  resolveParts(line, count, written)
   return true
 }
 
@@ -142,8 +145,8 @@ async function writeParts(sql: Database, line: Line, first: Part): Promise<void>
   try {
     signal.throwIfAborted()
     const run = toRun(line, count)
-    const isOurs = await retryStatement(() => recordEncoded(sql, run), patience)
-    for (const { resolve } of line.parts.splice(0, count)) resolve(isOurs)
+    const written = await retryStatement(() => recordEncoded(sql, run), patience)
+    resolveParts(line, count, written)
   } catch (thrown) {
     if (isRefused(thrown)) line.isRefused = true
     // Which of them is refused shows one by one.

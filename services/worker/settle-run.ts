@@ -1,4 +1,5 @@
 import { parkForBudget } from '../platform/budget-stops.ts'
+import type { ApprovalTerms } from '../platform/approval-decisions.ts'
 import { parkRun } from '../platform/run-approvals.ts'
 import { completeRun, failRun, releaseRun, retryRun } from '../platform/run-queue.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
@@ -36,6 +37,12 @@ export async function settleRun(
   }
 }
 
+/** What the version says of the decision; crews from source have no tasks that it knows. */
+function termsOf({ definition }: LeasedRun, key: string): ApprovalTerms {
+  const task = definition.tasks.find((each) => each.key === key)
+  return { withinMinutes: task?.decide_within_minutes, undecided: task?.undecided }
+}
+
 async function store(sql: Database, run: LeasedRun, ending: Ending): Promise<boolean> {
   switch (ending.outcome) {
     case 'completed':
@@ -49,7 +56,7 @@ async function store(sql: Database, run: LeasedRun, ending: Ending): Promise<boo
     case 'waiting':
       return 'budget' in ending
         ? parkForBudget(sql, run, ending.budget)
-        : parkRun(sql, run, ending.approval)
+        : parkRun(sql, run, { ...ending.approval, ...termsOf(run, ending.approval.task) })
     case 'revoked':
       return false
   }

@@ -1,11 +1,13 @@
 import type { Registry } from 'prom-client'
 import type * as v from 'valibot'
+import { forgetCalls } from '../platform/api-calls.ts'
 import { deleteExpiredAudit } from '../platform/audit-upkeep.ts'
 import { measureBudgets } from '../platform/budgets.ts'
 import { closeAbandonedCalls } from '../platform/budget-ledger.ts'
 import { deleteUnusedFiles } from '../platform/input-files.ts'
 import { expireApprovals } from '../platform/run-approvals.ts'
 import { giveUpLostRuns, measureQueue, putBackRun, takeRuns } from '../platform/run-queue.ts'
+import { createQueueRoom } from '../platform/queue-room.ts'
 import { runDueSchedules } from '../platform/run-schedules.ts'
 import { dropExpiredDay, makeRunDays } from '../platform/run-days.ts'
 import { deleteExpiredRuns } from '../platform/run-retention.ts'
@@ -109,7 +111,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops, texts })
   const { wake } = loop
   const retention = startRetentions({ config, log, sql, metrics })
-  const schedules = startSchedules(sql, log)
+  const schedules = startSchedules(sql, log, config.QUEUED_RUNS_MAX)
   const crews = startCrews({ config, source, log, sql, registry })
   const pulls = startPulls({ config, source, log, sql })
   const webhooks = startWebhooks({ sql, log, config, onAttempt: metrics.webhookTried })
@@ -147,8 +149,9 @@ function openMetrics(registry: Registry, sql: Database, running: () => number): 
 }
 
 /** Starts the runs whose time has come. */
-function startSchedules(sql: Database, log: Log) {
-  const turn = () => runDueSchedules(sql)
+function startSchedules(sql: Database, log: Log, queuedRuns: number) {
+  const queue = createQueueRoom({ queuedRuns })
+  const turn = () => runDueSchedules(sql, { queue })
   return keepTurning({ name: 'looking for schedules', turn, everyMs: SCHEDULES_MS, log })
 }
 
@@ -179,7 +182,9 @@ function startRetentions({
   const auditDays = config.AUDIT_RETENTION_DAYS
   const old = { of: 'audit entries', expire: () => deleteExpiredAudit(sql, auditDays) }
   const audit = startRetention({ ...old, onDeleted: () => {}, log })
-  const all = [startRunDays(sql, log, days), runs, files, audit]
+  const counts = { of: 'counts of calls', expire: () => forgetCalls(sql), onDeleted: () => {} }
+  const calls = startRetention({ ...counts, log })
+  const all = [startRunDays(sql, log, days), runs, files, audit, calls]
   if (config.AUDIT_LOG === 'on') all.push(startForwarding({ sql, log }))
   return { stop: async () => void (await Promise.all(all.map((each) => each.stop()))) }
 }

@@ -21,18 +21,23 @@ test/bench/README.md has the method.
   reads            one trace of 50,000 spans and 1 GB
   pages            in Chromium: a list of a million traces, and a trace of 1 GB; a directory
                    behind it keeps the data for the next time
-  journal          the time between two steps of a run, with its journal and without, and a bare
-                   commit beside it
   queue            runs a second with 1, 10 and 50 workers, and what a run costs
+  journal          the time between two steps of a run, with its journal, with a budget, and
+                   without, and a bare commit beside it; a directory behind it holds the data of
+                   PostgreSQL, such as /dev/shm, which has no disk
   adapter          what the Python package crew-runtime adds to an event, a step and a run, beside
                    a bare server in Python
+  console          each page of the console in an organization of 500 automations, 100,000 runs
+                   and 200 members: how long it takes, and how large it is
+  source           from a project to its crew online, as a process, as a pod that installs it and
+                   as an image, with empty caches and full ones; crewai behind it takes CrewAI
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
 
 /** Its fixtures are those of the tests, so the test runner runs it. */
-function benchAutomationApi(): void {
-  const args = ['node_modules/vitest/vitest.mjs', 'bench', '--run', 'test/bench']
+function benchByTestRunner(file: string): void {
+  const args = ['node_modules/vitest/vitest.mjs', 'bench', '--run', `test/bench/${file}`]
   process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
 }
 
@@ -49,10 +54,12 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   encodings: async () => (await import('./collector/encodings.ts')).compareEncodings(),
   reads: async () => (await import('./reads/run.ts')).run(),
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
-  journal: async () => (await import('./journal/run.ts')).run(),
   queue: async () => (await import('./queue/run.ts')).run(),
+  journal: async (parent) => (await import('./journal/run.ts')).run(parent),
   adapter: async () => (await import('./adapter/run.ts')).run(),
-  'automation-api': benchAutomationApi,
+  console: () => benchByTestRunner('console'),
+  source: async (project) => (await import('./source/run.ts')).run(project),
+  'automation-api': () => benchByTestRunner('automation-api'),
 }
 
 const [name = '', ...rest] = process.argv.slice(2)

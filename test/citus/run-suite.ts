@@ -14,6 +14,8 @@ export const LEFT_OUT = `Left out on Citus:
   - row-level security of readers: there is none, as no role reaches the other nodes. That the
     answers of the read API are apart is tested ("organizations").
   - the look for rows that are stored already: repeated rows are merged without it.
+  - that a leader dies while it deletes expired spans: distributed tables have no triggers. It dies
+    before and after that.
   - that commits look at erasures only while there are some: on Citus each of them does.
   - servers that stop, start and lose connections ("outage"), memory under load ("memory-ceiling"),
     upgrades of the schema ("schema"): these tests make plain servers and databases of their own.

@@ -72,7 +72,7 @@ async function run(options: Options): Promise<void> {
     process.once(signal, () => void leave().finally(() => process.exit(130)))
   }
   try {
-    await bringUp(progress)
+    await bringUp(progress, options.steps.includes('former-release'))
     progress('the bed is up')
     const outcomes = await walk(options.steps)
     const seconds = Math.round((performance.now() - started) / 1000)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { usage } from '../../services/tasks/start.ts'
+import { VERIFY_BUILDS_USAGE } from '../../services/worker/build-checks/verify-builds.ts'
 import { bundledScript } from '../support/npm.ts'
 import { commandsOf, optionsOf } from './commands.ts'
 import type { Command } from './commands.ts'
@@ -79,6 +80,8 @@ const PROGRAMS_OF_IMAGES: Readonly<Record<string, (words: Command) => string[]>>
   'build/doctor.mjs': (words) => checkDoctor(words),
   'build/collector/main.js': ([name = '', ...rest]) =>
     unknownOptions(rest, helpOfScript(`collector:${name}`)),
+  'build/worker/main.js': ([name = '', ...rest]) =>
+    name === 'verify-builds' ? unknownOptions(rest, VERIFY_BUILDS_USAGE) : [`no command ${name}`],
 }
 
 function checkNode([file = '', ...words]: Command): string[] {

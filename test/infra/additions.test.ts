@@ -256,6 +256,8 @@ describe('a component', () => {
     [{}, { maxUnavailable: 1 }],
     [{ maxUnavailable: 2 }, { maxUnavailable: 2 }],
     [{ minAvailable: 2 }, { minAvailable: 2 }],
+    [{ maxUnavailablePercentage: 25 }, { maxUnavailable: '25%' }],
+    [{ minAvailable: 2, minAvailablePercentage: 50 }, { minAvailable: '50%' }],
   ])('may be disrupted as %j says', (podDisruptionBudget, expected) => {
     const { spec } = find(
       manifests({ web: { replicaCount: 3, podDisruptionBudget } }),

@@ -128,7 +128,7 @@ describe.skipIf(helms.length === 0)('npm run artifacts', () => {
     ]
     const args = ['--import', 'tsx', 'infra/artifacts/main.ts', ...options]
     output = runTool(process.execPath, args)
-  }, 60_000)
+  })
 
   it('packages the chart, with its licence, and without what people leave about', () => {
     expect(output).toMatchObject({ status: 0, stderr: '' })

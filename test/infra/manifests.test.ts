@@ -17,7 +17,7 @@ const samples: readonly (readonly [string, readonly Manifest[]])[] = [
   ...fc
     .sample(
       arbitraryValues(schema).map((random) => sensible(random)),
-      { numRuns: 40, seed: 1 },
+      { numRuns: 15, seed: 1 },
     )
     .map(
       (values, index) =>

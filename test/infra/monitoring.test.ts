@@ -5,7 +5,7 @@ import { contextOf } from '../../infra/render.ts'
 import { chart, find, manifests, RELEASE } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
 
-const COMPONENTS = ['web', 'worker', 'collector']
+const COMPONENTS = ['web', 'worker', 'oauth', 'collector']
 const isSelected = (labels: Record<string, string>, selector: Record<string, string>): boolean =>
   Object.entries(selector).every(([key, value]) => labels[key] === value)
 

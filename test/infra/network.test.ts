@@ -91,6 +91,7 @@ monitoring calls web on metrics: metrics
 web calls oauth on http: connections to third-party providers
 worker calls oauth on http: tokens for the tools of runs
 browsers call oauth on http: consent
+monitoring calls oauth on metrics: metrics
 web calls collector on http: the spans of calls, and its health
 worker calls collector on http: the spans of runs
 senders call collector on http: their spans
@@ -108,6 +109,7 @@ backup calls postgres on postgres: copies of both databases
 oauth calls postgres on postgres: encrypted tokens
 collector calls postgres on postgres: the trace database
 builds call buildkit on grpc: images of crews from source
+worker calls buildkit on grpc: whether it answers, for the diagnostic report
 worker calls internal-registry on http: images of crews
 buildkit calls internal-registry on http: pushes of built images
 nodes call internal-registry on http: pulls of crew images
@@ -258,8 +260,8 @@ describe('the network policies', () => {
   it('open oauth to browsers only when it has a host', () => {
     const rules = (overrides: ValuesOverrides): number =>
       find(manifests(overrides), 'NetworkPolicy', 'oauth').spec.ingress.length
-    expect(rules({})).toBe(1)
-    expect(rules({ ingress: { enabled: true, oauthHost: 'oauth.example.com' } })).toBe(2)
+    expect(rules({})).toBe(2)
+    expect(rules({ ingress: { enabled: true, oauthHost: 'oauth.example.com' } })).toBe(3)
   })
 
   it('keep collector and set-up from everything but names and their database', () => {

@@ -15,7 +15,7 @@ describe('the chart and synth', () => {
         const byChart = messagesOf(() => validationOf(uncheckedContext(random)))
         expect(byChart).toEqual(bySynth.map((message) => message.replace(/ \(.*$/s, '')))
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     )
   }, 180_000)
 })

@@ -175,18 +175,21 @@ describe('the diagnostic report (2.3, platform_pods)', () => {
   }
 })
 
-describe('the metrics of web', () => {
-  it('have a port of their own, which the annotations name and no Service offers', () => {
-    const objects = manifests({ web: { metricsPort: 9191 } })
-    const { metadata, spec } = find(objects, 'Deployment', 'web').spec.template
-    expect(metadata.annotations).toMatchObject({
-      'prometheus.io/path': '/metrics',
-      'prometheus.io/port': '9191',
-    })
-    expect(spec.containers[0].ports).toContainEqual({ name: 'metrics', containerPort: 9191 })
-    expect(spec.containers[0].env).toContainEqual({ name: 'METRICS_PORT', value: '9191' })
-    expect(find(objects, 'Service', 'web').spec.ports).toHaveLength(1)
-  })
+describe('metrics', () => {
+  it.each(['web', 'oauth'])(
+    'of %s have a port of their own, named to the monitoring alone',
+    (of) => {
+      const objects = manifests({ [of]: { metricsPort: 9191 } })
+      const { metadata, spec } = find(objects, 'Deployment', of).spec.template
+      expect(metadata.annotations).toMatchObject({
+        'prometheus.io/path': '/metrics',
+        'prometheus.io/port': '9191',
+      })
+      expect(spec.containers[0].ports).toContainEqual({ name: 'metrics', containerPort: 9191 })
+      expect(spec.containers[0].env).toContainEqual({ name: 'METRICS_PORT', value: '9191' })
+      expect(find(objects, 'Service', of).spec.ports).toHaveLength(1)
+    },
+  )
 })
 
 describe('PostgreSQL in the cluster (appendix 1)', () => {

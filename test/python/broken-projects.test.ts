@@ -93,13 +93,13 @@ describe.skipIf(whyNot !== undefined)('a project that cannot be run', () => {
       const response = await fetch(`${adapter.url}/health`).catch(() => undefined)
       return response && { status: response.status, body: await response.json() }
     }
-    await expect.poll(health, { timeout: 30_000 }).toEqual({
+    await expect.poll(health).toEqual({
       status: 503,
       body: { status: 503, code: 'unavailable', message: 'The project is being imported.' },
     })
     expect((await fetch(`${adapter.url}/describe`)).status).toBe(503)
     const importer = () => Number(/imported by (\d+)/.exec(adapter.log())?.[1])
-    await expect.poll(importer, { timeout: 30_000 }).toBeGreaterThan(0)
+    await expect.poll(importer).toBeGreaterThan(0)
     await adapter.stop()
     const isThere = (): boolean => {
       try {
@@ -108,6 +108,6 @@ describe.skipIf(whyNot !== undefined)('a project that cannot be run', () => {
         return false
       }
     }
-    await expect.poll(isThere, { timeout: 30_000 }).toBe(false)
+    await expect.poll(isThere).toBe(false)
   })
 })

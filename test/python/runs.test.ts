@@ -104,7 +104,7 @@ describe.skipIf(whyNot !== undefined)('a run of a Python project', () => {
         return false
       }
     }
-    await expect.poll(isThere, { timeout: 10_000 }).toBe(false)
+    await expect.poll(isThere).toBe(false)
   })
 
   it('is refused while there are as many as there may be', async () => {
@@ -182,6 +182,28 @@ def run(inputs, context):
       { task: 'write', name: 'report.md', content: 'new beside old' },
     ])
     expect(endOf(made)).toMatchObject({ type: 'crew_completed', output: '{"list": [1, "é"]}' })
+  })
+
+  it('has the files of its inputs as paths, which lead nowhere else', async () => {
+    const program = `
+import pathlib
+def run(inputs, context):
+    for path in inputs["more"], inputs["../report"]:
+        assert pathlib.Path(path).resolve().is_relative_to(pathlib.Path.cwd()), path
+    return [inputs["../report"], pathlib.Path(inputs["../report"]).read_text(), inputs["other"]]
+`
+    const about = { media_type: 'text/plain', size: 4 }
+    const content_base64 = Buffer.from('bees').toString('base64')
+    const files = {
+      a: { ...about, name: 'q3.txt', content_base64 },
+      b: { ...about, name: '/../../etc/passwd', content_base64 },
+    }
+    const other = { file_id: 'nobody has sent it' }
+    const inputs = { '../report': { file_id: 'a' }, more: { file_id: 'b' }, other }
+    const made = await attempt((await start(program)).url, { kickoff: { inputs, files } })
+    const output = JSON.stringify(['input-files/_report/q3.txt', 'bees', other])
+    expect(JSON.parse(String(endOf(made)?.['output' as never]))).toEqual(JSON.parse(output))
+    expect(typesOf(made)).not.toContain('artifact')
   })
 
   it('reports no steps to a worker that keeps no journal', async () => {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { parseCrewEvent } from '../../services/platform/crew-protocol.ts'
+import { bundledScript } from '../support/npm.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const text = readFileSync(join(root, 'docs/crew-contract.schema.json'), 'utf8')
@@ -13,7 +14,7 @@ const text = readFileSync(join(root, 'docs/crew-contract.schema.json'), 'utf8')
 describe('the JSON Schema of the crew contract', () => {
   it('is what `npm run crew:schema` writes', () => {
     const directory = mkdtempSync(join(tmpdir(), 'crew-schema-'))
-    execFileSync('npm', ['run', '--silent', 'crew:schema', '--', directory], { cwd: root })
+    execFileSync('sh', ['-c', `${bundledScript('crew:schema')} ${directory}`], { cwd: root })
     const written = readFileSync(join(directory, 'crew-contract.schema.json'), 'utf8')
     rmSync(directory, { recursive: true })
     expect(text === written, 'it is stale: run `npm run crew:schema` and commit it').toBe(true)

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { bundledScript } from '../support/npm.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
 it('the JSON Schema of the report is what `npm run doctor:schema` writes', () => {
   const directory = mkdtempSync(join(tmpdir(), 'doctor-schema-'))
-  execFileSync('npm', ['run', '--silent', 'doctor:schema', '--', directory], { cwd: root })
+  execFileSync('sh', ['-c', `${bundledScript('doctor:schema')} ${directory}`], { cwd: root })
   const [text, written] = [join(root, 'docs'), directory].map((folder) =>
     readFileSync(join(folder, 'doctor-report.schema.json'), 'utf8'),
   )

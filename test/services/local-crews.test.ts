@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { Summary } from '../../services/local/summary.ts'
 import { signCollectorToken } from '../../services/shared/collector-token.ts'
+import { buildToolPackage, createCrewaiProject } from '../support/crewai-project.ts'
 import { freePortBase } from '../support/free-port.ts'
 import { startHttpServer } from '../support/http-server.ts'
 import { localPlatformPath } from '../support/program.ts'
@@ -15,7 +16,6 @@ import { runCommands } from '../support/run-commands.ts'
 
 /** Takes packages of some hundred megabytes from PyPI, and some minutes. */
 const isLong = process.env['CREWS'] !== undefined
-const CREWAI = '1.15.30'
 const PATIENCE = { timeout: 600_000, interval: 500 }
 
 const stops: (() => Promise<unknown>)[] = []
@@ -82,56 +82,14 @@ async function startPlatform(): Promise<Summary> {
   throw new Error('npm start ended before it was ready')
 }
 
-const TOOL = `
-from crewai.tools import BaseTool
-from slugify import slugify
-
-class SlugTool(BaseTool):
-    name: str = "make_slug"
-    description: str = "Makes the slug of a text."
-
-    def _run(self, text: str) -> str:
-        return "slug:" + slugify(text)
-`
-const PACKAGE = `
-[project]
-name = "acme-slugs"
-version = "1.0.0"
-dependencies = ["python-slugify>=8"]
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-`
-
-/** Makes a project as CrewAI makes it, and lets its researcher use a tool of its own company. */
+/** Makes a project as CrewAI makes it, and uploads the package of its tool. */
 async function makeProject(folder: string, run: (commands: string) => Promise<string>) {
-  await mkdir(join(folder, 'acme/acme_slugs'), { recursive: true })
-  await writeFile(join(folder, 'acme/pyproject.toml'), PACKAGE)
-  await writeFile(join(folder, 'acme/acme_slugs/__init__.py'), TOOL)
-  await run('uv build --quiet --wheel --out-dir dist acme')
+  await buildToolPackage(folder, run)
   await run(
     'uvx --quiet twine upload --non-interactive --repository-url "$TOOLS/organization/" ' +
       '-u __token__ -p "$TOKEN" dist/*.whl',
   )
-  await run(
-    `uvx --quiet --from crewai==${CREWAI} crewai create crew demo --skip_provider --classic ` +
-      '< /dev/null',
-  )
-  const change = async (path: string, ...changes: [RegExp, string][]): Promise<void> => {
-    const file = join(folder, 'demo', path)
-    const text = await readFile(file, 'utf8')
-    await writeFile(
-      file,
-      changes.reduce((all, [from, to]) => all.replace(from, to), text),
-    )
-  }
-  await change('pyproject.toml', [/("crewai\[tools\][^"]*")/, '$1, "acme-slugs"'])
-  await change(
-    'src/demo/crew.py',
-    [/^from crewai import/m, 'from acme_slugs import SlugTool\nfrom crewai import'],
-    [/(agents_config\['researcher'\],.*\n)/, "$1            tools=[SlugTool()], llm='gpt-4o',\n"],
-    [/(agents_config\['reporting_analyst'\],.*\n)/, "$1            llm='gpt-4o',\n"],
-  )
+  await createCrewaiProject(folder, run)
 }
 
 describe.skipIf(!isLong)('a project of CrewAI under npm start', { timeout: 1_800_000 }, () => {

@@ -14,6 +14,7 @@ import { parseAddress } from '../../services/shared/postgres/address.ts'
 import { freePortBase } from '../support/free-port.ts'
 import { localPlatformPath } from '../support/program.ts'
 import { until } from '../support/until.ts'
+import { walkAsFirstTimeUser } from './local/first-walk.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 let directory: string
@@ -95,6 +96,7 @@ describe('npm start', () => {
 
       const kickoffId = await runCrew(summary)
       await expectTrace(summary, kickoffId)
+      await walkAsFirstTimeUser(summary)
 
       // A second copy on the same data.
       const logged = await readLog()
@@ -128,7 +130,7 @@ describe('npm start', () => {
 /** Whoever kills PostgreSQL is told, and it comes back. */
 async function expectRecovery(summary: Summary, terminal: () => string): Promise<void> {
   process.kill(await readPid(), 'SIGKILL')
-  await expect.poll(terminal, { timeout: 30_000 }).toContain('PostgreSQL runs again')
+  await expect.poll(terminal).toContain('PostgreSQL runs again')
   expect(terminal()).toContain('PostgreSQL has stopped')
   await until(async () => (await fetch(`${summary.web_url}/health`)).status === 200)
   await runCrew(summary)

@@ -5,6 +5,7 @@ import { parse } from 'yaml'
 import { countSpans } from '../../services/shared/tracing/span-metrics.ts'
 import { createMetrics } from '../../services/shared/http/metrics.ts'
 import { createAuthMetrics } from '../../services/web/access-token/metrics.ts'
+import { createLimitMetrics } from '../../services/web/callers/limit-metrics.ts'
 import { createDiagnosisMetrics } from '../../services/web/diagnostics/metrics.ts'
 import { registerBudgetGauges } from '../../services/worker/budget-metrics.ts'
 import { registerCrewMetrics } from '../../services/worker/deployments/crew-metrics.ts'
@@ -76,6 +77,7 @@ function registryOf(service: 'web' | 'worker') {
   if (service === 'web') {
     createDiagnosisMetrics(registry)
     createAuthMetrics(registry)
+    createLimitMetrics(registry)
     countSpans(registry, 'web')
     return registry
   }
@@ -138,7 +140,7 @@ describe.each(['web', 'worker'] as const)('the metrics of %s', (service) => {
 
   it('have the labels by which its queries group and filter', () => {
     const known = new Set(['le', 'instance', 'job', 'scheme', 'result', 'component', 'fate'])
-    for (const label of ['outcome', 'state']) known.add(label)
+    for (const label of ['limit', 'outcome', 'state']) known.add(label)
     const used = queriesOf(service).flatMap(([, query]) => readQuery(query).labels)
     expect(used.filter((label) => !known.has(label))).toEqual([])
   })

@@ -41,6 +41,7 @@ export async function setup(project: TestProject): Promise<void> {
     buildLocalPlatform(join(programsDirectory, 'local.mjs')),
   ])
   stop = () => server.stop()
+  await makeSignInCheap(server.url)
   await Promise.all(['platform', 'collector'].map((name) => createTemplate(server.url, name)))
   project.provide('postgresUrl', server.url)
   project.provide('programsDirectory', programsDirectory)
@@ -48,6 +49,14 @@ export async function setup(project: TestProject): Promise<void> {
 
 export async function teardown(): Promise<void> {
   await stop()
+}
+
+/** Clients work for each connection as often as the password was hashed, thousands of times. */
+async function makeSignInCheap(url: string): Promise<void> {
+  const admin = postgres(url, { max: 1, onnotice: () => {} })
+  await admin`set scram_iterations = 1`
+  await admin.unsafe(`alter role postgres password '${POSTGRES_PASSWORD}'`)
+  await admin.end()
 }
 
 async function createTemplate(url: string, name: string): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../shared/postgres/database.ts'
+import { isDistributed } from '../storage/distribution.ts'
 import type { IdentityRow, SpanRow } from './span-json.ts'
 
 /** A place in the order of a trace's spans. */
@@ -69,13 +70,21 @@ export const placeOf = (sql: Queryable) => sql`
 export type PlacedSpan = SpanRow & Pick<SpanPlace, 'resourceId' | 'scopeId'>
 
 /** The spans at these places, in their order. */
-export function listSpansAt(sql: Queryable, places: readonly SpanPlace[]): Promise<PlacedSpan[]> {
+export async function listSpansAt(
+  sql: Queryable,
+  places: readonly SpanPlace[],
+): Promise<PlacedSpan[]> {
+  const traceIds = [...new Set(places.map(({ traceId }) => traceId))]
+  // Citus takes no shard from a join; a plain server would read whole traces by it.
+  const isOfShards = (await isDistributed(sql))
+    ? sql`where spans.trace_id = any (${traceIds}::text[]::uuid[])`
+    : sql``
   return sql<PlacedSpan[]>`
     select spans.trace_id, spans.span_id, parent_span_id, start_ns, duration_ns, kind, status,
       (extract(epoch from spans.start_time) * 1000000)::int8 as start_us,
       status_message, name, trace_state, flags, dropped_attributes, dropped_events, dropped_links,
       attributes::text as attributes, payload, events, links, resource_id, scope_id
-    from ${spansAtPlaces(sql, places)}
+    from ${spansAtPlaces(sql, places)} ${isOfShards}
     order by nr`
 }
 

@@ -202,7 +202,7 @@ async function expireTraces(
 
 interface GoneSpan {
   readonly traceId: string
-  readonly day: string
+  readonly day: Day
 }
 
 /** The start up to which a large trace is deleted in this transaction; undefined for all of it. */
@@ -232,9 +232,10 @@ async function deleteSpans(
     and start_time < ${toTime(cutoff)}::text::timestamptz
     ${upTo === undefined ? tx`` : tx`and start_time <= ${upTo}::text::timestamptz`}`
   await tx`delete from span_texts where ${bounds}`
+  // Citus returns only what depends on no setting of a session, as the text of a date does.
   return tx<GoneSpan[]>`
     delete from spans where ${bounds}
-    returning trace_id, (start_time at time zone 'UTC')::date::text as day`
+    returning trace_id, (start_time at time zone 'UTC')::date - date '1970-01-01' as day`
 }
 
 async function noteGone(
@@ -248,7 +249,7 @@ async function noteGone(
     insert into touched_traces (organization, day, trace_ids)
     select ${organization}, day, string_agg(uuid_send(trace_id), '')
     from unnest(
-        ${spans.map(({ day }) => day)}::text[]::date[],
+        ${spans.map(({ day }) => startOfDay(day))}::text[]::date[],
         ${spans.map(({ traceId }) => traceId)}::text[]::uuid[]
       ) as gone (day, trace_id)
     group by day`

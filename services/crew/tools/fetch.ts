@@ -67,7 +67,7 @@ async function get({ guard }: ToolDeps, { url: first, allow, signal }: Wanted) {
       },
       responseBytesMax: BYTES_MAX,
       signal,
-      pinned: await guard.pin(url, { subject: url.host, signal }),
+      route: await guard.pin(url, { subject: url.host, signal }),
     })
     const { location } = response.headers
     if (!REDIRECTS.has(response.status) || location === undefined) return { url, response }

@@ -48,7 +48,7 @@ export function createHttpTool(
         body: hasBody ? JSON.stringify(given['body']) : undefined,
         responseBytesMax: RESPONSE_BYTES_MAX,
         signal,
-        pinned: await deps.guard.pin(url, { subject: url.host, signal }),
+        route: await deps.guard.pin(url, { subject: url.host, signal }),
       })
       return toAnswer(response, token !== undefined)
     },

@@ -54,7 +54,7 @@ export async function inspectArchive(
   const kept = new Map([...files].filter(([path]) => path.startsWith(root)))
   const facts = {
     ...project.describe({ root, paths: [...kept.keys()], entrypoint: entrypoint ?? null }),
-    ...(leftOut.length > 0 ? { leftOut: leftOut.slice(0, LEFT_OUT_SHOWN) } : {}),
+    ...factsOf(leftOut),
   }
   return {
     root,
@@ -64,6 +64,12 @@ export async function inspectArchive(
     fileCount: kept.size,
     facts,
   }
+}
+
+function factsOf(leftOut: readonly string[]) {
+  if (leftOut.length === 0) return {}
+  const shown = leftOut.slice(0, LEFT_OUT_SHOWN)
+  return { leftOut: shown, leftOutMore: leftOut.length - shown.length }
 }
 
 async function readFiles(archive: OpenArchive, project: ProjectReader) {

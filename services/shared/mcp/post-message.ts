@@ -56,7 +56,7 @@ export async function postMessage(server: McpServer, posted: Posted): Promise<Mc
     },
     body: JSON.stringify(body),
     signal,
-    pinned: await guard.pin(url, { subject: url.host, signal }),
+    route: await guard.pin(url, { subject: url.host, signal }),
   })
   try {
     return await readAnswer(server, response, posted)
@@ -71,9 +71,9 @@ export async function endSession(
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<void> {
-  const pinned = await guard.pin(url, { subject: url.host, signal })
+  const route = await guard.pin(url, { subject: url.host, signal })
   const own = { ...headers, ...tokenHeader(token?.()) }
-  const response = await openResponse({ url, method: 'DELETE', headers: own, signal, pinned })
+  const response = await openResponse({ url, method: 'DELETE', headers: own, signal, route })
   response.destroy()
 }
 

@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
 import type { LookupFunction } from 'node:net'
 import { AppError, toError } from '../errors.ts'
+import type { ForwardProxy, ProxyAddress } from './forward-proxy.ts'
 import { isLocalhost, isPrivateAddress, withoutBrackets } from './private-addresses.ts'
 import { createResolveName } from './resolve-name.ts'
 import type { ResolveName } from './resolve-name.ts'
@@ -12,6 +13,8 @@ const TURNS = {
   waitingMax: 64,
   busy: 'Too many names are being looked up. Try again.',
 }
+/** Where a proxy finds the names, name servers of a cluster may be silent about those outside. */
+const LOOK_BEFORE_PROXY_MS = 1000
 
 /** The reason that an address is not called. */
 export type GuardProblem = 'private_address' | 'unreachable'
@@ -22,6 +25,8 @@ export interface GuardOptions {
   readonly privateOrigins: readonly string[]
   /** The setting by which an operator allows one, for the message: `LLM_PRIVATE_ORIGINS (…)`. */
   readonly setting: string
+  /** Passes on what is not on private networks. @default no proxy */
+  readonly proxy?: ForwardProxy | undefined
   readonly resolveName?: ResolveName
 }
 
@@ -42,10 +47,15 @@ export interface Pinned {
   readonly agent: false
 }
 
+/** The way that a request takes: to the addresses that were vetted, or through a proxy. */
+export type Route = Pinned | { readonly proxy: ProxyAddress }
+
 /**
  * Stands before every call to an address that an organization chose. Such a call goes to public
  * addresses, and to private ones only where the operator lists the origin; a name is resolved once,
- * and the connection goes there.
+ * and the connection goes there. Behind a proxy, what resolves to a private address here is judged
+ * the same and never passed on; every other name is the proxy's to resolve, whose own rules then
+ * decide what it connects to.
  */
 export interface OutgoingGuard {
   /** Tells whether the operator lists the origin of an address. */
@@ -56,7 +66,7 @@ export interface OutgoingGuard {
    */
   problemOf(url: URL): string | undefined
   /** Raises `bad_gateway` with a `GuardProblem` as `details.problem`. */
-  pin(url: URL, asker: Asker): Promise<Pinned>
+  pin(url: URL, asker: Asker): Promise<Route>
 }
 
 /** Creates a guard with look-ups of its own: eight at a time for each subject. */
@@ -74,6 +84,18 @@ export function createOutgoingGuard(options: GuardOptions): OutgoingGuard {
     }
   }
 
+  /** Returns nothing for a name that only the proxy can resolve. */
+  async function resolveBriefly(url: URL, { subject, signal }: Asker) {
+    const brief = AbortSignal.any([signal, AbortSignal.timeout(LOOK_BEFORE_PROXY_MS)])
+    try {
+      return await takeTurn(subject, () => resolveName(url.hostname, brief))
+    } catch (thrown) {
+      signal.throwIfAborted()
+      if (thrown instanceof AppError) throw thrown
+      return []
+    }
+  }
+
   return {
     isListed,
     problemOf(url) {
@@ -81,7 +103,9 @@ export function createOutgoingGuard(options: GuardOptions): OutgoingGuard {
       return isInside && !isListed(url) ? notPublic(url, setting).message : undefined
     },
     async pin(url, asker) {
-      const found = await resolve(url, asker)
+      const proxy = options.proxy?.proxyFor(url)
+      const found = proxy ? await resolveBriefly(url, asker) : await resolve(url, asker)
+      if (proxy && !found.some(({ address }) => isPrivateAddress(address))) return { proxy }
       const isAllowed = isListed(url) || !found.some(({ address }) => isPrivateAddress(address))
       if (found.length === 0 || !isAllowed) throw notPublic(url, setting)
       return { lookup: pinTo(found), agent: false }

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { readEvents } from '../http/read-events.ts'
-import { isPrivateAddress } from './private-addresses.ts'
-import { openResponse, readBody } from './send-request.ts'
+import { isPrivateAnswer, openResponse, readBody } from './send-request.ts'
 import type { OutgoingRequest } from './send-request.ts'
 
 type PostOptions = Omit<OutgoingRequest, 'method'> & {
@@ -38,7 +37,7 @@ export async function postJson(options: PostOptions): Promise<PostResult> {
   const head = {
     status,
     // A connection that is kept open is no longer the response's once that was read.
-    isPrivate: isPrivateAddress(response.socket.remoteAddress ?? ''),
+    isPrivate: isPrivateAnswer(response, options.route),
     retryAfter: headers['retry-after'],
   }
   if (onEvent && status < 300 && /^text\/event-stream\b/i.test(headers['content-type'] ?? '')) {

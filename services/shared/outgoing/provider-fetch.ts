@@ -1,6 +1,8 @@
 import type { CustomFetchOptions } from 'openid-client'
 import { deadline } from '../deadline.ts'
 import { AppError } from '../errors.ts'
+import { routeThrough } from './forward-proxy.ts'
+import type { ForwardProxy } from './forward-proxy.ts'
 import type { OutgoingGuard } from './guard.ts'
 import { sendRequest } from './send-request.ts'
 
@@ -13,6 +15,8 @@ export interface ProviderFetchOptions {
   readonly timeoutMs: number
   /** Set: its addresses were chosen by an organization. */
   readonly guarded?: GuardedCalls | undefined
+  /** For addresses that are the operator's. @default no proxy */
+  readonly proxy?: ForwardProxy | undefined
 }
 
 /** The guard of the calls to addresses that an organization chose. */
@@ -33,9 +37,8 @@ export function createProviderFetch(options: ProviderFetchOptions): ProviderFetc
   return async function fetchFromProvider(url, { method, headers, body }) {
     const name = `${options.name} at ${new URL(url).host}`
     return deadline({ name, timeoutMs: options.timeoutMs }, async (signal) => {
-      const send = options.guarded ? sendGuarded(options.guarded) : sendPlainly
       const request = { method, headers, body, signal }
-      const response = await send(url, request).catch((thrown: unknown) => {
+      const response = await send(new URL(url), request, options).catch((thrown: unknown) => {
         signal.throwIfAborted()
         throw thrown instanceof AppError ? thrown : unreachable(name, thrown)
       })
@@ -52,30 +55,31 @@ type SentRequest = Pick<CustomFetchOptions, 'method' | 'headers' | 'body'> & {
   readonly signal: AbortSignal
 }
 
-const sendPlainly = (url: string, { body, ...request }: SentRequest): Promise<Response> =>
-  fetch(url, { ...request, body: body ?? null, redirect: 'manual' })
-
-/** Sends a request to the addresses that the guard lets pass. */
-const sendGuarded = ({ guard, subject }: GuardedCalls) =>
-  async function send(url: string, request: SentRequest): Promise<Response> {
-    const { method, headers, body: sent, signal } = request
-    const target = new URL(url)
-    const { status, body, ...answer } = await sendRequest({
-      url: target,
-      method,
-      headers: { ...Object.fromEntries(new Headers(headers)), 'accept-encoding': 'identity' },
-      body: formOf(sent),
-      // One more than is allowed: the reader below tells it from an answer that fits.
-      responseBytesMax: RESPONSE_BYTES_MAX + 1,
-      signal,
-      pinned: await guard.pin(target, { subject, signal }),
-    })
-    const given = Object.entries(answer.headers).flatMap(([name, value]) =>
-      typeof value === 'string' ? [[name, value] as [string, string]] : [],
-    )
-    const isEmpty = status === 204 || status === 205 || status === 304
-    return new Response(isEmpty ? null : new Uint8Array(body), { status, headers: given })
-  }
+/** Sends a request by the way that the guard or the operator's proxy has for it. */
+async function send(
+  url: URL,
+  { method, headers, body: sent, signal }: SentRequest,
+  { guarded, proxy }: ProviderFetchOptions,
+): Promise<Response> {
+  const route = guarded
+    ? await guarded.guard.pin(url, { subject: guarded.subject, signal })
+    : routeThrough(proxy, url)
+  const { status, body, ...answer } = await sendRequest({
+    url,
+    method,
+    headers: { ...Object.fromEntries(new Headers(headers)), 'accept-encoding': 'identity' },
+    body: formOf(sent),
+    // One more than is allowed: the reader below tells it from an answer that fits.
+    responseBytesMax: RESPONSE_BYTES_MAX + 1,
+    signal,
+    route,
+  })
+  const given = Object.entries(answer.headers).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as [string, string]] : [],
+  )
+  const isEmpty = status === 204 || status === 205 || status === 304
+  return new Response(isEmpty ? null : new Uint8Array(body), { status, headers: given })
+}
 
 /** What is sent to providers is a form, or nothing. */
 function formOf(body: CustomFetchOptions['body']): string | undefined {

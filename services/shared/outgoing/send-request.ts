@@ -1,8 +1,6 @@
-import { once } from 'node:events'
-import { request as httpRequest } from 'node:http'
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
-import type { Pinned } from './guard.ts'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Route } from './guard.ts'
+import { openAnswer } from './open-request.ts'
 import { isPrivateAddress } from './private-addresses.ts'
 
 /** One HTTP request. */
@@ -11,11 +9,11 @@ export interface OutgoingRequest {
   /** @default GET */
   readonly method?: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | undefined
+  readonly body?: string | Buffer | undefined
   /** The only deadline, also of the answer's body. */
   readonly signal: AbortSignal
-  /** The address to connect to. @default the one that the URL's host name resolves to */
-  readonly pinned?: Pinned | undefined
+  /** The way that it takes. @default the address that the URL's host name resolves to */
+  readonly route?: Route | undefined
 }
 
 /** A response, read up to the limit. */
@@ -38,32 +36,31 @@ export async function sendRequest(
 ): Promise<OutgoingResponse> {
   const response = await openResponse(options)
   // A connection that is kept open is no longer the response's once that was read.
-  const head = headOf(response)
+  const head = headOf(response, options.route)
   return { ...head, ...(await readBody(response, options.responseBytesMax)) }
 }
 
 /** Sends a request and returns its answer as soon as the head is there; the caller reads it. */
-export async function openResponse(options: OutgoingRequest): Promise<IncomingMessage> {
-  const { url, method = 'GET', body, signal, headers, pinned } = options
-  const open = url.protocol === 'https:' ? httpsRequest : httpRequest
-  const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
-  const request = open(url, { method, signal, ...pinned, headers: { ...headers, ...length } })
-  // An abort in the middle of the answer raises both where the answer is read and here.
-  request.on('error', () => {})
-  request.end(body)
-  return answerOf(request)
+export function openResponse({
+  method = 'GET',
+  headers,
+  body,
+  ...rest
+}: OutgoingRequest): Promise<IncomingMessage> {
+  const sized =
+    body === undefined ? headers : { ...headers, 'content-length': String(Buffer.byteLength(body)) }
+  return openAnswer({ ...rest, method, body, headers: sized })
 }
 
-const headOf = (response: IncomingMessage) => ({
+const headOf = (response: IncomingMessage, route: Route | undefined) => ({
   status: response.statusCode ?? 0,
   headers: response.headers,
-  isPrivate: isPrivateAddress(response.socket.remoteAddress ?? ''),
+  isPrivate: isPrivateAnswer(response, route),
 })
 
-async function answerOf(request: ClientRequest): Promise<IncomingMessage> {
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
-  return response
-}
+/** Tells whether an answer came from a private network; where a proxy got it, it did not. */
+export const isPrivateAnswer = ({ socket }: IncomingMessage, route: Route | undefined): boolean =>
+  !(route && 'proxy' in route) && isPrivateAddress(socket.remoteAddress ?? '')
 
 /** Reads a response up to a limit; 0: none of its body. */
 export async function readBody(

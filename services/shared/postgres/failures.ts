@@ -21,6 +21,16 @@ export function isDatabaseUnavailable(thrown: unknown): boolean {
   return thrown instanceof Error && 'code' in thrown && UNAVAILABLE_CODES.test(String(thrown.code))
 }
 
+const WRONG_NAME = 'ERR_TLS_CERT_ALTNAME_INVALID'
+const UNTRUSTED = /^(UNABLE_TO|(DEPTH_ZERO_)?SELF_SIGNED|CERT)_[A-Z_]+$/
+
+/** Tells an error of a certificate: of an unknown authority, or for other names. */
+export const isUntrusted = (thrown: unknown): thrown is Error & { readonly code: string } =>
+  thrown instanceof Error &&
+  'code' in thrown &&
+  typeof thrown.code === 'string' &&
+  (thrown.code === WRONG_NAME || UNTRUSTED.test(thrown.code))
+
 /** The error of a connection for COPY that cannot go on. */
 export const connectionLost = (why: string): AppError =>
   new AppError('unavailable', `The connection to PostgreSQL was lost: ${why}.`)

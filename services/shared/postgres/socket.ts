@@ -3,8 +3,8 @@ import { connect as connectTcp, isIP } from 'node:net'
 import type { Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { DatabaseAddress } from './address.ts'
-import { connectionClosed } from './failures.ts'
-import { AppError } from '../errors.ts'
+import { connectionClosed, isUntrusted } from './failures.ts'
+import { AppError, toError } from '../errors.ts'
 
 type Server = Pick<DatabaseAddress, 'host' | 'port' | 'sslMode'>
 
@@ -41,8 +41,23 @@ export async function openDatabaseSocket(
     rejectUnauthorized: sslMode === 'verify-full',
   })
   onSocket(secure)
-  await once(secure, 'secureConnect')
+  await once(secure, 'secureConnect').catch((thrown: unknown) => {
+    throw explainTls(toError(thrown), server)
+  })
   return secure
+}
+
+/** Says what to do about a certificate; anything else stays as it is. */
+function explainTls(error: Error, { host, port }: Server): Error {
+  if (!isUntrusted(error)) return error
+  const { code } = error
+  const advice =
+    code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+      ? `is for other names than ${host}. Set DB_HOST to one of the names in it`
+      : `is not trusted (${code}). Name its authority in global.caBundle (NODE_EXTRA_CA_CERTS)`
+  const certificate = `The certificate of PostgreSQL at ${host}:${port}`
+  const message = `${certificate} ${advice}, or have it issued anew.`
+  return Object.assign(new Error(message, { cause: error }), { code })
 }
 
 /** Waits for the server's one byte, and takes nothing but a yes. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { connectDatabase } from './database.ts'
-import { sqlState } from './failures.ts'
+import { isUntrusted, sqlState } from './failures.ts'
 import type { DatabaseAddress } from './address.ts'
 import { AppError, toError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -11,6 +11,8 @@ const CONNECT_MS = 3000
 const REPEAT_MS = 30_000
 /** SQLSTATEs that waiting does not cure: a wrong password, a database that does not exist. */
 const HOPELESS = new Set(['28P01', '28000', '3D000'])
+const isHopeless = (failure: Error): boolean =>
+  HOPELESS.has(sqlState(failure) ?? '') || isUntrusted(failure)
 
 /**
  * Waits until PostgreSQL performs `select 1`, trying every second, and logs why it does not, each
@@ -28,7 +30,7 @@ export async function waitForDatabase(
     const failure = await ping(address)
     if (!failure) return
     const why = `PostgreSQL at ${host}:${port}/${database} does not answer: ${reasonOf(failure)}`
-    if (Date.now() >= giveUpAt || HOPELESS.has(sqlState(failure) ?? '')) {
+    if (Date.now() >= giveUpAt || isHopeless(failure)) {
       throw new AppError('unavailable', why, { cause: failure })
     }
     if (why !== told.why || Date.now() - told.at >= REPEAT_MS) {

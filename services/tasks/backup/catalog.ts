@@ -11,7 +11,10 @@ const UNDEFINED_TABLE = '42P01'
 export const isGone = (thrown: unknown): boolean =>
   thrown instanceof AppError && thrown.details?.['sqlstate'] === UNDEFINED_TABLE
 
-/** Lists the tables that have rows of their own: plain ones, and the partitions of others. */
+/**
+ * Lists the tables that have rows of their own: plain ones, and the partitions of others. What is
+ * not logged can be fetched again.
+ */
 export async function listTables(session: Session): Promise<TableNote[]> {
   const rows = await session.rows(`
     select quote_ident(c.relname), p.oid::regclass::text, pg_get_expr(c.relpartbound, c.oid),
@@ -24,6 +27,7 @@ export async function listTables(session: Session): Promise<TableNote[]> {
     left join pg_inherits i on i.inhrelid = c.oid and c.relispartition
     left join pg_class p on p.oid = i.inhparent
     where c.relkind = 'r' and c.relnamespace = ${SCHEMA} and c.relname <> 'schema_migrations'
+      and c.relpersistence <> 'u'
     order by c.relname`)
   return rows.map(([name, parent, bound, columns]) => ({
     note: 'table',

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { httpUrl, integer, logLevel, optional, text, word } from '../../shared/env.ts'
 import type { EnvOf } from '../../shared/env.ts'
+import { proxyEnv } from '../../shared/outgoing/forward-proxy.ts'
 import { databaseAddress, databaseEnv } from '../../shared/postgres/address.ts'
 import type { DatabaseAddress } from '../../shared/postgres/address.ts'
 import { AppError } from '../../shared/errors.ts'
@@ -29,6 +30,7 @@ export const backupEnv = v.object({
   BACKUP_S3_REGION: v.optional(v.string(), 'us-east-1'),
   BACKUP_S3_ACCESS_KEY_ID: optional(text()),
   BACKUP_S3_SECRET_ACCESS_KEY: optional(text()),
+  ...proxyEnv,
   /** Backups that are kept. */
   BACKUP_KEEP: v.optional(integer(1, 1000), '7'),
   /** Restore each backup into a database beside it, or only read it again. */

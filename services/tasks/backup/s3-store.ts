@@ -1,7 +1,11 @@
+import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { backoffMs } from '../../shared/backoff.ts'
 import { deadline } from '../../shared/deadline.ts'
 import { AppError, toError } from '../../shared/errors.ts'
+import { routeThrough } from '../../shared/outgoing/forward-proxy.ts'
+import type { ForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
+import { openResponse } from '../../shared/outgoing/send-request.ts'
 import { createByteReader } from './byte-reader.ts'
 import { encode, signRequest } from './sign-request.ts'
 import type { S3Login } from './sign-request.ts'
@@ -14,6 +18,8 @@ export interface S3Bucket extends S3Login {
   readonly bucket: string
   /** Before the names of all files; empty or with `/` at its end. */
   readonly prefix: string
+  /** @default no proxy */
+  readonly proxy?: ForwardProxy | undefined
 }
 
 const FIRST_PART_BYTES = 8 << 20
@@ -171,15 +177,17 @@ async function send(
   const url = new URL(`${bucket.endpoint}/${encode(bucket.bucket)}${key}`)
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
   const { host: _, ...headers } = signRequest({ method, url, body, now: new Date() }, bucket)
-  return deadline({ name: 'the backup store', timeoutMs: TIMEOUT_MS }, (signal) =>
-    fetch(url, {
-      method,
-      headers,
-      signal,
-      redirect: 'error',
-      ...(body.length > 0 ? { body: new Uint8Array(body) } : {}),
-    }),
+  const limit = { name: 'the backup store', timeoutMs: TIMEOUT_MS }
+  const answer = await deadline(limit, (signal) =>
+    openResponse({ url, method, headers, signal, body, route: routeThrough(bucket.proxy, url) }),
   )
+  const { statusCode: status = 0, headers: given } = answer
+  const isEmpty = status === 204 || status === 304
+  // Its headers are those that this file reads.
+  const kept = new Headers()
+  if (given.etag !== undefined) kept.set('etag', given.etag)
+  const content = isEmpty ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>)
+  return new Response(content, { status, headers: kept })
 }
 
 function storeError(what: string, status: number, body: string): AppError {

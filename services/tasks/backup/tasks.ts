@@ -4,6 +4,7 @@ import type { EnvSource } from '../../shared/env.ts'
 import { AppError, toError } from '../../shared/errors.ts'
 import { createLog } from '../../shared/log.ts'
 import type { Log } from '../../shared/log.ts'
+import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import { databaseAddress } from '../../shared/postgres/address.ts'
 import { waitForDatabase } from '../../shared/postgres/wait-for-database.ts'
 import { sealingKeysEnv } from '../env.ts'
@@ -58,6 +59,7 @@ const bucketOf = (config: BackupConfig) => ({
   endpoint: config.BACKUP_S3_ENDPOINT ?? '',
   bucket: config.BACKUP_S3_BUCKET ?? '',
   prefix: config.BACKUP_S3_PREFIX,
+  proxy: createForwardProxy(config),
   region: config.BACKUP_S3_REGION,
   accessKeyId: config.BACKUP_S3_ACCESS_KEY_ID ?? '',
   secretAccessKey: config.BACKUP_S3_SECRET_ACCESS_KEY ?? '',

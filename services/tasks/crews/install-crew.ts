@@ -8,6 +8,7 @@ import type { InternalSlug } from '../../platform/internal-crew-definitions.ts'
 import { crewToken } from '../../shared/crew-token.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
+import { proxyVariables } from '../../shared/outgoing/forward-proxy.ts'
 import { apply, remove } from '../../shared/kubernetes/apply.ts'
 import type { Kubernetes } from '../../shared/kubernetes/client.ts'
 import { crewNamespace } from '../../shared/kubernetes/objects.ts'
@@ -156,6 +157,7 @@ async function describeCrew(
     },
     secretEnv: {
       CREW_TOKEN: crewToken(SECRET_KEY_BASE, automation.automationId),
+      ...proxyVariables(config),
       ...(OPENAI_API_KEY ? { OPENAI_API_KEY } : {}),
     },
     caBundle: CREW_CA_FILE && (await readMountedFile('CREW_CA_FILE', CREW_CA_FILE)),

@@ -1,3 +1,4 @@
+import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import { createOutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { WebDeps } from '../context.ts'
@@ -21,6 +22,7 @@ export interface OpenedGate {
 export function openGate({ config, log, authMetrics }: WebDeps): OpenedGate {
   const guard = createOutgoingGuard({
     privateOrigins: config.AUTOMATION_OAUTH_PRIVATE_ORIGINS,
+    proxy: createForwardProxy(config),
     setting: 'AUTOMATION_OAUTH_PRIVATE_ORIGINS (chart: outgoing.oauthPrivateOrigins)',
   })
   const keys = createKeyStore({

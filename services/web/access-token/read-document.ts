@@ -1,9 +1,8 @@
-import { request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { AppError, toError } from '../../shared/errors.ts'
 import { isObject } from '../../shared/is-object.ts'
-import type { Asker, GuardProblem, OutgoingGuard, Pinned } from '../../shared/outgoing/guard.ts'
+import type { Asker, GuardProblem, OutgoingGuard } from '../../shared/outgoing/guard.ts'
+import { openResponse } from '../../shared/outgoing/send-request.ts'
 
 const DOCUMENT_BYTES_MAX = 256 * 1024
 
@@ -37,7 +36,7 @@ export async function readDocument(
   const url = new URL(address)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && guard.isListed(url)))
     throw badDocument('not_https', `${shorten(address)} is not an https:// address.`)
-  const response = await send(url, asker.signal, await guard.pin(url, asker))
+  const response = await send(url, asker, guard)
   try {
     checkStatus(response, url)
     return parseObject(await readText(response, url), url)
@@ -46,14 +45,11 @@ export async function readDocument(
   }
 }
 
-function send(url: URL, signal: AbortSignal, pinned: Pinned): Promise<IncomingMessage> {
-  const request = url.protocol === 'https:' ? httpsRequest : httpRequest
+async function send(url: URL, asker: Asker, guard: OutgoingGuard): Promise<IncomingMessage> {
   const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
-  return new Promise((answer, reject) => {
-    request(url, { signal, headers, ...pinned })
-      .on('response', answer)
-      .on('error', (error) => reject(unreachable(url, error)))
-      .end()
+  const route = await guard.pin(url, asker)
+  return openResponse({ url, signal: asker.signal, headers, route }).catch((thrown: unknown) => {
+    throw thrown instanceof AppError ? thrown : unreachable(url, toError(thrown))
   })
 }
 

@@ -71,10 +71,12 @@ const toWire = ({ key, startedAt, endedAt, ...step }: ListedStep) => ({
   ended_at: endedAt,
 })
 
-async function again(c: Context<AuthorizedCall>, { sql }: ApiRouteDeps) {
+async function again(c: Context<AuthorizedCall>, { sql, queue }: ApiRouteDeps) {
   const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
   const starter = toStarter(c.var.actor, 'api')
-  return { automation: c.var.automation, run: await getRun(c, sql), idempotencyKey, starter }
+  const { automation } = c.var
+  const admit = queue.of(automation.organizationId)
+  return { automation, run: await getRun(c, sql), idempotencyKey, starter, admit }
 }
 
 /** Raises `unprocessable`, naming stray keys. */

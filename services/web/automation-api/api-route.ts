@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import type { Log } from '../../shared/log.ts'
+import type { QueueRoom } from '../../platform/queue-room.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { AuthorizedCall } from '../context.ts'
 import type { WebConfig } from '../env.ts'
@@ -16,6 +17,7 @@ export interface ApiRouteDeps {
   /** Brings what models write. */
   readonly texts: TextWatch
   readonly takeTurn: TakeTurn
+  readonly queue: QueueRoom
   readonly config: Pick<WebConfig, 'PLATFORM_BASE_URL' | 'PLATFORM_API_PREFIX' | 'PLATFORM_VERSION'>
 }
 

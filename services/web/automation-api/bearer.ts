@@ -7,6 +7,7 @@ import { AppError } from '../../shared/errors.ts'
 import { singleHeader } from '../../shared/http/single-header.ts'
 import { actorOf } from '../callers/actor.ts'
 import type { CallerIdentity } from '../callers/actor.ts'
+import { limitCall } from '../callers/call-limits.ts'
 import { exactAddress } from '../callers/client-address.ts'
 import type { AuthorizedCall, WebDeps } from '../context.ts'
 import { TOKEN_LENGTH_MAX } from '../access-token/parse-token.ts'
@@ -59,7 +60,8 @@ const TOKEN = /^([\w.~+/-]+)=*$/
  * path (SPEC 5.2), and puts that automation into the context. Refuses everything else, and an
  * automation that does not exist like one that this token may not call: nobody learns which ones
  * exist. Raises `invalid_token`, `insufficient_scope`, `unavailable` while the identity provider
- * cannot be reached, and `rate_limited` after many unknown tokens from one address. Reads no body.
+ * cannot be reached, and `rate_limited` after many unknown tokens from one address, or many calls.
+ * Reads no body.
  *
  * @example
  * const authenticate = requireBearer(deps, [staticBearer(sql), oauthBearer({ sql, gate, now })])
@@ -70,7 +72,7 @@ export function requireBearer(
   deps: WebDeps,
   schemes: readonly BearerScheme[],
 ): MiddlewareHandler<AuthorizedCall> {
-  const { sql, config, authMetrics, badTokens } = deps
+  const { sql, config, authMetrics, badTokens, calls } = deps
   const challenges = createChallenges(config.PLATFORM_BASE_URL)
 
   /** Never throttles a token that the identity provider signed: that is no guess. */
@@ -110,7 +112,7 @@ export function requireBearer(
     const { organizationId } = automation
     c.set('automation', automation)
     c.set('actor', actorOf(c, deps, { ...result.by, organizationId }))
-    await next()
+    await limitCall(c, calls, next)
   }
 }
 

@@ -18,14 +18,15 @@ export const kickoffRoute: ApiRoute = {
   method: 'POST',
   path: '/kickoff',
   async answer(c, deps) {
-    const { sql } = deps
+    const { sql, queue } = deps
     const { automation } = c.var
     const idempotencyKey = readIdempotencyKey(c.req.header('idempotency-key'))
     const given = readKickoff(await readJson(c.req.raw, BODY_BYTES_MAX))
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
     const starter = toStarter(c.var.actor, 'api')
-    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const admit = queue.of(automation.organizationId)
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter, admit }
     const id = await kickoff(sql, request)
     return startedRun(c, deps, id)
   },

@@ -43,7 +43,7 @@ const ROUTES: readonly ApiRoute[] = [
  * methods.
  */
 export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedCall> {
-  const { config, sql, log, stopping, texts } = deps
+  const { config, sql, log, stopping, texts, queue } = deps
   const watch = createRunWatch({ sql, log, stopping })
   const takeTurn = createTurns()
   const routes = new Hono<AuthorizedCall>()
@@ -55,7 +55,7 @@ export function automationApiRoutes(deps: WebDeps, gate: Gate): Hono<AuthorizedC
   }
   for (const { method, path, answer } of ROUTES) {
     routes.use(`${base}${path}`, authenticate[method])
-    const route = { sql, config, log, watch, texts, takeTurn }
+    const route = { sql, config, log, watch, texts, takeTurn, queue }
     routes.on(method, `${base}${path}`, (c) => answer(c, route))
     routes.all(`${base}${path}`, refuseMethod(method === 'GET' ? 'GET, HEAD' : method))
   }

@@ -59,11 +59,12 @@ function currentTask(tasks: readonly RunTask[]): string | null {
   return running.toSorted((a, b) => startOf(b) - startOf(a))[0]?.task ?? null
 }
 
-const waitingFor = ({ task, proposed, askedAt, decideBy }: Approval) => ({
+const waitingFor = ({ task, proposed, askedAt, decideBy, undecided }: Approval) => ({
   task,
   output: proposed,
   asked_at: askedAt,
   decide_by: decideBy,
+  undecided,
 })
 
 const budgetStop = ({ stop, stoppedAt }: StoppedRun) => ({

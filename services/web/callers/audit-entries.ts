@@ -2,6 +2,9 @@ import type { AuditEntry } from '../../platform/audit.ts'
 import type { Automation } from '../../platform/automations.ts'
 import type { BudgetKey, BudgetLimits } from '../../platform/budgets.ts'
 import type { VersionKey } from '../../platform/project-versions.ts'
+import type { OwnLimits } from '../../platform/organization-limits.ts'
+import type { Organization } from '../../platform/organizations.ts'
+import type { Schedule, ScheduleFields } from '../../platform/schedules.ts'
 import type { Project } from '../../platform/projects.ts'
 
 /** Returns the entry of the audit about a new project. */
@@ -53,4 +56,34 @@ export const budgetEntry = (
     name: deploymentId === null ? 'the organization' : 'an automation',
   },
   after: limits ?? undefined,
+})
+
+/** Returns the entry of the audit about the limits of an organization. */
+export const limitsEntry = (
+  { id, name }: Organization,
+  change: { readonly before: OwnLimits; readonly after: OwnLimits },
+): AuditEntry => ({
+  action: 'limits_changed',
+  organizationId: id,
+  target: { kind: 'organization', id, name },
+  ...change,
+})
+
+/** Returns an entry of the audit about a schedule, without its inputs. */
+export const scheduleEntry = (
+  action: string,
+  { id, name }: Pick<Schedule, 'id' | 'name'>,
+  { before, after }: { readonly before?: ScheduleFields; readonly after?: ScheduleFields } = {},
+): AuditEntry => ({
+  action,
+  target: { kind: 'schedule', id, name },
+  before: before && scheduleFacts(before),
+  after: after && scheduleFacts(after),
+})
+
+const scheduleFacts = ({ name, cron, timeZone, missed }: ScheduleFields) => ({
+  name,
+  cron,
+  time_zone: timeZone,
+  missed,
 })

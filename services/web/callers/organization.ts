@@ -6,6 +6,7 @@ import { singleHeader } from '../../shared/http/single-header.ts'
 import { verifyToolsReadToken } from '../../shared/tools-read-token.ts'
 import type { Caller, OrganizationCall, WebDeps } from '../context.ts'
 import { actorOf, toIdentity } from './actor.ts'
+import { limitCall } from './call-limits.ts'
 import { exactAddress } from './client-address.ts'
 import { isSame, requireSameOrigin } from './forms.ts'
 import { readSession } from './session.ts'
@@ -21,7 +22,8 @@ const CSRF_HEADER = 'x-csrf-token'
 /**
  * Lets a call pass with a token of a whole organization, or with a session; for anything but
  * reading, a session also has to prove that a page of ours sent the call. A header that is there
- * decides: a bad token never falls back to the cookie. Everything else is 401. Reads no body.
+ * decides: a bad token never falls back to the cookie. Everything else is 401. Counts the calls of
+ * a token. Reads no body.
  */
 export function requireOrganization(deps: WebDeps): MiddlewareHandler<OrganizationCall> {
   return async function authenticate(c, next) {
@@ -31,7 +33,7 @@ export function requireOrganization(deps: WebDeps): MiddlewareHandler<Organizati
         : await readTokenCaller(c, deps)
     if (!caller) throw refuse(c, deps, 'Bearer realm="platform"')
     c.set('caller', caller)
-    await next()
+    await limitCall(c, deps.calls, next)
   }
 }
 

@@ -49,6 +49,8 @@ export const deploymentDocument = ({ source, settings, ...deployment }: ListedDe
     name: source.name,
     size: source.size,
     files: source.fileCount,
+    left_out: source.leftOut,
+    left_out_more: source.leftOutMore,
     git_ref: source.gitRef,
     git_commit: source.gitCommit,
     is_kept: source.isKept,

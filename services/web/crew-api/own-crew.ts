@@ -1,6 +1,5 @@
 import type { Context } from 'hono'
 import type * as v from 'valibot'
-import { findAutomation } from '../../platform/automations.ts'
 import type { Automation } from '../../platform/automations.ts'
 import { findCrewSettings, refuseChange } from '../../platform/crew-settings.ts'
 import type { CrewSettings, OwnCrewKey, WantedLife } from '../../platform/crew-settings.ts'
@@ -9,6 +8,7 @@ import { AppError } from '../../shared/errors.ts'
 import { readJson } from '../../shared/http/json-body.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import type { OrganizationCall } from '../context.ts'
+import { getAutomation } from '../designer-api/get-automation.ts'
 import { parseBody } from '../http/parse-body.ts'
 
 const BODY_BYTES_MAX = 64 * 1024
@@ -24,10 +24,7 @@ export interface OwnCrew extends OwnCrewKey, Deployer {
  * one that is not made from a source.
  */
 export async function getOwnCrew(c: Context<OrganizationCall>, sql: Database): Promise<OwnCrew> {
-  const automation = await findAutomation(sql, c.req.param('automationId') ?? '')
-  if (automation?.organizationId !== c.var.caller.organizationId) {
-    throw new AppError('not_found', 'Your organization has no such automation.')
-  }
+  const automation = await getAutomation(c, sql)
   const { id: deploymentId } = automation
   const settings = await findCrewSettings(sql, deploymentId)
   if (!settings) return refuseChange(sql, deploymentId)

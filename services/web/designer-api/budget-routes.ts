@@ -1,6 +1,5 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
-import { findAutomation } from '../../platform/automations.ts'
 import { BUDGET_PERIODS } from '../../platform/budget-room.ts'
 import { deleteBudget, listBudgets, setBudget } from '../../platform/budgets.ts'
 import type { Budget, BudgetKey } from '../../platform/budgets.ts'
@@ -11,6 +10,7 @@ import { createAudited } from '../callers/audited.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
+import { getAutomation } from './get-automation.ts'
 import { readLimits } from './requests.ts'
 
 /** The budgets of an organization and of its automations. */
@@ -67,11 +67,8 @@ type Owner = Pick<BudgetKey, 'organizationId' | 'deploymentId'>
 
 async function ownerOf(c: Context<OrganizationCall>, sql: Database): Promise<Owner> {
   const { organizationId } = c.var.caller
-  const id = c.req.param('automationId')
-  if (id === undefined) return { organizationId, deploymentId: null }
-  const found = await findAutomation(sql, id)
-  if (found?.organizationId === organizationId) return { organizationId, deploymentId: found.id }
-  throw new AppError('not_found', 'Your organization has no such automation.')
+  if (c.req.param('automationId') === undefined) return { organizationId, deploymentId: null }
+  return { organizationId, deploymentId: (await getAutomation(c, sql)).id }
 }
 
 async function keyOf(c: Context<OrganizationCall>, sql: Database): Promise<BudgetKey> {

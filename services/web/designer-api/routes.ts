@@ -7,7 +7,9 @@ import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { crewRoutes } from '../crew-api/routes.ts'
 import { budgetRoutes } from './budget-routes.ts'
+import { limitRoutes } from './limit-routes.ts'
 import { projectDocument } from './documents.ts'
+import { scheduleApiRoutes } from './schedule-routes.ts'
 import { readNumber, readNumberPage, readProject, toPage } from './requests.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { designerImportRoutes } from './import-routes.ts'
@@ -59,6 +61,8 @@ export function designerRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', designerImportRoutes(deps))
   routes.route('/', designerRunRoutes(deps))
   routes.route('/', budgetRoutes(deps))
+  routes.route('/', limitRoutes(deps))
+  routes.route('/', scheduleApiRoutes(deps))
   routes.route('/', crewRoutes(deps))
   return routes
 }

@@ -46,7 +46,8 @@ export function designerRunRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, { automation, definition, inputs: given })
     const starter = toStarter(c.var.actor, 'designer')
-    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const admit = deps.queue.of(automation.organizationId)
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter, admit }
     const id = await kickoff(sql, request)
     c.var.wide['kickoff_id'] = id
     const location = `/designer/v2/executions/${id}`

@@ -10,6 +10,11 @@ export const runInWeb = (task: string): string =>
   'Run `kubectl -n {namespace} exec deploy/{fullname}-web -- node build/tasks/main.js ' +
   `${task}\` (\`npm run task -- ${task}\` from a clone)`
 
+/** Makes an image to try BuildKit, the registry and the nodes. */
+export const VERIFY_BUILDS =
+  '`kubectl -n {namespace} exec deploy/{fullname}-worker -- node build/worker/main.js ' +
+  'verify-builds` tries it anew.'
+
 /** Installs the crews by the chart's Job, which has the right to deploy them; web has not. */
 export const INSTALL_CREWS =
   'Run `helm upgrade {release} dist/chart -n {namespace} --reuse-values`, which installs the ' +

@@ -1,9 +1,8 @@
-import { request as httpRequest } from 'node:http'
 import type { IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { TLSSocket } from 'node:tls'
 import { toError } from '../../shared/errors.ts'
-import type { Pinned } from '../../shared/outgoing/guard.ts'
+import type { Route } from '../../shared/outgoing/guard.ts'
+import { openResponse } from '../../shared/outgoing/send-request.ts'
 
 /** The answer to `httpGet`. */
 export interface HttpAnswer {
@@ -23,8 +22,8 @@ export interface HttpGetOptions {
   readonly signal: AbortSignal
   /** The most bytes of the body that are read; 0 reads none. */
   readonly bytesMax: number
-  /** Connects to an address that was checked before. */
-  readonly pinned?: Pinned
+  /** The way that was chosen for it. @default the address that its name resolves to */
+  readonly route?: Route | undefined
 }
 
 /**
@@ -32,38 +31,25 @@ export interface HttpGetOptions {
  * that is too large is cut off, and an abort destroys the connection. Rejects when no head of an
  * answer arrives.
  */
-export function httpGet(
+export async function httpGet(
   url: URL,
-  { signal, bytesMax, pinned }: HttpGetOptions,
+  { signal, bytesMax, route }: HttpGetOptions,
 ): Promise<HttpAnswer> {
-  const request = url.protocol === 'https:' ? httpsRequest : httpRequest
   const headers = {
     accept: 'application/json',
     connection: 'close',
     'user-agent': 'platform-probe',
   }
   const sent = Date.now()
-  return new Promise((resolve, reject) => {
-    let answered = false
-    const outgoing = request(url, { method: 'GET', headers, signal, ...pinned }, (response) => {
-      answered = true
-      const head = { status: response.statusCode ?? 0, ...surroundingsOf(response, sent) }
-      readJson(response, bytesMax)
-        .then(
-          (json) => resolve({ ...head, json }),
-          (thrown: unknown) => {
-            const cut = toError(signal.aborted ? signal.reason : thrown)
-            resolve({ ...head, json: undefined, cut })
-          },
-        )
-        .finally(() => outgoing.destroy())
-    })
-    // Stays: a connection that is cut after the answer must not end the process.
-    outgoing.on('error', (error) => {
-      if (!answered) reject(error)
-    })
-    outgoing.end()
-  })
+  const response = await openResponse({ url, headers, signal, route })
+  const head = { status: response.statusCode ?? 0, ...surroundingsOf(response, sent) }
+  try {
+    return { ...head, json: await readJson(response, bytesMax) }
+  } catch (thrown) {
+    return { ...head, json: undefined, cut: toError(signal.aborted ? signal.reason : thrown) }
+  } finally {
+    response.destroy()
+  }
 }
 
 /** What an answer says beside its content. */

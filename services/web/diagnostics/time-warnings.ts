@@ -30,10 +30,13 @@ export function warnOfClock(name: string, skewMs: number | undefined): readonly 
 }
 
 /** Warns of the certificate of an answer that expires within 14 days. */
-export function warnOfCertificate(
+export const warnOfCertificate = (
   name: string,
-  { certificateExpires: expires }: HttpAnswer,
-): readonly Warning[] {
+  { certificateExpires }: HttpAnswer,
+): readonly Warning[] => warnOfExpiry(name, certificateExpires)
+
+/** Warns of a certificate that expires within 14 days. */
+export function warnOfExpiry(name: string, expires: Date | undefined): readonly Warning[] {
   if (!expires || expires.getTime() - Date.now() > EXPIRY_DAYS * DAY_MS) return []
   const message = `the certificate of the ${name} expires at ${expires.toISOString()}`
   return [warning(CERTIFICATE_WARNINGS.certificate_expires, message)]

@@ -198,7 +198,7 @@ const retry = again({
   summary: 'Go on where a run failed or was stopped',
   description:
     'A new run of the same version and inputs, which keeps the finished steps: all of them, or ' +
-    'those that had finished when `from_step` began.',
+    'those that finished and do not depend on `from_step`.',
   request: 'RetryRequest',
   example: { from_step: 'write' },
   refusals: {
@@ -211,8 +211,8 @@ const fork = again({
   summary: 'Run with changed inputs, all of it or from a step on',
   description:
     'A new run of the same version with other inputs. Without `from_step` it does every step; ' +
-    'with it, it keeps those that had finished when that one began, although other inputs led ' +
-    'to them.',
+    'with it, it keeps those that finished and do not depend on that one, although other inputs ' +
+    'led to them.',
   request: 'ForkRequest',
   example: { inputs: { topic: 'wave power' }, from_step: 'write' },
   refusals: {

@@ -53,6 +53,14 @@ export const CREW_SCHEMAS = {
       name: text,
       size: { ...integer, description: 'Of the archive, in bytes.' },
       files: integer,
+      left_out: {
+        type: 'array',
+        items: text,
+        description:
+          'The first files and folders of the archive that are no part of the source, such as ' +
+          '.venv/.',
+      },
+      left_out_more: { ...integer, description: 'How many others were left out.' },
       git_ref: nullable('string'),
       git_commit: nullable('string'),
       is_kept: { type: 'boolean', description: 'False: it cannot be deployed again.' },

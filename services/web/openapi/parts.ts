@@ -36,10 +36,25 @@ export const challenge = {
 /** The header of a response that says when to try again. */
 export const retryAfter = { 'Retry-After': header('Seconds to wait.') }
 
+/** The headers that tell callers with a token what is left of their minute. */
+const rateLimit = {
+  'RateLimit-Policy': header(
+    'The limits, by draft-ietf-httpapi-ratelimit-headers-10: `token` for the calls with this ' +
+      'token, `organization` for those with all; `q` in `w` seconds. On each ' +
+      'answer to a good token.',
+  ),
+  RateLimit: header('What is left of them: `r` calls for the next `t` seconds.'),
+}
+
 /** The responses to a call without a good token; `reason` is that of the 401. */
 export const refusedTokens = (reason: string) => ({
   '401': problem(reason, challenge),
-  '429': problem('Too many calls from this address with tokens that are nobody’s.', retryAfter),
+  '429': problem(
+    'Too many calls in a minute with this token or by its organization (details.policy); or too ' +
+      'many from this address with tokens that are nobody’s. A kickoff also gets it while too ' +
+      'many runs wait in the queue (`queue_full`; details.queued, details.limit).',
+    { ...retryAfter, ...rateLimit },
+  ),
 })
 
 /** A parameter of the `path`, the `query` or the `header`; UUIDs in the path. */

@@ -1,4 +1,4 @@
-import { DECISIONS } from '../../platform/approval-decisions.ts'
+import { DECISIONS, UNDECIDED } from '../../platform/approval-decisions.ts'
 import { ORIGIN_ACTIONS, RUN_STATUSES } from '../../platform/runs.ts'
 import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
@@ -125,7 +125,8 @@ export const AUTOMATION_SCHEMAS = {
     task: text,
     output: { ...text, description: 'What the task would put out.' },
     asked_at: moment,
-    decide_by: { ...moment, description: 'Then it counts as rejected.' },
+    decide_by: { ...moment, description: 'Then `undecided` counts as the decision.' },
+    undecided: { ...text, enum: UNDECIDED },
   }),
   ResumeRequest: {
     type: 'object',

@@ -11,6 +11,7 @@ import {
 
 const name = parameter('name', 'path', { schema: { type: 'string' } })
 const filename = parameter('filename', 'path', { schema: { type: 'string' } })
+const sha256 = parameter('sha256', 'path', { schema: { type: 'string' } })
 const UNAVAILABLE = { '503': problem('The database is unavailable. Try again.', retryAfter) }
 const COMMON = {
   ...refusedTokens('No token of the whole organization.'),
@@ -112,6 +113,25 @@ function readPaths(scope: ScopeName) {
   }
 }
 
+/** The files of the public index behind that of an organization. */
+const UPSTREAM_PATHS = {
+  '/tools/organization/upstream/{name}/{sha256}/{filename}': {
+    parameters: [name, sha256, filename],
+    get: {
+      operationId: 'downloadUpstream',
+      tags: ['Tools'],
+      summary: 'A file of the public index, as a page of a tool names it',
+      security: TOKEN,
+      responses: {
+        '200': FILE,
+        ...COMMON,
+        ...NONE,
+        '502': problem('The public index cannot be used.'),
+      },
+    },
+  },
+}
+
 /** The paths of an index that are written, with a token of the organization that owns it. */
 function writePaths(scope: ScopeName) {
   const path = `/tools/${scope}`
@@ -148,4 +168,5 @@ export const TOOL_PATHS = {
   ...writePaths('public'),
   ...readPaths('organization'),
   ...writePaths('organization'),
+  ...UPSTREAM_PATHS,
 }

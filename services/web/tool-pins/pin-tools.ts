@@ -141,7 +141,7 @@ async function readDocument(deps: PinDeps, url: URL, signal: AbortSignal): Promi
     headers: { accept: 'application/json', 'accept-encoding': 'identity' },
     responseBytesMax: DOCUMENT_BYTES_MAX,
     signal,
-    pinned: await deps.guard.pin(url, { subject: deps.subject, signal }),
+    route: await deps.guard.pin(url, { subject: deps.subject, signal }),
   })
   if (status !== 200) throw new Error(`${url.host} answers with HTTP ${status}, not the document`)
   if (isCut) throw new Error(`the document has more than ${DOCUMENT_BYTES_MAX} bytes`)

@@ -4,9 +4,13 @@ import { normalizeToolName } from '../../platform/python-packages.ts'
 import { findTool, listToolNames, listTools, readToolContent } from '../../platform/tools.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { AppError } from '../../shared/errors.ts'
+import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { streamParts } from '../http/stream-parts.ts'
+import { listPublic, publicFileRoutes } from './upstream/routes.ts'
+import { createPublicIndex } from './upstream/public-index.ts'
+import type { PublicIndex } from './upstream/public-index.ts'
 import { organizationScope, publicScope } from './scopes.ts'
 import type { Scope, ShownRepository } from './scopes.ts'
 import {
@@ -26,14 +30,30 @@ import { toolUploadRoutes } from './upload-routes.ts'
  */
 export function toolsIndexRoutes(deps: WebDeps): Hono<OrganizationCall> {
   const routes = new Hono<OrganizationCall>()
+  const upstream = openPublicIndex(deps)
   for (const scope of [publicScope(deps), organizationScope(deps)]) {
-    routes.route('/', indexRoutes(deps, scope))
+    // What everybody reads without a token would let everybody fill it.
+    const behind = scope.isPublic ? undefined : upstream
+    routes.route('/', indexRoutes(deps, scope, behind))
+    if (!scope.isPublic) routes.route('/', publicFileRoutes(deps, scope, behind))
     routes.route('/', toolUploadRoutes(deps, scope))
   }
   return routes
 }
 
-function indexRoutes({ sql }: WebDeps, scope: Scope): Hono<OrganizationCall> {
+function openPublicIndex({ config, sql, log }: WebDeps): PublicIndex | undefined {
+  const { TOOLS_UPSTREAM: url, TOOLS_UPSTREAM_CACHE_MAX: bytesMax } = config
+  const privateOrigins = config.TOOLS_UPSTREAM_PRIVATE_ORIGINS
+  if (url === undefined) return undefined
+  const proxy = createForwardProxy(config)
+  return createPublicIndex({ sql, url, privateOrigins, proxy, bytesMax, log })
+}
+
+function indexRoutes(
+  { sql }: WebDeps,
+  scope: Scope,
+  upstream: PublicIndex | undefined,
+): Hono<OrganizationCall> {
   const routes = new Hono<OrganizationCall>()
   const { path, read, shown } = scope
 
@@ -52,7 +72,9 @@ function indexRoutes({ sql }: WebDeps, scope: Scope): Hono<OrganizationCall> {
     const name = normalizeToolName(c.req.param('name'))
     // PEP 503: one address for all spellings of a name.
     if (name !== c.req.param('name')) return redirectToTool(c, scope, name)
-    const files = await readFiles(sql, await shown(c), name)
+    const own = await readFiles(sql, await shown(c), name)
+    const files = own.length === 0 && upstream ? await listPublic(upstream, c, name) : own
+    if (files.length === 0) throw new AppError('not_found', 'There is no tool of that name.')
     return answer(c, { html: () => filesHtml(name, files), json: () => filesJson(name, files) })
   })
   routes.all(`${path}/simple/:name/`, read, refuseMethod('GET, HEAD'))
@@ -85,10 +107,14 @@ async function readFiles(
   for (const { id, filesUrl } of repositories) {
     const tools = await listTools(sql, id, name)
     if (tools.length > 0) {
-      return tools.map((tool) => ({ ...tool, url: filesUrl + encodeURIComponent(tool.filename) }))
+      return tools.map((tool) => ({
+        ...tool,
+        url: filesUrl + encodeURIComponent(tool.filename),
+        metadataSha256: null,
+      }))
     }
   }
-  throw new AppError('not_found', 'There is no tool of that name.')
+  return []
 }
 
 function redirectToTool(c: Context, { path }: Scope, name: string): Response {

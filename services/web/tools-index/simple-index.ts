@@ -8,8 +8,18 @@ export const JSON_TYPE = 'application/vnd.pypi.simple.v1+json'
 export const HTML_TYPE = 'application/vnd.pypi.simple.v1+html'
 const PLAIN_HTML_TYPE = 'text/html'
 
+type Told = 'filename' | 'version' | 'sha256' | 'requiresPython' | 'yankedReason'
+
 /** A file with its address from the page of its tool. */
-export type IndexedFile = Tool & { readonly url: string }
+export interface IndexedFile extends Pick<Tool, Told> {
+  readonly url: string
+  /** In bytes; null: nobody says. */
+  readonly size: number | null
+  /** null: nobody says. */
+  readonly createdAt: Date | string | null
+  /** The SHA-256 of its description, which has its address with `.metadata` (PEP 658). */
+  readonly metadataSha256: string | null
+}
 
 /** Renders the names of all tools (PEP 503), each with a link to its page below this one. */
 export const namesHtml = (names: readonly string[]) =>
@@ -28,10 +38,14 @@ export const namesJson = (names: readonly string[]) => ({
 export const filesHtml = (name: string, files: readonly IndexedFile[]) =>
   indexPage(`Links for ${name}`, files.map(fileLink))
 
-function fileLink({ url, filename, sha256, requiresPython, yankedReason }: IndexedFile) {
+function fileLink(file: IndexedFile) {
+  const { url, filename, sha256, requiresPython, yankedReason, metadataSha256 } = file
   const python = requiresPython === null ? '' : html` data-requires-python="${requiresPython}"`
+  const metadata =
+    metadataSha256 === null ? '' : html` data-core-metadata="sha256=${metadataSha256}"`
   const yanked = yankedReason === null ? '' : html` data-yanked="${yankedReason}"`
-  return html`<a href="${url}#sha256=${sha256.toString('hex')}" ${python}${yanked}>${filename}</a
+  return html`<a href="${url}#sha256=${sha256.toString('hex')}" ${python}${metadata}${yanked}
+      >${filename}</a
     ><br />`
 }
 
@@ -52,7 +66,8 @@ function indexPage(title: string, links: readonly ReturnType<typeof html>[]) {
 
 /** Returns the files of one tool as JSON (PEP 691, PEP 700). */
 export const filesJson = (name: string, files: readonly IndexedFile[]) => ({
-  meta: { 'api-version': API_VERSION },
+  // Only the first version of it lets sizes be missing (PEP 700).
+  meta: { 'api-version': files.some(({ size }) => size === null) ? '1.0' : API_VERSION },
   name,
   versions: [...new Set(files.map(({ version }) => version))],
   files: files.map((file) => ({
@@ -61,8 +76,9 @@ export const filesJson = (name: string, files: readonly IndexedFile[]) => ({
     hashes: { sha256: file.sha256.toString('hex') },
     ...(file.requiresPython === null ? {} : { 'requires-python': file.requiresPython }),
     yanked: file.yankedReason === null ? false : file.yankedReason || true,
-    size: file.size,
-    'upload-time': file.createdAt,
+    ...(file.size === null ? {} : { size: file.size }),
+    ...(file.createdAt === null ? {} : { 'upload-time': file.createdAt }),
+    ...(file.metadataSha256 === null ? {} : { 'core-metadata': { sha256: file.metadataSha256 } }),
   })),
 })
 

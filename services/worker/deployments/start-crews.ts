@@ -8,7 +8,7 @@ import { crewToken } from '../../shared/crew-token.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import { AppError } from '../../shared/errors.ts'
 import { createKubernetes, inClusterAddress } from '../../shared/kubernetes/client.ts'
-import type { KubernetesAddress } from '../../shared/kubernetes/client.ts'
+import type { Kubernetes } from '../../shared/kubernetes/client.ts'
 import type { Log } from '../../shared/log.ts'
 import { machineVariables } from '../../shared/machine-variables.ts'
 import type { Database } from '../../shared/postgres/database.ts'
@@ -17,6 +17,9 @@ import type { workerEnv } from '../env.ts'
 import { createCrewEnvironment } from './crew-environment.ts'
 import type { CrewHost } from './crew-host.ts'
 import { registerCrewMetrics } from './crew-metrics.ts'
+import { keepLooking } from '../build-checks/keep-looking.ts'
+import { openCluster } from './kubernetes/open-cluster.ts'
+import type { OpenCluster } from './kubernetes/open-cluster.ts'
 import { openKubernetesHost } from './kubernetes/open-host.ts'
 import { startImageUpkeep } from './image-upkeep.ts'
 import { createProcessHost } from './process/process-host.ts'
@@ -34,8 +37,15 @@ interface Crews {
 /** Looks after the crews that are made from source. Raises `invalid_configuration`. */
 export function startCrews({ config, source, log, sql, registry }: Crews): Reconciler {
   const { SECRET_KEY_BASE: key, SECRET_KEY_BASE_PREVIOUS: previous } = config
-  const host = createHost({ config, source, log, sql })
+  const address = inClusterAddress(source)
+  const kubernetes = address && createKubernetes(address)
+  const opened = kubernetes && openCluster(config, kubernetes)
+  const host = kubernetes
+    ? opened && createClusterHost({ config, source, sql, kubernetes }, opened)
+    : createProcesses({ config, source, log })
   const upkeep = host && startImageUpkeep({ sql, host, log })
+  const builder = opened?.cluster.builder
+  const looking = builder && keepLooking({ sql, log, builder })
   const reconciler = startReconciler({
     sql,
     log,
@@ -46,15 +56,17 @@ export function startCrews({ config, source, log, sql, registry }: Crews): Recon
   })
   return {
     async stop() {
-      await Promise.all([upkeep?.stop(), reconciler.stop()])
+      await Promise.all([looking?.stop(), upkeep?.stop(), reconciler.stop()])
     },
   }
 }
 
 /** Undefined where nothing can run crews. */
-function createHost({ config, source, log, sql }: Omit<Crews, 'registry'>): CrewHost | undefined {
-  const cluster = inClusterAddress(source)
-  if (cluster !== undefined) return createClusterHost({ config, source, sql }, cluster)
+function createProcesses({
+  config,
+  source,
+  log,
+}: Pick<Crews, 'config' | 'source' | 'log'>): CrewHost | undefined {
   const { CREW_PROCESSES_DIRECTORY: root, CREW_TOOLS_URL: toolsUrl } = config
   if (root === undefined) return undefined
   if (toolsUrl === undefined) {
@@ -77,16 +89,22 @@ function createHost({ config, source, log, sql }: Omit<Crews, 'registry'>): Crew
 }
 
 function createClusterHost(
-  { config, source, sql }: Pick<Crews, 'config' | 'source' | 'sql'>,
-  address: KubernetesAddress,
-): CrewHost | undefined {
+  {
+    config,
+    source,
+    sql,
+    kubernetes,
+  }: Pick<Crews, 'config' | 'source' | 'sql'> & { readonly kubernetes: Kubernetes },
+  opened: OpenCluster,
+): CrewHost {
   const { SECRET_KEY_BASE: secretKeyBase, CREW_COLLECTOR_URL: url } = config
   const collector = collectorOf({ ...config, COLLECTOR_URL: url })
-  return openKubernetesHost(config, {
-    kubernetes: createKubernetes(address),
+  return openKubernetesHost(opened, {
+    kubernetes,
     sql,
     read: readerOf(source),
     secretKeyBase,
+    quotaBytes: config.CREW_STORAGE_MAX,
     async environmentOf(wanted, drainSeconds) {
       const given = { secretKeyBase, collector, drainSeconds }
       return (await createCrewEnvironment(given, wanted)).variables

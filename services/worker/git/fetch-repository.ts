@@ -68,13 +68,16 @@ async function openEnvironment(fetching: Fetching): Promise<Record<string, strin
   const { place, guard, directory: home, token, programs, subject, signal } = fetching
   const url = new URL(place.url)
   if (url.protocol !== 'https:' && !guard.isListed(url)) throw noTls(url)
-  const { lookup } = await guard.pin(url, { subject, signal })
+  const route = await guard.pin(url, { subject, signal })
   const authoritiesPath = join(home, 'authorities.pem')
   const { path, extraAuthoritiesPath: extra } = programs
   const own = extra === undefined ? [] : [await readFile(extra, 'utf8')]
   await writeFile(authoritiesPath, [...rootCertificates, ...own].join('\n'))
-  const addresses = await addressesOf(lookup, url.hostname)
-  return gitEnvironment({ url, addresses, authoritiesPath, token, path, home })
+  const way =
+    'proxy' in route
+      ? { addresses: [], proxy: route.proxy }
+      : { addresses: await addressesOf(route.lookup, url.hostname) }
+  return gitEnvironment({ url, ...way, authoritiesPath, token, path, home })
 }
 
 const noTls = ({ origin }: URL): AppError =>

@@ -1,13 +1,15 @@
 import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
 import type { LookupFunction } from 'node:net'
+import type { ProxyAddress } from '../../shared/outgoing/forward-proxy.ts'
 import { withoutBrackets } from '../../shared/outgoing/private-addresses.ts'
 
 /** How git is to reach a repository. */
 export interface GitAccess {
   readonly url: URL
-  /** The addresses that were vetted: it connects to no others. */
+  /** The addresses that were vetted: it connects to no others. None where a proxy finds them. */
   readonly addresses: readonly LookupAddress[]
+  readonly proxy?: ProxyAddress
   /** A file with the certificates of the authorities that are trusted. */
   readonly authoritiesPath: string
   readonly token: string | undefined
@@ -42,7 +44,8 @@ export function gitEnvironment(access: GitAccess): Record<string, string> {
   }
 }
 
-function gitSettings({ url, addresses, authoritiesPath, token }: GitAccess): [string, string][] {
+function gitSettings(access: GitAccess): [string, string][] {
+  const { url, addresses, proxy, authoritiesPath, token } = access
   const settings: [string, string][] = [
     // Lists of other places in a repository are not followed either then.
     ['http.followRedirects', 'false'],
@@ -58,7 +61,8 @@ function gitSettings({ url, addresses, authoritiesPath, token }: GitAccess): [st
     ['maintenance.auto', 'false'],
   ]
   const host = withoutBrackets(url.hostname)
-  if (isIP(host) === 0) settings.push(['http.curloptResolve', pinOf(url, addresses)])
+  if (proxy) settings.push(['http.proxy', proxy.secretUrl.href])
+  else if (isIP(host) === 0) settings.push(['http.curloptResolve', pinOf(url, addresses)])
   if (token !== undefined) settings.push(['http.extraHeader', authorization(token)])
   return settings
 }

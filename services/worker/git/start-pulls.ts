@@ -3,6 +3,8 @@ import { putBackPull, takeRepository } from '../../platform/source-repositories.
 import { createRepositorySeals } from '../../platform/source-repository-seals.ts'
 import type { EnvSource } from '../../shared/env.ts'
 import type { Log } from '../../shared/log.ts'
+import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
+import type { ProxyConfig } from '../../shared/outgoing/forward-proxy.ts'
 import { createGitGuard } from '../../shared/outgoing/git-guard.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { listen } from '../../shared/postgres/listen.ts'
@@ -20,7 +22,8 @@ interface Pulls {
   readonly config: Pick<
     v.InferOutput<typeof workerEnv>,
     'CREW_STORAGE_MAX' | 'GIT_PRIVATE_ORIGINS' | 'SECRET_KEY_BASE' | 'SECRET_KEY_BASE_PREVIOUS'
-  >
+  > &
+    ProxyConfig
   readonly source: EnvSource
   readonly sql: Database
   readonly log: Log
@@ -33,7 +36,7 @@ export function startPulls({ config, source, sql, log }: Pulls): { stop(): Promi
     log,
     quotaBytes: config.CREW_STORAGE_MAX,
     seals: createRepositorySeals(config.SECRET_KEY_BASE, config.SECRET_KEY_BASE_PREVIOUS),
-    guard: createGitGuard(config.GIT_PRIVATE_ORIGINS),
+    guard: createGitGuard(config.GIT_PRIVATE_ORIGINS, createForwardProxy(config)),
     programs: {
       path: source['PATH'] ?? PROGRAMS,
       extraAuthoritiesPath: source['NODE_EXTRA_CA_CERTS'],

@@ -41,7 +41,7 @@ export async function postMessage(
         body: head.payload,
         responseBytesMax: 0,
         signal: stop,
-        pinned: await guard.pin(url, {
+        route: await guard.pin(url, {
           subject: `organization ${head.organizationId}`,
           signal: stop,
         }),

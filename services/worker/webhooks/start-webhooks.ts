@@ -1,6 +1,8 @@
 import { deleteExpiredMessages } from '../../platform/webhook-deliveries.ts'
 import type { WebhookAttempt } from '../../platform/webhook-outbox.ts'
 import type { Log } from '../../shared/log.ts'
+import { createForwardProxy } from '../../shared/outgoing/forward-proxy.ts'
+import type { ProxyConfig } from '../../shared/outgoing/forward-proxy.ts'
 import { createWebhookGuard } from '../../shared/outgoing/webhook-guard.ts'
 import type { Database } from '../../shared/postgres/database.ts'
 import { startRetention } from '../retention.ts'
@@ -13,7 +15,7 @@ const DRAIN_MS = 5000
 interface Webhooks {
   readonly sql: Database
   readonly log: Log
-  readonly config: {
+  readonly config: ProxyConfig & {
     readonly SECRET_KEY_BASE: string
     readonly SECRET_KEY_BASE_PREVIOUS?: string | undefined
     readonly WEBHOOK_PRIVATE_ORIGINS: readonly string[]
@@ -26,7 +28,7 @@ export function startWebhooks({ sql, log, config, onAttempt }: Webhooks): Webhoo
   const sender = startWebhookSender({
     sql,
     log,
-    guard: createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS),
+    guard: createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS, createForwardProxy(config)),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     onAttempt,

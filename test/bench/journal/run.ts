@@ -4,19 +4,18 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { markOnline } from '../../../services/platform/automations.ts'
-import { kickoff } from '../../../services/platform/runs.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
-import { closeStage, openStage, TASKS } from '../../faults/runs/stage.ts'
-import type { Stage } from '../../faults/runs/stage.ts'
+import { closeStage, openStage } from '../../faults/runs/stage.ts'
 import { createRandom } from '../support/requests.ts'
+import { quantile, toTable } from '../support/statistics.ts'
+import { CREWS, doRuns, limit, nothingMeasured, perform, RUNS } from './loads.ts'
+import type { Measured } from './loads.ts'
 
-const RUNS = 50
 const ROUNDS = 5
 /** Of the model, on average: a short answer of a fast one. */
 const LATENCY_MS = 1000
-const POLL_MS = 50
 
 /** Passes everything on to a crew but the question what it can do: so it keeps no journal. */
 async function hideAbilities(url: string): Promise<{ url: string; server: Server }> {
@@ -34,37 +33,6 @@ async function hideAbilities(url: string): Promise<{ url: string; server: Server
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
 }
 
-/** The ms between the answer of one step and the question of the next, by the former's length. */
-interface Gaps {
-  readonly short: number[]
-  readonly long: number[]
-}
-
-const noGaps = (): Gaps => ({ short: [], long: [] })
-
-/** Does 50 runs at a time, and measures their gaps. */
-async function doRuns({ sql, automation, model }: Stage, name: string, gaps: Gaps): Promise<void> {
-  const numbers = Array.from({ length: RUNS }, (_, index) => `${name}-${index}`)
-  for (const number of numbers) {
-    await kickoff(sql, { deploymentId: automation.id, inputs: { topic: 'x', number } })
-  }
-  for (;;) {
-    const [row] = await sql<[{ live: number }]>`
-      select count(*)::int as live from executions where status in ('queued', 'running')`
-    if (row.live === 0) break
-    await delay(POLL_MS)
-  }
-  for (const number of numbers) {
-    TASKS.slice(1).forEach((task, index) => {
-      const former = TASKS[index]
-      const before = model.times.get(`${number}/${former}`)
-      const after = model.times.get(`${number}/${task}`)
-      const gap = (after?.askedAt ?? Number.NaN) - (before?.answeredAt ?? Number.NaN)
-      gaps[former === 'long' ? 'long' : 'short'].push(gap)
-    })
-  }
-}
-
 /** Commits one row as often as the runs end a step, and measures that, until the signal aborts. */
 async function commitRows(sql: Database, pauseMs: () => number, signal: AbortSignal) {
   const taken: number[] = []
@@ -80,66 +48,66 @@ async function commitRows(sql: Database, pauseMs: () => number, signal: AbortSig
   return taken
 }
 
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length * share)] ?? Number.NaN
+/** What the runs of a load are performed with. */
+interface Load {
+  readonly crew: keyof typeof CREWS
+  readonly isJournaled: boolean
+  readonly isLimited?: boolean
+  /** Rows are committed beside them. */
+  readonly besideRows?: boolean
 }
 
-const SHARES = [0.5, 0.9, 0.99]
-
-function print(name: string, values: readonly number[]): void {
-  console.log(`${name.padEnd(40)}${values.map((ms) => ms.toFixed(1).padStart(8)).join('')}`)
+const PLAIN = 'without a journal'
+const LOADS: Readonly<Record<string, Load>> = {
+  [PLAIN]: { crew: 'short', isJournaled: false },
+  'with a journal': { crew: 'short', isJournaled: true },
+  'with a journal and a budget': { crew: 'short', isJournaled: true, isLimited: true },
+  'one row and its commit': { crew: 'short', isJournaled: false, besideRows: true },
+  'long, without a journal': { crew: 'long', isJournaled: false },
+  'long, with a journal': { crew: 'long', isJournaled: true },
 }
 
-function printGaps(name: keyof Gaps, { plain, journal }: { plain: Gaps; journal: Gaps }): void {
-  const [without, withJournal] = [plain, journal].map((gaps) =>
-    SHARES.map((share) => quantile(gaps[name], share)),
-  )
-  print(`after a ${name} answer, without a journal`, without ?? [])
-  print(`after a ${name} answer, with a journal`, withJournal ?? [])
-  print('  added', withJournal?.map((ms, at) => ms - (without?.[at] ?? Number.NaN)) ?? [])
-}
+type Results = ReadonlyMap<string, Measured>
 
 /** Compares the time between two steps with a journal and without one, in turns. */
-export async function run(): Promise<void> {
+export async function run(parent?: string): Promise<void> {
   const random = createRandom(1)
   const latencyMs = (): number => LATENCY_MS * (0.5 + random())
-  const stage = await openStage(latencyMs)
-  const { sql, automation } = stage
+  const stage = await openStage(latencyMs, { parent })
   const own = connectDatabase(parseAddress(stage.server.url), { name: 'bench', max: 1 })
   await own`create table committed (at timestamptz not null)`
-  const [crew] = await sql<
-    [{ url: string }]
-  >`select url from deployments where id = ${automation.id}`
-  const plain = await hideAbilities(crew.url)
-  const gaps = { plain: noGaps(), journal: noGaps() }
-  const commits: number[] = []
+  const plain = await hideAbilities(stage.address.url)
+  const results: Results = new Map(Object.keys(LOADS).map((name) => [name, nothingMeasured()]))
   // The first round warms everything up.
   for (let round = 0; round <= ROUNDS; round += 1) {
-    for (const [name, { url }] of [
-      ['plain', plain],
-      ['journal', crew],
-    ] as const) {
-      await markOnline(sql, automation.id, url)
-      await doRuns(stage, `${name}-${round}`, round > 0 ? gaps[name] : noGaps())
+    for (const [name, load] of Object.entries(LOADS)) {
+      const into = (round > 0 && results.get(name)) || nothingMeasured()
+      const crew = CREWS[load.crew]
+      await perform(stage, crew)
+      await limit(stage, load.isLimited === true)
+      const { url } = load.isJournaled ? stage.address : plain
+      await markOnline(stage.sql, stage.automation.id, url)
+      const over = new AbortController()
+      const committing = load.besideRows ? commitRows(own, latencyMs, over.signal) : undefined
+      const ofRuns = committing ? nothingMeasured() : into
+      await doRuns(stage, { name: `${name}-${round}`.replaceAll(' ', '-'), crew, into: ofRuns })
+      over.abort()
+      into.gaps.push(...((await committing) ?? []))
     }
-    await markOnline(sql, automation.id, plain.url)
-    const over = new AbortController()
-    const committing = commitRows(own, latencyMs, over.signal)
-    await doRuns(stage, `commits-${round}`, noGaps())
-    over.abort()
-    const taken = await committing
-    if (round > 0) commits.push(...taken)
   }
   await own.end({ timeout: 5 })
   plain.server.closeAllConnections()
   plain.server.close()
   await closeStage(stage)
-  console.log(`${`ms, ${RUNS} runs at a time`.padEnd(40)}     p50     p90     p99`)
-  printGaps('short', gaps)
-  printGaps('long', gaps)
-  print(
-    'one row and its commit, beside the same',
-    SHARES.map((share) => quantile(commits, share)),
-  )
+  console.log(describe(results))
+}
+
+function describe(results: Results): string {
+  const head = ['ms', 'p50', 'p90', 'p99', 'PostgreSQL', 'worker', 'flushes']
+  const rows = [...results].map(([name, { gaps, steps, postgresMs, workerMs, flushes }]) => [
+    name,
+    ...[0.5, 0.9, 0.99].map((share) => quantile(gaps, share).toFixed(1)),
+    ...[postgresMs, workerMs, flushes].map((sum) => (steps ? (sum / steps).toFixed(2) : '')),
+  ])
+  return toTable(head, rows)
 }

@@ -151,13 +151,14 @@ async function fetchNode(context: string): Promise<void> {
   if (existsSync(authorities)) await copyFile(authorities, join(context, 'ca-certificates.crt'))
 }
 
+/** The package of uv on PyPI, in the version of the image. */
+export const uvPackage = (): string => `uv==${thirdParty('uv').replace(/^.*:([\d.]+)-.*$/, '$1')}`
+
 /** uv as its package on PyPI carries it, in the version that the image has in its tag. */
 async function fetchUv(context: string): Promise<void> {
-  const version = thirdParty('uv').replace(/^.*:([\d.]+)-.*$/, '$1')
   const target = join(context, 'package')
-  await command(words`python3 -m pip install --quiet --no-deps --target ${target} uv==${version}`, {
-    timeoutMs: 10 * 60_000,
-  })
+  const install = words`python3 -m pip install --quiet --no-deps --target ${target} ${uvPackage()}`
+  await command(install, { timeoutMs: 10 * 60_000 })
   await rename(join(target, 'bin/uv'), join(context, 'uv'))
   await rm(target, { recursive: true })
 }

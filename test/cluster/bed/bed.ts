@@ -2,6 +2,8 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildBaseImages, importBaseImages, loadOwnImages } from './images.ts'
 import { command } from './command.ts'
+import { makeCrewaiProject } from './crewai-project.ts'
+import { loadFormerRelease } from './former-release.ts'
 import { startKubernetes } from './kubernetes.ts'
 import { inside, makeNamespaces } from './namespaces.ts'
 import { removeControlGroups, stopContainers } from './node.ts'
@@ -14,13 +16,15 @@ import { startProcess, stopProcess } from './processes.ts'
 type Progress = (text: string) => void
 
 /**
- * Brings the bed up as far as it is not: programs, images, cluster, and the project's images in it.
+ * Brings the bed up as far as it is not: programs, images, cluster, and the project's images in it,
+ * and those of the release before where a step needs them.
  */
-export async function bringUp(progress: Progress): Promise<void> {
+export async function bringUp(progress: Progress, hasFormer: boolean): Promise<void> {
   makePlaces()
   await buildPrograms(progress)
   await buildBaseImages(progress)
   await fetchWheels(progress)
+  await makeCrewaiProject(progress)
   progress('starting Kubernetes')
   await makeNamespaces()
   await startOutside()
@@ -37,6 +41,7 @@ export async function bringUp(progress: Progress): Promise<void> {
     '--timeout=10s',
   ])
   await loadOwnImages(progress)
+  if (hasFormer) await loadFormerRelease(progress)
   await waitForPart('kubelet', [
     programOf('kubectl'),
     '-n',

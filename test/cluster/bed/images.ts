@@ -55,14 +55,20 @@ export async function loadOwnImages(progress: (text: string) => void): Promise<v
   const fingerprint = fingerprintOf(repository, SOURCES, [baseFingerprint('node')])
   await unlessDone(join(places.state, 'own.imported-from'), fingerprint, async () => {
     progress('building the images of the platform and of the collector with the Dockerfile')
-    await command(
-      words`npm run images -- --builder buildah --load containerd -- --pull-never --network=host`,
-      {
-        cwd: repository,
-        env: { ...buildahEnv(), CONTAINERD_ADDRESS: places.containerdSocket },
-        timeoutMs: 20 * 60_000,
-        log: join(places.images, 'own.log'),
-      },
-    )
+    await loadImages(repository)
   })
+}
+
+/** Builds the images of a checkout as `npm run images` does, and loads them into the node. */
+export async function loadImages(sources: string, options: readonly string[] = []): Promise<void> {
+  await command(
+    words`npm run images -- --builder buildah --load containerd ${options}
+      -- --pull-never --network=host`,
+    {
+      cwd: sources,
+      env: { ...buildahEnv(), CONTAINERD_ADDRESS: places.containerdSocket },
+      timeoutMs: 20 * 60_000,
+      log: join(places.images, 'own.log'),
+    },
+  )
 }

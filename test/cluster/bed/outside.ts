@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CREWAI, SLUGIFY } from '../../support/crewai-project.ts'
 import { baseFingerprint, pythonReference } from './base-images.ts'
 import { command } from './command.ts'
 import { fingerprintOf, isDone, unlessDone } from './fingerprint.ts'
@@ -11,7 +12,7 @@ import { buildahEnv } from './storage.ts'
 import { words } from './words.ts'
 
 /** The packages that projects of the walk need of a public index, beside what these need. */
-const PACKAGES = ['humanize==4.13.0']
+const PACKAGES = ['humanize==4.13.0', `crewai[tools]==${CREWAI}`, `${SLUGIFY}==9.2.0`]
 /** The Python of the image in which crews are installed. */
 const PYTHON_VERSION = '3.11'
 

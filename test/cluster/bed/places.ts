@@ -14,6 +14,7 @@ export const places = {
   programs: join(base, 'programs'),
   images: join(base, 'images'),
   wheels: join(base, 'wheels'),
+  crewai: join(base, 'crewai'),
   state: join(base, 'state'),
   logs: join(base, 'state/log'),
   certificates: join(base, 'state/certificates'),

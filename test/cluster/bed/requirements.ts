@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { hasCrewaiProject } from './crewai-project.ts'
 import { missingImages } from './images.ts'
 import { hasWheels } from './outside.ts'
 import { places } from './places.ts'
@@ -61,4 +62,5 @@ export const coldParts = (): string[] => [
   ...missingPrograms().map((name) => `the program ${name}`),
   ...missingImages().map((name) => `the image ${name}`),
   ...(hasWheels() ? [] : ['the index of packages']),
+  ...(hasCrewaiProject() ? [] : ['the project of CrewAI']),
 ]

@@ -89,9 +89,13 @@ export async function rolledOut(namespace: string): Promise<void> {
 }
 
 /** Waits until something is so; fails with the sentence that it waited for. */
-export async function comesTrue(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  await until(isSo, { timeoutMs: 5 * 60_000 }).catch((cause: unknown) => {
-    throw new Error(`not within five minutes: ${what}`, { cause })
+export async function comesTrue(
+  what: string,
+  isSo: () => Promise<boolean>,
+  minutes = 5,
+): Promise<void> {
+  await until(isSo, { timeoutMs: minutes * 60_000 }).catch((cause: unknown) => {
+    throw new Error(`not within ${minutes} minutes: ${what}`, { cause })
   })
 }
 

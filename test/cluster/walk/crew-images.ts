@@ -5,10 +5,12 @@ import { pythonReference } from '../bed/base-images.ts'
 import { network, places } from '../bed/places.ts'
 import { words } from '../bed/words.ts'
 import { makeWheel, uploadForm } from '../../services/web/support/wheels.ts'
+import { buildCanary } from './build-canary.ts'
 import { addressOf, comesTrue, kubectl, rolledOut, upgrade } from './cluster.ts'
 import {
   buildLog,
   call,
+  callerOf,
   createAutomation,
   isOnline,
   openApi,
@@ -17,6 +19,7 @@ import {
   sendProject,
 } from './own-project.ts'
 import type { Api, Deployment, Project } from './own-project.ts'
+import { crewaiImage } from './crewai.ts'
 import { callApi, isWell, kickOff, runToEnd } from './platform.ts'
 import { crewsOf, NAMESPACE } from './step.ts'
 import type { Step } from './step.ts'
@@ -91,11 +94,6 @@ async function createImageAutomation(api: Api, name: string): Promise<string> {
   await send(api, `${automation}/variables/OPENAI_BASE_URL`, { method: 'PUT', body })
   return automation
 }
-
-const callerOf = (api: Api, automation: string) => ({
-  url: `${api.base}/platform/api/v1/crew/${automation.split('/').at(-1) ?? ''}`,
-  token: api.token,
-})
 
 /** What a run answered. */
 async function outputOf(api: Api, automation: string, id: string): Promise<string> {
@@ -188,6 +186,8 @@ export const crewImages: readonly Step[] = [
       return `online after ${coldSeconds} s, and after a change after ${warmSeconds} s`
     },
   },
+  crewaiImage,
+  ...buildCanary,
   {
     name: 'image-room',
     sentence: 'a worker has the registry free the room of deleted images',

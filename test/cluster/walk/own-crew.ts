@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { words } from '../bed/words.ts'
 import { comesTrue, kubectl } from './cluster.ts'
 import {
+  callerOf,
   createAutomation,
   isOnline,
   openApi,
@@ -9,6 +10,7 @@ import {
   sendProject,
 } from './own-project.ts'
 import type { Project } from './own-project.ts'
+import { crewaiSlim } from './crewai.ts'
 import { query, runToEnd } from './platform.ts'
 import { crewsOf, NAMESPACE } from './step.ts'
 import type { Step } from './step.ts'
@@ -39,8 +41,7 @@ export const ownCrew: readonly Step[] = [
       const started = performance.now()
       await isOnline(api, automation, await sendProject(api, automation, PROJECT))
       const seconds = Math.round((performance.now() - started) / 1000)
-      const id = automation.split('/').at(-1) ?? ''
-      const run = await runToEnd({ url: `${api.base}/platform/api/v1/crew/${id}`, ...api })
+      const run = await runToEnd(callerOf(api, automation))
       assert.equal(run.status, 'completed')
       const count = `select count(*) from spans where trace_id = '${run.id}'`
       await comesTrue(
@@ -54,4 +55,5 @@ export const ownCrew: readonly Step[] = [
       return `online after ${seconds} s`
     },
   },
+  crewaiSlim,
 ]

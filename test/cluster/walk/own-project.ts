@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { words } from '../bed/words.ts'
 import { addressOf, comesTrue, tryKubectl } from './cluster.ts'
 import { makeCaller } from './platform.ts'
+import type { Caller } from './platform.ts'
 import { crewsOf, NAMESPACE } from './step.ts'
 
 /** The files of a project, by their paths. */
@@ -79,6 +80,12 @@ export const send = <T>(
     body: JSON.stringify(body),
   })
 
+/** Where and with which token an automation is called. */
+export const callerOf = ({ base, token }: Api, automation: string): Caller => ({
+  url: `${base}/platform/api/v1/crew/${automation.split('/').at(-1) ?? ''}`,
+  token,
+})
+
 /** Creates an automation from source; returns its path in the API. */
 export async function createAutomation(api: Api, name: string): Promise<string> {
   const path = '/designer/v2/automations'
@@ -100,11 +107,15 @@ export async function sendProject(api: Api, automation: string, project: Project
 export async function isOnline(api: Api, automation: string, number: number): Promise<Deployment> {
   const path = `${automation}/deployments/${number}`
   let last: Deployment | undefined
-  await comesTrue(`deployment ${number} is online`, async () => {
-    last = await call<Deployment>(api, path)
-    assert.notEqual(last.state, 'Crew has Failed', JSON.stringify(last))
-    return last.state === 'Crew is Online'
-  }).catch(async (cause: unknown) => {
+  await comesTrue(
+    `deployment ${number} is online`,
+    async () => {
+      last = await call<Deployment>(api, path)
+      assert.notEqual(last.state, 'Crew has Failed', JSON.stringify(last))
+      return last.state === 'Crew is Online'
+    },
+    20,
+  ).catch(async (cause: unknown) => {
     throw new Error(`${JSON.stringify(last)}\n${await buildLog(api, path)}`, { cause })
   })
   assert(last)

@@ -89,20 +89,29 @@ export async function makeCaller(namespace: string): Promise<Caller> {
 }
 
 /** Starts a run and waits until it has ended; returns its id and how it ended. */
-export async function runToEnd(caller: Caller): Promise<{ id: string; status: string }> {
-  const id = await kickOff(caller)
+export async function runToEnd(
+  caller: Caller,
+  topic?: string,
+): Promise<{ id: string; status: string }> {
+  const id = await kickOff(caller, topic)
+  return { id, status: await endOf(caller, id) }
+}
+
+/** Waits until a run has ended; returns how it ended. */
+export async function endOf(caller: Caller, id: string): Promise<string> {
   let status = ''
   await comesTrue(`run ${id} ends`, async () => {
     const answer = await callApi(caller, `/status/${id}`)
     status = (await json<StatusAnswer>(answer)).status
     return !['queued', 'running'].includes(status)
   })
-  return { id, status }
+  return status
 }
 
-export async function kickOff(caller: Caller): Promise<string> {
+/** Starts a run with one text for all of its inputs. */
+export async function kickOff(caller: Caller, topic = 'tidal power'): Promise<string> {
   const { inputs } = await json<{ inputs: string[] }>(await callApi(caller, '/inputs'))
-  const given = Object.fromEntries(inputs.map((name) => [name, 'tidal power']))
+  const given = Object.fromEntries(inputs.map((name) => [name, topic]))
   const answer = await callApi(caller, '/kickoff', { inputs: given })
   const text = await answer.clone().text()
   assert.equal(answer.status, 202, `kickoff: ${text}`)

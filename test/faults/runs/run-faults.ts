@@ -79,7 +79,7 @@ interface Ledger {
 /** Kills worker, crew and PostgreSQL while runs go on, and then counts the calls of each step. */
 export async function faultRuns(options: RunFaultOptions): Promise<RunFaultReport> {
   const random = createRandom(options.seed)
-  const stage = await openStage(() => random() * LATENCY_MS, options.programs)
+  const stage = await openStage(() => random() * LATENCY_MS, { bundles: options.programs })
   try {
     const ledger: Ledger = { ids: [], cut: new Map() }
     // Nothing happens to the first ones.

@@ -36,7 +36,8 @@ export const PATIENCE = { forMs: 60_000, waitMs: 50 }
 /** The keys of the tasks; the answer to `long` does not fit into its row. */
 export const TASKS = ['first', 'second', 'long', 'last'] as const
 
-const definition: CrewDefinition = {
+/** Three calls of a model, two of them beside each other, and one that gets both answers. */
+export const definition: CrewDefinition = {
   name: 'Counted',
   llm: { model: 'counting' },
   agents: [{ key: 'agent', role: 'Agent', goal: 'Answer about {topic}' }],
@@ -64,9 +65,19 @@ export interface Stage {
   crew: ChildProcess
 }
 
-/** Opens a stage for the bundles in a directory, or for some that it builds. */
-export async function openStage(latencyMs: () => number, bundles?: string): Promise<Stage> {
-  const directory = await mkdtemp(join(tmpdir(), 'run-faults-'))
+interface StageOptions {
+  /** @default some that are built first */
+  readonly bundles?: string | undefined
+  /** The directory in which the data of PostgreSQL lie. @default that for temporary files */
+  readonly parent?: string | undefined
+}
+
+/** Opens a stage whose model answers as late as a function says. */
+export async function openStage(
+  latencyMs: () => number,
+  { bundles, parent = tmpdir() }: StageOptions = {},
+): Promise<Stage> {
+  const directory = await mkdtemp(join(parent, 'run-faults-'))
   await chmod(directory, 0o755)
   const port = await freePort()
   const programs = bundles ?? join(directory, 'build')

@@ -1,7 +1,10 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Release } from '../../../infra/render.ts'
+import { isObject } from '../../../infra/template/json.ts'
+import { mergeOverrides } from '../../../infra/template/merge.ts'
 import { chart } from './platform.ts'
 import { runTool } from './tools.ts'
 
@@ -61,4 +64,38 @@ function outputOf(command: string, args: readonly string[]): string {
   const { status, stdout, stderr } = runTool(command, args)
   if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`)
   return stdout
+}
+
+/** Values under a name. */
+export interface NamedSet {
+  readonly name: string
+  readonly values: object
+}
+
+/** The same values in fewer sets, as far as they do not touch each other: Helm starts for each. */
+export const together = (
+  sets: readonly (readonly [string, object, ...unknown[]])[],
+): readonly NamedSet[] =>
+  sets.reduce<readonly NamedSet[]>((merged, [name, values]) => {
+    const fit = merged.find((each) => areApart(each.values, values))
+    if (!fit) return [...merged, { name, values }]
+    const both = { name: `${fit.name}, ${name}`, values: merge(fit.values, values) }
+    return merged.map((each) => (each === fit ? both : each))
+  }, [])
+
+const merge = (...values: readonly object[]): object => Object(mergeOverrides(values))
+
+const areApart = (a: object, b: object): boolean => isDeepStrictEqual(merge(a, b), merge(b, a))
+
+/**
+ * True when a refusal says a key of values: with its dots; where it is, as a pointer or with dots;
+ * or by its own members, when it is a member's name that the schema refuses.
+ */
+export function isNamed(refusal: string, key: string, values: object): boolean {
+  const path = key.replaceAll(/\[(\d+)\]/g, '.$1').split('.')
+  const parents = path.slice(0, -1)
+  const places = parents.length > 0 ? [`/${parents.join('/')}`, parents.join('.')] : []
+  const member = path.reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), values)
+  const members = isObject(member) ? Object.keys(member).map((name) => `'${name}'`) : []
+  return [key, ...places, ...members].some((text) => refusal.includes(text))
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { bundledScript } from '../../support/npm.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const committed = join(root, 'services/collector/otlp')
@@ -12,7 +13,7 @@ describe('what `npm run assemble` writes', () => {
   const directory = mkdtempSync(join(tmpdir(), 'assembled-'))
   beforeAll(() => {
     const options = { cwd: root, stdio: 'pipe' } as const
-    execFileSync('npm', ['run', '--silent', 'assemble', '--', directory], options)
+    execFileSync('sh', ['-c', `${bundledScript('assemble')} ${directory}`], options)
   }, 180_000)
   afterAll(() => rmSync(directory, { recursive: true }))
 

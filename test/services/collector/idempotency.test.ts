@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Collector } from '../../../services/collector/start.ts'
 import { programPath } from '../../support/program.ts'
 import { spawnCollector } from './support/process.ts'
@@ -32,6 +32,9 @@ describe('spans that are sent again (SPEC 1.5)', () => {
     const { databaseUrl } = harness
     const main = programPath('collector')
     const collectors = await Promise.all([1, 2, 3].map(() => spawnCollector(main, { databaseUrl })))
+    onTestFinished(async () => {
+      await Promise.all(collectors.map((one) => one.kill('SIGKILL')))
+    })
     const batches = Array.from({ length: 30 }, () => Array.from({ length: 40 }, () => spanOf()))
     // Clients that batch anew send the same spans in other groups and orders.
     const regrouped = batches.slice(0, 10).map((_, i) => batches.map((batch) => batch[i] ?? {}))
@@ -58,7 +61,6 @@ describe('spans that are sent again (SPEC 1.5)', () => {
     expect(await sum('collector_flush_retries_total', { sqlstate_class: '40' })).toBe(0)
     expect(await sum('collector_spans_committed_total')).toBe(1200)
     expect(await sum('collector_spans_duplicate_total')).toBe(sends.flat().length - 1200)
-    await Promise.all(collectors.map((one) => one.kill('SIGKILL')))
   }, 180_000)
 
   it('never lets two collectors wait for each other, whatever the order of the spans', async () => {

@@ -6,6 +6,9 @@ import { freshId, nanos, requestOf, spanOf, textAttribute, toJson } from './supp
 import { toProtobuf } from './support/otlp.ts'
 import type { AnyValue, KeyValue, OtlpSpan, ResourceSpans, TraceRequest } from './support/otlp.ts'
 
+/** Runs of a property; `FUZZ_RUNS=500` is the long form. */
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 30)
+
 /**
  * One span with all that is around it, as something that can be compared: order of groups and
  * attributes aside.
@@ -197,7 +200,7 @@ describe('a trace that is read back', () => {
       if (expected.length === 0) expect((await read(traceId)).status).toBe(404)
       else expect(flatten(await readRequest(traceId))).toEqual(expected)
     })
-    await fc.assert(property, { numRuns: 100 })
+    await fc.assert(property, { numRuns: RUNS })
   })
 
   it('can be sent again, and is the same then', async () => {

@@ -12,7 +12,7 @@ function runAs(version: string) {
       '--import',
       `data:text/javascript,${encodeURIComponent(pretend)}`,
       'services/run.mjs',
-      'services/tasks/main.ts',
+      'services/verify/main.ts',
       '--help',
     ],
     { cwd: root, encoding: 'utf8' },
@@ -32,6 +32,6 @@ describe('the programs of the repository', () => {
   it.each(['20.19.0', '24.1.0'])('run on Node %s', (version) => {
     const { status, stdout } = runAs(version)
     expect(status).toBe(0)
-    expect(stdout).toContain('Usage: npm run task')
+    expect(stdout).toContain('Usage: npm run crew:verify')
   })
 })

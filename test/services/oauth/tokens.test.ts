@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { storeRefreshedTokens, takeRefreshLease } from '../../../services/platform/oauth-tokens.ts'
 import { openPlatform, ENCRYPTION_KEY } from './platform.ts'
 import type { Platform } from './platform.ts'
+
+const ALERTS = new URL('../../../services/oauth/observability/alerts.yaml', import.meta.url)
 
 let platform: Platform
 beforeAll(async () => {
@@ -49,6 +52,32 @@ describe('an access token', () => {
     const { status, scope, refreshed_at: refreshedAt } = await show(id)
     expect({ status, scope }).toEqual({ status: 'connected', scope: 'openid files' })
     expect(refreshedAt).not.toBeNull()
+  })
+
+  it('counts on a port of its own, and so do refreshes', async () => {
+    const watched = await platform.startService({ METRICS_PORT: '0' })
+    const { id } = await platform.connect('counted')
+    await platform.token(id, watched)
+    await platform.age(id, 'due')
+    await platform.token(id, watched)
+    await platform.age(id, 'due')
+    refuseRefresh()
+    await platform.token(id, watched)
+    platform.idp.intercept('/token')
+    const samples = await (await fetch(`${watched.metricsUrl}/metrics`)).text()
+    const counted = [...samples.matchAll(/^oauth_\w+\{result="(\w+)"\} \d+$/gm)].map(
+      ([line]) => line,
+    )
+    expect(counted).toEqual([
+      'oauth_tokens_total{result="given"} 2',
+      'oauth_tokens_total{result="needs_authorization"} 1',
+      'oauth_refreshes_total{result="refreshed"} 1',
+      'oauth_refreshes_total{result="refused"} 1',
+      'oauth_refreshes_total{result="failed"} 0',
+    ])
+    const alerts = readFileSync(ALERTS, 'utf8')
+    for (const [name] of alerts.matchAll(/\boauth_\w+/g)) expect(samples).toContain(`TYPE ${name} `)
+    expect((await fetch(`${watched.url}/metrics`)).status).toBe(404)
   })
 
   it('is refreshed once for ten callers at two replicas', async () => {

@@ -51,7 +51,7 @@ describe('the activity of an organization', () => {
 describe('the progress of a run', () => {
   it('is the newest events of the last attempt, in order', async () => {
     const { sql, acme } = platform
-    await sql`truncate executions cascade`
+    await sql`delete from executions`
     const id = await kickoff(sql, { deploymentId: acme.research.id, inputs: {} })
     const [first] = await takeRuns(sql, 1)
     if (!first) throw new Error('nothing to take')

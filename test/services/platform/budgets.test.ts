@@ -21,8 +21,8 @@ import type { BudgetPeriod } from '../../../services/platform/budget-room.ts'
 import type { StepUsage } from '../../../services/platform/crew-protocol.ts'
 import { takeRuns } from '../../../services/platform/run-queue.ts'
 import type { LeasedRun } from '../../../services/platform/run-queue.ts'
-import { recordProgress } from '../../../services/platform/run-steps.ts'
-import type { StepRecord } from '../../../services/platform/run-steps.ts'
+import { recordProgress } from '../../../services/platform/record-progress.ts'
+import type { StepRecord } from '../../../services/platform/journal-entries.ts'
 import { kickoff, stopRun } from '../../../services/platform/runs.ts'
 import { seedAutomation } from '../../support/platform.ts'
 import { useOneAutomation } from './one-automation.ts'
@@ -414,7 +414,7 @@ describe('any order of what happens to calls', () => {
   it('leaves a ledger that is the sum of what was settled and of what is in flight', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 25 }), async (acts) => {
-        await platform.sql`truncate executions cascade`
+        await platform.sql`delete from executions`
         await platform.sql`delete from budgets`
         await set('day', { tokensMax: MAX })
         const model = await openModel()

@@ -6,6 +6,7 @@ import {
   noteGarbage,
   takeGarbage,
 } from '../../../services/platform/crew-images.ts'
+import { freeImages } from '../../../services/worker/deployments/image-upkeep.ts'
 import { countCrewStorage, requireStorage } from '../../../services/platform/crew-storage.ts'
 import { seedOwnAutomation, seedSource } from '../../support/own-crew.ts'
 import { useDatabase } from '../../support/use-database.ts'
@@ -66,4 +67,25 @@ it('room is freed once a day at most, by one worker, and while no crew is built'
   expect(await takeGarbage(sql)).toBe(false)
   await sql`update registry_upkeep set collected_at = now() - interval '25 hours'`
   expect(await takeGarbage(sql)).toBe(true)
+})
+
+it('room that could not be freed is freed the next time', async () => {
+  const { sql } = database
+  await sql`update registry_upkeep set garbage_since = null, collected_at = null`
+  let freed = 0
+  let isAway = true
+  const host = {
+    async freeImages() {
+      if (isAway) throw new Error('the registry is away')
+      freed += 1
+    },
+  }
+  expect(await freeImages({ sql, host })).toBe(0)
+  await noteGarbage(sql)
+  await expect(freeImages({ sql, host })).rejects.toThrow('the registry is away')
+  isAway = false
+  expect(await freeImages({ sql, host })).toBe(0)
+  await sql`update registry_upkeep set collected_at = now() - interval '25 hours'`
+  expect(await freeImages({ sql, host })).toBe(1)
+  expect(freed).toBe(1)
 })

@@ -131,20 +131,49 @@ describe('the groups of an identity provider', () => {
       ],
     })
     const userId = Number(first?.userId)
-    expect(first?.memberships).toEqual([{ organizationId: acme, role: 'editor' }])
+    expect(first?.memberships).toEqual([{ organizationId: acme, role: 'editor', before: null }])
     await setMembership(sql, { userId, organizationId: acme, role: 'viewer' })
     expect(await findSession(sql, await createSession(sql, userId))).toMatchObject({
       role: 'editor',
     })
     const second = await signIn({ memberships: [{ organization: 'Globex', role: 'admin' }] })
     expect(second?.memberships).toEqual([
-      { organizationId: globex, role: 'admin' },
-      { organizationId: acme, role: null },
+      { organizationId: globex, role: 'admin', before: null },
+      { organizationId: acme, role: null, before: 'editor' },
     ])
     expect(await rolesOf(userId)).toEqual({ 'Acme local': 'viewer', 'Globex claim': 'admin' })
     expect(
       (await signIn({ memberships: [{ organization: 'Globex', role: 'admin' }] }))?.memberships,
     ).toEqual([])
+  })
+
+  it('are in the audit with what they change, once for two first sign-ins at once', async () => {
+    const eve = { subject: 'eve', name: 'Eve', joinsAs: 'viewer' as const }
+    const [first] = await Promise.all([signIn(eve), signIn(eve)])
+    await signIn({ ...eve, roles: ['platform-admin'] })
+    for (const role of ['viewer', 'admin'] as const) {
+      await signIn({ ...eve, memberships: [{ organization: 'Globex', role }] })
+    }
+    await signIn(eve)
+    const entries = await sql<object[]>`
+      select action, actor_kind as by, organization_id as at, before, after from audit_entries
+      where target_kind = 'user' and target_id = ${String(first?.userId)} order by id`
+    const by = 'platform'
+    expect(entries).toEqual([
+      { action: 'user_created', by, at: null, before: null, after: { issuer: identity.issuer } },
+      { action: 'member_set', by, at: acme, before: null, after: { role: 'viewer' } },
+      { action: 'role_granted', by, at: null, before: null, after: { role: 'platform-admin' } },
+      { action: 'role_withdrawn', by, at: null, before: { role: 'platform-admin' }, after: null },
+      { action: 'member_set', by, at: globex, before: null, after: { role: 'viewer' } },
+      {
+        action: 'member_set',
+        by,
+        at: globex,
+        before: { role: 'viewer' },
+        after: { role: 'admin' },
+      },
+      { action: 'member_removed', by, at: globex, before: { role: 'admin' }, after: null },
+    ])
   })
 
   it('leave those whom they put nowhere a role at their first sign-in only', async () => {

@@ -25,7 +25,7 @@ export function useOneAutomation(): OneAutomation {
     automation = await seedAutomation(database.sql, { organization: 'Acme', slug: 'research' })
   })
   beforeEach(async () => {
-    await database.sql`truncate executions cascade`
+    await database.sql`delete from executions`
   })
   return {
     get sql() {

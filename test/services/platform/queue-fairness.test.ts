@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await sql`truncate executions cascade`
+  await sql`delete from executions`
   await sql`update deployments set concurrency_max = null`
 })
 

@@ -11,7 +11,6 @@ import type { Database } from '../../../services/shared/postgres/database.ts'
 import { migrate } from '../../../services/shared/postgres/migrate.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { TestDatabase } from '../../support/postgres.ts'
-import { seedAutomation } from '../../support/platform.ts'
 
 const folder = new URL('../../../services/platform/migrations/', import.meta.url)
 const log = createLog({ name: 'test', level: 'silent' })
@@ -31,6 +30,21 @@ async function migrateTo(end?: string): Promise<void> {
   const migrating = connectDatabase(parseAddress(database.url), { name: 'migrate', max: 1 })
   await migrate(migrating, pathToFileURL(`${directory}/`), log)
   await migrating.end()
+}
+
+/** Inserts an automation into the schema of then, which the verbs of today do not know. */
+async function insertAutomation(): Promise<number> {
+  const [row] = await sql<[{ id: number }]>`
+    with organization as (insert into organizations (name) values ('Acme') returning id),
+    project as (
+      insert into projects (organization_id, name) select id, 'a' from organization
+      returning id, organization_id),
+    version as (
+      insert into project_versions (project_id, organization_id, number, definition, published_at)
+      select id, organization_id, 1, '{}', now() from project returning id, organization_id)
+    insert into deployments (organization_id, project_version_id, name, slug, app_id)
+    select organization_id, id, 'a', 'a', 'a' from version returning id`
+  return row.id
 }
 
 /** What programs of the version before write of a run, again and again. */
@@ -63,7 +77,7 @@ beforeEach(async () => {
   sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 3 })
   directory = await mkdtemp(join(tmpdir(), 'migrations-'))
   await migrateTo('_undated_runs.sql')
-  deploymentId = (await seedAutomation(sql, { organization: 'Acme', slug: 'a' })).id
+  deploymentId = await insertAutomation()
   await sql`
     insert into executions (deployment_id, inputs)
     select ${deploymentId}, '{}' from generate_series(1, ${RUNS})`

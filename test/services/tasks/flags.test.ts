@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { isEnabled } from '../../../services/platform/feature-flags.ts'
 import { ensureOrganization } from '../../../services/platform/organizations.ts'
+import { runTask } from '../../../services/tasks/start.ts'
 import { runProgram } from '../../support/program.ts'
 import { useDatabase } from '../../support/use-database.ts'
 
@@ -30,8 +31,7 @@ describe('flags:set and flags:list', () => {
     [['flags:set', 'k8s', 'on'], 'one of k8s_namespace_isolation'],
     [['flags:set', 'k8s_namespace_isolation', 'on', 'Nobody'], 'no organization "Nobody"'],
   ])('refuse %j, with what is allowed', async (args, told) => {
-    const { code, stderr } = await task(...args)
-    expect(code).toBe(1)
-    expect(stderr).toContain(told)
+    const source = { DATABASE_URL: database.url, LOG_LEVEL: 'silent' }
+    await expect(runTask(args, source)).rejects.toThrow(told)
   })
 })

@@ -55,7 +55,9 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await cluster.stop()
-  await sql`truncate deployments, feature_flags cascade`
+  await sql`delete from executions`
+  await sql`delete from deployments`
+  await sql`delete from feature_flags`
 })
 
 afterAll(async () => {

@@ -17,6 +17,8 @@ export interface Faults {
   readonly isOpenToAll?: boolean
   /** The status for what is no kickoff. */
   readonly forBroken?: number
+  /** Refuses a kickoff with files. */
+  readonly refusesFiles?: boolean
   /** Answers a kickoff instead. */
   readonly kickoff?: (response: ServerResponse) => void
   readonly contentType?: string
@@ -66,6 +68,7 @@ async function perform(
   } catch {
     return void response.writeHead(faults.forBroken ?? 400).end()
   }
+  if (faults.refusesFiles && 'files' in kickoff) return void response.writeHead(400).end()
   if (faults.kickoff) return faults.kickoff(response)
   response.writeHead(200, { 'content-type': faults.contentType ?? 'application/x-ndjson' })
   await run(kickoff, { lines, response, faults }).catch(() => response.destroy())

@@ -92,6 +92,14 @@ describe('npm run crew:verify', () => {
       { kickoff: (response) => response.writeHead(422).end('{"message": "no"}') },
       'answers HTTP 422 "{\\"message\\": \\"no\\"}" to a kickoff that is in order',
     ],
+    [
+      'refuses the files that it says it takes',
+      {
+        description: '{"contract": 2, "name": "Small", "capabilities": ["journal", "files"]}',
+        refusesFiles: true,
+      },
+      'to a kickoff that is in order',
+    ],
     ['hangs up', { kickoff: (response) => response.destroy() }, 'It cannot be reached: socket'],
   ])('says so of a crew that %s', async (_, faults, words) => {
     const { stdout, exitCode } = await verifySmall(faults)

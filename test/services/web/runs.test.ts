@@ -102,7 +102,7 @@ describe('the list of runs', () => {
     expect(rowsOf(rest)).toEqual(first())
     expect(rest).toContain('all runs of this filter were searched')
     await sql`delete from executions where deployment_id = ${acme.digest.id}`
-  }, 30_000)
+  })
 
   it('leads from a run to its version', async () => {
     const { automationId } = platform.acme.research

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { parseCrewDefinition } from '../../../services/platform/crew-definition.ts'
 import type { CrewDefinition } from '../../../services/platform/crew-definition.ts'
 import type { Decision } from '../../../services/platform/approval-decisions.ts'
 import {
@@ -33,7 +34,7 @@ async function publish(tasks: CrewDefinition['tasks']): Promise<void> {
 }
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
   model.requests.length = 0
   const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
   await platform.deployAt(crew.url)
@@ -131,6 +132,33 @@ describe('a task with human_input', () => {
     await platform.sql`update run_approvals set decide_by = now() - interval '1 second'`
     expect(await expireApprovals(platform.sql)).toBe(1)
     expect((await platform.until(id, 'error')).error?.message).toContain('Nobody decided')
+  })
+})
+
+describe('a task that says when a person has to decide, and what counts then', () => {
+  it('goes on with its output when nobody decides in time', async () => {
+    const terms = { human_input: true, decide_within_minutes: 120, undecided: 'approve' } as const
+    await publish(definition.tasks.map((task, at) => (at === 0 ? { ...task, ...terms } : task)))
+    const id = await ask()
+    const asked = await findApproval(platform.sql, id)
+    expect(asked).toMatchObject({ task: 'research', undecided: 'approve' })
+    expect(Number(asked?.decideBy) - Number(asked?.askedAt)).toBe(120 * 60_000)
+    await platform.sql`
+      update run_approvals set asked_at = asked_at - interval '121 minutes',
+        decide_by = decide_by - interval '121 minutes'`
+    // Unless the worker was first.
+    await expireApprovals(platform.sql)
+    await platform.until(id, 'completed')
+    const [{ answer }] = await platform.sql<[{ answer: string }]>`select answer from run_approvals`
+    expect(answer).toBe('Nobody decided within 2 hours.')
+  })
+
+  it('needs a person who is asked', () => {
+    const [first, ...others] = definition.tasks
+    const tasks = [{ ...first, undecided: 'approve' }, ...others]
+    expect(() => parseCrewDefinition({ ...definition, tasks })).toThrow(
+      'the task research says when a person has to decide, and lacks human_input',
+    )
   })
 })
 

@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
   await platform.sql`delete from budgets`
   model.requests.length = 0
 })

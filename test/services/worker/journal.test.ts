@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { loadJournal, recordProgress } from '../../../services/platform/run-steps.ts'
-import type { StepRecord } from '../../../services/platform/run-steps.ts'
+import { recordProgress } from '../../../services/platform/record-progress.ts'
+import { loadJournal } from '../../../services/platform/run-steps.ts'
+import type { StepRecord } from '../../../services/platform/journal-entries.ts'
 import { isSilent, refuses, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from './broken-crew.ts'
@@ -15,7 +16,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
   model.requests.length = 0
 })
 

@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as fc from 'fast-check'
 import type { LeasedRun } from '../../../services/platform/run-queue.ts'
-import {
-  encodeEntries,
-  joinEntries,
-  loadJournal,
-  recordEncoded,
-} from '../../../services/platform/run-steps.ts'
-import type { JournalEntries, StepRecord } from '../../../services/platform/run-steps.ts'
+import { encodeEntries, joinEntries } from '../../../services/platform/journal-entries.ts'
+import { recordEncoded } from '../../../services/platform/record-progress.ts'
+import { loadJournal } from '../../../services/platform/run-steps.ts'
+import type { JournalEntries, StepRecord } from '../../../services/platform/journal-entries.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import { createProgressWriter } from '../../../services/worker/progress-writer.ts'
@@ -22,7 +19,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
 })
 
 afterAll(() => platform.close())
@@ -30,6 +27,7 @@ afterAll(() => platform.close())
 const openWriter = (together = platform.sql) =>
   createProgressWriter({ together, alone: platform.sql })
 
+const WRITTEN = { state: 'written' }
 const { signal } = new AbortController()
 const startedAt = '2026-01-01T00:00:00.000Z'
 const endedAt = '2026-01-01T00:00:01.000Z'
@@ -77,7 +75,7 @@ describe('the writer of what runs report', () => {
     const writer = openWriter()
     const runs = await takeMany(5)
     const written = runs.map((run) => writer.open(run).write(noted(0, run.id), signal))
-    expect(await Promise.all(written)).toEqual([true, true, true, true, true])
+    expect(await Promise.all(written)).toEqual(Array.from({ length: 5 }, () => WRITTEN))
     for (const run of runs) expect(await textsOf(run)).toEqual([run.id])
     expect(await commits()).toHaveLength(1)
   })
@@ -94,7 +92,7 @@ describe('the writer of what runs report', () => {
       { ...noted(2, '2'), steps: [finished('a', 1), started('b')] },
     ]
     const others = parts.map((part) => line.write(part, signal))
-    expect(await Promise.all([first, ...others])).toEqual([true, true, true])
+    expect(await Promise.all([first, ...others])).toEqual([WRITTEN, WRITTEN, WRITTEN])
     expect(await textsOf(run)).toEqual(['0', '1', '2'])
     expect(await commits()).toHaveLength(2)
     expect((await loadJournal(platform.sql, run.id)).steps).toMatchObject([{ result: 1 }])
@@ -106,7 +104,7 @@ describe('the writer of what runs report', () => {
     if (!lost || !kept) throw new Error('nothing was taken')
     await platform.sql`update executions set lease_id = gen_random_uuid() where id = ${lost.id}`
     const written = [lost, kept].map((run) => writer.open(run).write(noted(0, 'x'), signal))
-    expect(await Promise.all(written)).toEqual([false, true])
+    expect(await Promise.all(written)).toEqual([{ state: 'lost' }, WRITTEN])
     expect([await textsOf(lost), await textsOf(kept)]).toEqual([[], ['x']])
   })
 
@@ -119,7 +117,7 @@ describe('the writer of what runs report', () => {
     const written = [first, second].map((run, attempt) =>
       writer.open(run).write({ events: [], steps: [finished('a', attempt + 1)] }, signal),
     )
-    expect(await Promise.all(written)).toEqual([false, true])
+    expect(await Promise.all(written)).toEqual([{ state: 'lost' }, WRITTEN])
     expect(await loadJournal(platform.sql, first.id)).toMatchObject({
       steps: [{ result: 2 }],
       advancedIn: 2,
@@ -138,8 +136,8 @@ describe('the writer of what runs report', () => {
     ]
     expect(await Promise.allSettled(first)).toMatchObject([
       { status: 'rejected', reason: { code: '22P05' } },
-      { status: 'fulfilled', value: true },
-      { status: 'fulfilled', value: true },
+      { status: 'fulfilled', value: WRITTEN },
+      { status: 'fulfilled', value: WRITTEN },
     ])
     // From now on nothing of it disturbs the others: they are committed at once.
     const next = [badLine.write(refused(2), signal), goodLine.write(noted(1, 'y'), signal)]
@@ -155,11 +153,11 @@ describe('the writer of what runs report', () => {
     const waiting = await platform.sql.begin(async (tx) => {
       await tx`select from executions where id = ${held.id} for update`
       const parts = [heldLine.write(noted(0, 'x'), signal), heldLine.write(noted(1, 'y'), signal)]
-      expect(await writer.open(free).write(noted(0, 'z'), signal)).toBe(true)
+      expect(await writer.open(free).write(noted(0, 'z'), signal)).toEqual(WRITTEN)
       expect(await textsOf(held)).toEqual([])
       return { parts }
     })
-    expect(await Promise.all(waiting.parts)).toEqual([true, true])
+    expect(await Promise.all(waiting.parts)).toEqual([WRITTEN, WRITTEN])
     expect(await textsOf(held)).toEqual(['x', 'y'])
   })
 
@@ -179,7 +177,7 @@ describe('the writer of what runs report', () => {
         .toHaveLength(1)
       return { written }
     })
-    expect(await taken.written).toBe(false)
+    expect(await taken.written).toEqual({ state: 'lost' })
     expect(await textsOf(run)).toEqual([])
   })
 
@@ -198,7 +196,7 @@ describe('the writer of what runs report', () => {
       await expect.poll(cutOff).toHaveLength(1)
       return { written }
     })
-    expect(await blocked.written).toBe(true)
+    expect(await blocked.written).toEqual(WRITTEN)
     expect(await textsOf(run)).toEqual(['x'])
     await own.end({ timeout: 1 })
   })

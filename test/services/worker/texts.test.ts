@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 
 afterEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
 })
 
 afterAll(async () => {
@@ -68,7 +68,7 @@ async function heardOfFollowers(): Promise<void> {
     await tellFollowed(platform.sql, [last])
     return isHeard
   }
-  await expect.poll(tellAgain, { timeout: 15_000 }).toBe(true)
+  await expect.poll(tellAgain).toBe(true)
   ended.abort()
 }
 
@@ -86,7 +86,7 @@ it('brings what models write to those who follow the run, in order, and keeps no
   const long = `${'é'.repeat(1099)}🙂"quoted"\n\u0001${'x'.repeat(3000)}`
   model.play(writes('The ', 'facts.'), writes(long))
   expect(await runNext()).toBe('completed')
-  await expect.poll(() => together(heard), { timeout: 15_000 }).toBe(`The facts.${long}`)
+  await expect.poll(() => together(heard)).toBe(`The facts.${long}`)
   leave()
   const [first, ...others] = heard
   expect(first).toMatchObject({ run: id, task: 'research', agent: 'researcher', offset: 0 })

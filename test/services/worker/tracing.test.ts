@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
   collector = await startSpanReceiver()
   const crew = await platform.startCrew({ OPENAI_BASE_URL: model.baseUrl })
   await platform.deployAt(crew.url)

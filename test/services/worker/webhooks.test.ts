@@ -41,7 +41,9 @@ const keys = createWebhookKeys(SECRET_KEY_BASE)
 const closing: (() => Promise<unknown>)[] = []
 
 beforeEach(async () => {
-  await platform.sql`truncate webhooks, webhook_messages, webhook_attempts, webhook_lines`
+  await platform.sql`delete from webhook_lines`
+  await platform.sql`delete from webhook_messages`
+  await platform.sql`delete from webhooks`
 })
 
 afterEach(async () => {

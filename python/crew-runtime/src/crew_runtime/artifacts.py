@@ -3,11 +3,12 @@
 import os
 from pathlib import Path
 
+from .files import FOLDER
 from .run import Run
 
 _FILES_MAX = 50
 _BYTES_MAX = 1_048_576
-_SKIPPED = {"__pycache__", "node_modules"}
+_SKIPPED = {"__pycache__", "node_modules", FOLDER}
 
 
 def report_files(run: Run) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from . import spans
 from .artifacts import report_files
 from .channel import Channel, WorkerGone
+from .files import place_files
 from .load import load_crew, output_of
 from .project import Entrypoint, ProjectError, find_entrypoint
 from .pyproject import load_variables
@@ -156,6 +157,7 @@ def perform(
     _set_model_variables(run)
     spans.begin(run)
     try:
+        run.inputs = place_files(kickoff)
         prepare(run)
         crew = load_crew(_find(order))
         output = output_of(crew.perform(run))

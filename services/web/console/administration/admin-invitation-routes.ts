@@ -1,14 +1,12 @@
 import { Hono } from 'hono'
 import { createInvitation, INVITATION_DAYS } from '../../../platform/invitations.ts'
-import { findOrganization } from '../../../platform/organizations.ts'
-import { AppError } from '../../../shared/errors.ts'
 import { requireAdministrator } from '../../callers/administrator.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { invitationUrl } from '../frame/addresses.ts'
-import { isIdCursor } from '../frame/lists/page-request.ts'
 import { newLinkPage } from '../frame/new-link-page.ts'
+import { getOrganization } from './get-organization.ts'
 import { ORGANIZATIONS_PATH } from './organizations-page.ts'
 
 /** Invites an admin to an organization: its first one, or one in place of those who left. */
@@ -25,10 +23,7 @@ export function adminInvitationRoutes(deps: WebDeps): Hono<SignedIn> {
     form,
     async (c) => {
       const { session } = c.var
-      const text = c.req.param('organizationId')
-      const organization = isIdCursor(text) ? await findOrganization(sql, Number(text)) : undefined
-      if (!organization) throw new AppError('not_found', 'There is no such organization.')
-      const { id: organizationId, name } = organization
+      const { id: organizationId, name } = await getOrganization(c, sql)
       const { id: createdBy } = session.user
       const invitation = { organizationId, role: 'admin', note: 'An admin', createdBy } as const
       const entry = ({ id }: { id: number }) => ({

@@ -10,6 +10,7 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { isIdCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { adminInvitationRoutes } from './admin-invitation-routes.ts'
+import { organizationLimitRoutes } from './limit-routes.ts'
 import { ORGANIZATIONS_PATH, organizationsPage } from './organizations-page.ts'
 
 /** Serves the organizations to administrators of the platform, and 404 to anybody else. */
@@ -46,5 +47,6 @@ export function organizationRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   routes.route('/', adminInvitationRoutes(deps))
+  routes.route('/', organizationLimitRoutes(deps))
   return routes
 }

@@ -88,6 +88,12 @@ function row(session: Session, organization: OrganizationFigures): Html {
     <td data-label="Automations" class="number">${count(automations)}</td>
     <td data-label="Created" class="quiet">${time(createdAt)}</td>
     <td class="action">
+      <a
+        class="button small"
+        href="${ORGANIZATIONS_PATH}/${id}/limits"
+        aria-label="Limits of ${name}"
+        >Limits</a
+      >
       <form method="post" action="${ORGANIZATIONS_PATH}/${id}/invitations">
         ${csrfField(session.csrfToken)}
         <button class="button small" aria-label="Invite an admin of ${name}">

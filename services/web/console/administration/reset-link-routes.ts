@@ -6,6 +6,7 @@ import { requireAdministrator } from '../../callers/administrator.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { mailLink } from '../../mail/mail-link.ts'
 import { newLinkPage } from '../frame/new-link-page.ts'
 import type { Html } from '../frame/parts.ts'
 import { PEOPLE_PATH } from './people-page.ts'
@@ -36,18 +37,15 @@ export function resetLinkRoutes(deps: WebDeps, { getOther, show }: PeopleDesk): 
       const problem = 'This account has no password here that could be changed.'
       return c.html(await show(c, problem), 409)
     }
-    return c.html(
-      newLinkPage({
-        session: c.var.session,
-        current: PEOPLE_PATH,
-        title: 'A new password',
-        text:
-          `Whoever opens this link within ${LINK_MINUTES.password / 60} hours can give the ` +
-          `account of ${person.name} a new password, once. It replaces an earlier link.`,
-        url: `${config.PLATFORM_BASE_URL}/reset-password/${token}`,
-        back: { path: PEOPLE_PATH, name: 'People' },
-      }),
-    )
+    const url = `${config.PLATFORM_BASE_URL}/reset-password/${token}`
+    const text =
+      `Whoever opens this link within ${LINK_MINUTES.password / 60} hours can give the ` +
+      `account of ${person.name} a new password, once. It replaces an earlier link.`
+    const title = 'A new password'
+    const mailed = await mailLink(c, deps, { to: person.email ?? '', subject: title, text, url })
+    const { session } = c.var
+    const back = { path: PEOPLE_PATH, name: 'People' }
+    return c.html(newLinkPage({ session, current: PEOPLE_PATH, title, text, url, back, mailed }))
   })
 
   return routes

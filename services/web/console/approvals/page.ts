@@ -1,6 +1,5 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
-import { DECIDE_WITHIN_DAYS } from '../../../platform/run-approvals.ts'
 import type { ListedApproval } from '../../../platform/run-approvals.ts'
 import { runPath } from '../frame/addresses.ts'
 import { plural, shortId } from '../frame/format.ts'
@@ -42,7 +41,8 @@ export function approvalsPage({ session, approvals, notice, problem }: Approvals
 }
 
 function approvalSection({ csrfToken }: Session, approval: ListedApproval): Html {
-  const { automationId, automationName, runId, task, proposed, askedAt, decideBy } = approval
+  const { automationId, automationName, runId, task, proposed, askedAt, decideBy, undecided } =
+    approval
   const run = runPath({ automationId }, { id: runId })
   const heading = `approval-${runId}`
   return html`<section class="card" aria-labelledby="${heading}">
@@ -73,8 +73,8 @@ function approvalSection({ csrfToken }: Session, approval: ListedApproval): Html
         <button class="button danger" name="decision" value="reject">Reject</button>
       </div>
       <p class="hint">
-        Approve takes the output as it was proposed. Reject ends the run with an error, and so does
-        no decision within ${DECIDE_WITHIN_DAYS} days.
+        Approve takes the output as it was proposed. Reject ends the run with an error. Without a
+        decision in time the output counts as ${undecided === 'approve' ? 'approved' : 'rejected'}.
       </p>
     </form>
   </section>`

@@ -45,7 +45,7 @@ export function auditPage(view: AuditPage): Html {
             was written together with what it tells of, and nobody can change it.
           </p>
         </div>
-        <a class="button" href="/audit-export${queryOf({ ...query })}">Export as NDJSON</a>
+        <a class="button push" href="/audit-export${queryOf({ ...query })}">Export as NDJSON</a>
       </div>
       ${scopes(view)} ${filter(query)}
       <section class="card flush" aria-label="Entries">

@@ -15,7 +15,7 @@ import { tabRoutes } from './tab-routes.ts'
 
 /** Serves the list of automations, and the pages of each with their forms. */
 export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const readPage = createPageReader(deps)
@@ -25,8 +25,7 @@ export function automationRoutes(deps: WebDeps): Hono<SignedIn> {
     const request = readPageRequest(c, isUuidCursor)
     const page = await listAutomationActivity(sql, session.user.organizationId, request)
     const notice = noticeOf(c.req.query('notice'))
-    const baseUrl = config.PLATFORM_BASE_URL
-    return c.html(automationsPage({ session, page, request, baseUrl, notice }))
+    return c.html(automationsPage({ session, page, request, notice }))
   })
 
   routes.get('/automations/:automationId', session, async (c) => {

@@ -21,7 +21,10 @@ export function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<S
   routes.post(path, requireSession(deps), async (c) => {
     const automation = await getOwnAutomation(c, sql)
     const definition = await getDefinition(sql, automation)
-    const { form, texts, prepared, problem } = await readRunForm(c, { automation, definition })
+    const { form, texts, prepared, problem } = await readRunForm(c, () => ({
+      automation,
+      definition,
+    }))
     if (problem !== undefined) {
       const page = await readPage(c, automation)
       const startForm = { inputs: texts, problem }
@@ -29,7 +32,8 @@ export function startRoutes(deps: WebDeps, readPage: ReadAutomationPage): Hono<S
     }
     const idempotencyKey = startOnceKey(form.get('start_once'), texts)
     const starter = toStarter(c.var.actor, 'console')
-    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const admit = deps.queue.of(automation.organizationId)
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter, admit }
     const id = await kickoff(sql, request)
     c.var.wide['kickoff_id'] = id
     return c.redirect(runPath(automation, { id }), 303)

@@ -12,6 +12,7 @@ import {
   warningBox,
 } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { finalForm } from '../frame/undo.ts'
 import { connectionForm } from './fields.ts'
 import { toTyped } from './form.ts'
 import type { FieldProblems, TypedConnection } from './form.ts'
@@ -138,11 +139,8 @@ const endSection = ({ session, connection }: ConnectionPage): Html =>
     <p class="hint">
       Its tokens are revoked at the provider, where that is possible. Runs whose tools name it fail.
     </p>
-    <form method="post" action="/connections/${connection.id}/delete">
-      ${csrfField(session.csrfToken)}
-      <details class="more">
-        <summary>Delete this connection…</summary>
-        <button class="button danger">Delete for good</button>
-      </details>
-    </form>
+    ${finalForm(session, {
+      action: `/connections/${connection.id}/delete`,
+      what: 'Delete this connection',
+    })}
   </section>`

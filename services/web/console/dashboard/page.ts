@@ -10,7 +10,7 @@ import { automationsTable } from '../frame/lists/automations-table.ts'
 import { runsTable } from '../frame/lists/runs-table.ts'
 import { count, plural } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
-import { noAutomations } from '../frame/lists/no-automations.ts'
+import { newAutomation, noAutomations } from '../frame/lists/no-automations.ts'
 import { emptyState, noticeBox, viewAll, warningBox } from '../frame/parts.ts'
 import { ENDING_DAYS } from '../frame/token-facts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -29,7 +29,6 @@ export interface DashboardPage {
   readonly recent: readonly ListedRun[]
   /** Static tokens that end soon, or ended lately. */
   readonly endingTokens: number
-  readonly baseUrl: string
 }
 
 /** The first page after sign-in: figures, a chart of runs, automations, recent runs. */
@@ -42,6 +41,7 @@ export function dashboardPage(dashboard: DashboardPage): Html {
           <h1>Dashboard</h1>
           <p class="hint">${session.organization}</p>
         </div>
+        <div class="buttons push">${newAutomation()}</div>
       </div>
       ${noticeBox(notice)} ${warning ? warningBox(warning) : ''} ${endingTokens(dashboard)}
       ${statistics(dashboard)}
@@ -74,13 +74,13 @@ const endingTokens = ({ endingTokens: tokens }: DashboardPage): Html | string =>
           ${ENDING_DAYS} days, or ended lately: <a href="/tokens">replace or revoke</a>.`,
       )
 
-function automationsSection({ automations, baseUrl }: DashboardPage): Html {
+function automationsSection({ automations }: DashboardPage): Html {
   return html`<section class="card flush" aria-labelledby="automations">
     <div class="card-head">
       <h2 id="automations">Automations</h2>
       ${viewAll('/automations', automations.total)}
     </div>
-    ${automations.items.length > 0 ? automationsTable(automations.items) : noAutomations(baseUrl)}
+    ${automations.items.length > 0 ? automationsTable(automations.items) : noAutomations()}
   </section>`
 }
 

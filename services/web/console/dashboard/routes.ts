@@ -20,7 +20,7 @@ const RECENT = 10
 
 /** Serves `GET /`: the state of the organization's automations. */
 export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
+  const { sql } = deps
   const routes = new Hono<SignedIn>()
   routes.get('/', requireSession(deps), async (c) => {
     const { session } = c.var
@@ -37,8 +37,7 @@ export function dashboardRoutes(deps: WebDeps): Hono<SignedIn> {
       countEndingTokens(sql, organizationId, ENDING_DAYS),
     ])
     const messages = { notice: noticeOf(key), warning: warningOf(key) }
-    const baseUrl = config.PLATFORM_BASE_URL
-    const figures = { automations, online, counts, range, steps, recent, endingTokens, baseUrl }
+    const figures = { automations, online, counts, range, steps, recent, endingTokens }
     return c.html(dashboardPage({ session, ...messages, ...figures }))
   })
   return routes

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { CrewLog, LogStream } from '../../../platform/crew-logs.ts'
-import type { ListedDeployment } from '../../../platform/crew-deployments.ts'
+import type { ListedDeployment, ListedSource } from '../../../platform/crew-deployments.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { page } from '../frame/layout.ts'
 import { noticeBox, problemBox, time } from '../frame/parts.ts'
@@ -118,6 +118,11 @@ function logSection(
   </section>`
 }
 
+function leftOutText({ leftOut, leftOutMore }: ListedSource): string {
+  const more = leftOutMore === 0 ? [] : [`and ${leftOutMore} more`]
+  return [...leftOut, ...more].join(', ')
+}
+
 function factsSection(deployment: ListedDeployment): Html {
   const { source, settings, image, createdAt, onlineAt, endedAt, rolledBackFrom } = deployment
   const moment = (name: string, date: Date | null): Html | string =>
@@ -130,6 +135,12 @@ function factsSection(deployment: ListedDeployment): Html {
     <dl class="facts">
       <dt>Source</dt>
       <dd>${sourceText(deployment)}</dd>
+      ${
+        source.leftOut.length === 0
+          ? ''
+          : html`<dt>Left out</dt>
+              <dd class="mono break">${leftOutText(source)}</dd>`
+      }
       <dt>Digest</dt>
       <dd class="mono select break">${source.digest.slice(0, 16)}</dd>
       ${moment('Made', createdAt)} ${moment('Online', onlineAt)} ${moment('Ended', endedAt)}

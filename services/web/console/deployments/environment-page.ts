@@ -4,6 +4,7 @@ import type { Session } from '../../../platform/sessions.ts'
 import { page } from '../frame/layout.ts'
 import { csrfField, emptyState, noticeBox, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { finalForm } from '../frame/undo.ts'
 import { automationPath } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
 import { crumbs, postButton } from './parts.ts'
@@ -76,11 +77,11 @@ const table = ({ session, variables }: EnvironmentPage, path: string): Html =>
               </td>
               <td data-label="Set">${time(updatedAt)}</td>
               <td>
-                <form method="post" action="${path}/environment/delete">
-                  ${csrfField(session.csrfToken)}
-                  <input type="hidden" name="name" value="${name}" />
-                  <button class="button small" aria-label="Delete ${name}">Delete</button>
-                </form>
+                ${finalForm(session, {
+                  action: `${path}/environment/delete`,
+                  what: `Delete ${name}`,
+                  fields: { name },
+                })}
               </td>
             </tr>`,
         )}

@@ -13,18 +13,35 @@ export interface NewPage {
   readonly problem?: string | undefined
 }
 
-/** The page that makes an automation of a source. */
+/** The page of the ways to a new automation: design it, import it, or deploy a program. */
 export const newPage = ({ session, name = '', problem }: NewPage): Html =>
   page(
-    { title: 'New automation from source', session, current: '/automations' },
+    { title: 'New automation', session, current: '/automations' },
     html`<nav class="crumbs" aria-label="Breadcrumb"><a href="/automations">Automations</a></nav>
-      <div class="page-head"><h1>New automation from source</h1></div>
-      <section class="card narrow" aria-label="New automation">
+      <div class="page-head"><h1>New automation</h1></div>
+      <section class="card narrow" aria-labelledby="design">
+        <div class="card-head"><h2 id="design">Design it here</h2></div>
+        <p class="hint">Agents and tasks, which the platform runs itself. No program is needed.</p>
+        <form method="post" action="/projects" class="stack">
+          ${csrfField(session.csrfToken)}
+          <label
+            >Name
+            <input name="name" maxlength="200" autocomplete="off" required />
+          </label>
+          <div class="buttons">
+            <button class="button primary">Design a crew</button>
+            <a class="button" href="/import-project">Import a CrewAI project</a>
+          </div>
+        </form>
+      </section>
+      <section class="card narrow" aria-labelledby="deploy">
+        <div class="card-head"><h2 id="deploy">Deploy a program of your own</h2></div>
+        <p class="hint">A project of CrewAI with code, or any program, from its source.</p>
         ${problemBox(problem)}
         <form method="post" action="/new-automation" enctype="multipart/form-data" class="stack">
           ${csrfField(session.csrfToken)} ${textField({ name: 'name', label: 'Name', value: name })}
           ${sourceField()}
-          <div class="buttons"><button class="button primary">Create and deploy</button></div>
+          <div class="buttons"><button class="button">Create and deploy</button></div>
         </form>
         <details class="more">
           <summary>It needs keys or settings first</summary>
@@ -37,9 +54,5 @@ export const newPage = ({ session, name = '', problem }: NewPage): Html =>
             <div class="buttons"><button class="button">Create without a source</button></div>
           </form>
         </details>
-      </section>
-      <p class="hint">
-        Agents and tasks that the platform runs itself are designed
-        <a href="/projects">in a project</a>, or <a href="/import-project">imported from CrewAI</a>.
-      </p>`,
+      </section>`,
   )

@@ -4,6 +4,7 @@ import type { SourceRepository } from '../../../platform/source-repositories.ts'
 import { page } from '../frame/layout.ts'
 import { copyable, csrfField, noticeBox, problemBox, time, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { finalForm } from '../frame/undo.ts'
 import { automationPath } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
 import { crumbs, postButton } from './parts.ts'
@@ -96,7 +97,11 @@ function formSection(view: RepositoryPage): Html {
     </form>
     ${
       repository
-        ? postButton(session, { action: `${pathOf(view)}/delete`, text: 'Remove the repository' })
+        ? finalForm(session, {
+            action: `${pathOf(view)}/delete`,
+            what: 'Remove the repository and its secrets',
+            verb: 'Remove for good',
+          })
         : ''
     }
   </section>`
@@ -144,9 +149,10 @@ const webhookSection = (view: RepositoryPage, { hasWebhook, ref }: SourceReposit
       })}
       ${
         hasWebhook
-          ? postButton(view.session, {
+          ? finalForm(view.session, {
               action: `${pathOf(view)}/webhook/delete`,
-              text: 'Remove the webhook',
+              what: 'Remove the webhook',
+              verb: 'Remove for good',
             })
           : ''
       }

@@ -30,6 +30,7 @@ const STYLES = [
   'lists.css',
   'pages.css',
   'run.css',
+  'json.css',
   'diff.css',
   'editor.css',
   'trace.css',

@@ -1,7 +1,8 @@
 import { html } from 'hono/html'
 import type { Session } from '../../../platform/sessions.ts'
 import { page } from './layout.ts'
-import { copyable, warningBox } from './parts.ts'
+import type { MailedLink } from '../../mail/mail-link.ts'
+import { copyable, noticeBox, problemBox, warningBox } from './parts.ts'
 import type { Html } from './parts.ts'
 
 /** A link that was just made, and leads whoever has it into an organization or an account. */
@@ -14,15 +15,20 @@ export interface NewLinkPage {
   readonly text: string
   readonly url: string
   readonly back: { readonly path: string; readonly name: string }
+  /** Absent: nobody was to get a mail. */
+  readonly mailed?: MailedLink | undefined
 }
 
 /** The only page that shows such a link. */
-export function newLinkPage({ session, current, title, text, url, back }: NewLinkPage): Html {
+export function newLinkPage(view: NewLinkPage): Html {
+  const { session, current, title, text, url, back, mailed } = view
   return page(
     { title, session, current },
     html`<nav class="crumbs" aria-label="Breadcrumb"><a href="${back.path}">${back.name}</a></nav>
       <div class="page-head"><h1>${title}</h1></div>
       <div class="card narrow">
+        ${mailed && !mailed.isSent ? problemBox(notSent(mailed)) : ''}
+        ${mailed?.isSent ? noticeBox(`A mail with the link was sent to ${mailed.to}.`) : ''}
         ${warningBox('Copy the link now. It is not shown again.')}
         <p>${text}</p>
         ${copyable('Link', url)}
@@ -30,3 +36,7 @@ export function newLinkPage({ session, current, title, text, url, back }: NewLin
       </div>`,
   )
 }
+
+const notSent = ({ to }: MailedLink): string =>
+  `The mail to ${to} could not be sent; the log has the reason. The link is good: pass it on ` +
+  'yourself.'

@@ -18,6 +18,7 @@ const NOTICES = {
   'repository-removed': 'The repository is removed with its secrets. What is deployed stays.',
   'repository-webhook-removed': 'The webhook is removed. Pushes are refused from now on.',
   'automation-removed': 'The automation is being deleted. It is gone once its crew is.',
+  'limits-saved': 'The limits are saved. They hold within seconds.',
   'limit-saved': 'The limit is saved. It applies from the next run on.',
   'client-bound': 'The OAuth Client ID is saved. It applies from the next call on.',
   'client-unbound':
@@ -25,6 +26,8 @@ const NOTICES = {
     'From now on, calls with an access token are refused.',
   'password-changed': 'Your password is changed, and your other sessions are signed out.',
   'schedule-saved': 'The schedule is saved.',
+  'schedule-paused': 'The schedule is paused: it starts no run until it is resumed.',
+  'schedule-resumed': 'The schedule goes on.',
   'schedule-deleted': 'The schedule is deleted. The runs that it started stay.',
   stopped: 'The run is stopped.',
   'flag-saved': 'The flag is saved. It applies from now on.',
@@ -52,6 +55,7 @@ const NOTICES = {
   'connection-deleted': 'The connection is deleted.',
   'webhook-saved': 'The webhook is saved. Messages that wait go to this address as well.',
   'webhook-test-sent': 'The test message waits for a worker. Reload the page to see the answer.',
+  'webhook-paused': 'The webhook is paused. What happens meanwhile is kept.',
   'webhook-resumed': 'The webhook goes on. What was kept meanwhile is being sent.',
   'webhook-redelivered': 'The message is sent again, with the id that it had.',
   'webhook-none-failed': 'No message has failed.',
@@ -70,7 +74,7 @@ const NOTICES = {
   'draft-deleted': 'The draft is deleted.',
   'project-renamed': 'The project is renamed.',
   'project-duplicated': 'This is the copy. Its draft is the newest version of the other project.',
-  'project-archived': 'The project is archived. Manage it to bring it back.',
+  'project-archived': 'The project is archived.',
   'project-unarchived': 'The project is back.',
   'project-deleted': 'The project is deleted.',
   'version-published':

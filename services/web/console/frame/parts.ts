@@ -54,6 +54,9 @@ export const triggerName = (trigger: Trigger): string => TRIGGER_NAMES[trigger]
 /** The status of a run, in its colour. */
 export const runPill = (status: RunStatus): Html => pill(RUN_TONES[status], statusName(status))
 
+/** The mark of a run that tests a draft. */
+export const testPill = (): Html => pill('idle', 'test')
+
 /** The status of an automation, in its colour. */
 export const automationPill = (status: AutomationStatus): Html =>
   pill(AUTOMATION_TONES[status], status.replace(/^Crew (is|has) /, ''))

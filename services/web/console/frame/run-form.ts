@@ -20,28 +20,37 @@ interface Target {
 }
 
 /** A form that starts a run, with all of its fields. */
-export interface RunForm extends SentForm {
+export interface RunForm<Found extends Target> extends SentForm {
   readonly form: URLSearchParams
+  readonly target: Found
 }
 
 /** Reads the form that starts a run, and stores the files that it brings. */
-export type ReadRunForm = (c: Context<SignedIn>, target: Target) => Promise<RunForm>
+export type ReadRunForm = <Found extends Target>(
+  c: Context<SignedIn>,
+  findTarget: () => Found | Promise<Found>,
+) => Promise<RunForm<Found>>
 
-/** Creates the reader of forms that start runs. It raises `csrf_failed` as `requireForm` does. */
+/**
+ * Creates the reader of forms that start runs. It raises `csrf_failed` as `requireForm` does, and
+ * asks for the target once the form is known to be one of ours.
+ */
 export function createRunFormReader({ sql, config }: WebDeps): ReadRunForm {
   const takeTurn = createTurns()
-  return async function readRunForm(c, target) {
+  return async function readRunForm(c, findTarget) {
     requireSameOrigin(c, config.PLATFORM_BASE_URL)
     if (mediaType(c.req.raw) !== 'multipart/form-data') {
       const form = await readForm(c.req.raw)
       requireCsrfToken(form, c.var.session)
-      return { form, ...(await readStartForm(sql, { form, ...target })) }
+      const target = await findTarget()
+      return { form, target, ...(await readStartForm(sql, { form, ...target })) }
     }
     return takeTurn(async () => {
       const { fields: form, files } = await readFileForm(c.req.raw)
       requireCsrfToken(form, c.var.session)
+      const target = await findTarget()
       const fileProblem = await storeFiles(sql, form, { ...target, files })
-      return { form, ...(await readStartForm(sql, { form, fileProblem, ...target })) }
+      return { form, target, ...(await readStartForm(sql, { form, fileProblem, ...target })) }
     })
   }
 }

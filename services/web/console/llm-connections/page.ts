@@ -9,6 +9,7 @@ import { page } from '../frame/layout.ts'
 import { llmTestSection } from './test-section.ts'
 import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { finalForm } from '../frame/undo.ts'
 
 /** The form of a new connection, with what was typed. */
 export interface NewLlmConnectionPage {
@@ -198,12 +199,9 @@ function deleteSection({ session, connection }: LlmConnectionPage): Html {
       Runs that start afterwards call <span class="mono">${connection.model}</span> with the
       credentials of the platform.
     </p>
-    <form method="post" action="/llm-connections/${connection.id}/delete">
-      ${csrfField(session.csrfToken)}
-      <details class="more">
-        <summary>Delete this connection…</summary>
-        <button class="button danger">Delete for good</button>
-      </details>
-    </form>
+    ${finalForm(session, {
+      action: `/llm-connections/${connection.id}/delete`,
+      what: 'Delete this connection',
+    })}
   </section>`
 }

@@ -4,6 +4,7 @@ import type { LlmConnection } from '../../../platform/llm-connections.ts'
 import { createLlmKeys } from '../../../platform/llm-keys.ts'
 import { originsOf, readerOf } from '../../../platform/llm-usage.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import { createLlmGuard } from '../../../shared/outgoing/llm-guard.ts'
 import type { Transaction } from '../../../shared/postgres/database.ts'
 import { createAudited } from '../../callers/audited.ts'
@@ -16,7 +17,8 @@ import type { LlmSurroundings } from './test-connection.ts'
 export function surroundingsOf({ diagnostics, config }: WebDeps): LlmSurroundings {
   const { env = {}, providerUrls = {} } = diagnostics ?? {}
   const origins = [...config.LLM_PRIVATE_ORIGINS, ...originsOf(readerOf(env))]
-  return { env, providerUrls, guard: createLlmGuard(origins) }
+  const proxy = createForwardProxy(config)
+  return { env, providerUrls, proxy, guard: createLlmGuard(origins, proxy) }
 }
 
 /** How a connection is stored, and the one that was there before. */

@@ -4,6 +4,8 @@ import { readerOf, usageOf } from '../../../platform/llm-usage.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import type { EnvSource } from '../../../shared/env.ts'
 import { toAppError } from '../../../shared/errors.ts'
+import { routeThrough } from '../../../shared/outgoing/forward-proxy.ts'
+import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import type { ProviderUrls } from '../../diagnostics/check.ts'
 import { describeOutage } from '../../diagnostics/outage.ts'
@@ -19,6 +21,8 @@ export interface LlmSurroundings {
   readonly providerUrls: ProviderUrls
   /** Checks every address that an organization chose before it is called. */
   readonly guard: OutgoingGuard
+  /** For the addresses that are known for providers. @default no proxy */
+  readonly proxy?: ForwardProxy | undefined
 }
 
 /** The credentials that calls through a connection carry. */
@@ -82,7 +86,7 @@ async function reachOf(connection: LlmConnection, surroundings: LlmSurroundings)
     return { kind: 'not_asked', why: url === undefined ? 'unknown' : 'platform_address' }
   }
   return ask(new URL(surroundings.providerUrls[name] ?? publicUrl), (url, signal) =>
-    httpGet(url, { signal, bytesMax: 0 }),
+    httpGet(url, { signal, bytesMax: 0, route: routeThrough(surroundings.proxy, url) }),
   )
 }
 
@@ -94,8 +98,8 @@ function reachOwn(
 ): Promise<Reach> {
   const subject = `organization ${organizationId}`
   return ask(new URL(`${baseUrl.replace(/\/+$/, '')}/models`), async (url, signal) => {
-    const pinned = await guard.pin(url, { signal, subject })
-    return httpGet(url, { signal, bytesMax: 0, pinned })
+    const route = await guard.pin(url, { signal, subject })
+    return httpGet(url, { signal, bytesMax: 0, route })
   })
 }
 

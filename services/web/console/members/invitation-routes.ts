@@ -9,6 +9,7 @@ import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
+import { mailLink } from '../../mail/mail-link.ts'
 import { invitationUrl, MEMBERS_PATH } from '../frame/addresses.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
 import { newLinkPage } from '../frame/new-link-page.ts'
@@ -29,7 +30,7 @@ export function invitationRoutes(deps: WebDeps, readPage: ReadMembersPage): Hono
     const { session } = c.var
     const { id: createdBy, organizationId } = session.user
     const typed = readInvitation(c.var.form)
-    const { note, role } = typed
+    const { note, role, email } = typed
     const problem = invitationProblem(typed)
     if (problem !== undefined || role === undefined) {
       return c.html(membersPage(await readPage(c, { problem, typed })), 422)
@@ -38,21 +39,18 @@ export function invitationRoutes(deps: WebDeps, readPage: ReadMembersPage): Hono
     const entry = ({ id }: { id: number }) => ({
       action: 'invitation_created',
       target: { kind: 'invitation', id, name: note },
-      after: { role },
+      after: email === '' ? { role } : { role, mail: email },
     })
     const created = await audited(c.var, (tx) => createInvitation(tx, invitation), entry)
-    return c.html(
-      newLinkPage({
-        session,
-        current: MEMBERS_PATH,
-        title: 'The invitation',
-        text:
-          `The first person who opens this link within ${INVITATION_DAYS} days can become a ` +
-          `member of ${session.organization}, with the role ${role}.`,
-        url: invitationUrl(config.PLATFORM_BASE_URL, created.token),
-        back: { path: MEMBERS_PATH, name: 'Members' },
-      }),
-    )
+    const url = invitationUrl(config.PLATFORM_BASE_URL, created.token)
+    const text =
+      `The first person who opens this link within ${INVITATION_DAYS} days can become a ` +
+      `member of ${session.organization}, with the role ${role}.`
+    const subject = `Invitation to ${session.organization}`
+    const mailed = await mailLink(c, deps, { to: email, subject, text, url })
+    const title = 'The invitation'
+    const back = { path: MEMBERS_PATH, name: 'Members' }
+    return c.html(newLinkPage({ session, current: MEMBERS_PATH, title, text, url, back, mailed }))
   })
 
   routes.post(`${path}/:invitationId/revoke`, session, form, async (c) => {

@@ -2,8 +2,9 @@ import { html } from 'hono/html'
 import type { Invitation } from '../../../platform/invitations.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { sentence } from '../frame/format.ts'
-import { csrfField, time } from '../frame/parts.ts'
+import { time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { finalForm } from '../frame/undo.ts'
 
 /** The invitations that nobody has accepted yet; nothing when there are none. */
 export function invitationsSection(
@@ -41,12 +42,11 @@ function row(session: Session, { id, note, role, invitedBy, expiresAt }: Invitat
     <td data-label="Invited by" class="quiet">${invitedBy ?? '–'}</td>
     <td data-label="Valid until" class="quiet">${time(expiresAt)}</td>
     <td class="action">
-      <form method="post" action="/settings/organization/invitations/${id}/revoke">
-        ${csrfField(session.csrfToken)}
-        <button class="button danger small" aria-label="Revoke the invitation for ${whom}">
-          Revoke
-        </button>
-      </form>
+      ${finalForm(session, {
+        action: `/settings/organization/invitations/${id}/revoke`,
+        what: html`Revoke<span class="unseen"> the invitation for ${whom}</span>`,
+        verb: 'Revoke for good',
+      })}
     </td>
   </tr>`
 }

@@ -22,6 +22,8 @@ export interface MembersPage {
   readonly page: Page<Member>
   readonly request: PageRequest
   readonly invitations: readonly Invitation[]
+  /** Links can be sent by mail. */
+  readonly hasMail: boolean
   readonly notice?: string | undefined
   /** The problem with what was just asked for. */
   readonly problem?: string | undefined
@@ -61,7 +63,7 @@ export function membersPage(view: MembersPage): Html {
   )
 }
 
-const inviteForm = ({ session, typed }: MembersPage): Html =>
+const inviteForm = ({ session, typed, hasMail }: MembersPage): Html =>
   html`<section class="card narrow" aria-labelledby="invite">
     <div class="card-head"><h2 id="invite">Invite somebody</h2></div>
     <p class="hint">
@@ -88,6 +90,21 @@ const inviteForm = ({ session, typed }: MembersPage): Html =>
         />
       </label>
       <p class="hint under" id="note-hint">Only for this list; it may stay empty.</p>
+      ${
+        hasMail
+          ? html`<label
+              >Send the link to
+              <input
+                name="email"
+                type="email"
+                value="${typed?.email ?? ''}"
+                maxlength="254"
+                autocomplete="off"
+                placeholder="Nobody"
+              />
+            </label>`
+          : ''
+      }
       <div><button class="button primary">Create the link</button></div>
     </form>
   </section>`

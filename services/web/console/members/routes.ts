@@ -32,7 +32,8 @@ export function memberRoutes(deps: WebDeps): Hono<SignedIn> {
     const page = await listMembers(sql, organizationId, request)
     const invitations = await listInvitations(sql, organizationId)
     const notice = shown.problem ? undefined : noticeOf(c.req.query('notice'))
-    return { session, page, request, invitations, notice, ...shown }
+    const hasMail = deps.mailer !== undefined
+    return { session, page, request, invitations, hasMail, notice, ...shown }
   }
 
   const getMember = async (c: Context<SignedIn>): Promise<Member> => {

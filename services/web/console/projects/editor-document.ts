@@ -79,6 +79,8 @@ const FIELDS: Readonly<Record<ListName, Readonly<Record<string, Reader>>>> = {
     context: names,
     async: tick,
     human_input: tick,
+    decide_within_minutes: number,
+    undecided: optional,
     markdown: tick,
     output_file: optional,
   },

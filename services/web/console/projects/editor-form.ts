@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { DECIDE_WITHIN_MINUTES, UNDECIDED } from '../../../platform/approval-decisions.ts'
 import { PROCESSES } from '../../../platform/crew-process.ts'
 import { INPUT_TYPES } from '../../../platform/input-declarations.ts'
 import { isObject } from '../../../shared/is-object.ts'
@@ -119,6 +120,15 @@ const taskFields = (entry: Draft, at: string, draft: Draft): Html =>
         label: 'Output file',
         value: textOf(entry, 'output_file'),
         isMono: true,
+      })}
+      ${field(`${at}decide_within_minutes`, {
+        label: 'Minutes for the approval',
+        value: textOf(entry, 'decide_within_minutes'),
+        placeholder: String(DECIDE_WITHIN_MINUTES),
+      })}
+      ${select(`${at}undecided`, 'Without a decision', {
+        value: textOf(entry, 'undecided'),
+        options: ['', ...UNDECIDED],
       })}
     </div>
     <div class="ticks">

@@ -27,7 +27,7 @@ export const editor = (view: Editor): Html =>
   html`<form
     method="post"
     action="${view.action}"
-    class="editor"
+    class="editor-form"
     data-editor="${projectPath(view.project)}/editor"
   >
     ${csrfField(view.session.csrfToken)}
@@ -36,7 +36,7 @@ export const editor = (view: Editor): Html =>
     <section class="card" aria-labelledby="form">
       <div class="card-head"><h2 id="form">Form</h2></div>
       <div data-part="fields">${editorForm(toDraft(view.text))}</div>
-      <div class="buttons">
+      <div class="buttons editor-save">
         <button class="button primary" name="act" value="save-form">${view.verb}</button>
         <button class="button" name="act" value="show-form" data-without-editor formnovalidate>
           Check

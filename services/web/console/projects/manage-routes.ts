@@ -46,7 +46,10 @@ export function manageRoutes(deps: WebDeps): Hono<SignedIn> {
     const entry = { ...entryOf('project_renamed', project), after: { name } }
     return change(
       () => audited(c.var, (tx) => renameProject(tx, keyOf(c.var, project), name), entry),
-      () => c.redirect(`${projectPath(project)}?notice=project-renamed`, 303),
+      () => {
+        const former = encodeURIComponent(project.name)
+        return c.redirect(`${projectPath(project)}?notice=project-renamed&former=${former}`, 303)
+      },
       (problem) => c.html(managePage({ ...view, problem }), 409),
     )
   })

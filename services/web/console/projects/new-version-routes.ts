@@ -8,7 +8,7 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { FORM_BYTES_MAX, readEdited } from './definition-form.ts'
 import { findNamedVersion, getOwnProject, requireDesigned, versionPath } from './own-project.ts'
-import { STARTER } from './starter.ts'
+import { firstDefinition } from './first-definition.ts'
 import { newVersionPage } from './version-page.ts'
 
 /** Serves the page on which a version is written, and adds it as a draft. */
@@ -24,7 +24,7 @@ export function newVersionRoutes(deps: WebDeps): Hono<SignedIn> {
     const { organizationId } = c.var.session.user
     requireDesigned(project)
     const from = await findNamedVersion(sql, { organizationId, project }, c.req.query('from'))
-    const text = definitionText(from?.definition ?? STARTER)
+    const text = definitionText(from?.definition ?? firstDefinition(project))
     return c.html(newVersionPage({ session: c.var.session, project, text }))
   })
 

@@ -2,8 +2,10 @@ import { html } from 'hono/html'
 import type { Version } from '../../../platform/project-versions.ts'
 import type { Proposal } from '../../../platform/proposals.ts'
 import { page as frame } from '../frame/layout.ts'
-import { emptyState, noticeBox, pill, time } from '../frame/parts.ts'
+import { emptyState, pill, time } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
+import { doneNotice } from '../frame/undo.ts'
+import type { Undo } from '../frame/undo.ts'
 import { assistantSection } from './assistant-section.ts'
 import type { AssistantForm } from './assistant-section.ts'
 import { projectPath, versionPath } from './own-project.ts'
@@ -13,6 +15,7 @@ export interface ProjectPage extends AssistantForm {
   readonly versions: readonly Version[]
   readonly proposals: readonly Proposal[]
   readonly notice?: string | undefined
+  readonly undo?: Undo | undefined
 }
 
 /** The page of a project: its versions, and the form that asks the Assistant. */
@@ -33,7 +36,7 @@ export function projectPage(view: ProjectPage): Html {
           ${ways(view)}
         </div>
       </div>
-      ${noticeBox(notice)}
+      ${doneNotice(session, notice, view.undo)}
       <div class="columns side-first">
         <div>${versionsSection(view)} ${proposalsSection(view)}</div>
         <div>${project.fromSource ? fromSource(project) : asking(view)}</div>
@@ -108,11 +111,21 @@ function versionsSection({ project, versions }: ProjectPage): Html {
         : emptyState(
             'pen',
             'No versions yet',
-            'Describe what the crew should do, and the Assistant drafts one; or write it yourself.',
+            html`Describe what the crew should do, and the Assistant drafts one; or begin with an
+            example of one agent and one task. ${writeFirst(project)}`,
           )
     }
   </section>`
 }
+
+const writeFirst = (project: ProjectPage['project']): Html | string =>
+  project.fromSource || project.archivedAt !== null
+    ? ''
+    : html`<span class="empty-ways"
+        ><a class="button primary" href="${projectPath(project)}/new-version"
+          >Begin with an example</a
+        ></span
+      >`
 
 /** Whether a version is published. */
 export const versionPill = ({ publishedAt }: Pick<Version, 'publishedAt'>): Html =>

@@ -7,6 +7,7 @@ import { runPath } from '../frame/addresses.ts'
 import { page as frame } from '../frame/layout.ts'
 import { csrfField, noticeBox, runPill, warningBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { finalForm } from '../frame/undo.ts'
 import { assistantSection } from './assistant-section.ts'
 import type { AssistantForm } from './assistant-section.ts'
 import { diffCounts, diffView } from './diff-view.ts'
@@ -78,13 +79,14 @@ function actions({ session, proposal }: ProposalPage, path: string): Html | stri
     html`<form method="post" action="${path}/${verb}">
       ${csrfField(session.csrfToken)}<button class="button ${kind}">${text}</button>
     </form>`
+  const discard = (what: string): Html =>
+    finalForm(session, { action: `${path}/discard`, what, verb: 'Discard for good' })
   switch (proposal.state) {
     case 'asked':
       return html`<a class="button" href="${path}" data-without-script>Refresh</a>
-        ${button('discard', 'Stop and discard', 'danger')}`
+        ${discard('Stop and discard')}`
     case 'proposed':
-      return html`${button('discard', 'Discard', 'danger')}
-      ${button('accept', 'Accept as a draft', 'primary')}`
+      return html`${discard('Discard')} ${button('accept', 'Accept as a draft', 'primary')}`
     case 'failed':
     case 'accepted':
     case 'discarded':

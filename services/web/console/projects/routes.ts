@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { createProject, listProjectPage, projectNameProblem } from '../../../platform/projects.ts'
+import type { Project } from '../../../platform/projects.ts'
 import { listVersions } from '../../../platform/project-versions.ts'
 import { listProposals } from '../../../platform/proposals.ts'
 import { listConnectedModels } from '../../../platform/llm-connections.ts'
@@ -12,6 +13,7 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { isNameCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
+import type { Undo } from '../frame/undo.ts'
 import { askRoutes } from './ask-routes.ts'
 import { compareRoutes } from './compare-routes.ts'
 import { editorRoutes } from './editor-routes.ts'
@@ -25,6 +27,30 @@ import { projectVersionRoutes } from './version-routes.ts'
 
 const VERSIONS_SHOWN = 50
 const NUMBER_MAX = 2 ** 31 - 1
+
+/** What a redirect says was done, and the way back from it. */
+const readDone = (c: Context<SignedIn>, project: Project) => ({
+  notice: noticeOf(c.req.query('notice')),
+  undo: undoOf(c, project),
+})
+
+function undoOf(c: Context<SignedIn>, project: Project): Undo | undefined {
+  const path = projectPath(project)
+  switch (c.req.query('notice')) {
+    case 'project-archived':
+      return { action: `${path}/unarchive` }
+    case 'project-unarchived':
+      return { action: `${path}/archive` }
+    case 'project-renamed': {
+      const name = c.req.query('former') ?? ''
+      const isName = projectNameProblem(name) === undefined && name !== project.name
+      return isName ? { action: `${path}/rename`, fields: { name } } : undefined
+    }
+    case undefined:
+    default:
+      return undefined
+  }
+}
 
 /** Serves the designer's pages: projects, their versions, and what the Assistant proposes. */
 export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -73,7 +99,7 @@ export function projectRoutes(deps: WebDeps): Hono<SignedIn> {
       proposals: await listProposals(sql, key),
       models: await listConnectedModels(sql, organizationId),
       base: project.lastVersion || undefined,
-      notice: noticeOf(c.req.query('notice')),
+      ...readDone(c, project),
     }
     return c.html(projectPage(page))
   })

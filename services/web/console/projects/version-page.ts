@@ -14,6 +14,8 @@ import { editor, problemList } from './editor.ts'
 import { diffLines } from './line-diff.ts'
 import { projectPath, versionPath } from './own-project.ts'
 import { versionPill } from './page.ts'
+import { testSection } from './test-section.ts'
+import type { DraftTests } from './test-section.ts'
 
 /** A definition that was refused, or is not saved yet. */
 export interface Refused {
@@ -51,7 +53,9 @@ export function newVersionPage(view: NewVersionPage): Html {
     html`${crumbs(project)}
       <div class="page-head"><h1>New version</h1></div>
       ${isUnsaved ? unsaved() : problemList(problems, REFUSED)}
-      ${editor({ session, project, action, text, problems, verb: 'Add the draft' })}`,
+      <div class="editor">
+        ${editor({ session, project, action, text, problems, verb: 'Add the draft' })}
+      </div>`,
   )
 }
 
@@ -62,6 +66,7 @@ export interface VersionPage extends AssistantForm {
   readonly version: Version
   readonly refused?: Refused
   readonly notice?: string | undefined
+  readonly tests?: DraftTests
 }
 
 /** The page of a version: a draft can be changed and published, a published one only read. */
@@ -116,11 +121,12 @@ function draft(view: VersionPage): Html {
   const problems = refused?.problems ?? []
   const since = digestOf(version.definition)
   const form = { session, project, action: path, text, problems, since }
-  return html`${editor({ ...form, verb: 'Save the draft' })}
-    <div class="columns even">
-      ${publishSection(view, path)}
-      <div>${assistantSection(view)}</div>
-    </div>`
+  const { definition } = version
+  return html`<div class="editor">
+    ${editor({ ...form, verb: 'Save the draft' })}
+    ${testSection({ session, definition }, view.tests ?? {}, path)} ${publishSection(view, path)}
+    ${assistantSection(view)}
+  </div>`
 }
 
 const publishSection = ({ session, version }: VersionPage, path: string): Html =>
@@ -151,13 +157,18 @@ const published = (view: VersionPage): Html =>
     <div>${view.project.fromSource ? '' : assistantSection(view)}</div>
   </div>`
 
-function ways({ project, version }: VersionPage): Html {
+const draftWays = ({ project }: VersionPage, path: string): Html =>
+  html`<a class="button danger" href="${path}/delete">Delete</a>
+    ${project.fromSource ? '' : html`<a class="button primary" href="#publish">Publish</a>`}`
+
+function ways(view: VersionPage): Html {
+  const { project, version } = view
   const { number, publishedAt } = version
   const path = versionPath(project, number)
   const anew = `${projectPath(project)}/new-version?from=${number}`
   return html`${
       publishedAt !== null && project.automationId !== null
-        ? html`<a class="button" href="/automations/${project.automationId}#run">Run</a>`
+        ? html`<a class="button primary" href="/automations/${project.automationId}#run">Run</a>`
         : ''
     }
     ${
@@ -166,7 +177,7 @@ function ways({ project, version }: VersionPage): Html {
         : ''
     }
     <a class="button" href="${path}/definition">Export</a>
-    ${publishedAt === null ? html`<a class="button danger" href="${path}/delete">Delete</a>` : ''}
+    ${publishedAt === null ? draftWays(view, path) : ''}
     ${
       publishedAt === null || project.fromSource
         ? ''

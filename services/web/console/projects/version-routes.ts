@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import type { CrewDefinition } from '../../../platform/crew-definition.ts'
+import { findNewestTest } from '../../../platform/draft-tests.ts'
 import { listConnectedModels } from '../../../platform/llm-connections.ts'
 import {
   deleteDraft,
@@ -9,7 +10,9 @@ import {
   updateDraft,
 } from '../../../platform/project-versions.ts'
 import { definitionText, problemsOf } from '../../../platform/proposal-answer.ts'
+import type { VersionKey } from '../../../platform/project-versions.ts'
 import { AppError } from '../../../shared/errors.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
 import { versionEntry } from '../../callers/audit-entries.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
@@ -18,9 +21,12 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { createPins } from '../../tool-pins/create-pins.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
 import { noticeOf } from '../frame/notices.ts'
+import { toTexts } from '../frame/start-form.ts'
 import { digestOf, FORM_BYTES_MAX, readEdited } from './definition-form.ts'
 import { getOwnVersion, projectPath, versionPath } from './own-project.ts'
 import type { OwnVersion } from './own-project.ts'
+import { testRoutes } from './test-routes.ts'
+import type { DraftTests } from './test-section.ts'
 import { versionPage } from './version-page.ts'
 import type { Refused } from './version-page.ts'
 
@@ -40,12 +46,13 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
 
-  const readPage = async (c: Context<SignedIn>, { project, version }: OwnVersion) => ({
+  const readPage = async (c: Context<SignedIn>, { project, version, key }: OwnVersion) => ({
     session: c.var.session,
     project,
     version,
     base: version.number,
     models: await listConnectedModels(sql, c.var.session.user.organizationId),
+    tests: await readTests(sql, key),
   })
 
   const refuse: Refuse = async (c, own, { status, ...refused }) =>
@@ -66,7 +73,20 @@ export function projectVersionRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.route('/', draftRoutes(deps, refuse))
   routes.route('/', publishRoutes(deps, refuse))
+  routes.route(
+    '/',
+    testRoutes(deps, async (c, own, tests) => {
+      const page = await readPage(c, own)
+      return c.html(versionPage({ ...page, tests: { ...page.tests, ...tests } }), 422)
+    }),
+  )
   return routes
+}
+
+/** The next test begins with the inputs of the newest one. */
+async function readTests(sql: Database, key: VersionKey): Promise<DraftTests> {
+  const newest = await findNewestTest(sql, key)
+  return newest ? { newest, texts: toTexts(newest.inputs) } : {}
 }
 
 /** Saves and deletes drafts. */

@@ -10,6 +10,7 @@ import type { Html } from '../frame/parts.ts'
 import { formatOf } from '../frame/text/text-format.ts'
 import { plainText, renderText } from '../frame/text/text-view.ts'
 import { artifactPath, describeArtifact } from './artifacts-section.ts'
+import { crumbs, wayTo } from './crumbs.ts'
 import type { TextView } from './outcome-section.ts'
 import { shortId } from '../frame/format.ts'
 
@@ -33,11 +34,7 @@ export function artifactPage({ session, automation, run, artifact, textView }: A
     >`
   return page(
     { title: name, session, current: '/executions' },
-    html`<nav class="crumbs" aria-label="Breadcrumb">
-        <a href="/automations">Automations</a
-        ><a href="/automations/${automation.automationId}">${automation.name}</a
-        ><a href="${back}">${shortId(run.id)}</a>
-      </nav>
+    html`${crumbs([...wayTo(automation), { path: back, name: shortId(run.id) }])}
       <div class="page-head"><h1>${name}</h1></div>
       <section class="card" aria-labelledby="content">
         <div class="card-head">

@@ -43,7 +43,8 @@ export function continuePage(view: ContinuePage): Html {
       <div class="card lone">
         <h1>Go on from a step</h1>
         <p>
-          A new run keeps what had finished when the step began, and does the rest. Steps that are
+          A new run keeps what finished and does not depend on the step, and does the rest: the
+          step, what came after it in its task, and the tasks that wait for that one. Steps that are
           kept cost nothing again, also when you change the inputs that led to them.
         </p>
         ${problemBox(view.problem)}

@@ -10,7 +10,7 @@ import { toStarter } from '../../callers/starter.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
-import { getOwnRun } from '../frame/own-automation.ts'
+import { getOwnRunToRepeat } from '../frame/own-automation.ts'
 import { createRunFormReader } from '../frame/run-form.ts'
 import { toTexts } from '../frame/start-form.ts'
 import { startOnceKey } from '../frame/start-once.ts'
@@ -25,7 +25,7 @@ export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
   const path = '/automations/:automationId/executions/:kickoffId/continue'
 
   routes.get(path, session, async (c) => {
-    const { automation, run } = await getOwnRun(c, sql)
+    const { automation, run } = await getOwnRunToRepeat(c, sql)
     const { definition } = await getVersionOf(sql, run.id)
     const view = { session: c.var.session, automation, run, fields: inputFields(definition) }
     const steps = await listSteps(sql, run.id)
@@ -35,14 +35,18 @@ export function continueRoutes(deps: WebDeps): Hono<SignedIn> {
   })
 
   routes.post(path, session, async (c) => {
-    const { automation, run } = await getOwnRun(c, sql)
+    const { automation, run } = await getOwnRunToRepeat(c, sql)
     const { definition } = await getVersionOf(sql, run.id)
-    const { form, texts, prepared, problem } = await readRunForm(c, { automation, definition })
+    const { form, texts, prepared, problem } = await readRunForm(c, () => ({
+      automation,
+      definition,
+    }))
     const { inputs } = prepared
     const fromStep = form.get('from_step') ?? ''
     const idempotencyKey = startOnceKey(form.get('start_once'), { ...texts, fromStep })
     const starter = toStarter(c.var.actor, 'console')
-    const place = { fromStep: fromStep || undefined, starter }
+    const admit = deps.queue.of(automation.organizationId)
+    const place = { fromStep: fromStep || undefined, starter, admit }
     const request = { automation, run, inputs, idempotencyKey, ...place }
     const started = problem === undefined ? await goOn(sql, request) : { problem }
     if ('id' in started) {

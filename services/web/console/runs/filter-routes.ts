@@ -16,9 +16,9 @@ import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { confirmPage } from '../frame/confirm-page.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
 import { queryTextOf } from './list-query.ts'
+import { filtersPath } from './saved-filters.ts'
 
 const NAME = /^(?!\s)[^\p{Cc}]+(?<!\s)$/u
 
@@ -35,7 +35,7 @@ function filterRoutes(deps: WebDeps, isShared: boolean): Hono<SignedIn> {
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
-  const path = isShared ? '/shared-run-filters' : '/run-filters'
+  const path = filtersPath(isShared)
   const one = `${path}/:filterId/delete`
   const find = (c: Context<SignedIn>) => getFilter(c, deps, isShared)
 
@@ -52,22 +52,6 @@ function filterRoutes(deps: WebDeps, isShared: boolean): Hono<SignedIn> {
     return c.redirect(`/executions?${withNotice(filter.query, 'run-filter-saved')}`, 303)
   })
 
-  routes.get(one, session, async (c) => {
-    const { id, name, query } = await find(c)
-    const page = {
-      current: '/executions',
-      crumbs: [{ path: '/executions', name: 'Runs' }],
-      question: `Delete the filter ${name}?`,
-      consequence: isShared
-        ? 'All members of the organization lose it. No run is deleted.'
-        : 'It is yours alone: nobody else loses it. No run is deleted.',
-      action: `${path}/${id}/delete`,
-      verb: 'Delete the filter',
-      back: `/executions?${query}`,
-    }
-    return c.html(confirmPage({ session: c.var.session, ...page }))
-  })
-
   routes.post(one, session, form, async (c) => {
     const filter = await find(c)
     await audited(
@@ -75,7 +59,11 @@ function filterRoutes(deps: WebDeps, isShared: boolean): Hono<SignedIn> {
       (tx) => deleteRunFilter(tx, c.var.session.user, filter),
       (isDone) => (isDone && isShared ? entryOf('run_filter_deleted', filter) : undefined),
     )
-    return c.redirect(`/executions?${withNotice(filter.query, 'filter-deleted')}`, 303)
+    const undo = new URLSearchParams({ undo: filter.name, ...(isShared && { shared: 'yes' }) })
+    return c.redirect(
+      `/executions?${withNotice(filter.query, 'filter-deleted')}&${undo.toString()}`,
+      303,
+    )
   })
 
   return routes

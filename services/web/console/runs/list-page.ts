@@ -14,8 +14,10 @@ import { page as frame } from '../frame/layout.ts'
 import { filterBar } from '../frame/lists/filter-bar.ts'
 import { countLine, isEmpty, nothingHere, pager, queryOf, searchBox } from '../frame/lists/pager.ts'
 import type { PagedList } from '../frame/lists/pager.ts'
-import { emptyState, noticeBox, statusName, triggerName } from '../frame/parts.ts'
+import { emptyState, statusName, triggerName } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { doneNotice } from '../frame/undo.ts'
+import type { Undo } from '../frame/undo.ts'
 import { parametersOf } from './list-query.ts'
 import type { RunsQuery } from './list-query.ts'
 import { columnChoice, savedFilters } from './saved-filters.ts'
@@ -29,6 +31,7 @@ export interface RunsPage {
   /** Those that are kept; of all runs only. */
   readonly filters: readonly RunFilterEntry[]
   readonly notice?: string | undefined
+  readonly undo?: Undo | undefined
   readonly request: PageRequest
   readonly listed?: { readonly counts: RunCounts; readonly page: Page<ListedRun> }
   readonly found?: FoundRuns
@@ -53,7 +56,7 @@ export function runsPage(view: RunsPage): Html {
   return frame(
     { title, session, current: automation ? '/automations' : '/executions' },
     html`${automation ? automationHead({ automation, tab: 'runs', title, hint, aside }) : head}
-      ${noticeBox(view.notice)} ${filter(view)}
+      ${doneNotice(session, view.notice, view.undo)} ${filter(view)}
       <div class="list-tools">
         ${automation ? '' : savedFilters(view)} ${columnChoice(pathOf(view), view.query)}
       </div>
@@ -136,7 +139,7 @@ function filter(view: RunsPage): Html {
       ...(automation
         ? []
         : [{ name: 'automation', label: 'Automation', value: query.automation } as const]),
-      { name: 'text', label: 'Text in inputs and outputs', value: query.text },
+      { name: 'text', label: 'Text of input or output', value: query.text },
       { name: 'trigger', label: 'Started by', value: query.trigger, options: TRIGGER_CHOICES },
       { name: 'by', label: 'Person or token', value: query.starter },
       { name: 'since', label: 'From', value: query.since, type: 'date' },

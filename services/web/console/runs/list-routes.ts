@@ -11,7 +11,9 @@ import { getOwnAutomation } from '../frame/own-automation.ts'
 import { isUuidCursor, readPageRequest } from '../frame/lists/page-request.ts'
 import { runsPage } from './list-page.ts'
 import type { RunsPage } from './list-page.ts'
-import { readRunsQuery } from './list-query.ts'
+import type { Undo } from '../frame/undo.ts'
+import { queryTextOf, readRunsQuery } from './list-query.ts'
+import { filtersPath } from './saved-filters.ts'
 
 /** Serves the runs of the organization, and those of one automation. */
 export function runListRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -42,7 +44,7 @@ async function readList(
   const filter = { ...chosen, organizationId, deploymentId: automation?.id }
   const filters = automation ? [] : await listRunFilters(sql, session.user)
   const notice = noticeOf(c.req.query('notice'))
-  const view = { session, request, query, filters, notice }
+  const view = { session, request, query, filters, notice, undo: undoOf(c) }
   if (text !== undefined) {
     const { after, limit } = request
     const found = await searchRuns(sql, { ...filter, status }, { text, after, limit })
@@ -51,4 +53,12 @@ async function readList(
   const counts = await countRuns(sql, filter, request.search)
   const page = await listRunPage(sql, { ...filter, status }, { request, counts })
   return { ...view, listed: { counts, page } }
+}
+
+/** Keeps a filter again that was deleted; the list shows what it finds. */
+function undoOf(c: Context<SignedIn>): Undo | undefined {
+  const name = c.req.query('undo')
+  if (name === undefined || c.req.query('notice') !== 'filter-deleted') return undefined
+  const query = queryTextOf(new URL(c.req.url).searchParams)
+  return { action: filtersPath(c.req.query('shared') === 'yes'), fields: { name, query } }
 }

@@ -12,9 +12,11 @@ import { runPath, tracePath } from '../frame/addresses.ts'
 import { kickoffCommand } from '../frame/commands.ts'
 import { absoluteTime, count, duration, plural, pretty, shortId } from '../frame/format.ts'
 import { fileText } from '../frame/input-field.ts'
+import { jsonTree } from '../frame/text/json-tree.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
 import { artifactsSection } from './artifacts-section.ts'
+import { crumbs, wayTo } from './crumbs.ts'
 import { outcomeSection } from './outcome-section.ts'
 import type { TextView } from './outcome-section.ts'
 import {
@@ -25,6 +27,7 @@ import {
   noticeBox,
   ranFor,
   starterOf,
+  testPill,
   statusName,
   time,
   factList,
@@ -65,14 +68,19 @@ export function runPage(view: RunPage): Html {
       session,
       current: '/executions',
     },
-    html`<nav class="crumbs" aria-label="Breadcrumb">
-        <a href="/automations">Automations</a
-        ><a href="/automations/${automation.automationId}">${automation.name}</a
-        ><a href="/automations/${automation.automationId}/executions">Runs</a>
-      </nav>
-      ${kindSprite()} ${noticeBox(notice)} ${runParts(view)}`,
+    html`${crumbs([...wayTo(automation), lastCrumb(view)])} ${kindSprite()} ${noticeBox(notice)}
+    ${runParts(view)}`,
   )
 }
+
+const draftPath = ({ version }: RunPage): string =>
+  `/projects/${version.projectId}/versions/${version.version}`
+
+/** By way of the runs of the automation, or of the version of the draft. */
+const lastCrumb = (view: RunPage): { readonly path: string; readonly name: string } =>
+  view.automation.testsProjectId === null
+    ? { path: `/automations/${view.automation.automationId}/executions`, name: 'Runs' }
+    : { path: draftPath(view), name: `Version ${view.version.version}` }
 
 /**
  * All that changes while a run goes on. The script of the console asks for it again and swaps the
@@ -107,7 +115,8 @@ function head(view: RunPage, path: string): Html {
   const { run } = view
   return html`<div class="page-head" data-part="head">
     <h1>Run <span class="mono">${shortId(run.id)}</span></h1>
-    ${runPill(run.status)}
+    ${view.automation.testsProjectId === null ? '' : testPill()}
+    <span data-part="status">${runPill(run.status)}</span>
     <div class="buttons push">
       ${view.hasTrace ? html`<a class="button" href="${tracePath(run)}">Trace</a>` : ''}
       ${run.finishedAt ? againActions(view, path) : openActions(path)}
@@ -119,7 +128,11 @@ const openActions = (path: string): Html =>
   html`<a class="button" href="${path}" data-without-script>Refresh</a>
     <a class="button danger" href="${path}/stop">Stop</a>`
 
-function againActions({ session, automation, run, keptSteps }: RunPage, path: string): Html {
+function againActions(view: RunPage, path: string): Html {
+  const { session, automation, run, keptSteps } = view
+  if (automation.testsProjectId !== null) {
+    return html`<a class="button" href="${draftPath(view)}#test">Test the draft again</a>`
+  }
   const edit = `/automations/${automation.automationId}?from=${run.id}#run`
   const goOn = html`<a class="button" href="${path}/continue">Go on from a step</a>`
   return html`${keptSteps.own > 0 ? goOn : ''}
@@ -190,7 +203,18 @@ function earlierSteps(earlier: NonNullable<ProgressPage['earlier']>, path: strin
   return html`<p><a href="${path}?before=${earlier.cursor}#progress">Show ${steps}</a></p>`
 }
 
-function inputsSection({ run, apiUrl }: RunPage): Html {
+/** A file by its name, an object or an array as a tree. */
+const inputValue = (value: unknown): Html | string =>
+  fileText(value) ??
+  (typeof value === 'object' && value !== null ? jsonTree(JSON.stringify(value)) : pretty(value))
+
+const withCurl = (apiUrl: string, run: Run): Html =>
+  html`<details class="more">
+    <summary>Run with curl</summary>
+    ${copyable('Command that runs it with these inputs', kickoffCommand(apiUrl, run.inputs))}
+  </details>`
+
+function inputsSection({ automation, run, apiUrl }: RunPage): Html {
   const entries = Object.entries(run.inputs)
   return html`<section class="card" aria-labelledby="inputs">
     <div class="card-head"><h2 id="inputs">Inputs</h2></div>
@@ -200,19 +224,17 @@ function inputsSection({ run, apiUrl }: RunPage): Html {
             ${entries.map(
               ([name, value]) =>
                 html`<dt class="mono">${name}</dt>
-                  <dd class="prose">${fileText(value) ?? pretty(value)}</dd>`,
+                  <dd class="prose">${inputValue(value)}</dd>`,
             )}
           </dl>`
         : html`<p class="hint">None</p>`
     }
-    <details class="more">
-      <summary>Run with curl</summary>
-      ${copyable('Command that runs it with these inputs', kickoffCommand(apiUrl, run.inputs))}
-    </details>
+    ${automation.testsProjectId === null ? withCurl(apiUrl, run) : ''}
   </section>`
 }
 
-function timesSection({ run, version }: RunPage): Html {
+function timesSection(view: RunPage): Html {
+  const { run, version } = view
   const { id, queuedAt, startedAt, finishedAt } = run
   return html`<section class="card" aria-labelledby="times">
     <div class="card-head"><h2 id="times">Times</h2></div>
@@ -227,9 +249,7 @@ function timesSection({ run, version }: RunPage): Html {
       <dd>${starterOf(run)}</dd>
       <dt>Version</dt>
       <dd>
-        <a href="/projects/${version.projectId}/versions/${version.version}"
-          >Version ${version.version}</a
-        >
+        <a href="${draftPath(view)}">Version ${version.version}</a>
       </dd>
       <dt>Kickoff ID</dt>
       <dd class="mono select">${id}</dd>

@@ -10,7 +10,7 @@ import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { runPath } from '../frame/addresses.ts'
-import { getOwnRun } from '../frame/own-automation.ts'
+import { getOwnRun, getOwnRunToRepeat } from '../frame/own-automation.ts'
 import { startOnceKey } from '../frame/start-once.ts'
 import { stopPage } from './stop-page.ts'
 
@@ -24,7 +24,7 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
   const path = '/automations/:automationId/executions/:kickoffId'
 
   routes.post(`${path}/again`, session, form, async (c) => {
-    const { automation, run } = await getOwnRun(c, sql)
+    const { automation, run } = await getOwnRunToRepeat(c, sql)
     const definition = await getDefinition(sql, automation)
     const prepared = await prepareInputs(sql, {
       automation,
@@ -33,7 +33,8 @@ export function runRoutes(deps: WebDeps): Hono<SignedIn> {
     })
     const idempotencyKey = startOnceKey(c.var.form.get('start_once'), prepared.inputs)
     const starter = toStarter(c.var.actor, 'console')
-    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter }
+    const admit = deps.queue.of(automation.organizationId)
+    const request = { deploymentId: automation.id, ...prepared, idempotencyKey, starter, admit }
     const id = await kickoff(sql, request)
     Object.assign(c.var.wide, { kickoff_id: id, again: run.id })
     return c.redirect(runPath(automation, { id }), 303)

@@ -36,25 +36,31 @@ export function savedFilters({ session, query, filters }: SavedFilters): Html {
     }
     <details class="more">
       <summary>Save this filter</summary>
-      <form method="post" action="/run-filters" class="row">
-        ${csrfField(session.csrfToken)}
-        <input type="hidden" name="query" value="${current}" />
-        <label class="grow"
-          >Name
-          <input name="name" required maxlength="${RUN_FILTER_NAME_MAX}" autocomplete="off" />
-        </label>
-        <button class="button">Save for me</button>
-        ${
-          session.role === 'viewer'
-            ? ''
-            : html`<button class="button" formaction="/shared-run-filters">Save for all</button>`
-        }
-      </form>
-      ${filters.length === 0 ? '' : deletable(session, filters)}
+      <div class="card">
+        <form method="post" action="/run-filters" class="row">
+          ${csrfField(session.csrfToken)}
+          <input type="hidden" name="query" value="${current}" />
+          <label class="grow"
+            >Name
+            <input name="name" required maxlength="${RUN_FILTER_NAME_MAX}" autocomplete="off" />
+          </label>
+          <button class="button">Save for me</button>
+          ${
+            session.role === 'viewer'
+              ? ''
+              : html`<button class="button" formaction="/shared-run-filters">Save for all</button>`
+          }
+        </form>
+        ${filters.length === 0 ? '' : deletable(session, filters)}
+      </div>
     </details>`
 }
 
-const deletable = ({ role }: Session, filters: readonly RunFilterEntry[]): Html =>
+/** Where filters are kept: those of one person, or those of all members. */
+export const filtersPath = (isShared: boolean): string =>
+  isShared ? '/shared-run-filters' : '/run-filters'
+
+const deletable = ({ role, csrfToken }: Session, filters: readonly RunFilterEntry[]): Html =>
   html`<ul class="deletable">
     ${filters
       .filter(({ isShared }) => !isShared || role !== 'viewer')
@@ -62,9 +68,10 @@ const deletable = ({ role }: Session, filters: readonly RunFilterEntry[]): Html 
         ({ id, name, isShared }) =>
           html`<li>
             <span>${name}</span>
-            <a href="/${isShared ? 'shared-run-filters' : 'run-filters'}/${id}/delete"
-              >Delete<span class="unseen"> ${name}</span></a
-            >
+            <form method="post" action="${filtersPath(isShared)}/${id}/delete">
+              ${csrfField(csrfToken)}
+              <button class="button small">Delete<span class="unseen"> ${name}</span></button>
+            </form>
           </li>`,
       )}
   </ul>`
@@ -85,7 +92,7 @@ export function columnChoice(path: string, { columns, ...query }: RunsQuery): Ht
   const kept = Object.entries(parametersOf(query)).filter(([, value]) => value !== undefined)
   return html`<details class="more">
     <summary>Columns</summary>
-    <form action="${path}" class="row" aria-label="Columns">
+    <form action="${path}" class="row card" aria-label="Columns">
       ${kept.map(
         ([name, value]) => html`<input type="hidden" name="${name}" value="${String(value)}" />`,
       )}

@@ -5,18 +5,14 @@ import { confirmPage } from '../frame/confirm-page.ts'
 import { runPath } from '../frame/addresses.ts'
 import type { Html } from '../frame/parts.ts'
 import { shortId } from '../frame/format.ts'
+import { wayTo } from './crumbs.ts'
 
 /** The question before a run is stopped. */
 export function stopPage(session: Session, automation: Automation, run: Run): Html {
-  const { automationId, name } = automation
   const back = runPath(automation, run)
   return confirmPage({
     session,
-    crumbs: [
-      { path: '/automations', name: 'Automations' },
-      { path: `/automations/${automationId}`, name },
-      { path: back, name: shortId(run.id) },
-    ],
+    crumbs: [...wayTo(automation), { path: back, name: shortId(run.id) }],
     question: 'Stop this run?',
     consequence:
       'It ends without an output, and the work of its crew so far is lost. ' +

@@ -1,11 +1,14 @@
 import { Hono } from 'hono'
 import { deleteSchedule, pauseSchedule, resumeSchedule } from '../../../platform/schedules.ts'
+import type { Automation } from '../../../platform/automations.ts'
+import type { Schedule } from '../../../platform/schedules.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { confirmPage } from '../frame/confirm-page.ts'
-import { getOwnSchedule, scheduleEntry } from './own-schedule.ts'
+import { scheduleEntry } from '../../callers/audit-entries.ts'
+import { getOwnSchedule } from './own-schedule.ts'
 
 /** Serves the buttons of a schedule's page. */
 export function scheduleActionRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -20,14 +23,14 @@ export function scheduleActionRoutes(deps: WebDeps): Hono<SignedIn> {
     const { automation, schedule } = await getOwnSchedule(c, sql)
     const entry = scheduleEntry('schedule_paused', schedule)
     await audited(c.var, (tx) => pauseSchedule(tx, schedule), entry)
-    return c.redirect(`/automations/${automation.automationId}/schedules/${schedule.id}`, 303)
+    return c.redirect(`${schedulePath(automation, schedule)}?notice=schedule-paused`, 303)
   })
 
   routes.post(`${path}/resume`, session, form, async (c) => {
     const { automation, schedule } = await getOwnSchedule(c, sql)
     const entry = scheduleEntry('schedule_resumed', schedule)
     await audited(c.var, (tx) => resumeSchedule(tx, schedule), entry)
-    return c.redirect(`/automations/${automation.automationId}/schedules/${schedule.id}`, 303)
+    return c.redirect(`${schedulePath(automation, schedule)}?notice=schedule-resumed`, 303)
   })
 
   routes.get(`${path}/delete`, session, async (c) => {
@@ -59,3 +62,8 @@ export function scheduleActionRoutes(deps: WebDeps): Hono<SignedIn> {
 
   return routes
 }
+
+const schedulePath = (
+  { automationId }: Pick<Automation, 'automationId'>,
+  { id }: Pick<Schedule, 'id'>,
+): string => `/automations/${automationId}/schedules/${id}`

@@ -1,7 +1,6 @@
-import type { ScheduleFields } from '../../../platform/schedules.ts'
-import { MISSED_POLICIES } from '../../../platform/schedules.ts'
-import { timesProblem } from '../../../platform/schedule-times.ts'
+import type { GivenSchedule } from '../../../platform/schedule-fields.ts'
 import type { Schedule } from '../../../platform/schedules.ts'
+import { AppError } from '../../../shared/errors.ts'
 import { isObject } from '../../../shared/is-object.ts'
 
 /** A schedule as somebody typed it. */
@@ -14,7 +13,6 @@ export interface TypedSchedule {
   readonly inputs: string
 }
 
-const NAME = /^(?!\s)[^\p{Cc}]{1,100}(?<!\s)$/u
 const LENGTH_MAX = 64 * 1024
 
 /** Returns a new schedule with an entry for each input of the automation. */
@@ -37,27 +35,18 @@ export function readTyped(form: URLSearchParams): TypedSchedule {
   const text = (name: string): string => (form.get(name) ?? '').slice(0, LENGTH_MAX).trim()
   return {
     name: text('name'),
-    cron: text('cron').replace(/\s+/g, ' '),
+    cron: text('cron'),
     timeZone: text('time_zone'),
     missed: text('missed'),
     inputs: (form.get('inputs') ?? '').replaceAll('\r\n', '\n').slice(0, LENGTH_MAX),
   }
 }
 
-/** Returns the fields of a schedule, or what is wrong with what was typed. */
-export function toFields(
-  { name, cron, timeZone, missed: chosen, inputs: text }: TypedSchedule,
-  now: Date,
-): ScheduleFields | string {
-  if (!NAME.test(name)) {
-    return 'Give the schedule a name of 1 to 100 characters, without control characters.'
-  }
-  const problem = timesProblem({ cron, timeZone }, now)
-  if (problem !== undefined) return problem
-  const missed = MISSED_POLICIES.find((each) => each === chosen)
-  if (missed === undefined) return 'Choose what becomes of missed times.'
+/** Returns a schedule that was typed, with its inputs. Raises `unprocessable` for other inputs. */
+export function toGiven({ inputs: text, ...typed }: TypedSchedule): GivenSchedule {
   const inputs = readInputs(text)
-  return inputs ? { name, cron, timeZone, missed, inputs } : 'The inputs are one JSON object.'
+  if (inputs) return { ...typed, inputs }
+  throw new AppError('unprocessable', 'The inputs are one JSON object.')
 }
 
 function readInputs(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -1,5 +1,4 @@
 import type { Context } from 'hono'
-import type { AuditEntry } from '../../../platform/audit.ts'
 import type { Automation } from '../../../platform/automations.ts'
 import { findSchedule } from '../../../platform/schedules.ts'
 import type { Schedule } from '../../../platform/schedules.ts'
@@ -8,12 +7,6 @@ import type { Database } from '../../../shared/postgres/database.ts'
 import type { SignedIn } from '../../context.ts'
 import { isIdCursor } from '../frame/lists/page-request.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
-
-/** Returns an entry of the audit about a schedule. */
-export const scheduleEntry = (action: string, { id, name }: Schedule): AuditEntry => ({
-  action,
-  target: { kind: 'schedule', id, name },
-})
 
 /** Returns the schedule of the path with its automation. Raises `not_found`. */
 export async function getOwnSchedule(

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
-import { nextTimes } from '../../../platform/schedule-times.ts'
+import { comingTimes } from '../../../platform/schedules.ts'
 import type { MissedPolicy, Schedule } from '../../../platform/schedules.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { plural } from '../frame/format.ts'
@@ -8,6 +8,7 @@ import { automationHead } from '../frame/automation-tabs.ts'
 import { page as frame } from '../frame/layout.ts'
 import { csrfField, emptyState, noticeBox, pill, problemBox, time } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { doneNotice, undoAt } from '../frame/undo.ts'
 import type { TypedSchedule } from './form.ts'
 
 interface OfAutomation {
@@ -26,9 +27,10 @@ export interface SchedulesPage extends OfAutomation {
 /** A schedule, with the form that changes it. */
 export interface SchedulePage extends OfAutomation {
   readonly schedule: Schedule
+  /** The button that takes back what the notice tells. */
+  readonly undo?: string | undefined
 }
 
-const NEXT_SHOWN = 5
 const pathOf = ({ automationId }: Automation): string => `/automations/${automationId}/schedules`
 
 /** The schedules of an automation. */
@@ -70,7 +72,7 @@ export function schedulePage(view: SchedulePage): Html {
           <a class="button danger" href="${path}/delete">Delete</a>
         </div>
       </div>
-      ${noticeBox(view.notice)}
+      ${doneNotice(session, view.notice, undoAt(path, view.undo))}
       <div class="columns">
         <section class="card" aria-labelledby="change">
           <div class="card-head"><h2 id="change">Times and inputs</h2></div>
@@ -193,9 +195,8 @@ function form({ session, typed }: OfAutomation, to: { action: string; verb: stri
 }
 
 function nextSection(schedule: Schedule): Html {
-  const { nextAt, pausedAt } = schedule
-  const from = nextAt ? new Date(nextAt.getTime() - 1) : new Date()
-  const times = nextTimes(schedule, from, NEXT_SHOWN)
+  const { pausedAt } = schedule
+  const times = comingTimes(schedule)
   return html`<section class="card" aria-labelledby="next">
     <div class="card-head"><h2 id="next">Next five times</h2></div>
     ${pausedAt ? html`<p class="hint">Paused: it would come at these times.</p>` : ''}

@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { getDefinition } from '../../../platform/automations.ts'
 import type { Automation } from '../../../platform/automations.ts'
 import { inputNames } from '../../../platform/crew-inputs.ts'
-import { prepareInputs } from '../../../platform/prepare-inputs.ts'
+import { readSchedule } from '../../../platform/schedule-fields.ts'
 import { createSchedule, listSchedules, updateSchedule } from '../../../platform/schedules.ts'
 import type { ScheduleFields } from '../../../platform/schedules.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -13,13 +13,20 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { noticeOf } from '../frame/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
-import { getOwnSchedule, scheduleEntry } from './own-schedule.ts'
+import { scheduleEntry } from '../../callers/audit-entries.ts'
+import { getOwnSchedule } from './own-schedule.ts'
 import { scheduleActionRoutes } from './action-routes.ts'
-import { newSchedule, readTyped, toFields, typedOf } from './form.ts'
+import { newSchedule, readTyped, toGiven, typedOf } from './form.ts'
 import type { TypedSchedule } from './form.ts'
 import { schedulePage, schedulesPage } from './page.ts'
 
 const PATH = '/automations/:automationId/schedules'
+
+/** What takes back what a notice tells. */
+const UNDO: ReadonlyMap<string, string> = new Map([
+  ['schedule-paused', 'resume'],
+  ['schedule-resumed', 'pause'],
+])
 
 /** Serves the schedules of an automation to the members of its organization. */
 export function scheduleRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -51,16 +58,16 @@ export function scheduleRoutes(deps: WebDeps): Hono<SignedIn> {
     const { id } = await audited(
       c.var,
       (tx) => createSchedule(tx, owner, fields),
-      (created) => ({ ...scheduleEntry('schedule_created', created), after: factsOf(fields) }),
+      (created) => scheduleEntry('schedule_created', created, { after: fields }),
     )
     return c.redirect(`${pathOf(automation)}/${id}?notice=schedule-saved`, 303)
   })
 
   routes.get(`${PATH}/:scheduleId`, session, async (c) => {
     const { automation, schedule } = await getOwnSchedule(c, sql)
-    const notice = noticeOf(c.req.query('notice'))
-    const view = { session: c.var.session, automation, schedule, notice }
-    return c.html(schedulePage({ ...view, typed: typedOf(schedule) }))
+    const key = c.req.query('notice') ?? ''
+    const view = { session: c.var.session, automation, schedule, typed: typedOf(schedule) }
+    return c.html(schedulePage({ ...view, notice: noticeOf(key), undo: UNDO.get(key) }))
   })
 
   routes.post(`${PATH}/:scheduleId`, session, form, async (c) => {
@@ -71,11 +78,8 @@ export function scheduleRoutes(deps: WebDeps): Hono<SignedIn> {
       const view = { session: c.var.session, automation, schedule, typed, problem: fields }
       return c.html(schedulePage(view), 422)
     }
-    await audited(c.var, (tx) => updateSchedule(tx, schedule, fields), {
-      ...scheduleEntry('schedule_changed', schedule),
-      before: factsOf(schedule),
-      after: factsOf(fields),
-    })
+    const entry = scheduleEntry('schedule_changed', schedule, { before: schedule, after: fields })
+    await audited(c.var, (tx) => updateSchedule(tx, schedule, fields), entry)
     return c.redirect(`${pathOf(automation)}/${schedule.id}?notice=schedule-saved`, 303)
   })
 
@@ -85,25 +89,14 @@ export function scheduleRoutes(deps: WebDeps): Hono<SignedIn> {
 
 const pathOf = ({ automationId }: Automation): string => `/automations/${automationId}/schedules`
 
-const factsOf = ({ name, cron, timeZone, missed }: ScheduleFields) => ({
-  name,
-  cron,
-  time_zone: timeZone,
-  missed,
-})
-
-/** Also refuses inputs that the automation would not take now. */
+/** Returns the fields that were typed, or what is wrong with them. */
 async function readFields(
   sql: Database,
   automation: Automation,
   typed: TypedSchedule,
 ): Promise<ScheduleFields | string> {
-  const fields = toFields(typed, new Date())
-  if (typeof fields === 'string') return fields
   try {
-    const definition = await getDefinition(sql, automation)
-    await prepareInputs(sql, { automation, definition, inputs: fields.inputs })
-    return fields
+    return await readSchedule(sql, automation, toGiven(typed))
   } catch (thrown) {
     if (thrown instanceof AppError && thrown.code === 'unprocessable') return thrown.message
     throw thrown

@@ -12,7 +12,6 @@ import { AppError } from '../../../shared/errors.ts'
 import { requireForm } from '../../callers/forms.ts'
 import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
-import { confirmPage } from '../frame/confirm-page.ts'
 import { listAddress, readListQuery } from './list-query.ts'
 
 /** Bytes that the database takes; what is in an address is ASCII. */
@@ -37,26 +36,11 @@ export function traceFilterRoutes(deps: WebDeps): Hono<SignedIn> {
     return c.redirect(`${address}&notice=filter-saved`, 303)
   })
 
-  routes.get(`${path}/:id/delete`, session, async (c) => {
-    const filter = await getFilter(c, deps)
-    return c.html(
-      confirmPage({
-        session: c.var.session,
-        current: '/traces',
-        crumbs: [{ path: '/traces', name: 'Traces' }],
-        question: `Delete the filter ${filter.name}?`,
-        consequence: 'It is yours alone: nobody else loses it. No trace is deleted.',
-        action: `${path}/${filter.id}/delete`,
-        verb: 'Delete',
-        back: `/traces?${filter.query}`,
-      }),
-    )
-  })
-
   routes.post(`${path}/:id/delete`, session, form, async (c) => {
     const filter = await getFilter(c, deps)
     await deleteTraceFilter(sql, c.var.session.user, filter.id)
-    return c.redirect(`/traces?${filter.query}&notice=filter-deleted`, 303)
+    const undo = encodeURIComponent(filter.name)
+    return c.redirect(`/traces?${filter.query}&notice=filter-deleted&undo=${undo}`, 303)
   })
 
   return routes

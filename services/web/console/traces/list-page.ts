@@ -6,9 +6,11 @@ import type { Histogram, Totals, TracePage } from '../../traces/trace-lists.ts'
 import { count, duration, plural } from '../frame/format.ts'
 import { icon } from '../frame/icons.ts'
 import { page } from '../frame/layout.ts'
-import { emptyState, noticeBox, problemBox, factList } from '../frame/parts.ts'
+import { emptyState, problemBox, factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { dollars } from '../frame/amounts.ts'
+import { doneNotice } from '../frame/undo.ts'
+import type { Undo } from '../frame/undo.ts'
 import { filterForm } from './filter-form.ts'
 import type { Problem } from './filter-form.ts'
 import { listAddress, WINDOWS, withFilter } from './list-query.ts'
@@ -40,6 +42,8 @@ export interface TraceListPage {
   readonly problem: Problem | undefined
   readonly filters: readonly TraceFilter[]
   readonly notice: string | undefined
+  /** The name of the filter that was just deleted. */
+  readonly deleted: string | undefined
   /** What people say of the traces, by their ids. */
   readonly opinions: ReadonlyMap<string, TraceOpinions>
 }
@@ -55,11 +59,18 @@ export function traceListPage(view: TraceListPage): Html {
           <p class="hint">What crews and programs did, call by call.</p>
         </div>
       </div>
-      ${noticeBox(notice)} ${traceTabs('/traces')} ${savedFilters({ session, query, filters })}
-      ${filterForm({ query, automations, problem })}
+      ${doneNotice(session, notice, undoOf(view))} ${traceTabs('/traces')}
+      ${savedFilters({ session, query, filters })} ${filterForm({ query, automations, problem })}
       ${problem && problem.field === undefined ? problemBox(problem.message) : ''}
       ${found ? results(view, found) : ''}`,
   )
+}
+
+/** Keeps a filter again that was deleted; the list shows what it finds. */
+function undoOf({ deleted, query }: TraceListPage): Undo | undefined {
+  if (deleted === undefined) return undefined
+  const fields = { name: deleted, query: listAddress(query).slice('/traces?'.length) }
+  return { action: '/trace-filters', fields }
 }
 
 function results(view: TraceListPage, { traces, histogram, totals }: FoundTraces): Html {

@@ -44,7 +44,10 @@ export function traceListRoutes(deps: WebDeps): Hono<SignedIn> {
     const ids = outcome.found?.traces.traces.map(({ trace_id: id }) => id) ?? []
     const opinions = await countTraceNotes(deps.sql, user.organizationId, ids)
     const notice = noticeOf(c.req.query('notice'))
-    const facts = { session: c.var.session, query, automations, filters, notice, opinions }
+    const isDeleted = c.req.query('notice') === 'filter-deleted'
+    const deleted = isDeleted ? c.req.query('undo') : undefined
+    const known = { session: c.var.session, query, automations, filters, opinions }
+    const facts = { ...known, notice, deleted }
     const page = traceListPage({ ...facts, ...outcome })
     return c.html(page, outcome.problem ? 422 : 200)
   })

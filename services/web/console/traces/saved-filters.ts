@@ -55,9 +55,12 @@ export function savedFilters({ session, query, filters }: SavedFilters): Html {
                   ({ id, name }) =>
                     html`<li>
                       <span>${name}</span>
-                      <a href="/trace-filters/${id}/delete"
-                        >Delete<span class="unseen"> ${name}</span></a
-                      >
+                      <form method="post" action="/trace-filters/${id}/delete">
+                        ${csrfField(session.csrfToken)}
+                        <button class="button small">
+                          Delete<span class="unseen"> ${name}</span>
+                        </button>
+                      </form>
                     </li>`,
                 )}
               </ul>`

@@ -6,6 +6,7 @@ import type { Rating, TraceNote } from '../../../platform/trace-notes.ts'
 import { plural } from '../frame/format.ts'
 import { csrfField, pill, time } from '../frame/parts.ts'
 import type { Html, Tone } from '../frame/parts.ts'
+import { finalForm } from '../frame/undo.ts'
 import { plainText } from '../frame/text/text-view.ts'
 import { visibleText } from '../frame/text/visible-text.ts'
 
@@ -55,10 +56,11 @@ const oneNote = (given: TraceNote, { session, tracePath, list }: TraceNotesView)
       <span class="quiet">${time(given.createdAt)}</span>
       ${
         given.authorId === session.user.id
-          ? html`<form method="post" action="${tracePath}/notes/${given.id}/delete">
-              ${csrfField(session.csrfToken)} ${listField(list)}
-              <button class="button small">Delete</button>
-            </form>`
+          ? finalForm(session, {
+              action: `${tracePath}/notes/${given.id}/delete`,
+              what: 'Delete',
+              ...(list === undefined ? {} : { fields: { list } }),
+            })
           : ''
       }
     </div>

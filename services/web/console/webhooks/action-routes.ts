@@ -45,7 +45,7 @@ export function webhookActionRoutes(
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const entry = entryOf('webhook_paused', webhook)
     await audited(c.var, (tx) => pauseWebhook(tx, webhook.id), entry)
-    return c.redirect(webhookPath(automation, webhook), 303)
+    return c.redirect(`${webhookPath(automation, webhook)}?notice=webhook-paused`, 303)
   })
 
   routes.post(`${PATH}/resume`, session, form, async (c) => {

@@ -23,6 +23,12 @@ import { readWebhookForm, toFields } from './form.ts'
 import { entryOf, factsOf, getOwnWebhook } from './own-webhook.ts'
 import { webhookPage, webhookPath } from './page.ts'
 
+/** What takes back what a notice tells. */
+const UNDO: ReadonlyMap<string, string> = new Map([
+  ['webhook-paused', 'resume'],
+  ['webhook-resumed', 'pause'],
+])
+
 /** Serves the page of a webhook with its form, and those of its messages. */
 export function webhookPageRoutes(
   deps: WebDeps,
@@ -45,7 +51,8 @@ export function webhookPageRoutes(
 
   routes.get(path, session, async (c) => {
     const notice = noticeOf(c.req.query('notice'))
-    return c.html(webhookPage({ ...(await readPage(c)), notice }))
+    const undo = UNDO.get(c.req.query('notice') ?? '')
+    return c.html(webhookPage({ ...(await readPage(c)), notice, undo }))
   })
 
   routes.post(path, session, form, async (c) => {

@@ -5,8 +5,9 @@ import type { Webhook } from '../../../platform/webhooks.ts'
 import { absoluteTime, relativeTime } from '../frame/format.ts'
 import { page as frame } from '../frame/layout.ts'
 import { webhookPill } from '../frame/lists/webhooks-table.ts'
-import { csrfField, noticeBox, problemBox } from '../frame/parts.ts'
+import { csrfField, problemBox } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
+import { doneNotice, finalForm, undoAt } from '../frame/undo.ts'
 import { deliveriesSection } from './deliveries-section.ts'
 import type { DeliveriesSection } from './deliveries-section.ts'
 import { webhookForm } from './fields.ts'
@@ -20,6 +21,8 @@ export interface WebhookPage extends DeliveriesSection {
   readonly typed?: TypedWebhook
   readonly problem?: string | undefined
   readonly notice?: string | undefined
+  /** The button that takes back what the notice tells. */
+  readonly undo?: string | undefined
 }
 
 /** Returns the address of the page of a webhook. */
@@ -41,7 +44,7 @@ export function webhookPage(view: WebhookPage): Html {
         <h1 class="break">${new URL(webhook.url).host}</h1>
         ${webhookPill(webhook)}
       </div>
-      ${noticeBox(notice)} ${problemBox(stateProblem(webhook))}
+      ${doneNotice(session, notice, undoAt(action, view.undo))} ${problemBox(stateProblem(webhook))}
       <div class="columns side-first">
         <div>${deliveriesSection(view, action)}</div>
         <div>
@@ -100,11 +103,5 @@ const deleteSection = ({ session }: WebhookPage, action: string): Html =>
   html`<section class="card" aria-labelledby="delete">
     <div class="card-head"><h2 id="delete">Delete</h2></div>
     <p class="hint">Messages that wait are not sent any more.</p>
-    <form method="post" action="${action}/delete">
-      ${csrfField(session.csrfToken)}
-      <details class="more">
-        <summary>Delete this webhook…</summary>
-        <button class="button danger">Delete for good</button>
-      </details>
-    </form>
+    ${finalForm(session, { action: `${action}/delete`, what: 'Delete this webhook' })}
   </section>`

@@ -3,6 +3,7 @@ import { Hono } from 'hono'
 import { createWebhookKeys, createWebhookSecret } from '../../../platform/webhook-keys.ts'
 import { createWebhook, listWebhooks } from '../../../platform/webhooks.ts'
 import { AppError } from '../../../shared/errors.ts'
+import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import { createWebhookGuard } from '../../../shared/outgoing/webhook-guard.ts'
 import { createAudited } from '../../callers/audited.ts'
 import { requireForm } from '../../callers/forms.ts'
@@ -24,7 +25,7 @@ export function webhookRoutes(deps: WebDeps): Hono<SignedIn> {
   const audited = createAudited(sql)
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
-  const guard = createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS)
+  const guard = createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS, createForwardProxy(config))
   const keys = createWebhookKeys(config.SECRET_KEY_BASE)
   const path = '/automations/:automationId/webhooks'
 

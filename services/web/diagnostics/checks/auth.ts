@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { createForwardProxy, routeThrough } from '../../../shared/outgoing/forward-proxy.ts'
 import type { Check } from '../check.ts'
 import { declareCodes } from '../failure-code.ts'
 import { failed, passed, skipped, warning, withWarnings } from '../finding.ts'
@@ -20,7 +21,7 @@ const discoveryDocument = v.object({ issuer: v.string(), jwks_uri: v.string() })
 const failures = declareCodes({
   idp_unreachable:
     'Check OIDC_ISSUER_URL, DNS, and that the cluster may reach the identity provider (egress ' +
-    'policy, HTTPS_PROXY with NODE_USE_ENV_PROXY=1, NODE_EXTRA_CA_CERTS).',
+    'policy, proxy in global.proxy, authority in global.caBundle).',
   idp_http_error:
     'The provider answers, but not at its discovery endpoint. Check that OIDC_ISSUER_URL is the ' +
     'issuer itself, without /.well-known, and is not redirected.',
@@ -46,12 +47,14 @@ export const authCheck: Check = {
   warnings,
   timeout: failures.idp_unreachable,
 
-  async run({ signal }, { config: { AUTH_PROVIDER: provider, OIDC_ISSUER_URL: issuer } }) {
+  async run({ signal }, { config }) {
+    const { AUTH_PROVIDER: provider, OIDC_ISSUER_URL: issuer } = config
     // Without an issuer the service would not have started.
     if (provider === 'local' || issuer === undefined) return skipped({ provider })
     try {
       const url = new URL(`${issuer}/.well-known/openid-configuration`)
-      const answer = await httpGet(url, { signal, bytesMax: DOCUMENT_BYTES_MAX })
+      const route = routeThrough(createForwardProxy(config), url)
+      const answer = await httpGet(url, { signal, bytesMax: DOCUMENT_BYTES_MAX, route })
       return toFinding(answer, { provider, issuer })
     } catch (thrown) {
       return failed(failures.idp_unreachable, describeOutage(thrown), { provider })

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { listAllLlmConnections, readOnly } from '../../../platform/diagnostics.ts'
 import { describeRequirements, providerOf } from '../../../platform/llm-providers.ts'
 import { usageOf } from '../../../platform/llm-usage.ts'
+import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import { plural } from '../../console/frame/format.ts'
 import type { Check, ProviderUrls } from '../check.ts'
 import { databaseFailure } from '../database-failure.ts'
@@ -26,8 +27,7 @@ const failures = declareCodes({
     'Set the missing variables on the web pods, give the connections keys of their own, or ' +
     'remove them.',
   llm_unreachable:
-    'Check that the cluster may reach the providers: egress policy, HTTPS_PROXY with ' +
-    'NODE_USE_ENV_PROXY=1, DNS.',
+    'Check that the cluster may reach the providers: egress policy, proxy (global.proxy), DNS.',
 })
 
 const warnings = declareCodes({
@@ -53,7 +53,7 @@ export const llmConnectionsCheck: Check<LlmDetails> = {
     failure: ({ missing_credentials: missing = [] }) => missingList(missing),
   },
 
-  async run({ signal, sql }, { readVariable, providerUrls }) {
+  async run({ signal, sql }, { config, readVariable, providerUrls }) {
     let connections: Awaited<ReturnType<typeof listAllLlmConnections>>
     try {
       connections = await orAbort(signal, readOnly(sql, listAllLlmConnections))
@@ -66,7 +66,8 @@ export const llmConnectionsCheck: Check<LlmDetails> = {
       usage: usageOf(connection, readVariable),
     }))
     const urls = publicUrls(used, providerUrls)
-    return toFinding({ used, urls, unreachable: await findUnreachable(urls, signal) })
+    const calls = { signal, proxy: createForwardProxy(config) }
+    return toFinding({ used, urls, unreachable: await findUnreachable(urls, calls) })
   },
 }
 

@@ -11,6 +11,8 @@ import type { DeploymentRow } from '../kubernetes/deployment-row.ts'
 import { CLUSTER_CODES, openDeployments } from '../kubernetes/deployments.ts'
 import { readNamespace } from '../kubernetes/namespace.ts'
 import { listPods, troublesOf } from '../kubernetes/pods.ts'
+import { BUILD_WARNINGS, buildFacts, readBuilds } from './platform-pods/builds.ts'
+import type { BuildDetails } from './platform-pods/builds.ts'
 import { deploymentsTable } from './platform-pods/deployments-table.ts'
 import type { PlatformPodsDetails } from './platform-pods/deployments-table.ts'
 import { expectedDeployments } from './platform-pods/expected-deployments.ts'
@@ -25,14 +27,21 @@ const failures = declareCodes({
     'pods than desired is in a rollout: run the check again when it is over.',
 })
 
-const warnings = declareCodes({
+const ROLLOUT_WARNINGS = declareCodes({
   rollout_stuck:
     '`kubectl -n {namespace} describe deployment NAME` and the events of its pods say why. ' +
     `${IMAGES_REMEDY} \`helm rollback {release} -n {namespace}\` returns to the version before.`,
 })
 
-/** Every long-lived Deployment of the chart has readyReplicas equal to spec.replicas (SPEC 2.3). */
-export const platformPodsCheck: Check<PlatformPodsDetails> = {
+const warnings = { ...ROLLOUT_WARNINGS, ...BUILD_WARNINGS }
+
+type Details = PlatformPodsDetails & BuildDetails
+
+/**
+ * Every long-lived Deployment of the chart has readyReplicas equal to spec.replicas (SPEC 2.3).
+ * What keeps BuildKit and the registry from being of use is a warning.
+ */
+export const platformPodsCheck: Check<Details> = {
   weight: 'optional',
   title: 'Platform pods',
   skipped: 'This pod does not run in Kubernetes',
@@ -40,13 +49,18 @@ export const platformPodsCheck: Check<PlatformPodsDetails> = {
   warnings,
   timeout: CLUSTER_CODES.k8s_api_unreachable,
   page: {
-    facts: ({ deployments = [] }) =>
-      deployments.length > 0 ? [html`<li>${countReady(deployments)}</li>`] : [],
+    facts: ({ deployments = [], ...details }) => [
+      ...(deployments.length > 0 ? [html`<li>${countReady(deployments)}</li>`] : []),
+      ...buildFacts(details),
+    ],
     section: deploymentsTable,
   },
 
-  async run({ signal }, { config, kubernetes }) {
+  async run(context, { config, kubernetes }) {
     if (!kubernetes) return skipped()
+    const { signal } = context
+    const hasBuilds = config.PLATFORM_DEPLOYMENTS?.includes('buildkit')
+    const builds = hasBuilds ? await readBuilds(context) : undefined
     const { RELEASE_NAME: release, RELEASE_FULLNAME: fullName = release } = config
     const namespace = config.POD_NAMESPACE ?? (await readNamespace(kubernetes))
     const labelSelector = release
@@ -63,8 +77,16 @@ export const platformPodsCheck: Check<PlatformPodsDetails> = {
     const rows = expected.map(({ name, found }) =>
       toRow(name, found, found && troublesOf(found, pods)),
     )
-    return toFinding(namespace, rows)
+    return withBuilds(toFinding(namespace, rows), builds)
   },
+}
+
+function withBuilds(
+  { details, ...finding }: Finding<Details>,
+  builds: Awaited<ReturnType<typeof readBuilds>> | undefined,
+): Finding<Details> {
+  const all = [...(details?.warnings ?? []), ...(builds?.warnings ?? [])]
+  return { ...finding, details: withWarnings({ ...details, ...builds?.details }, all) }
 }
 
 function toFinding(
@@ -85,7 +107,10 @@ const countError = (word: 'fewer' | 'more', rows: readonly DeploymentRow[]): str
   rows.length > 0 ? `${word} Ready replicas than desired: ${rows.map(describeRow).join(', ')}` : ''
 
 const warnOfRollout = ({ name, message }: DeploymentRow): Warning =>
-  warning(warnings.rollout_stuck, `the rollout of ${name} is stuck: ${message.replace(/\.$/, '')}`)
+  warning(
+    ROLLOUT_WARNINGS.rollout_stuck,
+    `the rollout of ${name} is stuck: ${message.replace(/\.$/, '')}`,
+  )
 
 function describeRow({ name, condition, ready_replicas, desired_replicas }: DeploymentRow): string {
   const counts = `${ready_replicas}/${desired_replicas}`

@@ -1,5 +1,7 @@
 import * as client from 'openid-client'
 import { keepFresh } from '../../../shared/keep-fresh.ts'
+import { createForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
+import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import { createProviderFetch } from '../../../shared/outgoing/provider-fetch.ts'
 import type { WebConfig } from '../../env.ts'
 import { providerName } from './provider-name.ts'
@@ -55,6 +57,7 @@ interface Settings {
   readonly clientSecret: string
   readonly scope: string
   readonly redirectUri: string
+  readonly proxy: ForwardProxy
   /** The claims that are read from the userinfo endpoint if the ID token lacks one. */
   readonly wantedClaims: readonly string[]
 }
@@ -71,6 +74,7 @@ export function createIdentityProvider(config: WebConfig): IdentityProvider | un
     clientSecret,
     scope: config.OIDC_SCOPES,
     redirectUri: callbackUrl(config.PLATFORM_BASE_URL),
+    proxy: createForwardProxy(config),
     wantedClaims: ['email', 'name', ...claims.filter((each) => each !== undefined)],
   })
 }
@@ -150,7 +154,7 @@ async function moreClaims(
 }
 
 async function discover(name: string, settings: Settings): Promise<client.Configuration> {
-  const { issuer, clientId, clientSecret } = settings
+  const { issuer, clientId, clientSecret, proxy } = settings
   const document = new URL(`${issuer}/.well-known/openid-configuration`)
   const execute = [
     client.enableNonRepudiationChecks,
@@ -158,7 +162,7 @@ async function discover(name: string, settings: Settings): Promise<client.Config
     ...(document.protocol === 'http:' ? [client.allowInsecureRequests] : []),
   ]
   const config = await client.discovery(document, clientId, {}, authenticate(clientSecret), {
-    [client.customFetch]: createProviderFetch({ name, timeoutMs: TIMEOUT_MS }),
+    [client.customFetch]: createProviderFetch({ name, timeoutMs: TIMEOUT_MS, proxy }),
     execute,
   })
   // Some write a slash at the end. A document for all tenants at once names none, and is not taken.

@@ -83,7 +83,8 @@ async function complete(
     const { search } = new URL(c.req.url)
     const earlierToken = getCookie(c, cookieNames(config.PLATFORM_BASE_URL).session)
     const origin = { clientAddress: address, userAgent: c.req.header('user-agent') ?? '' }
-    return await completeSignIn(deps, provider, { search, attempt, earlierToken, origin })
+    const request = { address, requestId: c.var.requestId }
+    return await completeSignIn(deps, provider, { search, attempt, earlierToken, origin, request })
   } catch (thrown) {
     // An unavailable provider is nobody's guess at a sign-in.
     if (thrown instanceof AppError && thrown.status < 500) await countFailure(sql, throttle)

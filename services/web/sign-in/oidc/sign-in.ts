@@ -1,5 +1,5 @@
 import { recognizeIdentity, useSignIn } from '../../../platform/identities.ts'
-import type { KnownIdentity } from '../../../platform/identities.ts'
+import type { KnownIdentity, SignInRequest } from '../../../platform/identities.ts'
 import {
   createSession,
   deleteExpiredSessions,
@@ -27,6 +27,8 @@ export interface Callback {
   /** The token of a session that the browser still has; it ends. */
   readonly earlierToken: string | undefined
   readonly origin: SessionOrigin
+  /** For the audit. */
+  readonly request: SignInRequest
 }
 
 /** A completed sign-in. */
@@ -44,7 +46,7 @@ export async function completeSignIn(
   provider: IdentityProvider,
   callback: Callback,
 ): Promise<OidcSignIn> {
-  const { search, earlierToken, origin } = callback
+  const { search, earlierToken, origin, request } = callback
   const attempt = requireOwnAnswer(callback)
   const { state } = attempt
   if (!(await useSignIn(sql, { state, lifetimeSeconds: ATTEMPT_SECONDS }))) {
@@ -53,7 +55,7 @@ export async function completeSignIn(
   }
   const answer = new URL(`${callbackUrl(config.PLATFORM_BASE_URL)}${search}`)
   const vouched = await provider.exchange(answer, attempt)
-  const known = await recognizeIdentity(sql, readIdentity(vouched, config))
+  const known = await recognizeIdentity(sql, readIdentity(vouched, config), request)
   if (!known) {
     const message = 'Your account is disabled on this platform. Ask its administrator.'
     throw signInError(['forbidden', 'account_disabled'], message)

@@ -12,7 +12,7 @@ import type { CrewPlace } from './cluster-calls.ts'
 import type { ClusterDeps } from './cluster-deps.ts'
 import { ROLLOUT_SECONDS } from './crew-deployment.ts'
 import type { DescribedCrew } from './crew-deployment.ts'
-import { imageOf, planBuild } from './crew-images.ts'
+import { imageOf, orderBuild } from './crew-images.ts'
 import { crewUrl } from './crew-names.ts'
 import { crewObjects } from './describe-crew.ts'
 import { crewService } from './crew-deployment.ts'
@@ -107,8 +107,8 @@ async function build(
   progress.state('Building')
   // By it a build that nobody follows any more is found and removed.
   await applyAll(kubernetes, [crewService(crew)], { ...place, home: home.namespace })
-  const plan = await planBuild(builder, wanted.owner)
-  const outcome = await buildImage({ kubernetes, crew, build: plan, place, progress, signal })
+  const order = await orderBuild(builder, crew)
+  const outcome = await buildImage({ kubernetes, order, place, progress, signal })
   if ('reason' in outcome) return { outcome: 'failed', ...outcome }
   const { digest } = outcome
   const stored = await openRepository(builder, wanted.owner).find(digest)

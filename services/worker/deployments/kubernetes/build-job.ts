@@ -6,11 +6,10 @@ import {
   toSecretData,
 } from '../../../shared/kubernetes/objects.ts'
 import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
-import type { Certificates, ImageBuilder } from './cluster-settings.ts'
-import type { DescribedCrew } from './crew-deployment.ts'
-import { generateDockerfile } from './dockerfile.ts'
-import { CACHE_TAG, imageTag } from './image-names.ts'
-import { EXIT_UNREACHABLE } from './install-script.ts'
+import type { Certificates, CrewCluster, ImageBuilder } from './cluster-settings.ts'
+import type { CrewNames } from './crew-names.ts'
+import { INDEX_SECRET } from './dockerfile.ts'
+import { CACHE_TAG } from './image-names.ts'
 
 const CERTIFICATES = '/certificates'
 const CREDENTIALS = '/credentials'
@@ -18,22 +17,35 @@ const MOUNTS = [
   { name: 'certificates', mountPath: CERTIFICATES, keys: ['ca.pem', 'cert.pem', 'key.pem'] },
   { name: 'credentials', mountPath: CREDENTIALS, keys: ['config.json'] },
 ]
-/** The longest time that a build may take. */
-export const BUILD_SECONDS = 3600
 
-/**
- * The build: fetch the source, take the project's Dockerfile or the generated one, build and push.
- * The digest is its last word, as the message of the ended container.
- */
-const BUILD = `set -eu
-cd /work
-rm -rf source.tar.gz project generated output && mkdir project generated
-unreachable() { echo "$1" >&2; exit ${EXIT_UNREACHABLE}; }
-timeout 300 wget -q -O source.tar.gz "$SOURCE_URL" ||
-  unreachable 'The source cannot be fetched from web.'
+/** The exit codes of a build that could not reach a part that it needs. */
+export const UNREACHABLE_EXITS = { web: 75, buildkit: 76, registry: 77 } as const
+
+const unreachable = (part: keyof typeof UNREACHABLE_EXITS, message: string): string =>
+  `unreachable ${UNREACHABLE_EXITS[part]} '${message}'`
+
+/** Fetches the source into the folder `project`. */
+export const FETCH_SOURCE = `timeout 300 wget -q -O source.tar.gz "$SOURCE_URL" ||
+  ${unreachable('web', 'The source cannot be fetched from web.')}
 echo "$SOURCE_DIGEST  source.tar.gz" | sha256sum -c - >/dev/null
 tar -xzf source.tar.gz -C project
-buildctl $BUILDKIT_FLAGS debug workers >/dev/null || unreachable 'BuildKit cannot be reached.'
+`
+
+/** Reaches web and leaves the folder `project` empty. */
+export const REACH_WEB = `timeout 60 wget -q -O /dev/null "$SOURCE_URL" ||
+  ${unreachable('web', 'Web cannot be reached.')}
+`
+
+/**
+ * The build: get the project, take its Dockerfile or the generated one, build and push. The digest
+ * is its last word, as the message of the ended container.
+ */
+const buildScript = (getProject: string): string => `set -eu
+cd /work
+rm -rf source.tar.gz project generated output && mkdir project generated
+unreachable() { echo "$2" >&2; exit "$1"; }
+${getProject}buildctl $BUILDKIT_FLAGS debug workers >/dev/null ||
+  ${unreachable('buildkit', 'BuildKit cannot be reached.')}
 if [ -f project/Dockerfile ]; then
   echo 'Building with the Dockerfile of the project.'
   dockerfile=project
@@ -47,7 +59,7 @@ tee build.log <output >&2 &
 buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
   --local context=project --local dockerfile="$dockerfile" \\
   --opt build-arg:PYTHON_VERSION="\${PYTHON_VERSION:-}" \\
-  --secret id=uv_index,env=UV_INDEX \\
+  $PROXY_FLAGS --secret id=${INDEX_SECRET},env=UV_INDEX \\
   --import-cache "type=registry,ref=$CACHE" \\
   --export-cache "type=registry,ref=$CACHE,$CACHE_OPTIONS" \\
   --output "type=image,name=$IMAGE,push=true" \\
@@ -55,15 +67,15 @@ buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
 wait
 if [ -n "\${failed:-}" ]; then
   ! grep -q '^error: failed to solve: failed to push' build.log ||
-    unreachable 'The image cannot be pushed to the registry.'
+    ${unreachable('registry', 'The image cannot be pushed to the registry.')}
   exit "$failed"
 fi
 sed -n 's/.*"containerimage.digest": *"\\(sha256:[0-9a-f]*\\)".*/\\1/p' metadata.json \\
   >/dev/termination-log
 `
 
-/** What a build needs beside the crew that it is of. */
-export interface Build {
+/** How a build reaches BuildKit and the registry. */
+export interface BuildAccess {
   readonly builder: ImageBuilder
   /** The repository of the image, as BuildKit reaches it. */
   readonly repository: string
@@ -72,7 +84,27 @@ export interface Build {
   readonly dockerConfig: string
 }
 
-const filesOf = ({ certificates, dockerConfig }: Build) => ({
+/** An image to build, and the names of the objects that do it. */
+export interface BuildOrder {
+  readonly names: CrewNames
+  readonly cluster: CrewCluster
+  readonly access: BuildAccess
+  /** The tag under which it is pushed. */
+  readonly tag: string
+  /** The longest time that the build may take. */
+  readonly seconds: number
+  /** `FETCH_SOURCE` or `REACH_WEB`. */
+  readonly getProject: string
+  /** The Dockerfile for a project that has none. */
+  readonly dockerfile: string
+  readonly pythonVersion: string | null
+  readonly sourceUrl: string
+  readonly sourceDigest: string
+  /** The tools indexes with their token, as uv takes them. */
+  readonly indexes: string
+}
+
+const filesOf = ({ certificates, dockerConfig }: BuildAccess) => ({
   'ca.pem': certificates.ca,
   'cert.pem': certificates.cert,
   'key.pem': certificates.key,
@@ -80,20 +112,28 @@ const filesOf = ({ certificates, dockerConfig }: Build) => ({
 })
 
 /** What the build must keep to itself. */
-export const buildSecret = (
-  { names, sourceUrl, indexes }: DescribedCrew,
-  build: Build,
-): KubernetesObject => ({
+export const buildSecret = ({
+  names,
+  cluster,
+  sourceUrl,
+  indexes,
+  access,
+}: BuildOrder): KubernetesObject => ({
   apiVersion: 'v1',
   kind: 'Secret',
   metadata: { name: names.build, namespace: names.namespace, labels: names.labels },
   type: 'Opaque',
-  data: toSecretData({ SOURCE_URL: sourceUrl, UV_INDEX: indexes, ...filesOf(build) }),
+  data: toSecretData({
+    SOURCE_URL: sourceUrl,
+    UV_INDEX: indexes,
+    PROXY_FLAGS: proxyFlagsOf(cluster),
+    ...filesOf(access),
+  }),
 })
 
-/** Returns the Job that makes the image of a crew, which passes Pod Security "restricted". */
-export function buildJob(crew: DescribedCrew, build: Build): KubernetesObject {
-  const { names, cluster } = crew
+/** Returns the Job that makes an image, which passes Pod Security "restricted". */
+export function buildJob(order: BuildOrder): KubernetesObject {
+  const { names, cluster, seconds } = order
   const { pullSecrets } = cluster
   const labels = { ...names.labels, ...names.buildSelector }
   return {
@@ -103,8 +143,8 @@ export function buildJob(crew: DescribedCrew, build: Build): KubernetesObject {
     spec: {
       // A build that failed would fail again; what could not be reached is tried with a new Job.
       backoffLimit: 0,
-      activeDeadlineSeconds: BUILD_SECONDS,
-      ttlSecondsAfterFinished: BUILD_SECONDS,
+      activeDeadlineSeconds: seconds,
+      ttlSecondsAfterFinished: seconds,
       template: {
         metadata: { labels },
         spec: {
@@ -115,7 +155,7 @@ export function buildJob(crew: DescribedCrew, build: Build): KubernetesObject {
             ? { imagePullSecrets: pullSecrets.map((name) => ({ name })) }
             : {}),
           securityContext: restrictedPod(cluster),
-          containers: [client(crew, build)],
+          containers: [client(order)],
           volumes: [
             { name: 'work', emptyDir: { sizeLimit: '1Gi' } },
             ...MOUNTS.map(({ name, keys }) => ({
@@ -132,24 +172,24 @@ export function buildJob(crew: DescribedCrew, build: Build): KubernetesObject {
   }
 }
 
-const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
+const client = ({ access, ...order }: BuildOrder) => ({
   name: 'build',
-  image: build.builder.image,
+  image: access.builder.image,
   imagePullPolicy: 'IfNotPresent',
-  command: ['sh', '-c', BUILD],
+  command: ['sh', '-c', buildScript(order.getProject)],
   env: [
     ...plainVariables({
       HOME: '/work',
-      SOURCE_DIGEST: wanted.source.archiveSha256,
-      PYTHON_VERSION: wanted.settings.pythonVersion ?? '',
-      DOCKERFILE: generateDockerfile(cluster.pythonImage),
-      IMAGE: `${build.repository}:${imageTag(wanted.id)}`,
-      CACHE: `${build.repository}:${CACHE_TAG}`,
+      SOURCE_DIGEST: order.sourceDigest,
+      PYTHON_VERSION: order.pythonVersion ?? '',
+      DOCKERFILE: order.dockerfile,
+      IMAGE: `${access.repository}:${order.tag}`,
+      CACHE: `${access.repository}:${CACHE_TAG}`,
       CACHE_OPTIONS: 'mode=max,image-manifest=true,ignore-error=true',
-      BUILDKIT_FLAGS: flagsOf(build.builder),
+      BUILDKIT_FLAGS: flagsOf(access.builder),
       DOCKER_CONFIG: CREDENTIALS,
     }),
-    ...secretVariables(names.build, ['SOURCE_URL', 'UV_INDEX']),
+    ...secretVariables(order.names.build, ['SOURCE_URL', 'UV_INDEX', 'PROXY_FLAGS']),
   ],
   resources: {
     requests: { cpu: '20m', memory: '64Mi' },
@@ -161,6 +201,12 @@ const client = ({ wanted, names, cluster }: DescribedCrew, build: Build) => ({
   ],
   securityContext: RESTRICTED_CONTAINER,
 })
+
+/** BuildKit keeps these arguments out of images and of the keys of its cache. */
+const proxyFlagsOf = ({ proxy }: CrewCluster): string =>
+  Object.entries(proxy)
+    .map(([name, value]) => `--opt build-arg:${name}=${value.replaceAll(/\s/g, '')}`)
+    .join(' ')
 
 const flagsOf = ({ address }: ImageBuilder): string =>
   [

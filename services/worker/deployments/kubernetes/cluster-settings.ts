@@ -22,6 +22,8 @@ export interface CrewCluster {
   /** The address of web for pods of the cluster, without a slash at its end. */
   readonly webUrl: string
   readonly maxima: CrewMaxima
+  /** The variables that lead programs of crews to the proxy; none without one. */
+  readonly proxy: Readonly<Record<string, string>>
   /** Builds images; without it crews are installed when their pods start. */
   readonly builder?: ImageBuilder | undefined
 }

@@ -67,8 +67,13 @@ export const variablesSecret = ({ names, environment }: DescribedCrew): Kubernet
   secret(names, names.name, environment)
 
 /** What a pod needs to install the crew. Pods that start later read the renewed one. */
-export const installSecret = ({ names, sourceUrl, indexes }: DescribedCrew): KubernetesObject =>
-  secret(names, names.install, { SOURCE_URL: sourceUrl, UV_INDEX: indexes })
+export const installSecret = ({
+  names,
+  cluster,
+  sourceUrl,
+  indexes,
+}: DescribedCrew): KubernetesObject =>
+  secret(names, names.install, { SOURCE_URL: sourceUrl, UV_INDEX: indexes, ...cluster.proxy })
 
 const secret = (
   { namespace, labels }: CrewNames,
@@ -151,7 +156,7 @@ const installer = ({ wanted, names, cluster, resources }: DescribedCrew) => ({
       SOURCE_DIGEST: wanted.source.archiveSha256,
       ...(wanted.settings.pythonVersion ? { PYTHON_VERSION: wanted.settings.pythonVersion } : {}),
     }),
-    ...secretVariables(names.install, ['SOURCE_URL', 'UV_INDEX']),
+    ...secretVariables(names.install, ['SOURCE_URL', 'UV_INDEX', ...Object.keys(cluster.proxy)]),
   ],
   resources,
   volumeMounts: [

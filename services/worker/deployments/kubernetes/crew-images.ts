@@ -3,10 +3,16 @@ import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
 import { registryCredential } from '../../../shared/registry-credentials.ts'
 import type { RegistryAction } from '../../../shared/registry-credentials.ts'
 import type { CrewOwner } from '../crew-host.ts'
-import type { Build } from './build-job.ts'
+import { FETCH_SOURCE } from './build-job.ts'
+import type { BuildAccess, BuildOrder } from './build-job.ts'
 import type { ImageBuilder } from './cluster-settings.ts'
+import type { DescribedCrew } from './crew-deployment.ts'
 import type { CrewNames } from './crew-names.ts'
-import { repositoryOf } from './image-names.ts'
+import { generateDockerfile } from './dockerfile.ts'
+import { imageTag, repositoryOf } from './image-names.ts'
+
+/** The longest time that the build of a crew may take. */
+const BUILD_SECONDS = 3600
 
 /** Returns an image by its digest, as nodes pull it. */
 export const imageOf = async (
@@ -15,8 +21,28 @@ export const imageOf = async (
   digest: string,
 ): Promise<string> => `${await builder.pullAddress()}/${repositoryOf(owner)}@${digest}`
 
-/** Returns what the build of an automation's image needs. */
-export async function planBuild(builder: ImageBuilder, owner: CrewOwner): Promise<Build> {
+/** Returns the order for the image of a crew. */
+export async function orderBuild(
+  builder: ImageBuilder,
+  { wanted, names, cluster, sourceUrl, indexes }: DescribedCrew,
+): Promise<BuildOrder> {
+  return {
+    names,
+    cluster,
+    access: await accessFor(builder, wanted.owner),
+    tag: imageTag(wanted.id),
+    seconds: BUILD_SECONDS,
+    getProject: FETCH_SOURCE,
+    dockerfile: generateDockerfile(cluster.pythonImage),
+    pythonVersion: wanted.settings.pythonVersion,
+    sourceUrl,
+    sourceDigest: wanted.source.archiveSha256,
+    indexes,
+  }
+}
+
+/** Returns how a build reaches BuildKit, and the repository of an automation. */
+export async function accessFor(builder: ImageBuilder, owner: CrewOwner): Promise<BuildAccess> {
   return {
     builder,
     certificates: await builder.certificates(),

@@ -1,28 +1,34 @@
 import { INSTALL, PROJECT, SERVE, UV_VARIABLES } from './install-script.ts'
 
+/** The secret of a build with the tools indexes, as its steps read it. */
+export const INDEX_SECRET = 'uv_index'
+
+const MOUNTS = [
+  `--mount=type=secret,id=${INDEX_SECRET}`,
+  '--mount=type=cache,target=/root/.cache/uv',
+].join(' ')
+const INSTALL_HERE = `UV_INDEX="$(cat /run/secrets/${INDEX_SECRET})"
+export UV_INDEX
+${INSTALL}`
+const TRY = `sh -c "$0" || echo 'The dependencies need the whole project; trying again with it.'`
+
 /**
  * Returns the Dockerfile of a project that has none. What the project names is installed in a layer
  * of its own, which stays as it is while only code changes; a project whose dependencies need more
  * of its files, such as paths, gets them with the second step. The indexes and their token come as
- * a secret of BuildKit, which no layer has.
+ * a secret, which no layer has. Other builders than BuildKit read it as well: it has neither here
+ * documents nor secrets as variables.
  */
 export function generateDockerfile(pythonImage: string): string {
   const variables = Object.entries(UV_VARIABLES).map((pair) => pair.join('='))
-  const mounts = [
-    '--mount=type=secret,id=uv_index,env=UV_INDEX',
-    '--mount=type=cache,target=/root/.cache/uv',
-  ]
-  const install = ['RUN', ...mounts, 'sh'].join(' ')
   return `FROM ${pythonImage}
 ARG PYTHON_VERSION
 ENV ${variables.join(' ')} UV_LINK_MODE=copy
 WORKDIR ${PROJECT}
 COPY pyproject.toml* uv.lock* requirements.txt* ./
-${install} <<'INSTALL' || echo 'The dependencies need the whole project; trying again with it.'
-${INSTALL}INSTALL
+RUN ${MOUNTS} ${JSON.stringify(['sh', '-c', TRY, INSTALL_HERE])}
 COPY . .
-${install} <<'INSTALL'
-${INSTALL}INSTALL
+RUN ${MOUNTS} ${JSON.stringify(['sh', '-c', INSTALL_HERE])}
 USER 1000:1000
 EXPOSE 8000
 ENTRYPOINT ${JSON.stringify(SERVE)}

@@ -11,7 +11,8 @@ import type { PackageIndexes } from './tools-index.ts'
 const ANSWER_MS = 30_000
 const PAGE_BYTES_MAX = 8 * 1024 * 1024
 const NAME = /^\/simple\/([a-z0-9][a-z0-9-]*)\/$/
-const FILE = /^\/tools\/(?:organization|public)\/files\/[\w.+!-]+$/
+const FOLDER = /(?:organization|public)\/files|organization\/upstream\/[a-z0-9-]+\/[0-9a-f]{64}/
+const FILE = new RegExp(`^/tools/(?:${FOLDER.source})/[\\w.+!-]+$`)
 
 /** An index for pip that runs while a crew is built. */
 export interface FirstIndex {
@@ -83,6 +84,7 @@ const fromHere = (page: string): string =>
   page
     .replaceAll('"../../../public/files/', '"/tools/public/files/')
     .replaceAll('"../../files/', '"/tools/organization/files/')
+    .replaceAll('"../../upstream/', '"/tools/organization/upstream/')
 
 async function passOn({ status, body }: Response, response: ServerResponse): Promise<void> {
   response.writeHead(status, { 'content-type': 'application/octet-stream' })

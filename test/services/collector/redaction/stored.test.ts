@@ -91,11 +91,16 @@ describe('redaction before commit', () => {
     await collector.ready
     return collector
   }
-  const filesWith = (text: string): string[] =>
-    readdirSync(files, { recursive: true, withFileTypes: true })
+  /** What of some texts the files of the server hold: each file is read once. */
+  const textsInFiles = (texts: readonly string[]): string[] => {
+    const found = readdirSync(files, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name))
-      .filter((file) => readFileSync(file).includes(text))
+      .flatMap((entry) => {
+        const content = readFileSync(join(entry.parentPath, entry.name))
+        return texts.filter((text) => content.includes(text))
+      })
+    return [...new Set(found)]
+  }
 
   beforeAll(async () => {
     const port = await freePort()
@@ -136,14 +141,11 @@ describe('redaction before commit', () => {
     dump.push(...rejected.map(({ rowBytes }) => Buffer.from(rowBytes as Buffer).toString('latin1')))
     const stored = dump.join('\n')
     expect(stored).toContain('[redacted:card]')
-    for (const secret of SECRETS) {
-      const encoded = Buffer.from(`b ${secret}`).toString('base64').slice(4, -4)
-      for (const form of [secret, encoded]) {
-        expect(stored.includes(form), form).toBe(false)
-        expect(lines.join('').includes(form), form).toBe(false)
-        expect(filesWith(form), form).toEqual([])
-      }
-    }
+    const encoded = SECRETS.map((text) => Buffer.from(`b ${text}`).toString('base64').slice(4, -4))
+    const forms = [...SECRETS, ...encoded]
+    const logged = lines.join('')
+    expect(forms.filter((form) => stored.includes(form) || logged.includes(form))).toEqual([])
+    expect(textsInFiles(forms)).toEqual([])
     for (const kind of ['card', 'key', 'email', 'iban']) {
       const marks = await readMetric(collector.metricsUrl, 'collector_redacted_total', { kind })
       expect(marks).toBeGreaterThan(0)
@@ -156,6 +158,6 @@ describe('redaction before commit', () => {
     for (const secret of SECRETS) {
       await postTo(collector.url, toProtobuf(requestWith(secret, 'work')))
     }
-    for (const secret of SECRETS) expect(filesWith(secret).length).toBeGreaterThan(0)
+    expect(textsInFiles(SECRETS).toSorted()).toEqual(SECRETS.toSorted())
   }, 180_000)
 })

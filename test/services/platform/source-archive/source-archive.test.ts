@@ -201,6 +201,11 @@ describe('a project', () => {
       ]),
     )
     expect(facts).toMatchObject({ leftOut: ['.env', '.git/', '.venv/', 'src/a/__pycache__/'] })
+    const many = Array.from({ length: 30 }, (_, at) => ({ path: `data/${at + 10}.pyc` }))
+    expect((await inspect(tarGz([...FILES, ...many]))).facts).toMatchObject({
+      leftOut: many.slice(0, 20).map(({ path }) => path),
+      leftOutMore: 10,
+    })
     expect(fileCount).toBe(3)
     expect(digest).not.toEqual((await inspect(tarGz(FILES))).digest)
   })

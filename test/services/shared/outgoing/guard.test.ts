@@ -14,8 +14,11 @@ const answering =
   async () =>
     found.map(address)
 
-const pin = (made: ReturnType<typeof guard>, url: string, subject = 'organization 1') =>
-  made.pin(new URL(url), { subject, signal })
+async function pin(made: ReturnType<typeof guard>, url: string, subject = 'organization 1') {
+  const route = await made.pin(new URL(url), { subject, signal })
+  if ('proxy' in route) throw new Error('goes through a proxy')
+  return route
+}
 
 function connectWith(pinned: Awaited<ReturnType<typeof pin>>, all: boolean) {
   return new Promise((done) => {

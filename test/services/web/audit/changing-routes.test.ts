@@ -113,6 +113,7 @@ const SCHEDULE = {
   missed: 'skip',
   inputs: '{"topic": "tides"}',
 }
+const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 
 /** Each changing route, in this order: a call that succeeds, or why it leaves no entry. */
@@ -120,6 +121,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /admin/platform_settings/flags/:name': form({ state: 'on' }),
   'POST /admin/organizations': form({ name: 'Globex' }),
   'POST /admin/organizations/:organizationId/invitations': form(),
+  'POST /admin/organizations/:organizationId/limits': form({ queued_runs: '10' }),
   'POST /settings/organization/members/:userId/role': form({ from: 'viewer', to: 'editor' }),
   'POST /settings/organization/members/:userId/remove': form(),
   'POST /settings/organization/invitations': form({ role: 'viewer', note: 'Grace' }),
@@ -147,6 +149,11 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /automations/:automationId/schedules/:scheduleId/pause': form(),
   'POST /automations/:automationId/schedules/:scheduleId/resume': form(),
   'POST /automations/:automationId/schedules/:scheduleId/delete': form(),
+  'POST /designer/v2/automations/:automationId/schedules': json('POST', BY_API),
+  'PUT /designer/v2/automations/:automationId/schedules/:scheduleId': json('PUT', BY_API),
+  'POST /designer/v2/automations/:automationId/schedules/:scheduleId/pause': json('POST'),
+  'POST /designer/v2/automations/:automationId/schedules/:scheduleId/resume': json('POST'),
+  'DELETE /designer/v2/automations/:automationId/schedules/:scheduleId': json('DELETE'),
   'POST /designer/v2/projects': json('POST', { name: 'By API' }),
   'POST /designer/v2/projects/:projectId/versions': json('POST', { definition }),
   'PUT /designer/v2/projects/:projectId/versions/:number': json('PUT', { definition }),
@@ -154,6 +161,12 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
     files: { 'crew.jsonc': crewJson(), 'agents/writer.jsonc': agentJson() },
   }),
   'POST /designer/v2/projects/:projectId/versions/:number/publish': json('POST'),
+  'PUT /designer/v2/organizations/:organizationId/limits': async (path) =>
+    platform.app.request(path, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${platformToken}`, 'content-type': 'application/json' },
+      body: '{"queued_runs": 100}',
+    }),
   'PUT /designer/v2/budgets/:period': json('PUT', { tokens_max: 1000 }),
   'DELETE /designer/v2/budgets/:period': json('DELETE'),
   'PUT /designer/v2/automations/:automationId/budgets/:period': json('PUT', { tokens_max: 1000 }),
@@ -284,6 +297,7 @@ const ROUTES: Readonly<Record<string, Send | Why>> = {
   'POST /automations/:automationId/executions/:kickoffId/again': RUN,
   'POST /automations/:automationId/executions/:kickoffId/continue': RUN,
   'POST /projects/:projectId/proposals': RUN,
+  'POST /projects/:projectId/versions/:number/tests': RUN,
   'POST /platform/api/v1/crew/:automationId/files': FILE,
   'POST /import-project': LOOK,
   'POST /llm-connections/:id/test': LOOK,
@@ -333,7 +347,7 @@ beforeAll(async () => {
     const { organizationId } = acme
     await createVersion(sql, { organizationId, projectId: Number(projectId) }, definition)
   }
-}, 60_000)
+})
 
 afterAll(() => platform.close())
 

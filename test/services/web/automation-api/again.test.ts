@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { completeRun, failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
 import type { LeasedRun } from '../../../../services/platform/run-queue.ts'
-import { loadJournal, recordProgress } from '../../../../services/platform/run-steps.ts'
-import type { StepRecord } from '../../../../services/platform/run-steps.ts'
+import { recordProgress } from '../../../../services/platform/record-progress.ts'
+import { loadJournal } from '../../../../services/platform/run-steps.ts'
+import type { StepRecord } from '../../../../services/platform/journal-entries.ts'
 import { publishVersion } from '../../../../services/platform/project-versions.ts'
 import { stepBase, stepKey } from '../../../../services/platform/step-key.ts'
 import { definition } from '../../../support/crew.ts'
@@ -18,7 +19,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
 })
 
 afterAll(() => platform.close())
@@ -104,7 +105,7 @@ describe('POST runs/…/retry', () => {
       where id = ${acme.research.id}`
   })
 
-  it('keeps what had finished when the named step began, by its key or its task', async () => {
+  it('keeps what does not depend on the step, which is named by its key or its task', async () => {
     const failed = await failedRun()
     for (const from of ['write', keyOf(failed, INPUTS, 'write')]) {
       expect((await call(`runs/${failed.id}/retry`, { from_step: from })).status).toBe(202)

@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await oauth.sql`truncate executions cascade`
+  await oauth.sql`delete from executions`
 })
 
 afterAll(() => oauth.close())

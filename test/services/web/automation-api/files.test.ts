@@ -36,7 +36,8 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate executions, input_files cascade`
+  await platform.sql`delete from executions`
+  await platform.sql`delete from input_files`
 })
 
 afterAll(() => platform.close())

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
 })
 
 afterAll(() => platform.close())
@@ -53,6 +53,7 @@ describe('POST resume', () => {
         output: 'Whales <sing>.',
         asked_at: expect.any(String),
         decide_by: expect.any(String),
+        undecided: 'reject',
       },
     })
     const body = { task: 'write', decision: 'edit', text: 'Owls.' }

@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const role of ORGANIZATION_ROLES) people.set(role, await signInAs(platform, role, role))
   people.set('nobody', await signInAs(platform, 'nobody'))
   people.set('platform-admin', await signInAs(platform, 'operator', 'platform-admin'))
-}, 60_000)
+})
 
 afterAll(() => platform.close())
 
@@ -74,7 +74,7 @@ describe('every route', () => {
       return isAway ? undefined : { status, location }
     })
     expect(found).toEqual([])
-  }, 60_000)
+  })
 
   it.each(ORGANIZATION_ROLES)(
     'takes from %s what the table says, and nothing more',
@@ -103,7 +103,7 @@ describe('every route', () => {
       return undefined
     })
     expect(found).toEqual([])
-  }, 60_000)
+  })
 
   it('of the whole platform is a 404 for all but its administrators', async () => {
     const found = await differences(routesFor('platform-admin'), async (route) => {
@@ -125,7 +125,7 @@ describe('every route', () => {
     })
     expect(found).toEqual([])
     expect(await snapshot()).toEqual(before)
-  }, 60_000)
+  })
 
   it('that is mounted for all methods only says which of them there are', async () => {
     const admin = people.get('admin')

@@ -9,7 +9,10 @@ import type { Tenant } from '../support/platform.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
 
-describe.skipIf(hasNoBrowser)('every page, checked against the rules of accessibility', () => {
+const TITLE =
+  'every page in one look (npm run test:browser: in all) against the rules of accessibility'
+
+describe.skipIf(hasNoBrowser)(TITLE, () => {
   let site: Console
 
   beforeAll(async () => {

@@ -59,19 +59,20 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
   })
 
   it('nothing is wider than a small screen, in the light and in the dark', async () => {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      const viewport = { width: 360, height: 740 }
-      const page = await site.open(site.platform.acme, { colorScheme, viewport })
-      const automation = `/automations/${site.platform.acme.research.automationId}`
-      const tabs = ['', '/integrate', '/tokens', '/design', '/deployments', '/settings']
-      const paths = tabs.map((tab) => automation + tab)
-      for (const path of ['/', '/automations', ...paths, '/nothing']) {
-        await page.goto(site.service.url + path)
+    const viewport = { width: 360, height: 740 }
+    const page = await site.open(site.platform.acme, { viewport })
+    const automation = `/automations/${site.platform.acme.research.automationId}`
+    const tabs = ['', '/integrate', '/tokens', '/design', '/deployments', '/settings']
+    const paths = tabs.map((tab) => automation + tab)
+    for (const path of ['/', '/automations', ...paths, '/nothing']) {
+      await page.goto(site.service.url + path)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
         const root = 'document.documentElement'
         expect(await page.evaluate(`${root}.scrollWidth - ${root}.clientWidth`)).toBe(0)
       }
-      await page.context().close()
     }
+    await page.context().close()
   })
 
   it('no column of the tokens covers another one on a small screen', async () => {

@@ -28,6 +28,7 @@ const post = (path: string, fields: Record<string, string> = {}) =>
 
 const archive = (text = 'x') =>
   tarGz([
+    { path: '.venv/pyvenv.cfg' },
     { path: 'pyproject.toml', content: '[project]\nname = "crew"\n' },
     { path: 'crew.py', content: `@CrewBase\nclass A: ...\n# ${text}\n` },
   ])
@@ -54,11 +55,12 @@ describe('the pages of automations from source', () => {
     expect(made).toMatchObject({ status: 303, location: expect.stringMatching(/deployments\/1$/) })
     const page = await open(made.location)
     expect(page.text).toMatch(/Deployment 1.*Waiting.*crew\.tar\.gz, 2 files.*ada@acme\.test/s)
+    expect(page.text).toMatch(/Left out<\/dt>\s*<dd[^>]*>\.venv\/<\/dd>/)
     expect(page.text).toContain(`data-live="${made.location}/live"`)
     const automation = await open(made.location.replace(/\/deployments.*/, '/design'))
     expect(automation.text).toMatch(/It runs a program of yours/)
     expect(automation.text).not.toContain('0 agents')
-    expect((await open('/automations')).text).toContain('New automation from source')
+    expect((await open('/automations')).text).toContain('href="/new-automation"')
   })
 
   it('refuse a source on the page that sent it, and make nothing', async () => {
@@ -206,7 +208,7 @@ describe('the page of a Git repository', () => {
     expect((await open(path)).text).toContain('From a Git repository')
     const refused = await post(path, { ...place, url: 'git@git.test:x', token: 'glpat-3' })
     expect(refused).toMatchObject({ status: 422 })
-    expect(refused.text).toContain('must be the https address')
+    expect(refused.text).toContain('Give the https address')
     expect(refused.text).not.toContain('glpat-3')
     expect((await post(path, { ...place, token: 'glpat-3' })).status).toBe(303)
     const saved = await open(path)

@@ -107,7 +107,7 @@ describe.skipIf(hasNoBrowser)('the page that imports a project, in a browser', (
 
   it('goes from an archive to a draft without JavaScript', async () => {
     const page = await site.open(site.platform.acme, { javaScriptEnabled: false })
-    await page.goto(`${site.service.url}/automations`)
+    await page.goto(`${site.service.url}/projects`)
     await page.getByRole('link', { name: 'Import a CrewAI project' }).click()
     await page.getByLabel('Project').setInputFiles(choose(WITH_TOOL))
     await page.getByRole('button', { name: 'See what becomes of it' }).click()

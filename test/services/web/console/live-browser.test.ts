@@ -49,11 +49,11 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
       await publishTexts(sql, [{ ...text, offset: 0, text: said }])
       return box.allTextContents()
     }
-    await expect.poll(hear, { timeout: 20_000 }).toEqual([said])
+    await expect.poll(hear).toEqual([said])
     await publishTexts(sql, [{ ...text, offset: said.length, text: ' And sleep.' }])
-    await expect.poll(() => box.textContent(), { timeout: 20_000 }).toBe(`${said} And sleep.`)
+    await expect.poll(() => box.textContent()).toBe(`${said} And sleep.`)
     await completeRun(sql, lease, { output: said, usage: { inputTokens: 1, outputTokens: 1 } })
-    await box.waitFor({ state: 'detached', timeout: 20_000 })
+    await box.waitFor({ state: 'detached' })
     expect(complaints).toEqual([])
   })
 

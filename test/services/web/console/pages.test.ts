@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
 })
 
 afterAll(() => platform.close())
@@ -102,6 +102,7 @@ describe('the dashboard and the list of automations', () => {
     for (const path of ['/', '/automations']) {
       const page = await (await platform.app.request(path, { headers: { cookie } })).text()
       expect(page).toContain('No automations yet')
+      expect(page).toContain('href="/new-automation"')
     }
   })
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { failRun, takeRuns } from '../../../../services/platform/run-queue.ts'
-import { countSteps, recordProgress } from '../../../../services/platform/run-steps.ts'
+import { recordProgress } from '../../../../services/platform/record-progress.ts'
+import { countSteps } from '../../../../services/platform/run-steps.ts'
 import { stepBase, stepKey } from '../../../../services/platform/step-key.ts'
 import { findRun, kickoff } from '../../../../services/platform/runs.ts'
 import type { Inputs } from '../../../../services/platform/runs.ts'
@@ -145,13 +146,14 @@ describe('the output of a run', () => {
     expect((await download(runs.failed)).status).toBe(404)
   })
 
-  it('is shown as a document, or as it was written', async () => {
+  it('is shown as a document or a tree, or as it was written', async () => {
     const path = `${pageOf()}/executions/${runs.completed}`
     expect(await read(path)).toContain('<h3>Heat pumps in Northern Europe</h3>')
     const plain = await read(`${path}?view=raw`)
     expect(plain).toContain('# Heat pumps in Northern Europe')
-    const json = await read(`${pageOf()}/executions/${runs.json}`)
-    expect(json).toContain('&quot;id&quot;: 12345678901234567890,')
+    const json = `${pageOf()}/executions/${runs.json}`
+    expect(await read(json)).toContain('<span class="json-value">12345678901234567890</span>')
+    expect(await read(`${json}?view=raw`)).toContain('&quot;id&quot;:12345678901234567890')
   })
 })
 

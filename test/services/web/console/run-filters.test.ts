@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { kickoff } from '../../../../services/platform/runs.ts'
-import { askAs } from '../support/forms.ts'
+import { askAs, pressUndo } from '../support/forms.ts'
 import { signInAs } from '../support/every-route.ts'
 import { openPlatform } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
@@ -38,18 +38,20 @@ describe('a saved filter of runs', () => {
     expect((await vic.post('/shared-run-filters', { name: 'x' })).status).toBe(403)
   })
 
-  it('replaces one of the same name, and is deleted by its owner after a question', async () => {
+  it('replaces one of the same name, and is deleted by its owner, and kept again', async () => {
     await ada.post('/run-filters', { name: 'Again', query: 'status=error' })
     await ada.post('/run-filters', { name: 'Again', query: 'status=queued' })
     const [{ id }, ...others] = await platform.sql<[{ id: number }]>`
       select id from run_filters where name = 'Again'`
     expect(others).toEqual([])
     const path = `/run-filters/${id}/delete`
-    expect(await (await ada.get(path)).text()).toContain('Delete the filter Again?')
     for (const who of [vic, eve]) expect((await who.post(path)).status).toBe(404)
     expect((await ada.post(`/shared-run-filters/${id}/delete`)).status).toBe(404)
-    expect((await ada.post(path)).status).toBe(303)
+    const deleted = await ada.post(path)
     expect((await ada.post(path)).status).toBe(404)
+    const undo = { action: '/run-filters', name: 'Again', query: 'status=queued' }
+    expect(await pressUndo(ada, deleted)).toEqual(undo)
+    expect(await listFor(ada)).toContain('>Again</a')
   })
 
   it.each(['', ' ', 'a\u0007b', 'x'.repeat(81)])('needs a name, which %j is not', async (name) => {

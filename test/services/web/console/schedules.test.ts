@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { askAs } from '../support/forms.ts'
-import { openPlatform } from '../support/platform.ts'
+import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
+import { askAs, pressUndo } from '../support/forms.ts'
+import { openPlatform, readObject } from '../support/platform.ts'
 import type { Platform } from '../support/platform.ts'
 
 let platform: Platform
@@ -41,9 +42,9 @@ describe('the schedules of an automation', () => {
     expect(await read(path)).toContain('>nightly</a>')
     await ada.post(at, { ...nightly, name: 'daily', cron: '0 9 * * *' })
     expect(await read(at)).toContain('<h1>daily</h1>')
-    await ada.post(`${at}/pause`)
+    const paused = await ada.post(`${at}/pause`)
     expect(await read(at)).toContain('Paused: it would come at these times.')
-    await ada.post(`${at}/resume`)
+    await pressUndo(ada, paused)
     expect(await read(at)).not.toContain('Paused')
     expect(await read(`${at}/delete`)).toContain('Delete the schedule daily?')
     await ada.post(`${at}/delete`)
@@ -55,7 +56,7 @@ describe('the schedules of an automation', () => {
     [{ cron: '* * *' }, 'has 3 fields of cron'],
     [{ cron: '99 * * * *' }, 'Invalid value for minute: 99'],
     [{ time_zone: 'Nowhere' }, 'There is no time zone “Nowhere”'],
-    [{ missed: 'x' }, 'Choose what becomes of missed times.'],
+    [{ missed: 'x' }, 'Choose what becomes of missed times'],
     [{ inputs: '[1]' }, 'The inputs are one JSON object.'],
     [{ inputs: '{"topik": "x"}' }, 'topik'],
   ])('refuse %o in words, and keep what was typed', async (fields, problem) => {
@@ -76,5 +77,95 @@ describe('the schedules of an automation', () => {
     const { research, digest } = platform.acme
     await read(at.replace(research.automationId, digest.automationId), 404)
     await read(`${path}/99999999999`, 404)
+  })
+})
+
+describe('the schedules of an automation, over the API', () => {
+  let base: string
+  beforeAll(() => {
+    base = `/designer/v2/automations/${platform.acme.research.automationId}/schedules`
+  })
+
+  const issue = (scopes: readonly ('design' | 'read')[], tenant = platform.acme) =>
+    issueStaticToken(platform.sql, {
+      organizationId: tenant.organizationId,
+      deploymentId: null,
+      name: 'API',
+      createdBy: tenant.userId,
+      scopes,
+    })
+  const call = async (token: string, request: string, body?: unknown) => {
+    const [method = '', at = ''] = request.split(' ')
+    return platform.app.request(at, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: body === undefined ? null : JSON.stringify(body),
+    })
+  }
+  const workdays = {
+    name: 'Workdays',
+    cron: '30 8 * * MON-FRI',
+    time_zone: 'Europe/Berlin',
+    inputs: { topic: 'tides' },
+  }
+
+  it('are created, listed, changed, paused, resumed and deleted, as the audit tells', async () => {
+    const token = await issue(['design'])
+    const created = await call(token, `POST ${base}`, workdays)
+    expect(created.status).toBe(201)
+    const at = created.headers.get('location') ?? ''
+    const first = await readObject(created)
+    expect(first).toMatchObject({ ...workdays, missed: 'skip', paused_at: null, last_at: null })
+    expect(first['next_times']).toHaveLength(5)
+    const list = await readObject(await call(token, `GET ${base}`))
+    expect(list['schedules']).toContainEqual(first)
+    const change = { ...workdays, name: 'Daily', cron: ' 0  9 * * *', missed: 'run_once' }
+    const changed = await readObject(await call(token, `PUT ${at}`, change))
+    expect(changed).toMatchObject({ name: 'Daily', cron: '0 9 * * *', missed: 'run_once' })
+    const paused = await readObject(await call(token, `POST ${at}/pause`))
+    expect(paused).toMatchObject({ paused_at: expect.any(String), next_times: [] })
+    // A change does not wake it.
+    expect(await readObject(await call(token, `PUT ${at}`, change))).toMatchObject({
+      next_times: [],
+    })
+    const resumed = await readObject(await call(token, `POST ${at}/resume`))
+    expect(resumed['next_times']).toHaveLength(5)
+    expect((await call(token, `DELETE ${at}`)).status).toBe(204)
+    expect((await call(token, `GET ${at}`)).status).toBe(404)
+    const entries = await platform.sql<{ text: string }[]>`
+      select action || ' by ' || actor_name as text from audit_entries
+      where actor_kind = 'token' order by id`
+    expect(entries.map(({ text }) => text)).toEqual(
+      ['created', 'changed', 'paused', 'changed', 'resumed', 'deleted'].map(
+        (verb) => `schedule_${verb} by API`,
+      ),
+    )
+  })
+
+  it.each([
+    [{ name: ' x' }, 'Give the schedule a name'],
+    [{ cron: '0 0 31 2 *' }, 'never comes'],
+    [{ time_zone: 'Nowhere' }, 'There is no time zone'],
+    [{ missed: 'later' }, 'skip or run_once'],
+    [{ inputs: { topik: 'x' } }, 'topik'],
+    [{ inputs: [] }, 'must be an object'],
+    [{ name: 'x'.repeat(1000) }, 'must have at most 200 characters'],
+    [{ next_at: '2026-01-01' }, 'next_at is not known'],
+  ])('refuse %o in words', async (fields, problem) => {
+    const answer = await call(await issue(['design']), `POST ${base}`, { ...workdays, ...fields })
+    expect(answer.status).toBe(422)
+    expect(String((await readObject(answer))['message'])).toContain(problem)
+  })
+
+  it('take the scope to design, and are nothing for another organization', async () => {
+    const owner = await issue(['design'])
+    const at = (await call(owner, `POST ${base}`, workdays)).headers.get('location') ?? ''
+    const reader = await issue(['read'])
+    expect((await call(reader, `GET ${at}`)).status).toBe(200)
+    expect((await call(reader, `POST ${at}/pause`)).status).toBe(403)
+    const rival = await issue(['design'], platform.rival)
+    for (const request of [`GET ${base}`, `GET ${at}`, `DELETE ${at}`, `POST ${at}/pause`]) {
+      expect((await call(rival, request)).status).toBe(404)
+    }
   })
 })

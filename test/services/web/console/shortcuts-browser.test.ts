@@ -25,7 +25,7 @@ describe.skipIf(hasNoBrowser)('the keys of the console', () => {
     await page.getByRole('option', { name: 'acme research Automation' }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'acme research' }).waitFor()
-  }, 60_000)
+  })
 
   it('lead to pages and tabs, are listed, and can be switched off', async () => {
     // The script has run once it says its key.
@@ -48,7 +48,7 @@ describe.skipIf(hasNoBrowser)('the keys of the console', () => {
     await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
     await page.getByLabel('Keys without Ctrl or ⌘').check()
     await page.getByRole('button', { name: 'Close' }).click()
-  }, 60_000)
+  })
 
   it('leave fields alone, and without a script the search is a page', async () => {
     await page.goto(`${site.service.url}/projects`)
@@ -62,5 +62,5 @@ describe.skipIf(hasNoBrowser)('the keys of the console', () => {
     await plain.getByRole('button', { name: 'Search' }).click()
     await plain.getByRole('link', { name: 'acme digest' }).click()
     expect(await plain.getByRole('heading', { level: 1 }).innerText()).toBe('acme digest')
-  }, 60_000)
+  })
 })

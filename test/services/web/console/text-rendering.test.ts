@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { markdownToHtml } from '../../../../services/web/console/frame/text/markdown.ts'
 import { formatOf, indentJson } from '../../../../services/web/console/frame/text/text-format.ts'
+import { jsonTree } from '../../../../services/web/console/frame/text/json-tree.ts'
 import { renderText } from '../../../../services/web/console/frame/text/text-view.ts'
+import { visibleText } from '../../../../services/web/console/frame/text/visible-text.ts'
 
 const HOSTILE = [
   '<script>alert(1)</script>',
@@ -97,6 +99,53 @@ describe('JSON that a model wrote', () => {
 
   it('is text on the page', async () => {
     expect(await renderText('{"a":"</code><script>"}')).not.toContain('<script>')
+  })
+})
+
+describe('the tree of JSON', () => {
+  const shown = async (text: string): Promise<string> =>
+    String(await jsonTree(text)).replace(/<[^>]*>/g, '\u0000')
+  const decode = (text: string): string =>
+    text
+      .replaceAll('&quot;', '"')
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&#39;', "'")
+      .replaceAll('&amp;', '&')
+
+  it('has every value and every key, as it was written, and no tag of theirs', () =>
+    fc.assert(
+      fc.asyncProperty(fc.oneof(fc.constantFrom(...HOSTILE), fc.json()), async (given) => {
+        const text = JSON.stringify({ [given]: [given, { a: 1.5 }, [], null] })
+        const tree = await shown(text)
+        const name = visibleText(JSON.stringify(given))
+        const pieces = decode(tree)
+          .split('\u0000')
+          .map((piece) => piece.trim())
+        if (name.length < 300) expect(pieces).toContain(name)
+        expect(pieces).toContain(name.slice(1, -1).trim())
+        expect(pieces).toEqual(expect.arrayContaining(['a', '1.5', '[]', 'null']))
+        expect(tree).not.toContain('<')
+      }),
+      { numRuns: 100 },
+    ))
+
+  it('keeps numbers and repeated keys, folds long texts, and shows what is hidden', async () => {
+    const tree = await shown('{"n":12345678901234567890,"a":1.0,"a":2,"t":"\u202etxt"}')
+    expect(tree).toMatch(/12345678901234567890[\s\S]*1\.0[\s\S]*2/)
+    expect(tree).toContain('⟨U+202E⟩txt')
+    const long = String(await jsonTree(JSON.stringify(['x'.repeat(5000)])))
+    expect(long).toMatch(/<details>\s*<summary>.*x{40}…/)
+  })
+
+  it('is as large as a page bears, however many and deep the values are', async () => {
+    const many = String(await jsonTree(JSON.stringify(Array.from({ length: 5000 }, () => 1))))
+    expect(many).toContain('<pre')
+    const most = JSON.stringify(Array.from({ length: 900 }, (_, index) => ({ index })).flat())
+    expect(String(await jsonTree(most)).length).toBeLessThan(300_000)
+    const deep = String(await jsonTree(`${'['.repeat(900)}1${']'.repeat(900)}`))
+    expect(deep.match(/<details/g)).toHaveLength(13)
+    expect(deep).toContain('1')
   })
 })
 

@@ -21,7 +21,9 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate webhooks, webhook_messages, webhook_attempts, webhook_lines`
+  await platform.sql`delete from webhook_lines`
+  await platform.sql`delete from webhook_messages`
+  await platform.sql`delete from webhooks`
 })
 
 afterAll(() => platform.close())

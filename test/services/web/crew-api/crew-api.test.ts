@@ -47,8 +47,9 @@ async function create(): Promise<string> {
   return `/${String(document['automation_id'])}`
 }
 
-const project = (text = 'x = 1') =>
+const project = (text = 'x = 1', ...more: { path: string }[]) =>
   tarGz([
+    ...more,
     { path: 'crew/pyproject.toml', content: '[project]\nname = "crew"\n' },
     { path: 'crew/src/crew.py', content: `@CrewBase\nclass A:\n    pass\n# ${text}\n` },
   ])
@@ -69,12 +70,14 @@ describe('the API of crews from source', () => {
       settings: { way: null, replicas: 1, egress: [] },
       newest_deployment: null,
     })
-    const first = await deploy(crew, formOf(project()))
+    const made = [{ path: 'crew/.venv/bin/python' }, { path: 'crew/.venv/pyvenv.cfg' }]
+    const first = await deploy(crew, formOf(project('x = 1', ...made)))
+    const source = { name: 'mine.tar.gz', files: 2, left_out: ['crew/.venv/'], left_out_more: 0 }
     expect(first).toMatchObject({
       status: 201,
       number: 1,
       state: 'Waiting',
-      source: { name: 'mine.tar.gz', files: 2, is_kept: true },
+      source: { ...source, is_kept: true },
     })
     const second = await deploy(crew, project('y'), 'application/gzip')
     const files = { 'requirements.txt': 'crewai', 'crew.jsonc': '{}' }
@@ -167,6 +170,38 @@ describe('the API of crews from source', () => {
       const { status, document } = await change(wrong)
       expect([status, document['detail']]).toEqual([422, expect.stringContaining(problem)])
     }
+  })
+
+  it('takes no more than the operator allows, by the API and by the page', async () => {
+    const crew = await create()
+    const app = platform.appAt(BASE_URL, { CREW_CPU_MAX: '2', CREW_MEMORY_MAX: '4Gi' })
+    const patch = async (settings: object) => {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+      const request = { method: 'PATCH', headers, body: JSON.stringify(settings) }
+      const response = await app.request(
+        `${BASE_URL}/designer/v2/automations${crew}/settings`,
+        request,
+      )
+      return [response.status, (await readObject(response))['detail']]
+    }
+    const allowed = 'and this platform allows 4Gi at the most'
+    expect(await patch({ memory_limit: '5Gi' })).toEqual([422, expect.stringContaining(allowed)])
+    expect(await patch({ cpu_request: '2500m' })).toEqual([
+      422,
+      expect.stringContaining('this platform allows 2 at the most'),
+    ])
+    expect((await patch({ cpu_limit: '2', memory_limit: '4Gi' }))[0]).toBe(200)
+    const ada = await platform.signIn(platform.acme)
+    const form = { csrf_token: ada.csrfToken, replicas: '1', memory_limit: '4097Mi' }
+    const response = await app.request(`${BASE_URL}/automations${crew}/crew-settings`, {
+      method: 'POST',
+      headers: { cookie: ada.cookie },
+      body: new URLSearchParams(form),
+    })
+    expect(response.status).toBe(422)
+    expect(await response.text()).toMatch(/id="memory_limit-problem">[^<]*allows 4Gi at the most/)
+    const saved = { cpu_limit: '2', memory_limit: '4Gi' }
+    expect(await call(crew)).toMatchObject({ settings: saved })
   })
 
   it('never shows a secret again', async () => {

@@ -64,7 +64,6 @@ describe('the API of Git repositories', () => {
   })
 
   it.each([
-    { url: 'git@github.com:acme/crew.git' },
     { url: 'https://ada:hunter2@git.test/crew.git' },
     { url: 'file:///etc' },
     { ref: '--upload-pack=x' },
@@ -76,6 +75,17 @@ describe('the API of Git repositories', () => {
     expect(answer.status).toBe(422)
     expect(JSON.stringify(answer)).not.toMatch(/hunter2|two words/)
   })
+
+  it.each(['git@github.com:acme/crew.git', 'ssh://git@git.test:2222/acme/crew.git'])(
+    'says what to do instead of %s',
+    async (url) => {
+      const { status, detail } = await call('PUT', `${crew}/repository`, { ...PLACE, url })
+      expect([status, detail]).toEqual([
+        422,
+        expect.stringContaining('not supported. Give the https'),
+      ])
+    },
+  )
 
   it('is for its organization only', async () => {
     caller = await platform.issueToken(platform.rival)

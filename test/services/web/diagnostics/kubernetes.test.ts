@@ -1,5 +1,6 @@
 import { unlink } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { noteBuildCanary, noteBuildLook } from '../../../../services/platform/build-checks.ts'
 import { setFlag } from '../../../../services/platform/feature-flags.ts'
 import { ensureProjectAutomation } from '../../../../services/platform/project-automations.ts'
 import { publishVersion } from '../../../../services/platform/project-versions.ts'
@@ -106,6 +107,43 @@ const rowsOf = ({ details }: { details?: Readonly<Record<string, unknown>> }) =>
   ) as Record<string, Record<string, unknown>>
 
 describe('platform_pods', () => {
+  it('warns of what keeps BuildKit, the registry and the nodes from being of use', async () => {
+    serve()
+    const env = { RELEASE_FULLNAME: 'acme', PLATFORM_DEPLOYMENTS: NAMES.join(',') }
+    const examined = async () => {
+      const { status, details } = await reportOf('platform_pods', env)
+      expect(status).toBe('ok')
+      const warnings = (details?.warnings ?? []).map(({ code }) => code)
+      return { warnings, builds: details?.['builds'] }
+    }
+    const { sql } = installation
+    expect(await examined()).toEqual({
+      warnings: ['builds_unchecked'],
+      builds: { checked_at: null, canary: null },
+    })
+    const soon = new Date(Date.now() + 86_400_000).toISOString()
+    const refused = {
+      code: 'build_registry_refused',
+      message: 'The registry answers 401.',
+    } as const
+    await noteBuildLook(sql, { problems: [refused], certificates: { client: soon } })
+    const lost = { code: 'build_pull_failed', message: 'No node.' } as const
+    await noteBuildCanary(sql, { problem: lost, seconds: 31 })
+    expect((await examined()).warnings).toEqual([
+      'build_registry_refused',
+      'certificate_expires',
+      'build_pull_failed',
+    ])
+    await noteBuildLook(sql, { problems: [], certificates: {} })
+    await noteBuildCanary(sql, { problem: null, seconds: 30 })
+    expect(await examined()).toMatchObject({
+      warnings: [],
+      builds: { canary: { ok: true, seconds: 30 } },
+    })
+    await sql`update build_checks set checked_at = now() - interval '6 minutes'`
+    expect((await examined()).warnings).toEqual(['builds_unchecked'])
+  })
+
   it('is skipped outside Kubernetes', async () => {
     const result = await resultOf('platform_pods', { databaseUrl: installation.url, env: ENV })
     expect(result).toEqual({ status: 'skipped' })

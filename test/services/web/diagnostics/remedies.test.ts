@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { CHECKS, COMPONENT_NAMES } from '../../../../services/web/diagnostics/checks/list.ts'
+import { BUILD_WARNINGS } from '../../../../services/web/diagnostics/checks/platform-pods/builds.ts'
 import { RUN_CODES } from '../../../../services/web/diagnostics/run-codes.ts'
 import { createDatabase } from '../../../support/postgres.ts'
 import type { TestDatabase } from '../../../support/postgres.ts'
@@ -17,8 +18,11 @@ const CASES = new Map<string, Case>(
   Object.entries({ ...DATABASE_CASES, ...SERVICE_CASES, ...CLUSTER_CASES }),
 )
 
-/** Those of which `run-checks.test.ts`, `mounted-routes.test.ts` and `warnings.test.ts` have the faults. */
-const ELSEWHERE = [...Object.keys(RUN_CODES), 'route_not_mounted', 'certificate_expires']
+/**
+ * Those of which `run-checks.test.ts`, `mounted-routes.test.ts` and `warnings.test.ts` have the
+ * faults, and `test/services/worker/build-checks` those of builds, which a worker finds.
+ */
+const ELSEWHERE = [...Object.keys({ ...RUN_CODES, ...BUILD_WARNINGS }), 'route_not_mounted']
 
 /** The code of a failure, and those of warnings. */
 function codesOf(result: ReadResult): readonly unknown[] {

@@ -1,4 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { grantRole } from '../../../../services/platform/users.ts'
+import { createMailer, isMailAddress, isMailUrl } from '../../../../services/web/mail/mailer.ts'
 import { createInvitation } from '../../../../services/platform/invitations.ts'
 import { askAs } from '../support/forms.ts'
 import { BASE_URL, openPlatform } from '../support/platform.ts'
@@ -139,5 +145,105 @@ describe('an invitation', () => {
       select ${platform.acme.organizationId}, 'viewer', sha256(n::text::bytea),
         now() + interval '1 hour' from generate_series(1, 200) n`
     expect(await invite()).toBe('no link: 409')
+  })
+})
+
+describe('a link by mail', () => {
+  const mails: string[] = []
+  let server: SMTPServer
+  let port: number
+
+  beforeAll(async () => {
+    server = new SMTPServer({
+      authOptional: true,
+      disableReverseLookup: true,
+      onRcptTo: ({ address }, _session, done) =>
+        done(address === 'nobody@example.com' ? new Error('no such mailbox') : undefined),
+      onData(stream, _session, done) {
+        const parts: Buffer[] = []
+        stream.on('data', (part: Buffer) => parts.push(part))
+        stream.on('end', () => {
+          mails.push(Buffer.concat(parts).toString('utf8').replaceAll('=\r\n', ''))
+          done()
+        })
+      },
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server.server, 'listening')
+    port = (server.server.address() as AddressInfo).port
+  })
+  afterAll(() => new Promise<void>((resolve) => server.close(resolve)))
+
+  beforeEach(async () => void (await platform.sql`delete from invitations`))
+
+  const appWith = (url: string) => platform.appAt(BASE_URL, { SMTP_URL: url })
+  const invitations = '/settings/organization/invitations'
+  const send = async (url: string, email: string): Promise<string> => {
+    const { post } = askAs(appWith(url), admin)
+    const answer = await post(invitations, { role: 'viewer', email })
+    return (await answer.text()).replace(/\s+/g, ' ')
+  }
+
+  it('goes to whom somebody invites, and to people who lost their password', async () => {
+    const plain = `smtp://127.0.0.1:${port}?tls=off`
+    const page = await send(plain, 'grace@example.com')
+    expect(page).toContain('A mail with the link was sent to grace@example.com.')
+    const link = /http:\/\/platform\.test\/invitations\/[\w-]{43}/.exec(page)?.[0] ?? 'no link'
+    expect(mails.at(-1)).toContain(link)
+    expect(mails.at(-1)).toMatch(/^From: crew-platform@platform\.test\r$/m)
+    expect(mails.at(-1)).toMatch(/^To: grace@example\.com\r$/m)
+    const { sql, acme } = platform
+    await grantRole(sql, acme.userId, 'platform-admin')
+    const operator = askAs(appWith(plain), await platform.signIn(acme))
+    const reset = await operator.post(`/admin/people/${platform.rival.userId}/reset`)
+    expect(await reset.text()).toContain(`sent to ${platform.rival.email}`)
+    expect(mails.at(-1)).toMatch(/http:\/\/platform\.test\/reset-password\/[\w-]{43}/)
+    const [entry] = await sql<{ after: object }[]>`
+      select after from audit_entries where action = 'invitation_created' order by id desc limit 1`
+    expect(entry?.after).toEqual({ role: 'viewer', mail: 'grace@example.com' })
+  })
+
+  it.each([
+    ['whose server refuses the address', () => `smtp://127.0.0.1:${port}?tls=off`],
+    ['whose server has a certificate of nobody', () => `smtp://127.0.0.1:${port}`],
+    ['whose server is not there', () => 'smtps://127.0.0.1:1'],
+  ])('%s is shown all the same, and sent nowhere', async (_, url) => {
+    const before = mails.length
+    const page = await send(url(), 'nobody@example.com')
+    expect(page).toContain('The mail to nobody@example.com could not be sent')
+    expect(page).toMatch(/http:\/\/platform\.test\/invitations\/[\w-]{43}/)
+    expect(mails).toHaveLength(before)
+    const text = JSON.stringify(platform.lines)
+    expect(text).toContain('a mail with a link was not sent')
+    expect(text).not.toMatch(/invitations\/[\w-]{43}/)
+  })
+
+  it('takes no longer than its deadline', async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port: deaf } = silent.address() as AddressInfo
+    const mailer = createMailer({ url: `smtp://127.0.0.1:${deaf}`, from: 'a@b.c', timeoutMs: 50 })
+    await expect(mailer.send({ to: 'x@y.z', subject: 's', text: 't' })).rejects.toThrow()
+    silent.close()
+  })
+
+  it('is for one address, and asked for only where there is a mail server', async () => {
+    for (const bad of [
+      'a@b,c@d',
+      'a b@c',
+      'x@y\r\nBcc: z@y',
+      '<a@b>',
+      'a',
+      `${'a'.repeat(260)}@b`,
+    ]) {
+      expect(isMailAddress(bad)).toBe(false)
+    }
+    for (const bad of ['http://a', 'smtp://', 'mail.example.com', 'smtp://a/b']) {
+      expect(isMailUrl(bad)).toBe(false)
+    }
+    const page = await send(`smtp://127.0.0.1:${port}?tls=off`, 'a@b, c@d')
+    expect(page).toContain('The address for the mail must be one')
+    const members = await askAs(platform.app, admin).get('/settings/organization/members')
+    expect(await members.text()).not.toContain('name="email"')
   })
 })

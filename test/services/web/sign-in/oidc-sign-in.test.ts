@@ -20,7 +20,9 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate sign_in_failures, sessions, used_sign_ins`
+  await platform.sql`delete from sign_in_failures`
+  await platform.sql`delete from sessions`
+  await platform.sql`delete from used_sign_ins`
   await platform.sql`delete from users where issuer is not null`
   platform.lines.length = 0
   platform.claimsOf.clear()
@@ -91,6 +93,29 @@ describe('signing in through the identity provider (SPEC 5.1)', () => {
     platform.claimsOf.set('ada', { name: 'Ada', groups: [] })
     await platform.browse().signIn()
     expect(await memberships()).toEqual([])
+    const entries = await platform.sql`
+      select action, actor_name, address, request_id is not null as has_request
+      from audit_entries where target_name = 'Ada' order by id`
+    const at = { actorName: 'the identity provider', address: '127.0.0.1', hasRequest: true }
+    expect(entries).toEqual(
+      ['user_created', 'member_set', 'member_removed'].map((action) => ({ action, ...at })),
+    )
+  })
+
+  it('has the rights of its end, whatever somebody changed meanwhile', async () => {
+    const visitor = platform.browse()
+    await visitor.signIn()
+    const [user] = await users()
+    const callback = await visitor.answer()
+    await platform.sql`
+      update memberships set role = 'admin' where user_id = ${user?.id ?? 0} and source = 'local'`
+    expect((await visitor.go(callback)).status).toBe(303)
+    const members = '/settings/organization/members'
+    expect(await (await visitor.go(members)).text()).toContain('name="role"')
+    const next = await visitor.answer()
+    await platform.sql`update users set disabled_at = now() where id = ${user?.id ?? 0}`
+    expect((await visitor.go(next)).status).toBe(403)
+    expect((await visitor.go(members)).status).toBe(303)
   })
 
   it('is never the local account of the same address', async () => {

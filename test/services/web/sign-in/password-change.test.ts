@@ -16,7 +16,8 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate sign_in_failures, sessions`
+  await platform.sql`delete from sign_in_failures`
+  await platform.sql`delete from sessions`
   await platform.sql`update users set password_hash = ${cheapHash(PASSWORD)} where issuer is null`
   ada = await platform.signIn(platform.acme)
   platform.lines.length = 0

@@ -13,7 +13,8 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate sign_in_failures, sessions`
+  await platform.sql`delete from sign_in_failures`
+  await platform.sql`delete from sessions`
   platform.lines.length = 0
 })
 

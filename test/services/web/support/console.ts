@@ -38,6 +38,8 @@ export async function openConsole(
     service,
     async open(who, context) {
       const opened = await browser.newContext(context)
+      // Waiting ends with the event; a click took more than half a minute beside 85 programs.
+      opened.setDefaultTimeout(120_000)
       if (who) {
         const { token } = await platform.signIn(who)
         await opened.addCookies([{ name: 'platform_session', value: token, url: service.url }])

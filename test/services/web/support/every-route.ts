@@ -100,6 +100,7 @@ export async function fillPaths(platform: Platform): Promise<(path: string) => s
     stream: 'build',
     traceId: runs.completed.replaceAll('-', ''),
     spanId: '0123456789abcdef',
+    sha256: 'a'.repeat(64),
     noteId: note,
     filename: 'a-1.0.tar.gz',
     fileId: ids.file,

@@ -12,3 +12,24 @@ export const askAs = (app: Platform['app'], who: SignedInUser) => ({
       body: new URLSearchParams({ csrf_token: who.csrfToken, ...fields }),
     }),
 })
+
+/** Follows a redirect and presses *Undo* on its page; returns what was sent. */
+export async function pressUndo(
+  who: ReturnType<typeof askAs>,
+  done: Response,
+): Promise<Record<string, string>> {
+  const undo = undoOf(await (await who.get(done.headers.get('location') ?? '')).text())
+  const { status } = await who.post(undo['action'] ?? '', undo)
+  if (status !== 303) throw new Error(`Undo was answered with ${status}`)
+  return undo
+}
+
+/** The form behind *Undo* on a page: where it is sent to, and its hidden fields. */
+function undoOf(page: string): Record<string, string> {
+  const [, action = '', content = ''] =
+    /with-undo[\s\S]*?<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/.exec(page) ?? []
+  const fields = [...content.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(
+    ([, name = '', value = '']): [string, string] => [name, value.replaceAll('&amp;', '&')],
+  )
+  return { action, ...Object.fromEntries(fields.filter(([name]) => name !== 'csrf_token')) }
+}

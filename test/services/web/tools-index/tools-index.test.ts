@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate tool_repositories cascade`
+  await platform.sql`delete from tool_repositories`
   await ensurePublicToolRepository(platform.sql, 'public')
 })
 

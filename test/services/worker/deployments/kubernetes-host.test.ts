@@ -86,6 +86,7 @@ const createHost = (withBuilder?: ImageBuilder, requireRoom = async () => {}) =>
       openNamespaces: ['models'],
       webUrl: 'http://platform-web.platform:80',
       maxima: { cpu: '2', memory: '4Gi' },
+      proxy: {},
       ...(withBuilder && { builder: withBuilder }),
     },
     gifts: {

@@ -19,7 +19,7 @@ import type { Project } from './crew-projects.ts'
 const whyNot = whyNoPython()
 if (whyNot !== undefined) console.log(`Crews as processes are not tested: ${whyNot}.`)
 
-const PATIENCE = { timeout: 60_000 }
+const PATIENCE = { timeout: 120_000 }
 const never = new AbortController().signal
 
 let platform: Awaited<ReturnType<typeof openCrewPlatform>>

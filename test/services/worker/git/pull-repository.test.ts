@@ -13,9 +13,11 @@ import {
 import type { RepositoryPlace } from '../../../../services/platform/source-repositories.ts'
 import { createRepositorySeals } from '../../../../services/platform/source-repository-seals.ts'
 import { createLog } from '../../../../services/shared/log.ts'
+import { createForwardProxy } from '../../../../services/shared/outgoing/forward-proxy.ts'
 import { createOutgoingGuard } from '../../../../services/shared/outgoing/guard.ts'
 import { runGit } from '../../../../services/worker/git/run-git.ts'
 import { pullRepository } from '../../../../services/worker/git/pull-repository.ts'
+import { startForwardProxy } from '../../../support/forward-proxy.ts'
 import { seedOwnAutomation } from '../../../support/own-crew.ts'
 import { useDatabase } from '../../../support/use-database.ts'
 import { hasGit, openGitServer, TOKEN } from './git-server.ts'
@@ -97,6 +99,22 @@ describe.skipIf(!hasGit())('a Git repository', { timeout: LONG_MS }, () => {
     const [{ after }] = await database.sql<[{ after: unknown }]>`
       select after from audit_entries where action = 'crew_deployed' order by id desc limit 1`
     expect(after).toMatchObject({ git_commit: commit })
+  })
+
+  it('is pulled through a proxy, which alone has to know where it is', async () => {
+    const login = 'git:s3cret/&'
+    const proxy = await startForwardProxy({ names: { 'git.test': server.port }, login })
+    onTestFinished(() => proxy.stop())
+    const [user = '', password = ''] = login.split(':').map(encodeURIComponent)
+    const HTTP_PROXY = new URL(proxy.url.replace('//', `//${user}:${password}@`))
+    const guard = createOutgoingGuard({
+      privateOrigins: [origin()],
+      setting: 'GIT_PRIVATE_ORIGINS',
+      resolveName: async () => [],
+      proxy: createForwardProxy({ HTTP_PROXY }),
+    })
+    expect((await pull(await createOne({}), guard)).failure).toBeNull()
+    expect(proxy.passed[0]).toContain(`GET ${origin()}/open/crew/info/refs`)
   })
 
   it('may have its project in a folder, beside files that no source may have', async () => {

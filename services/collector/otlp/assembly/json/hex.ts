@@ -2,21 +2,17 @@
 
 const DIGITS: usize = 16
 
-/** True when all of [from, end), a multiple of sixteen, are digits. */
-export function hasHexDigits(from: usize, end: usize): bool {
+/**
+ * Writes the bytes that the digits in [from, end), a multiple of sixteen, are; returns where they
+ * end, 0 when one is no digit.
+ */
+export function writeHexBytes(to: usize, from: usize, end: usize): usize {
   let all = true
   for (; from < end; from += DIGITS) {
     const block = v128.load(from)
-    all = v128.all_true<i8>(v128.or(decimals(block), letters(block))) && all
-  }
-  return all
-}
-
-/** Writes the bytes that the digits in [from, end) are; returns where they end. */
-export function writeHexBytes(to: usize, from: usize, end: usize): usize {
-  for (; from < end; from += DIGITS) {
-    const block = v128.load(from)
-    const nine = v128.and(letters(block), i8x16.splat(9))
+    const letter = letters(block)
+    all = v128.all_true<i8>(v128.or(decimals(block), letter)) && all
+    const nine = v128.and(letter, i8x16.splat(9))
     const values = i8x16.add(v128.and(block, i8x16.splat(0x0f)), nine)
     // The first digit of a byte is the larger one, and lies in the lower half of two bytes.
     const bytes = v128.or(i16x8.shl(values, 4), i16x8.shr_u(values, 8))
@@ -24,7 +20,7 @@ export function writeHexBytes(to: usize, from: usize, end: usize): usize {
     store<u64>(to, i64x2.extract_lane(i8x16.narrow_i16x8_u(low, low), 0))
     to += DIGITS / 2
   }
-  return to
+  return all ? to : 0
 }
 
 @inline

@@ -4,12 +4,12 @@ import { FORM_UINT32, JSON_NOT_A_STRING } from '../constants'
 import { offsetOf, placeOf, room } from '../output'
 import { detailOf, formOf, tagOf } from './field'
 import { repair, writeDecoded, writeDecodedId } from './host'
-import { hasHexDigits, writeHexBytes } from './hex'
+import { writeHexBytes } from './hex'
 import { numberProblem, readBool, readEnum, readFloat64, readInt64 } from './number'
 import { readUint32, readUint64 } from './number'
 import { wrong } from './problem'
-import { beginMessage, endMessage, varintSize, writeVarint } from './protobuf'
-import { areDigits, eightDigits } from './plain'
+import { beginMessage, endMessage, varintSize, writeTagged, writeVarint } from './protobuf'
+import { areDigits, copyText, eightDigits, escapes, scanText } from './plain'
 import { at, BRACE_END, bytesLeft, COMMA, next, QUOTE, readOn } from './reader'
 import { isEscaped, textEnd, textFrom } from './string'
 import { unescapeTo, writeString } from './text'
@@ -34,7 +34,20 @@ export function writeLeaf(to: usize, field: u32): usize {
 function writePlain(to: usize, field: u32, form: u32): usize {
   if (load<u8>(at) != QUOTE) return form == FORM_ENUM ? writeDigit(to, field) : 0
   if (form == FORM_ID) return writePlainId(to, field)
-  return form == FORM_TIME ? writePlainTime(to, field) : 0
+  if (form == FORM_TIME) return writePlainTime(to, field)
+  return form == FORM_TEXT && isUtf8 ? writePlainText(to, field) : 0
+}
+
+function writePlainText(to: usize, field: u32): usize {
+  const from = at + 1
+  const end = scanText(from)
+  // An empty one is an absent field.
+  if (end <= from || escapes != 0) return 0
+  const size = end - from
+  to = writeTagged(room(to, LEAF_BYTES + size), tagOf(field), size)
+  copyText(to, from, end)
+  readOn(end + 1)
+  return to + size
 }
 
 /** An id in hexadecimal. */
@@ -42,9 +55,10 @@ function writePlainId(to: usize, field: u32): usize {
   const size = <usize>detailOf(field)
   const from = at + 1
   const end = from + 2 * size
-  if (bytesLeft() < 2 * size + 2 || load<u8>(end) != QUOTE || !hasHexDigits(from, end)) return 0
-  readOn(end + 1)
-  return writeHexBytes(writeVarint(writeVarint(to, tagOf(field)), size), from, end)
+  if (bytesLeft() < 2 * size + 2 || load<u8>(end) != QUOTE) return 0
+  to = writeHexBytes(writeTagged(to, tagOf(field), size), from, end)
+  if (to != 0) readOn(end + 1)
+  return to
 }
 
 /** The nanoseconds since 1970 of any time between 2001 and 2286. */
@@ -154,8 +168,9 @@ function writeId(to: usize, field: u32): usize {
   const end = textEnd
   to = unescaped(to)
   to = writeVarint(to, tagOf(field))
-  if (textEnd - textFrom == 2 * size && hasHexDigits(textFrom, textEnd)) {
-    return writeHexBytes(writeVarint(to, size), textFrom, textEnd)
+  if (textEnd - textFrom == 2 * size) {
+    const stop = writeHexBytes(writeVarint(to, size), textFrom, textEnd)
+    if (stop != 0) return stop
   }
   if (writeDecodedId(from, end, to + 1, size)) return writeVarint(to, size) + size
   store<u16>(to, 1)
@@ -167,11 +182,11 @@ function writeNumber(to: usize, field: u32, form: u32): usize {
   const tag = tagOf(field)
   switch (form) {
     case FORM_BOOL:
-      return writeVarint(writeVarint(to, tag), readBool() ? 1 : 0)
+      return writeTagged(to, tag, readBool() ? 1 : 0)
     case FORM_TIME:
       return writeFixed64(to, tag, readUint64())
     case FORM_INT64:
-      return writeVarint(writeVarint(to, tag), readInt64())
+      return writeTagged(to, tag, readInt64())
     case FORM_UINT32:
       return writeGiven(to, tag, readUint32())
     case FORM_ENUM:
@@ -187,7 +202,7 @@ function writeNumber(to: usize, field: u32, form: u32): usize {
 
 /** A varint; nothing for 0. */
 function writeGiven(to: usize, tag: u32, value: u64): usize {
-  return value == 0 ? to : writeVarint(writeVarint(to, tag), value)
+  return value == 0 ? to : writeTagged(to, tag, value)
 }
 
 function writeFixed64(to: usize, tag: u32, value: u64): usize {

@@ -2,7 +2,7 @@ import { ANY_VALUE_INT_VALUE, ANY_VALUE_JSON_TEXT, ANY_VALUE_STRING_VALUE } from
 import { KEY_VALUE_KEY, KEY_VALUE_VALUE, MAX_STRING_BYTES, MIN_JSON_TEXT_BYTES } from '../constants'
 import { room } from '../output'
 import { copyText, escapes, scanText } from './plain'
-import { varintSize, writeVarint } from './protobuf'
+import { varintSize, writeTagged } from './protobuf'
 import { at, bytesLeft, QUOTE, readOn } from './reader'
 import { writeString } from './text'
 
@@ -79,8 +79,8 @@ function writeTextPair(to: usize, tag: u32, key: usize, keyEnd: usize, text: usi
   }
   const valueSize = ONE + varintSize(size) + size
   to = beginPair(to, tag, key, keySize, ONE + varintSize(valueSize) + valueSize)
-  to = writeVarint(writeVarint(to, KEY_VALUE_VALUE), valueSize)
-  to = writeVarint(writeVarint(to, ANY_VALUE_STRING_VALUE), size)
+  to = writeTagged(to, KEY_VALUE_VALUE, valueSize)
+  to = writeTagged(to, ANY_VALUE_STRING_VALUE, size)
   if (escapes == 0) {
     copyText(to, text, textEnd)
     to += size
@@ -94,8 +94,8 @@ function writeTextPair(to: usize, tag: u32, key: usize, keyEnd: usize, text: usi
 
 /** A value with the place of its text in the body, which has `size` bytes without its escapes. */
 function writePointer(to: usize, from: usize, end: usize, size: usize): usize {
-  to = writeVarint(writeVarint(to, KEY_VALUE_VALUE), POINTER_BYTES - 2)
-  to = writeVarint(writeVarint(to, ANY_VALUE_JSON_TEXT), POINTER_BYTES - 4)
+  to = writeTagged(to, KEY_VALUE_VALUE, POINTER_BYTES - 2)
+  to = writeTagged(to, ANY_VALUE_JSON_TEXT, POINTER_BYTES - 4)
   store<u32>(to, <u32>from)
   store<u32>(to, <u32>end, 4)
   store<u32>(to, <u32>size, 8)
@@ -118,8 +118,8 @@ function writeIntPair(to: usize, tag: u32, key: usize, keyEnd: usize, from: usiz
   if (load<u16>(end) != PAIR_END || bytesLeft() < end + 2 - at) return 0
   const valueSize = ONE + varintSize(value)
   to = beginPair(to, tag, key, keyEnd - key, ONE + ONE + valueSize)
-  to = writeVarint(writeVarint(to, KEY_VALUE_VALUE), valueSize)
-  to = writeVarint(writeVarint(to, ANY_VALUE_INT_VALUE), value)
+  to = writeTagged(to, KEY_VALUE_VALUE, valueSize)
+  to = writeTagged(to, ANY_VALUE_INT_VALUE, value)
   readOn(end + 2)
   return to
 }
@@ -127,8 +127,8 @@ function writeIntPair(to: usize, tag: u32, key: usize, keyEnd: usize, from: usiz
 /** The head of a pair whose value takes `valueBytes`, and its key; makes room for all. */
 function beginPair(to: usize, tag: u32, key: usize, keySize: usize, valueBytes: usize): usize {
   const size = ONE + varintSize(keySize) + keySize + valueBytes
-  to = writeVarint(writeVarint(room(to, HEAD_BYTES + size), tag), size)
-  to = writeVarint(writeVarint(to, KEY_VALUE_KEY), keySize)
+  to = writeTagged(room(to, HEAD_BYTES + size), tag, size)
+  to = writeTagged(to, KEY_VALUE_KEY, keySize)
   copyText(to, key, key + keySize)
   return to + keySize
 }

@@ -16,6 +16,16 @@ export function writeVarint(to: usize, value: u64): usize {
   return to + 1
 }
 
+/** A tag, and the varint behind it, for which there is room; both mostly take one byte. */
+@inline
+export function writeTagged(to: usize, tag: u32, value: u64): usize {
+  if ((<u64>tag | value) < 0x80) {
+    store<u16>(to, <u16>(tag | (<u32>value << 8)))
+    return to + 2
+  }
+  return writeVarint(writeVarint(to, tag), value)
+}
+
 /**
  * Begins a field whose length lies in `lengthBytes`, as far as that is known; what it holds follows
  * at `beginMessage(…)`.

@@ -66,7 +66,16 @@ export function opens(closing: u8): bool {
 }
 
 /** Steps over the comma or the closing bracket or brace here. Returns true for the comma. */
+@inline
 export function continues(closing: u8): bool {
+  const byte = at < bodyEnd ? load<u8>(at) : 0
+  // Encoders write no space before it: the look for one is a call.
+  if (byte != COMMA && byte != closing) return continuesBehindSpace(closing)
+  at++
+  return byte == COMMA
+}
+
+function continuesBehindSpace(closing: u8): bool {
   const byte = next()
   if (byte != COMMA && byte != closing) invalidJson()
   at++

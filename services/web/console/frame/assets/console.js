@@ -123,7 +123,7 @@ function swap(live, text) {
     if (part.dataset.part === 'steps') addSteps(there, part)
     else if (there) swapPart(there, part)
   }
-  if (live.dataset.say !== fresh.dataset.say) announce(fresh.dataset.say)
+  if (live.dataset.say && live.dataset.say !== fresh.dataset.say) announce(fresh.dataset.say)
   Object.assign(live.dataset, fresh.dataset)
 }
 
@@ -179,7 +179,7 @@ function addText(box, { offset, text }) {
 /** Polls until the run is over. Without news, the response is a 304 without a body. */
 async function follow(live) {
   let etag = ''
-  let waitMs = POLL_MS
+  let waitMs = live.dataset.liveAtOnce === undefined ? POLL_MS : 0
   const texts = followTexts(live.querySelector('[data-texts]'))
   while (live.dataset.live) {
     await pause(waitMs)

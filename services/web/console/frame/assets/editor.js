@@ -6,17 +6,20 @@ function edit(form) {
   const parts = Object.fromEntries(
     [...form.querySelectorAll('[data-part]')].map((part) => [part.dataset.part, part]),
   )
-  const state = { form, parts, asked: 0, timer: 0 }
+  const state = { form, parts, asked: 0, timer: 0, isChanged: false, side: 'form' }
   for (const each of form.querySelectorAll('[data-without-editor]')) each.hidden = true
   form.addEventListener('input', ({ target }) => {
     clearTimeout(state.timer)
     const act = target.name === 'definition' ? 'show-text' : 'show-form'
+    state.isChanged = true
+    state.side = act === 'show-text' ? 'text' : 'form'
     state.timer = setTimeout(() => void check(state, act), CHECK_MS)
   })
   form.addEventListener('click', (event) => {
     const button = event.target.closest('button[name="act"]')
     if (!button || button.value.startsWith('save-')) return
     event.preventDefault()
+    state.isChanged = true
     void check(state, button.value)
   })
   form.addEventListener('submit', () => {
@@ -27,6 +30,24 @@ function edit(form) {
     if (!state.isSent && form.elements.definition.value !== opened) event.preventDefault()
   })
   addFile(state)
+  for (const other of document.querySelectorAll('form[data-saves-first]')) {
+    other.addEventListener('submit', (event) => {
+      if (!state.isChanged) return
+      event.preventDefault()
+      void saveThen(state, other)
+    })
+  }
+}
+
+/** Saves the definition before another form is sent; when it is refused, its page says why. */
+async function saveThen(state, other) {
+  const { form, side } = state
+  const save = form.querySelector(`[value="save-${side}"]`)
+  const body = new URLSearchParams(new FormData(form, save))
+  const response = await fetch(form.action, { method: 'POST', body }).catch(() => undefined)
+  if (!response?.redirected) return form.requestSubmit(save)
+  state.isSent = true
+  other.submit()
 }
 
 /** Asks the server for the other side, with what is wrong. */
@@ -78,6 +99,8 @@ function addFile(state) {
     const [file] = input.files
     if (!file) return
     state.form.elements.definition.value = await file.text()
+    state.isChanged = true
+    state.side = 'text'
     input.value = ''
     await check(state, 'show-text')
   }

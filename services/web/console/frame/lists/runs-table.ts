@@ -1,10 +1,11 @@
 import { html } from 'hono/html'
 import type { ListedRun } from '../../../../platform/run-list.ts'
-import { runPill, ranFor, starterOf, time, tokensOf } from '../parts.ts'
+import { runPill, ranFor, starterOf, testPill, time, tokensOf } from '../parts.ts'
 import type { Html } from '../parts.ts'
 import { shortId } from '../format.ts'
 
-type Row = Omit<ListedRun, 'automationName' | 'trigger' | 'starterName'> & {
+type Row = Omit<ListedRun, 'automationName' | 'trigger' | 'starterName' | 'testsProjectId'> & {
+  readonly testsProjectId?: number | null
   readonly trigger?: ListedRun['trigger']
   readonly starterName?: string | null
   readonly automationName?: string | undefined
@@ -33,9 +34,13 @@ interface Column {
 const COLUMNS: Readonly<Record<RunColumn, Column>> = {
   automation: {
     title: 'Automation',
-    cell: ({ automationId, automationName }) =>
+    cell: ({ automationId, automationName, testsProjectId = null }) =>
       html`<td class="row-wide">
-        <a href="/automations/${automationId}">${automationName}</a>
+        ${
+          testsProjectId === null
+            ? html`<a href="/automations/${automationId}">${automationName}</a>`
+            : html`<a href="/projects/${testsProjectId}">${automationName}</a> ${testPill()}`
+        }
       </td>`,
   },
   status: {

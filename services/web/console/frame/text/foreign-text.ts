@@ -1,7 +1,8 @@
 import { html } from 'hono/html'
 import { count } from '../format.ts'
 import type { Html } from '../parts.ts'
-import { indentJson, isJson } from './text-format.ts'
+import { jsonTree } from './json-tree.ts'
+import { isJson } from './text-format.ts'
 import { plainText, renderText } from './text-view.ts'
 import { hasInvisible, visibleText } from './visible-text.ts'
 
@@ -34,7 +35,7 @@ export function foreignText(text: string, label: string, as: ShownAs = 'document
 export function foreignValue(text: string, label: string): Html {
   const shown = visibleText(text.slice(0, SHOWN_MAX))
   if (shown.length <= 160 && !shown.includes('\n')) return html`${shown}`
-  const body = isJson(shown) ? indentJson(shown) : shown
+  const body = isJson(shown) ? jsonTree(shown) : shown
   return html`<details class="more">
     <summary>${count(text.length)} characters</summary>
     <div class="output prose" tabindex="0" role="group" aria-label="${label}">

@@ -29,6 +29,9 @@ export function isJson(text: string): boolean {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/g
 
+/** Returns the tokens of valid JSON, as they were written. */
+export const tokensOf = (text: string): readonly string[] => text.match(TOKEN) ?? []
+
 /**
  * Returns valid JSON with line breaks and indentation. Numbers, repeated keys and escapes stay
  * exactly as they were written.
@@ -37,7 +40,7 @@ export function indentJson(text: string): string {
   let depth = 0
   let previous = ''
   let out = ''
-  for (const token of text.match(TOKEN) ?? []) {
+  for (const token of tokensOf(text)) {
     if (isCloser(token)) depth -= 1
     out += gap(previous, token, depth) + token
     if (isOpener(token)) depth += 1
@@ -54,5 +57,7 @@ function gap(previous: string, token: string, depth: number): string {
   return previous === ':' ? ' ' : ''
 }
 
-const isOpener = (token: string): boolean => token === '{' || token === '['
-const isCloser = (token: string): boolean => token === '}' || token === ']'
+/** Tells whether a token begins an object or an array. */
+export const isOpener = (token: string): boolean => token === '{' || token === '['
+/** Tells whether a token ends an object or an array. */
+export const isCloser = (token: string): boolean => token === '}' || token === ']'

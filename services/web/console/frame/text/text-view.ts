@@ -1,13 +1,14 @@
 import { html, raw } from 'hono/html'
 import { markdownToHtml } from './markdown.ts'
 import type { Html } from '../parts.ts'
-import { formatOf, indentJson } from './text-format.ts'
+import { jsonTree } from './json-tree.ts'
+import { formatOf } from './text-format.ts'
 
-/** A text that a crew wrote: Markdown as a document, JSON indented. */
+/** A text that a crew wrote: Markdown as a document, JSON as a tree. */
 export function renderText(text: string): Html {
   switch (formatOf(text)) {
     case 'json':
-      return html`<pre class="code"><code>${indentJson(text)}</code></pre>`
+      return jsonTree(text)
     case 'markdown':
       return html`<div class="document">${raw(markdownToHtml(text))}</div>`
     case 'plain':

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createOwnAutomation } from '../../../../../services/platform/own-crews.ts'
-import { askAs } from '../../support/forms.ts'
+import { askAs, pressUndo } from '../../support/forms.ts'
 import { openPlatform } from '../../support/platform.ts'
 import type { Platform } from '../../support/platform.ts'
 
@@ -59,6 +59,8 @@ const FIELDS = {
   'tasks.0.description': 'Write about {topic}.',
   'tasks.0.expected_output': 'A page',
   'tasks.0.human_input': 'on',
+  'tasks.0.decide_within_minutes': '120',
+  'tasks.0.undecided': 'approve',
 }
 
 describe('the editor of a version', () => {
@@ -70,7 +72,14 @@ describe('the editor of a version', () => {
       name: 'Changed',
       llm: { model: 'other-model', temperature: 0.5 },
       agents: [{ role: 'Author', goal: 'Write well\nabout {topic}', max_iterations: 7 }],
-      tasks: [{ description: 'Write about {topic}.', human_input: true }],
+      tasks: [
+        {
+          description: 'Write about {topic}.',
+          human_input: true,
+          decide_within_minutes: 120,
+          undecided: 'approve',
+        },
+      ],
     })
   })
 
@@ -193,8 +202,11 @@ describe('a project', () => {
         ])
       }
     }
-    await ada.post(`${project}/rename`, { name: 'Renamed' })
+    const named = /class="break">(.*)<\/h1>/.exec(await read(project))?.[1]
+    const renamed = await ada.post(`${project}/rename`, { name: 'Renamed' })
     expect(await read(project)).toContain('Renamed</h1>')
+    expect((await pressUndo(ada, renamed))['name']).toBe(named)
+    expect(await read(project)).toContain(`${named}</h1>`)
     const copy = (await ada.post(`${project}/duplicate`, { name: 'The copy' })).headers
     const [at = ''] = (copy.get('location') ?? '').split('?')
     expect(await storedAt(`${at}/versions/1`)).toEqual(definition)
@@ -212,8 +224,10 @@ describe('a project', () => {
       409,
       expect.stringContaining('This project is archived.'),
     ])
-    await ada.post(`${project}/unarchive`)
+    const back = await ada.post(`${project}/unarchive`)
     expect((await ada.get(`${project}/new-version`)).status).toBe(200)
+    await pressUndo(ada, back)
+    expect((await ada.get(`${project}/new-version`)).status).toBe(409)
   })
 
   it('is deleted with its drafts, unless a version was published', async () => {

@@ -33,7 +33,7 @@ describe.skipIf(hasNoBrowser)('the editor of a version in a browser', () => {
     expect(given.agents[0].role).toBe('Poet')
     await text().fill(JSON.stringify({ ...given, llm: { model: 'from-the-text' } }))
     await page.locator('[name="llm.model"][value="from-the-text"]').waitFor()
-  }, 90_000)
+  })
 
   it('adds and removes entries in place, and saves the draft', async () => {
     await page.getByRole('button', { name: 'Add an agent' }).click()
@@ -43,5 +43,5 @@ describe.skipIf(hasNoBrowser)('the editor of a version in a browser', () => {
     await page.getByRole('button', { name: 'Add the draft', exact: true }).click()
     await page.getByText('The draft is added.').waitFor()
     expect(await page.locator('[name="llm.model"]').inputValue()).toBe('from-the-text')
-  }, 90_000)
+  })
 })

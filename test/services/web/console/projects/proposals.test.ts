@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  await platform.sql`truncate executions cascade`
+  await platform.sql`delete from executions`
   const project = { organizationId: platform.acme.organizationId, name: randomUUID() }
   projectId = (await createProject(platform.sql, project)).id
   path = `/projects/${projectId}`

@@ -97,6 +97,84 @@ describe('from the designer to the run', () => {
   })
 })
 
+describe('a test of a draft', () => {
+  const versionOf = (project: string) => `${project}/versions/1`
+  const sendDraft = (path: string, goal: string) =>
+    ada.post(path, { definition: JSON.stringify({ ...definition, name: goal }) })
+
+  it('runs the text of then, beside the editor, and callers do not reach it', async () => {
+    const { sql, acme } = platform
+    const project = await createProject('Tested')
+    await sendDraft(`${project}/versions`, 'First')
+    const version = versionOf(project)
+    expect(await page(version)).toContain('Test the draft')
+    platform.model.play(...definition.tasks.map(() => says('A **draft** speaks.')))
+    const started = await ada.post(`${version}/tests`, { 'input.topic': 'Oslo' })
+    expect(started.headers.get('location')).toBe(`${version}#test`)
+    const [, run = ''] = /data-live="([^"]*)\/live"/.exec(await page(version)) ?? []
+    await sendDraft(version, 'Second')
+    await expect.poll(() => page(run)).toContain('data-say="Run completed"')
+    const shown = await page(run)
+    expect(shown).toContain('<strong>draft</strong>')
+    expect(shown).toMatch(/>Test<\/span>[\s\S]*Test the draft again/)
+    expect(shown).toContain(`href="${version}">Version 1</a>`)
+    expect(shown).not.toMatch(/Run again|Run with curl|Go on from a step/)
+    expect(await page('/executions')).toMatch(/Tested<\/a>[\s\S]{0,40}>Test</)
+    // The budgets of an organization hold for all of its runs.
+    const id = run.split('/').at(-1) ?? ''
+    const [found] = await sql`select organization_id from executions where id = ${id}`
+    expect(found).toEqual({ organizationId: acme.organizationId })
+
+    const automation = run.replace(/\/executions.*/, '')
+    for (const path of ['', '/integrate', '/tokens']) {
+      expect((await ada.get(automation + path)).status).toBe(404)
+    }
+    expect((await ada.post(`${run}/again`)).status).toBe(409)
+    expect((await ada.get(`${run}/continue`)).status).toBe(409)
+    expect(await page('/automations')).not.toContain('Tested')
+    expect(await page(project)).not.toContain('/automations/')
+    const token = await platform.issueToken(acme)
+    const api = `${BASE_URL}/platform/api/v1/crew/${automation.split('/').at(-1)}/kickoff`
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ inputs: { topic: 'Oslo' } })
+    const called = await platform.app.request(api, { method: 'POST', headers, body })
+    expect(called.status).toBe(401)
+  })
+
+  it('keeps the same text once, and goes with its project', async () => {
+    const { sql } = platform
+    const project = await createProject('Tried')
+    const version = versionOf(project)
+    await sendDraft(`${project}/versions`, 'First')
+    const test = () => ada.post(`${version}/tests`, { 'input.topic': 'x' })
+    const stop = () => sql`update executions set status = 'stopped', finished_at = now(),
+      lease_id = null, lease_expires_at = null where finished_at is null`
+    const id = Number(project.split('/').at(-1))
+    const copies = () =>
+      sql`select from project_versions where project_id = ${id} and number is null`
+    for (const goal of ['First', 'First', 'Second']) {
+      await sendDraft(version, goal)
+      expect((await test()).status).toBe(303)
+    }
+    expect((await copies()).count).toBe(2)
+    await stop()
+    expect((await ada.post(`${project}/delete`)).headers.get('location')).toContain('deleted')
+    expect((await copies()).count).toBe(0)
+  })
+
+  it('says what it lacks, and is not for a published version', async () => {
+    const project = await createProject('Refused')
+    const version = versionOf(project)
+    await sendDraft(`${project}/versions`, 'First')
+    const refused = await ada.post(`${version}/tests`)
+    expect(refused.status).toBe(422)
+    expect(await refused.text()).toMatch(/role="alert"[\s\S]*topic/)
+    await ada.post(`${version}/publish`)
+    expect((await ada.post(`${version}/tests`, { 'input.topic': 'x' })).status).toBe(409)
+    expect(await page(version)).not.toContain('Test the draft')
+  })
+})
+
 /** The names of the steps on the page of a run, in the order of the tree. */
 const namesOf = (shown: string): string[] =>
   [...shown.matchAll(/<span class="span-name[^>]*>[\s\S]*?<strong>([^<]*)<\/strong>/g)].map(

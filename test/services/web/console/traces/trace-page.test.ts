@@ -237,7 +237,7 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     await page.route('**/assets/trace-*.js', (route) => route.abort())
     await page.reload()
     await page.locator('.waterfall').waitFor()
-    await expectAccessible(page, [1024, 1440])
+    await expectAccessible(page, [1024, 390])
     await page.context().close()
   }, 180_000)
 })

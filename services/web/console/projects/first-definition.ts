@@ -1,9 +1,10 @@
 import { ASSISTANT_MODEL } from '../../../platform/assistant.ts'
 import type { CrewDefinition } from '../../../platform/crew-definition.ts'
+import type { Project } from '../../../platform/projects.ts'
 
-/** The definition that the form of a first version begins with. */
-export const STARTER: CrewDefinition = {
-  name: 'Newsletter',
+/** Returns the definition that the form of a project's first version begins with. */
+export const firstDefinition = ({ name }: Pick<Project, 'name'>): CrewDefinition => ({
+  name,
   llm: { model: ASSISTANT_MODEL },
   agents: [{ key: 'editor', role: 'Editor', goal: 'Write about {topic}' }],
   tasks: [
@@ -14,4 +15,4 @@ export const STARTER: CrewDefinition = {
       expected_output: '200 words',
     },
   ],
-}
+})

@@ -1,0 +1,38 @@
+import type { Context } from 'hono'
+import { toError } from '../../shared/errors.ts'
+import type { WebDeps } from '../context.ts'
+
+/** A link that somebody is to get. */
+export interface LinkMail {
+  readonly to: string
+  readonly subject: string
+  /** What the link does, how often and for how long. */
+  readonly text: string
+  readonly url: string
+}
+
+/** What became of the mail with a link. */
+export interface MailedLink {
+  readonly to: string
+  readonly isSent: boolean
+}
+
+/**
+ * Sends a link by mail. A mail that fails loses nothing: whoever made the link is shown it all the
+ * same. Returns undefined without a mail server, or without somebody to send to.
+ */
+export async function mailLink(
+  c: Context,
+  { mailer, log }: WebDeps,
+  { to, subject, text, url }: LinkMail,
+): Promise<MailedLink | undefined> {
+  if (!mailer || to === '') return undefined
+  try {
+    await mailer.send({ to, subject, text: `${text}\n\n${url}\n` })
+    return { to, isSent: true }
+  } catch (thrown) {
+    const reason = toError(thrown).message
+    log.warn({ request_id: c.get('requestId'), reason }, 'a mail with a link was not sent')
+    return { to, isSent: false }
+  }
+}

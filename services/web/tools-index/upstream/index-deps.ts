@@ -1,0 +1,31 @@
+import type { UpstreamFile } from '../../../platform/upstream-packages.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
+import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
+import type { TakeTurns } from '../../../shared/outgoing/turns.ts'
+import type { Database } from '../../../shared/postgres/database.ts'
+
+/** The public index that the operator names. */
+export interface PublicIndexOptions {
+  readonly sql: Database
+  /** Where names begin: https://pypi.org/simple. */
+  readonly url: string
+  /** Origins on private networks where it keeps its files. */
+  readonly privateOrigins: readonly string[]
+  /** The most that is kept of it, in bytes. */
+  readonly bytesMax: number
+  readonly log: Log
+  /** Passes on what leaves the cluster. */
+  readonly proxy: ForwardProxy
+}
+
+/** What calls of a public index need. */
+export interface IndexDeps extends Omit<PublicIndexOptions, 'url' | 'privateOrigins' | 'proxy'> {
+  readonly base: URL
+  readonly guard: OutgoingGuard
+  /** A few calls at a time for each subject. */
+  readonly takeTurn: TakeTurns
+}
+
+/** Returns the files of a name; empty when there is none of it. Raises `bad_gateway`. */
+export type ListFiles = (name: string, subject: string) => Promise<readonly UpstreamFile[]>

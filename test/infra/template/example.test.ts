@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { renderChart } from '../../../infra/template/chart.ts'
+import { renderManifests } from '../../../infra/template/manifests.ts'
+import { buildTree } from '../../../infra/template/objects.ts'
+import { checkValues } from '../../../infra/template/validate.ts'
+import { compileTemplates } from '../support/go-template.ts'
+import { build, shape } from './example.ts'
+
+const tree = buildTree(build)
+const { files } = renderChart({
+  metadata: {
+    name: 'web',
+    description: 'One web server.',
+    version: '1.0.0',
+    appVersion: '1.29',
+    kubeVersion: '>=1.30.0-0',
+    icon: 'https://example.com/icon.svg',
+    keywords: [],
+    maintainers: [],
+    annotations: {},
+  },
+  shape,
+  rules: [],
+  tree,
+  texts: new Map(),
+  readme: '',
+  license: '',
+})
+const paths = [...files.keys()].filter((path) => /^templates\/.*\.yaml$/.test(path))
+const render = compileTemplates(
+  new Map([...files].filter(([path]) => path.startsWith('templates/'))),
+  files,
+)
+
+const contextOf = (overrides: object) => {
+  const { values, mistakes } = checkValues(shape, overrides)
+  expect(mistakes).toEqual([])
+  return {
+    Values: values,
+    Release: { Name: 'demo', Namespace: 'prod', Service: 'Helm' },
+    Chart: {},
+  }
+}
+
+const objectsIn = (stream: string): readonly unknown[] =>
+  parseAllDocuments(stream).flatMap((document) => {
+    const object: unknown = document.toJS()
+    return object === null ? [] : [object]
+  })
+
+const chartOf = (overrides: object): readonly unknown[] => {
+  const context = contextOf(overrides)
+  return objectsIn(paths.map((path) => render(path, context)).join('---\n'))
+}
+const plainOf = (overrides: object): readonly unknown[] =>
+  objectsIn([...renderManifests(tree, contextOf(overrides)).values()].join('---\n'))
+
+describe('the example of the engine', () => {
+  it.each([
+    {},
+    { replicas: 3, labels: { tier: 'front', odd: 'yes: no' }, exposed: false },
+    { cache: { enabled: true }, secrets: [{ name: 'one' }, { name: 'two' }] },
+    { cache: { enabled: true, directory: '/data', port: 7000 }, image: 'caddy:2' },
+  ])('is the same objects in both readings with %j', (overrides) => {
+    const chart = chartOf(overrides)
+    expect(chart).toEqual(plainOf(overrides))
+    expect(chart.length).toBeGreaterThan(0)
+  })
+
+  it('reads as if it were written by hand', () => {
+    expect(files.get('templates/web/deployment.yaml')).toBe(`apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ include "web.name" . | quote }}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector:
+    matchLabels:
+      app: {{ include "web.name" . | quote }}
+  template:
+    metadata:
+      labels:
+        app: {{ include "web.name" . | quote }}
+        {{- range $key, $value := .Values.labels }}
+        {{ $key | quote }}: {{ $value | quote }}
+        {{- end }}
+    spec:
+      containers:
+        - name: server
+          image: {{ .Values.image | quote }}
+          {{- with .Values.secrets }}
+          envFrom:
+            {{- range . }}
+            - secretRef:
+                name: {{ .name | quote }}
+            {{- end }}
+          {{- end }}
+          env:
+            {{- if .Values.cache.enabled }}
+            - name: CACHE_PORT
+              value: {{ .Values.cache.port | quote }}
+            - name: CACHE_HOST
+              value: localhost
+            {{- else }}
+            - name: CACHE_OFF
+              value: "true"
+            {{- end }}
+        {{- if .Values.cache.enabled }}
+        - name: cache
+          image: valkey:8
+          ports:
+            - containerPort: {{ .Values.cache.port }}
+          {{- with .Values.cache.directory }}
+          workingDir: {{ . | quote }}
+          {{- end }}
+        {{- end }}
+`)
+  })
+
+  it('refuses values that are none of the chart, with the nearest one', () => {
+    const { mistakes } = checkValues(shape, { replica: 2, cache: { port: 80 } })
+    expect(mistakes.map(({ path }) => path)).toEqual(['replica', 'cache.port'])
+  })
+})

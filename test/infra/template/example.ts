@@ -1,0 +1,89 @@
+import { Chart } from 'cdk8s'
+import type { App } from 'cdk8s'
+import { IntOrString, KubeDeployment, KubeService } from 'cdk8s-plus-34/lib/imports/k8s.js'
+import type { Container, EnvFromSource, EnvVar } from 'cdk8s-plus-34/lib/imports/k8s.js'
+import { Construct } from 'constructs'
+import {
+  builtIn,
+  digits,
+  helper,
+  not,
+  symbolicValues,
+  text,
+} from '../../../infra/template/operators.ts'
+import { boolean, group, integer, list, map, string } from '../../../infra/template/schema.ts'
+import { create, each, onlyWhen, spread, when, whenSet } from '../../../infra/template/structure.ts'
+
+const ANY = { pattern: /^[ -~]*$/, expected: 'printable ASCII characters' }
+
+/** The values of a chart for one web server. */
+export const shape = {
+  image: string('nginx:1.29', 'Image of the server.'),
+  replicas: integer(1, 'Pods.', { min: 1, max: 100 }),
+  labels: map('Labels of the pods.', { key: ANY, value: ANY }),
+  cache: group('A cache beside the server.', {
+    enabled: boolean(false, 'Run it.'),
+    port: integer(6379, 'Its port.', { min: 1024, max: 65_535 }),
+    directory: string('', 'Its working directory. Empty means that of the image.'),
+  }),
+  secrets: list(
+    'Secrets whose keys become variables of the server.',
+    { name: string('', 'Name of the Secret.') },
+    { required: ['name'] },
+  ),
+  exposed: boolean(true, 'Give the server a Service.'),
+}
+
+const values = symbolicValues(shape)
+const name = helper('web.name', text`${builtIn('Release.Name')}-web`, { isName: true })
+const selector = { app: name }
+const { cache } = values
+
+/** One web server: a Deployment and a Service. */
+export function build(app: App): Chart {
+  const chart = new Chart(app, 'example')
+  const web = new Construct(chart, 'web')
+  create(web, KubeDeployment, {
+    metadata: { name },
+    spec: {
+      replicas: values.replicas,
+      selector: { matchLabels: selector },
+      template: {
+        metadata: { labels: { ...selector, ...spread(values.labels) } },
+        spec: {
+          containers: [
+            {
+              name: 'server',
+              image: values.image,
+              envFrom: [
+                each<{ name: string }, EnvFromSource>(values.secrets, (item) => ({
+                  secretRef: { name: item('name') },
+                })),
+              ],
+              env: [
+                when<EnvVar>(cache.enabled, {
+                  name: 'CACHE_PORT',
+                  value: digits(cache.port),
+                }),
+                when<EnvVar>(cache.enabled, { name: 'CACHE_HOST', value: 'localhost' }),
+                when<EnvVar>(not(cache.enabled), { name: 'CACHE_OFF', value: 'true' }),
+              ],
+            },
+            when<Container>(cache.enabled, {
+              name: 'cache',
+              image: 'valkey:8',
+              ports: [{ containerPort: cache.port }],
+              workingDir: whenSet(cache.directory),
+            }),
+          ],
+        },
+      },
+    },
+  })
+  const exposed = onlyWhen(values.exposed, new Construct(web, 'exposed'))
+  create(exposed, KubeService, {
+    metadata: { name },
+    spec: { selector, ports: [{ port: 80, targetPort: IntOrString.fromNumber(80) }] },
+  })
+  return chart
+}
