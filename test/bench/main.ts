@@ -11,6 +11,9 @@ test/bench/README.md has the method.
   collector DIR    against the collector of another checkout and one connection of psql, in
                    turns; names of loads behind it choose some: llm, light, one-span,
                    few-spans, retries-0, retries-5, retries-20
+  day [MILLIONS] [SECONDS]
+                   spans at the rate of so many millions a day (1000), nine light ones to a model
+                   call, for so long (300): what a day of that takes
   citus            a trace database on Citus against a plain one, a node that is added and a
                    day that is dropped under load; needs CITUS_DATABASE_URL (test/citus); parts:
                    ingest, reads, operation
@@ -18,6 +21,7 @@ test/bench/README.md has the method.
   reads            one trace of 50,000 spans and 1 GB
   pages            in Chromium: a list of a million traces, and a trace of 1 GB; a directory
                    behind it keeps the data for the next time
+  queue            runs a second with 1, 10 and 50 workers, and what a run costs
   journal          the time between two steps of a run, with its journal, with a budget, and
                    without, and a bare commit beside it; a directory behind it holds the data of
                    PostgreSQL, such as /dev/shm, which has no disk
@@ -45,10 +49,12 @@ async function benchCollector(other?: string, ...loads: string[]): Promise<void>
 const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | void>> = {
   collector: benchCollector,
   'roll-ups': async (...words) => (await import('./roll-ups/run.ts')).run(...words),
+  day: async (...words) => (await import('./collector/day.ts')).simulateDay(...words),
   citus: async (...parts) => (await import('./citus/run.ts')).run(...parts),
   encodings: async () => (await import('./collector/encodings.ts')).compareEncodings(),
   reads: async () => (await import('./reads/run.ts')).run(),
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
+  queue: async () => (await import('./queue/run.ts')).run(),
   journal: async (parent) => (await import('./journal/run.ts')).run(parent),
   adapter: async () => (await import('./adapter/run.ts')).run(),
   console: () => benchByTestRunner('console'),
