@@ -1,6 +1,7 @@
 import type { Val } from '../template/expression.ts'
 import { any, helper, isSet, orElse, pick, sha256 } from '../template/operators.ts'
 import type { Condition } from '../template/operators.ts'
+import type { Templated } from '../template/structure.ts'
 import { values } from '../values.ts'
 import { setWhen, unset } from './env.ts'
 import type { Reference } from './env.ts'
@@ -56,7 +57,7 @@ export const keyIn = (key: SecretKey): Val<string> => secretKeyRefs[key].key
  */
 export const fromSecret = (
   key: SecretKey,
-  { optional }: { optional?: boolean } = {},
+  { optional }: { optional?: Templated<boolean> } = {},
 ): Reference => ({
   valueFrom: {
     secretKeyRef: {

@@ -33,6 +33,15 @@ describe('the platform Secret (5.1)', () => {
     expect(referencesTo(manifests(), 'PLATFORM_DEBUG_TOKEN')).toEqual(['demo-secrets'])
   })
 
+  it('lets the gate of the registry wait for its key, unless the operator has the Secret', () => {
+    const gateOf = (overrides: ValuesOverrides): Manifest =>
+      find(manifests(overrides), 'Deployment', 'internal-registry')
+        .spec.template.spec.containers.flatMap(({ env = [] }: Manifest) => env)
+        .find(({ name }: Manifest) => name === 'REGISTRY_KEY').valueFrom.secretKeyRef
+    expect(gateOf({})).not.toHaveProperty('optional')
+    expect(gateOf({ secrets: { existingSecret: 'mine' } })).toMatchObject({ optional: true })
+  })
+
   it('comes without a second one while nothing is overridden', () => {
     expect(find(manifests(), 'Secret', 'secrets-overrides')).toBeUndefined()
   })
