@@ -95,10 +95,14 @@ interface Known {
 
 /**
  * Decides about a task, and lets its run go on. Raises `not_found` for a run of another automation
- * or a task that asked nothing, and `conflict` for what was decided or has ended meanwhile.
+ * or a task that asked nothing, `conflict` for what was decided or has ended meanwhile, and
+ * `unprocessable` for a text that cannot be stored.
  */
 export async function decideApproval(sql: Queryable, asked: ApprovalDecision): Promise<void> {
-  const { deploymentId, runId, task } = asked
+  const { deploymentId, runId, task, text = '' } = asked
+  if (`${task}${text}`.includes('\0')) {
+    throw new AppError('unprocessable', 'The decision has the character U+0000. Leave it out.')
+  }
   await inTransaction(sql, async (tx) => {
     const [run] = isUuid(runId)
       ? await tx<{ status: string }[]>`

@@ -50,9 +50,9 @@ export function approvalRoutes(deps: WebDeps): Hono<SignedIn> {
       const entry = runEntry('approval_decided', run.id, { task, decision })
       await audited(c.var, (tx) => decideApproval(tx, { ...asked, userId: user.id }), entry)
     } catch (thrown) {
-      if (thrown instanceof AppError && thrown.code === 'conflict') {
-        return refuse(thrown.message, 409)
-      }
+      if (!(thrown instanceof AppError)) throw thrown
+      if (thrown.code === 'conflict') return refuse(thrown.message, 409)
+      if (thrown.code === 'unprocessable') return refuse(thrown.message, 422)
       throw thrown
     }
     c.var.wide['kickoff_id'] = run.id

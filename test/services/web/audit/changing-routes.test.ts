@@ -32,21 +32,38 @@ let token: string
 let platformToken: string
 let projectId: string
 
-type Send = (path: string) => Promise<Response>
+interface Send {
+  (path: string): Promise<Response>
+  /** Sends the same with another text in each of its fields, one after the other. */
+  readonly withTexts?: (text: string) => readonly [field: string, send: Send][]
+}
 
-const form =
-  (fields: Record<string, string> = {}): Send =>
-  async (path) =>
-    platform.post(path, ada, fields)
+/** A call whose fields may be other ones. */
+const withFields = <Fields extends object>(
+  fields: Fields,
+  send: (fields: Fields, path: string) => Promise<Response>,
+): Send =>
+  Object.assign((path: string) => send(fields, path), {
+    withTexts: (text: string) =>
+      Object.entries(fields)
+        .filter(([, value]) => typeof value === 'string')
+        .map(([field]): [string, Send] => [
+          field,
+          (path) => send({ ...fields, [field]: text }, path),
+        ]),
+  })
 
-const json =
-  (method: string, body: unknown = {}): Send =>
-  async (path) =>
+const form = (fields: Record<string, string> = {}): Send =>
+  withFields(fields, async (given, path) => platform.post(path, ada, given))
+
+const json = (method: string, body: object = {}): Send =>
+  withFields(body, async (given, path) =>
     platform.app.request(path, {
       method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
+      body: JSON.stringify(given),
+    }),
+  )
 
 const upload =
   (name: string, which: () => string): Send =>
@@ -115,6 +132,9 @@ const SCHEDULE = {
 }
 const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
+
+/** Fields in which any other text is one of the known ones: boxes, choices, and a list's address. */
+const CHOICES = new Set(['enabled', 'static_tokens_allowed', 'scope_claim', 'query'])
 
 /** Each changing route, in this order: a call that succeeds, or why it leaves no entry. */
 const ROUTES: Readonly<Record<string, Send | Why>> = {
@@ -456,6 +476,25 @@ const mounted = (): string[] => [
 describe('the audit', () => {
   it('is told of by every route that changes something', async () => {
     expect(mounted().toSorted()).toEqual(Object.keys(ROUTES).toSorted())
+  })
+
+  it.each([
+    ['a control character', 'a\u0000b'],
+    ['300,000 characters', 'x'.repeat(300_000)],
+  ])('has no change of a field with %s, which every route refuses', async (_, text) => {
+    const taken: string[] = []
+    for (const [route, send] of Object.entries(ROUTES)) {
+      if (typeof send === 'string' || !send.withTexts) continue
+      const path = await pathOf(route)
+      for (const [field, sendWrong] of send.withTexts(text)) {
+        if (CHOICES.has(field)) continue
+        const { status } = await sendWrong(path)
+        if (status < 400 || status >= 500) taken.push(`${route}: ${field}: ${status}`)
+      }
+    }
+    expect(taken).toEqual([])
+    // The automation takes so many runs at a time.
+    await platform.sql`delete from executions`
   })
 
   it('has who changed what, for each of them, and no secret', async () => {

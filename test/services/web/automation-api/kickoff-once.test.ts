@@ -1,14 +1,10 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { connect, createServer } from 'node:net'
-import type { AddressInfo, Server, Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addressUrl } from '../../../support/address-url.ts'
-import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { createLog } from '../../../../services/shared/log.ts'
 import type { Service } from '../../../../services/shared/http/serve.ts'
 import { start } from '../../../../services/web/start.ts'
+import { startDatabaseProxy } from '../../../support/database-proxy.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { programPath } from '../../../support/program.ts'
 import { until } from '../../../support/until.ts'
@@ -95,7 +91,7 @@ describe('a kickoff with an Idempotency-Key (SPEC 4.4)', () => {
 
   it('gets the same run again if its replica is killed between commit and response', async () => {
     const token = await platform.issueToken(platform.acme)
-    const proxy = await startProxy(platform.url, () => child?.kill('SIGKILL'))
+    const proxy = await startDatabaseProxy(platform.url, () => child?.kill('SIGKILL'))
     const port = String(await freePort())
     const env = { ...environment(proxy.url), PORT: port, LOG_LEVEL: 'silent' }
     child = spawn(process.execPath, [programPath('web')], {
@@ -104,7 +100,7 @@ describe('a kickoff with an Idempotency-Key (SPEC 4.4)', () => {
     })
     const url = `http://127.0.0.1:${port}`
     await until(async () => (await fetch(`${url}/health`).catch(() => undefined))?.status === 200)
-    proxy.killAtCommit()
+    proxy.cutWhen((answer) => answer.includes('COMMIT\0'))
     await expect(kickoff(url, { key: 'order-3', token })).rejects.toThrow()
     const [committed] = await runs()
     expect(committed).toBeDefined()
@@ -115,36 +111,3 @@ describe('a kickoff with an Idempotency-Key (SPEC 4.4)', () => {
     await proxy.close()
   })
 })
-
-/** Stands between a service and PostgreSQL; the answer to the next COMMIT goes no further. */
-async function startProxy(databaseUrl: string, kill: () => void) {
-  const target = parseAddress(databaseUrl)
-  const sockets = new Set<Socket>()
-  let armed = false
-  const server: Server = createServer((client) => {
-    const upstream = connect(target.port, target.host)
-    for (const socket of [client, upstream]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => sockets.delete(socket))
-    }
-    client.pipe(upstream)
-    upstream.on('data', (chunk) => {
-      if (!armed || !chunk.includes('COMMIT\0')) return void client.write(chunk)
-      kill()
-      client.destroy()
-    })
-    client.on('close', () => upstream.destroy())
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    url: addressUrl({ ...target, host: '127.0.0.1', port }),
-    killAtCommit: () => void (armed = true),
-    async close() {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-      await once(server, 'close')
-    },
-  }
-}
