@@ -198,8 +198,8 @@ const gate = () => ({
     HOST: unset,
     LOG_LEVEL: values.envVars.LOG_LEVEL,
     REGISTRY_URL: `http://127.0.0.1:${GATED_PORT}`,
-    // Waits for the one that is generated. A Secret of the operator may lack it: then nobody gets in,
-    // and crews are not built as images.
+    // Waits for the one that is generated. A Secret of the operator may lack it: then nobody gets
+    // in, and crews are not built as images.
     REGISTRY_KEY: fromSecret('REGISTRY_KEY', {
       optional: when<boolean>(isSet(values.secrets.existingSecret), true),
     }),

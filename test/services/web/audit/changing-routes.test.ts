@@ -133,7 +133,7 @@ const SCHEDULE = {
 const BY_API = { ...SCHEDULE, inputs: { topic: 'tides' } }
 const limits = { tokens_max: '1000', usd_max: '', unpriced: 'refuse' }
 
-/** Fields in which any other text is one of the known ones: boxes, choices, and a list's address. */
+/** Fields in which any other text is a known one: boxes, choices, and the address of a list. */
 const CHOICES = new Set(['enabled', 'static_tokens_allowed', 'scope_claim', 'query'])
 
 /** Each changing route, in this order: a call that succeeds, or why it leaves no entry. */
