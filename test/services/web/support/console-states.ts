@@ -185,6 +185,7 @@ export function pathsOf(
     ['password', '/account/password'],
     ['account', '/account'],
     ['members', '/settings/organization/members'],
+    ['limits of an organization', `/admin/organizations/${platform.acme.organizationId}/limits`],
     ['member to remove', `/settings/organization/members/${platform.acme.userId}/remove`],
     ['invitation', ids.invitation],
     ['not found', '/nothing'],
