@@ -106,7 +106,8 @@ async function closeToAll(node: DatabaseAddress, database: string): Promise<void
   await withDatabase(
     node,
     (sql) =>
-      sql`select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = ${database}`,
+      sql`
+        select pg_terminate_backend(pid, 60000) from pg_stat_activity where datname = ${database}`,
   )
 }
 

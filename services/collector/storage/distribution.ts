@@ -13,8 +13,8 @@ const COORDINATOR_TABLES = ['span_rejects', 'touched_traces', 'heartbeat', 'eras
 const COUNTED_TABLES = ['span_rejects', 'erasures']
 
 /**
- * By default Citus opens a connection for each shard of a statement, and closes it again: that costs
- * a writer nine tenths of its rate, and doubles the processor time of a look at all shards.
+ * By default Citus opens a connection for each shard of a statement, and closes it again: a writer
+ * loses nine tenths of its rate by that, and a look at all shards takes twice the processor time.
  */
 const ONE_CONNECTION = 'citus.max_adaptive_executor_pool_size = 1'
 /** The setting of a session with much to do. */

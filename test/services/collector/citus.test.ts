@@ -145,7 +145,7 @@ describe.skipIf(citusUrl === undefined)('a trace database on Citus', () => {
     expect(await stored([traceId])).toBe(0)
   })
 
-  it('takes a commit that waits in a circle with another one again, and loses nothing', async () => {
+  it('repeats a commit that waits in a circle with another one, and loses nothing', async () => {
     const spans = Array.from({ length: 20 }, () => spanOf(at(now)))
     const traceIds = spans.map(({ traceId = '' }) => traceId)
     const post = () => postTo(collector.url, toProtobuf(requestOf(...spans)))
