@@ -9,7 +9,7 @@ import { connectDatabase } from '../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../services/shared/postgres/address.ts'
 import { createLog } from '../../services/shared/log.ts'
 import { migrate } from '../../services/shared/postgres/migrate.ts'
-import { buildLocalPlatform, buildPrograms } from './build.ts'
+import { buildProgram, buildPrograms } from './build.ts'
 import { freePort } from './free-port.ts'
 import { POSTGRES_PASSWORD } from './postgres-password.ts'
 
@@ -44,7 +44,7 @@ export async function setup(project: TestProject): Promise<void> {
       settings: { fsync: 'off', full_page_writes: 'off' },
     }),
     buildPrograms(programsDirectory),
-    buildLocalPlatform(join(programsDirectory, 'local.mjs')),
+    buildProgram('services/local.ts', join(programsDirectory, 'local.mjs')),
   ])
   stop = () => server.stop()
   await makeSignInCheap(server.url)

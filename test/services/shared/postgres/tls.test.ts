@@ -15,6 +15,7 @@ import { isDatabaseUnavailable } from '../../../../services/shared/postgres/fail
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { createMutualTls } from '../../../../services/tasks/certificates.ts'
 import type { DatabaseAddress } from '../../../../services/shared/postgres/address.ts'
+import { buildProgram } from '../../../support/build.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { POSTGRES_PASSWORD } from '../../../support/postgres-password.ts'
 
@@ -161,9 +162,10 @@ describe("DB_SSLMODE=verify-full with an authority of one's own", () => {
     await sql`create database platform`
     await sql.end()
     const backups = await mkdtemp(join(tmpdir(), 'backups-'))
-    const program = new URL('./verified-programs.ts', import.meta.url).pathname
+    const program = join(directory, 'verified-programs.mjs')
+    await buildProgram('test/services/shared/postgres/verified-programs.ts', program)
     const args = [program, String(address.port), address.password, backups, server.url]
-    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', ...args], {
+    const { stdout } = await promisify(execFile)(process.execPath, args, {
       env: { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: authorityPath },
     })
     outcomes = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Outcomes
