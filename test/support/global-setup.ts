@@ -12,6 +12,7 @@ import { migrate } from '../../services/shared/postgres/migrate.ts'
 import { buildProgram, buildPrograms } from './build.ts'
 import { freePort } from './free-port.ts'
 import { POSTGRES_PASSWORD } from './postgres-password.ts'
+import { SERVER_SETTINGS } from './server-settings.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -40,8 +41,7 @@ export async function setup(project: TestProject): Promise<void> {
       directory: join(directory, 'data'),
       port: await freePort(),
       password: POSTGRES_PASSWORD,
-      // Tests kill processes, never the machine: what the kernel has is safe.
-      settings: { fsync: 'off', full_page_writes: 'off' },
+      settings: SERVER_SETTINGS,
     }),
     buildPrograms(programsDirectory),
     buildProgram('services/local.ts', join(programsDirectory, 'local.mjs')),

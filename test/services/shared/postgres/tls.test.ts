@@ -18,6 +18,7 @@ import type { DatabaseAddress } from '../../../../services/shared/postgres/addre
 import { buildProgram } from '../../../support/build.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { POSTGRES_PASSWORD } from '../../../support/postgres-password.ts'
+import { SERVER_SETTINGS } from '../../../support/server-settings.ts'
 
 let directory: string
 let server: EmbeddedPostgres
@@ -32,6 +33,7 @@ beforeAll(async () => {
     directory: data,
     port: await freePort(),
     password: POSTGRES_PASSWORD,
+    settings: SERVER_SETTINGS,
   })
   const { uid, gid } = await stat(data)
   const [tls, other] = [createMutualTls(['localhost']), createMutualTls(['localhost'])]
