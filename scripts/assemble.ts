@@ -135,7 +135,7 @@ function isFresh(module: Module): boolean {
 }
 
 function check(): void {
-  const stale = MODULES.filter((module) => !isFresh(module)).map(({ file }) => file)
+  const stale: string[] = MODULES.filter((module) => !isFresh(module)).map(({ file }) => file)
   const own = readFileSync(join(otlp, 'assembly/constants.ts'), 'utf8')
   if (own !== constants) stale.push('assembly/constants.ts')
   if (stale.length === 0) return
