@@ -47,7 +47,7 @@ import type { WorkerMetrics } from './metrics.ts'
 import { startForwarding } from './forward-audit.ts'
 import { startRetention } from './retention.ts'
 import { performRun } from './perform-run.ts'
-import { createProgressWriter } from './progress-writer.ts'
+import { COMMITS_AT_A_TIME, createProgressWriter } from './progress-writer.ts'
 import { createTracing, noTracing } from './run-trace.ts'
 import type { Tracing } from './run-trace.ts'
 import { openTextRelay } from './text-relay.ts'
@@ -191,9 +191,9 @@ function startRetentions({
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
   const sql = connectDatabase(address, { name: 'worker' })
-  // Of its own, so that no step waits for another statement; the second one is for when the first
-  // one hangs.
-  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
+  // Of their own, so that no step waits for another statement; the third one is for when one hangs.
+  const steps = { name: 'worker-journal', max: COMMITS_AT_A_TIME + 1, looksUpRows: true }
+  const journal = connectDatabase(address, steps)
   const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
   return { sql, journal, end }
 }

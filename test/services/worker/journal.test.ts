@@ -39,6 +39,17 @@ const stepsOf = (id: string) => platform.sql`
   select kind, name, path, state, attempt, usage, error from run_steps
   where run_id = ${id} order by position`
 
+/** Gives a run a version as a crew of another time took it: a task has other members. */
+const writeVersionOfAnotherTime = (id: string) => platform.sql`
+  with version as (
+    insert into project_versions (project_id, organization_id, number, definition, published_at)
+    select project_id, organization_id, number + 100,
+      jsonb_set(definition, '{tasks,0}', '{"name": "research"}'), now()
+    from project_versions where id = (select project_version_id from executions where id = ${id})
+    returning id)
+  update executions set project_version_id = version.id from version
+  where executions.id = ${id}`
+
 describe('the journal of a run', () => {
   it('has a row for each task and each model call, with its place and what it took', async () => {
     await deploy()
@@ -110,6 +121,25 @@ describe('the journal of a run', () => {
     expect(error?.message).toMatch(/after the 1 steps .*capability "journal".*retry this run/)
     expect(plain.kickoffs()).toBe(0)
     await plain.stop()
+  })
+
+  it('ends a run of a version that no crew takes any more, and says what to do', async () => {
+    await deploy()
+    model.play(says('Facts.'), isSilent)
+    const worker = await platform.startWorker()
+    const id = await platform.kickoff()
+    await secondCall()
+    await worker.stop()
+    await writeVersionOfAnotherTime(id)
+    await platform.startWorker()
+    const { error } = await platform.until(id, 'error')
+    expect(error?.code).toBe('crew_rejected')
+    expect(error?.message).toMatch(
+      /HTTP 422: The kickoff is not valid: definition\.tasks.* replaced by .* version of now\.$/,
+    )
+    expect(model.requests).toHaveLength(2)
+    const kept = (await loadJournal(platform.sql, id)).steps
+    expect(kept).toMatchObject([{ kind: 'task', result: { output: 'Facts.' } }])
   })
 })
 
