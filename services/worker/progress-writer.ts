@@ -15,8 +15,6 @@ import { isRefused, retryStatement } from './retry-statement.ts'
 const RETRY_MS = 500
 /** The server ends a statement earlier; a connection may be cut off without a word. */
 const COMMIT_MS = 35_000
-/** Few steps wait for a slow commit; with more, commits are smaller, and all of them cost more. */
-export const COMMITS_AT_A_TIME = 2
 
 /** Commits what the runs of a worker report. */
 export interface ProgressWriter {
@@ -37,35 +35,38 @@ export interface RunWriter {
 
 /** The connections of a writer. */
 export interface WriterPools {
-  /** For the commits of many runs, and nothing else: they wait for no other statement. */
-  readonly together: Database
+  /**
+   * For the commits of many runs, one at a time on each, and nothing else: they wait for no other
+   * statement. The first of them that is free is used, whose caches are warm.
+   */
+  readonly together: readonly Database[]
   /** For what a run has to write by itself. */
   readonly alone: Database
 }
 
 /**
- * Commits what the runs of a worker report together, in two commits at a time, each of other runs:
- * what is reported meanwhile is in the next one. There is no timer, so commits grow only while the
- * database is busy. Some runs are written by themselves, so that they delay and fail no others: one
- * that reports much at a time, that somebody else is changing, or of which the database refuses
- * something. What waits is bounded for each run, by whoever reads what it reports.
+ * Commits what the runs of a worker report together, in a commit at a time on each connection, each
+ * of other runs: what is reported meanwhile is in the next one. There is no timer, so commits grow
+ * only while the database is busy. Some runs are written by themselves, so that they delay and fail
+ * no others: one that reports much at a time, that somebody else is changing, or of which the
+ * database refuses something. What waits is bounded for each run, by whoever reads what it reports.
  */
 export function createProgressWriter({ together, alone }: WriterPools): ProgressWriter {
   const waiting = new Set<Line>()
-  let writers = 0
+  const busy = new Set<Database>()
 
-  async function writeAll(): Promise<void> {
+  async function writeAll(sql: Database): Promise<void> {
     while (waiting.size > 0) {
       const { shares, large } = takeShares(waiting)
       for (const line of large) startAlone(line)
-      if (shares.length > 0) await writeShares(shares)
+      if (shares.length > 0) await writeShares(sql, shares)
     }
-    writers -= 1
+    busy.delete(sql)
   }
 
-  async function writeShares(shares: readonly Share[]): Promise<void> {
+  async function writeShares(sql: Database, shares: readonly Share[]): Promise<void> {
     for (const { line } of shares) line.isHeld = true
-    const locked = await writeTogether(together, shares)
+    const locked = await writeTogether(sql, shares)
     for (const { line } of shares) {
       line.isHeld = false
       if (locked.has(line)) startAlone(line)
@@ -82,10 +83,11 @@ export function createProgressWriter({ together, alone }: WriterPools): Progress
     if (line.isHeld) return
     if (line.isRefused) return startAlone(line)
     waiting.add(line)
-    if (writers === COMMITS_AT_A_TIME) return
-    writers += 1
+    const sql = together.find((each) => !busy.has(each))
+    if (!sql) return
+    busy.add(sql)
     // What is reported in one turn of the event loop shares a commit.
-    setImmediate(() => void writeAll())
+    setImmediate(() => void writeAll(sql))
   }
 
   return {

@@ -7,6 +7,7 @@ import { loadJournal } from '../../../services/platform/run-steps.ts'
 import type { JournalEntries, StepRecord } from '../../../services/platform/journal-entries.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
+import type { Database } from '../../../services/shared/postgres/database.ts'
 import { createProgressWriter } from '../../../services/worker/progress-writer.ts'
 import { openPlatform } from './harness.ts'
 
@@ -24,7 +25,7 @@ beforeEach(async () => {
 
 afterAll(() => platform.close())
 
-const openWriter = (together = platform.sql) =>
+const openWriter = (together: readonly Database[] = [platform.sql]) =>
   createProgressWriter({ together, alone: platform.sql })
 
 const WRITTEN = { state: 'written' }
@@ -162,7 +163,8 @@ describe('the writer of what runs report', () => {
   })
 
   it('commits other runs while a commit takes long', async () => {
-    const writer = openWriter()
+    const own = connectDatabase(parseAddress(platform.url), { name: 'journal' })
+    const writer = openWriter([platform.sql, own])
     const [slow, quick] = await takeMany(2)
     if (!slow || !quick) throw new Error('nothing was taken')
     const line = writer.open(slow)
@@ -182,6 +184,7 @@ describe('the writer of what runs report', () => {
     expect(await Promise.all(blocked.parts)).toEqual([WRITTEN, WRITTEN])
     expect([await textsOf(slow), await textsOf(quick)]).toEqual([['after it'], ['x']])
     expect(await loadJournal(platform.sql, slow.id)).toMatchObject({ steps: [{ result: 1 }] })
+    await own.end()
   })
 
   it('reads no table from end to end, however small it is', async () => {
@@ -222,7 +225,7 @@ describe('the writer of what runs report', () => {
 
   it('repeats a commit that a lost connection cut off', async () => {
     const own = connectDatabase(parseAddress(platform.url), { name: 'journal' })
-    const writer = openWriter(own)
+    const writer = openWriter([own])
     const [run] = await takeMany(1)
     if (!run) throw new Error('nothing was taken')
     const { sql } = platform
