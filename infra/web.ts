@@ -129,9 +129,16 @@ const deployed = OPTIONAL.reduce(
   text`web,worker`,
 )
 
+const upstreamSignsIn = all(isSet(tools.upstream), isSet(tools.upstreamSecret))
+const upstreamKey = (key: string, whether: { optional?: boolean } = {}) => ({
+  valueFrom: { secretKeyRef: { name: tools.upstreamSecret, key, ...whether } },
+})
+
 /** The public index behind those of organizations. */
 const upstreamEnv = {
   TOOLS_UPSTREAM: setWhen(isSet(tools.upstream), tools.upstream),
+  TOOLS_UPSTREAM_USERNAME: setWhen(upstreamSignsIn, upstreamKey('username', { optional: true })),
+  TOOLS_UPSTREAM_PASSWORD: setWhen(upstreamSignsIn, upstreamKey('password')),
   TOOLS_UPSTREAM_PRIVATE_ORIGINS: setWhen(
     isSet(outgoing.indexPrivateOrigins),
     outgoing.indexPrivateOrigins,

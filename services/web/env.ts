@@ -125,6 +125,9 @@ const variables = v.object({
   ...crewStorageEnv,
   /** A public index that organizations reach through the tools index: https://pypi.org/simple. */
   TOOLS_UPSTREAM: optional(httpUrl()),
+  /** What it asks for; a token alone goes with the name that PyPI has for tokens. */
+  TOOLS_UPSTREAM_USERNAME: v.optional(text(), '__token__'),
+  TOOLS_UPSTREAM_PASSWORD: optional(text()),
   /** Origins on private networks where the public index keeps its files. */
   TOOLS_UPSTREAM_PRIVATE_ORIGINS: v.optional(origins(), ''),
   ...upstreamStorageEnv,

@@ -232,7 +232,7 @@ const EVERYTHING = {
   podMonitor: { enabled: true },
   prometheusRule: { enabled: true },
   grafanaDashboards: { enabled: true },
-  tools: { upstream: 'https://index.example.com/simple' },
+  tools: { upstream: 'https://index.example.com/simple', upstreamSecret: 'index' },
   mail: { smtpSecret: 'smtp' },
 }
 const SIGN_IN = {

@@ -27,6 +27,8 @@ export interface Extraction {
   readonly spans: number
   /** True when there was nothing to do, or another collector does it. */
   readonly isDone: boolean
+  /** The age of what was read: how long its texts could not be found. */
+  readonly lagMs: number
 }
 
 /** A connection on which turns can be taken. */
@@ -64,7 +66,7 @@ export async function takeExtraction(session: ExtractionSession): Promise<Extrac
     const spans = note ? await extract(session, noteOf(note)) : 0
     const outcome = await session.query('commit')
     if (outcome !== 'COMMIT') throw new AppError('unavailable', `The server answered ${outcome}.`)
-    return { spans, isDone: note === undefined }
+    return { spans, isDone: note === undefined, lagMs: Number(note?.[3] ?? 0) }
   } catch (error) {
     if (session.isOpen()) await session.query('rollback')
     throw error
@@ -83,7 +85,7 @@ const TAKE_NOTE = `
   delete from traces_to_extract where ctid = any (array(
     select ctid from traces_to_extract order by noted_at limit 1
   ))
-  returning organization, day, trace_ids`
+  returning organization, day, trace_ids, extract(epoch from now() - noted_at) * 1000`
 
 type Row = readonly (string | null)[]
 

@@ -6,6 +6,7 @@ import type { CollectorMetrics } from '../metrics.ts'
 import { pause } from '../pause.ts'
 import { takeTurns } from '../take-turns.ts'
 import { openExtraction, takeExtraction } from './extract-texts.ts'
+import type { Extraction } from './extract-texts.ts'
 
 /** The parts that keep the texts of spans up to date. */
 export interface ExtractionOptions {
@@ -22,10 +23,13 @@ const AFTER_FAILURE_MS = 5000
 const LAG_MS = 5000
 /** It rests for this many times as long as it worked. */
 const REST = 2
+/** Texts that are older than this can be found before it rests again. */
+const LATE_MS = 60_000
 
 /**
  * Reads texts until the signal. It rests for twice as long as it works: senders and lists come
- * first, and under load texts are found later.
+ * first, and under load texts are found later. It does not rest while they are a minute late, or
+ * under a steady load they would come later and later.
  */
 export function keepExtracted(options: ExtractionOptions): Promise<void> {
   const { address, metrics } = options
@@ -34,13 +38,19 @@ export function keepExtracted(options: ExtractionOptions): Promise<void> {
     open: () => openExtraction(address),
     async take(session) {
       const started = performance.now()
-      const { spans, isDone } = await takeExtraction(session)
-      metrics.extractedTexts.inc(spans)
-      return isDone ? IDLE_MS : Math.min((performance.now() - started) * REST, LONGEST_MS)
+      const extraction = await takeExtraction(session)
+      metrics.extractedTexts.inc(extraction.spans)
+      return restAfter(extraction, performance.now() - started)
     },
     afterFailureMs: AFTER_FAILURE_MS,
     failure: 'the texts of spans are not up to date',
   })
+}
+
+/** How long to rest after a turn that took so many milliseconds. */
+export function restAfter({ isDone, lagMs }: Extraction, workedMs: number): number {
+  if (isDone) return IDLE_MS
+  return lagMs > LATE_MS ? 0 : Math.min(workedMs * REST, LONGEST_MS)
 }
 
 /** Measures until the signal how late the texts are. */

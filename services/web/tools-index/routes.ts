@@ -46,7 +46,9 @@ function openPublicIndex({ config, sql, log }: WebDeps): PublicIndex | undefined
   const privateOrigins = config.TOOLS_UPSTREAM_PRIVATE_ORIGINS
   if (url === undefined) return undefined
   const proxy = createForwardProxy(config)
-  return createPublicIndex({ sql, url, privateOrigins, proxy, bytesMax, log })
+  const { TOOLS_UPSTREAM_USERNAME: username, TOOLS_UPSTREAM_PASSWORD: password } = config
+  const credential = password === undefined ? undefined : { username, password }
+  return createPublicIndex({ sql, url, credential, privateOrigins, proxy, bytesMax, log })
 }
 
 function indexRoutes(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { excerptOf } from '../../../services/collector/search/excerpt.ts'
+import { restAfter } from '../../../services/collector/search/keep-extracted.ts'
 import { prepareSearch } from '../../../services/collector/search/prepare-search.ts'
 import { openTurns, startRebuild } from '../../../services/collector/roll-ups/roll-up-turn.ts'
 import { dayOf, partitionName } from '../../../services/collector/storage/partitions.ts'
@@ -219,5 +220,16 @@ describe('the text of a span', () => {
   it('never ends with half a character', () => {
     const output = [text('assistant', `${'a'.repeat(1023)}😀`)]
     expect(excerptOf({ input: [], output }).text).toBe('a'.repeat(1023))
+  })
+})
+
+describe('the one who reads texts', () => {
+  it.each([
+    { rests: 'twice as long as it worked', lagMs: 60_000, worked: 700, expected: 1400 },
+    { rests: 'five seconds at the most', lagMs: 60_000, worked: 4000, expected: 5000 },
+    { rests: 'not at all while texts are a minute late', lagMs: 60_001, worked: 4000, expected: 0 },
+    { rests: 'a second with nothing to read', lagMs: 0, isDone: true, worked: 1, expected: 1000 },
+  ])('rests $rests', ({ lagMs, isDone = false, worked, expected }) => {
+    expect(restAfter({ spans: 0, isDone, lagMs }, worked)).toBe(expected)
   })
 })

@@ -4,13 +4,22 @@ import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 import { openResponse } from '../../../shared/outgoing/send-request.ts'
 
 const REDIRECTS_MAX = 3
+const OWN_HEADERS = { 'accept-encoding': 'identity', 'user-agent': 'crew-platform' }
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/** What an index asks of the platform. */
+export interface IndexSignIn {
+  /** Where it is sent, and nowhere else. */
+  readonly origin: string
+  readonly authorization: string
+}
 
 /** One call of a public index. */
 export interface IndexCall {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly guard: OutgoingGuard
+  readonly signIn: IndexSignIn | undefined
   /** The one for whom it is made. */
   readonly subject: string
   /** The only deadline, also of the answer's body. */
@@ -21,13 +30,14 @@ export interface IndexCall {
  * Calls a public index, or where it keeps its files, and follows redirects, each checked as the
  * first address. The caller reads the answer. Raises `bad_gateway`.
  */
-export async function callIndex({ url: first, headers, guard, subject, signal }: IndexCall) {
+export async function callIndex(call: IndexCall) {
+  const { url: first, headers, guard, signIn, subject, signal } = call
   let url = first
   for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects += 1) {
     const route = await guard.pin(url, { subject, signal })
     const answer = await openResponse({
       url,
-      headers: { ...headers, 'accept-encoding': 'identity', 'user-agent': 'crew-platform' },
+      headers: { ...headers, ...OWN_HEADERS, ...signInAt(url, signIn) },
       signal,
       route,
     }).catch((thrown: unknown) => {
@@ -41,6 +51,9 @@ export async function callIndex({ url: first, headers, guard, subject, signal }:
   }
   throw failed(first, `more than ${REDIRECTS_MAX} redirects`)
 }
+
+const signInAt = (url: URL, signIn: IndexSignIn | undefined): Readonly<Record<string, string>> =>
+  signIn?.origin === url.origin ? { authorization: signIn.authorization } : {}
 
 function nextOf(url: URL, location: string): URL {
   const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined

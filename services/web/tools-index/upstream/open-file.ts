@@ -80,11 +80,11 @@ function findFile(files: readonly UpstreamFile[], wanted: WantedFile): Place {
 }
 
 async function fetchFile(deps: IndexDeps, place: Place, subject: string): Promise<SentFile> {
-  const { sql, guard, bytesMax, takeTurn } = deps
+  const { sql, guard, signIn, bytesMax, takeTurn } = deps
   const whole = AbortSignal.timeout(FILE_MS)
   const { url, answer } = await takeTurn(subject, () =>
     deadline({ name: 'public index', timeoutMs: HEAD_MS, signal: whole }, (signal) =>
-      callIndex({ url: place.url, headers: { accept: '*/*' }, guard, subject, signal }),
+      callIndex({ url: place.url, headers: { accept: '*/*' }, guard, signIn, subject, signal }),
     ),
   )
   requireOk(url, answer)

@@ -52,13 +52,14 @@ interface WantedPage {
   readonly subject: string
 }
 
-async function fetchPage({ sql, base, guard, bytesMax }: IndexDeps, wanted: WantedPage) {
+async function fetchPage(deps: IndexDeps, wanted: WantedPage) {
+  const { sql, base, guard, signIn, bytesMax } = deps
   const { name, kept, subject } = wanted
   return deadline({ name: 'public index', timeoutMs: PAGE_MS }, async (signal) => {
     const headers: Record<string, string> = { accept: ACCEPT }
     if (kept?.etag) headers['if-none-match'] = kept.etag
     const page = new URL(`${name}/`, base)
-    const { url, answer } = await callIndex({ url: page, headers, guard, subject, signal })
+    const { url, answer } = await callIndex({ url: page, headers, guard, signIn, subject, signal })
     if (answer.statusCode === 304 && kept) {
       answer.destroy()
       await renewUpstreamPage(sql, name)

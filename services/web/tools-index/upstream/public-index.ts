@@ -21,12 +21,16 @@ export interface PublicIndex {
   open(wanted: WantedFile, subject: string): Promise<SentFile>
 }
 
+const toBasic = ({ username, password }: { username: string; password: string }): string =>
+  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+
 /**
  * Opens the public index of the operator. Calls go to public addresses, to the index itself
  * wherever it is, and to origins that the operator lists.
  */
 export function createPublicIndex({
   url,
+  credential,
   privateOrigins,
   proxy,
   ...options
@@ -37,7 +41,8 @@ export function createPublicIndex({
     setting: 'TOOLS_UPSTREAM_PRIVATE_ORIGINS (chart: outgoing.indexPrivateOrigins)',
     proxy,
   })
-  const deps = { ...options, base, guard, takeTurn: createTurns(TURNS) }
+  const signIn = credential && { origin: base.origin, authorization: toBasic(credential) }
+  const deps = { ...options, base, guard, signIn, takeTurn: createTurns(TURNS) }
   const list = createPages(deps)
   return {
     list,

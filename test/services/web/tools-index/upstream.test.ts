@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -22,11 +22,12 @@ import type { Wheel } from '../support/wheels.ts'
 
 const JSON_TYPE = 'application/vnd.pypi.simple.v1+json'
 const ROOM = 40_000
+const SIGN_IN = { TOOLS_UPSTREAM_USERNAME: 'reader', TOOLS_UPSTREAM_PASSWORD: 'of-the-index' }
 const hasPip = spawnSync('python3', ['-m', 'pip', '--version']).status === 0
 
 const sha256 = (content: Uint8Array) => createHash('sha256').update(content).digest('hex')
 
-/** A public index whose pages a test sets, and which notes what it is asked. */
+/** A public index with a sign-in, whose pages a test sets, and which notes what it is asked. */
 async function startIndex() {
   const pages = new Map<string, object>()
   const files = new Map<string, Uint8Array | string>()
@@ -35,6 +36,9 @@ async function startIndex() {
   const server = await startHttpServer(({ url = '', headers }, response: ServerResponse) => {
     asked.push(url)
     if (isAway) return void response.writeHead(500).end()
+    if (headers.authorization !== `Basic ${btoa('reader:of-the-index')}`) {
+      return void response.writeHead(401).end()
+    }
     const page = pages.get(url)
     const file = files.get(url)
     const etag = `"${pages.size}"`
@@ -68,14 +72,23 @@ let platform: Platform
 let web: Service
 let index: Awaited<ReturnType<typeof startIndex>>
 let token: string
+/** Keeps the files of an index, and notes with which headers they are fetched. */
+let store: Awaited<ReturnType<typeof startHttpServer>>
+const stored: [IncomingMessage['headers'], string][] = []
 const silent = createLog({ name: 'web', level: 'silent' })
 
 beforeAll(async () => {
   ;[platform, index] = await Promise.all([openPlatform(), startIndex()])
   token = await platform.issueToken(platform.acme)
+  store = await startHttpServer(({ headers, url = '' }, response) => {
+    stored.push([headers, url])
+    response.end(makeWheel('stored', '1.0').content)
+  })
   const upstream = {
     TOOLS_UPSTREAM: `${index.url}/simple/`,
+    TOOLS_UPSTREAM_PRIVATE_ORIGINS: store.url,
     TOOLS_UPSTREAM_CACHE_MAX: String(ROOM),
+    ...SIGN_IN,
   }
   web = await start({ ...environment(platform.url), ...upstream }, { log: silent, lingerMs: 0 })
 })
@@ -86,7 +99,7 @@ beforeEach(async () => {
 })
 afterAll(async () => {
   await web.stop()
-  await Promise.all([platform.close(), index.stop()])
+  await Promise.all([platform.close(), index.stop(), store.stop()])
 })
 
 function get(path: string, as = token): Promise<Response> {
@@ -201,6 +214,22 @@ describe('the public index behind the tools index', () => {
     expect(await keptFiles()).toEqual([])
     const elsewhere = `../upstream/forged/${sha256(forged.content)}/${honest.filename}`
     expect((await get(elsewhere)).status).toBe(404)
+  })
+
+  it('is signed in to at its own origin, not where a link or a redirect leads', async () => {
+    const wheel = makeWheel('stored', '1.0')
+    index.offer('stored', [wheel])
+    index.files.set(`/files/${wheel.filename}`, `${store.url}/redirected`)
+    const [file] = await filesOf('stored')
+    expect(file && (await read('stored', file))).toEqual(wheel.content)
+    await platform.sql`truncate upstream_pages, upstream_files cascade`
+    index.offer('stored', [wheel], { url: `${store.url}/linked` })
+    const [linked] = await filesOf('stored')
+    expect(linked && (await read('stored', linked))).toEqual(wheel.content)
+    expect(stored.map(([{ authorization }, url]) => [authorization, url])).toEqual([
+      [undefined, '/redirected'],
+      [undefined, '/linked'],
+    ])
   })
 
   it('reaches no other private address, neither by a link nor by a redirect', async () => {
