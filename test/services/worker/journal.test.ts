@@ -35,6 +35,18 @@ async function deploy(env: Record<string, string> = {}) {
 
 const secondCall = () => expect.poll(() => model.requests.length).toBe(2)
 
+/** Lets a worker stop in the second call of a run, of which one task has finished. */
+async function interrupt(beforeStop = async (): Promise<void> => {}): Promise<string> {
+  await deploy()
+  model.play(says('Facts.'), isSilent)
+  const worker = await platform.startWorker()
+  const id = await platform.kickoff()
+  await secondCall()
+  await beforeStop()
+  await worker.stop()
+  return id
+}
+
 const stepsOf = (id: string) => platform.sql`
   select kind, name, path, state, attempt, usage, error from run_steps
   where run_id = ${id} order by position`
@@ -68,12 +80,7 @@ describe('the journal of a run', () => {
   })
 
   it('lets the next worker go on after the last finished step', async () => {
-    await deploy()
-    model.play(says('Facts.'), isSilent)
-    const worker = await platform.startWorker()
-    const id = await platform.kickoff()
-    await secondCall()
-    await worker.stop()
+    const id = await interrupt()
     expect(await platform.get(id)).toMatchObject({ status: 'queued' })
     model.play(says('A summary.'))
     await platform.startWorker()
@@ -104,17 +111,11 @@ describe('the journal of a run', () => {
   })
 
   it('ends a run whose new crew cannot go on, and says what to do', async () => {
-    await deploy()
-    model.play(says('Facts.'), isSilent)
-    const worker = await platform.startWorker()
-    const id = await platform.kickoff()
-    await secondCall()
     const plain = await startBrokenCrew((response) => {
       begin(response)
       response.end(line({ type: 'crew_completed', output: 'anew', usage: {} }))
     })
-    await platform.deployAt(plain.url)
-    await worker.stop()
+    const id = await interrupt(() => platform.deployAt(plain.url))
     await platform.startWorker()
     const { error } = await platform.until(id, 'error')
     expect(error?.code).toBe('crew_without_journal')
@@ -124,12 +125,7 @@ describe('the journal of a run', () => {
   })
 
   it('ends a run of a version that no crew takes any more, and says what to do', async () => {
-    await deploy()
-    model.play(says('Facts.'), isSilent)
-    const worker = await platform.startWorker()
-    const id = await platform.kickoff()
-    await secondCall()
-    await worker.stop()
+    const id = await interrupt()
     await writeVersionOfAnotherTime(id)
     await platform.startWorker()
     const { error } = await platform.until(id, 'error')
