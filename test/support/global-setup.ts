@@ -10,6 +10,7 @@ import { parseAddress } from '../../services/shared/postgres/address.ts'
 import { createLog } from '../../services/shared/log.ts'
 import { migrate } from '../../services/shared/postgres/migrate.ts'
 import { buildProgram, buildPrograms } from './build.ts'
+import { citusUrl, createCitusTemplate } from './citus.ts'
 import { freePort } from './free-port.ts'
 import { POSTGRES_PASSWORD } from './postgres-password.ts'
 import { SERVER_SETTINGS } from './server-settings.ts'
@@ -17,6 +18,8 @@ import { SERVER_SETTINGS } from './server-settings.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     postgresUrl: string
+    /** On the Citus that is tested with; empty without one. */
+    citusTemplateUrl: string
     /** Where `<service>/main.js` and `local.mjs` are. */
     programsDirectory: string
   }
@@ -46,10 +49,15 @@ export async function setup(project: TestProject): Promise<void> {
     buildPrograms(programsDirectory),
     buildProgram('services/local.ts', join(programsDirectory, 'local.mjs')),
   ])
-  stop = () => server.stop()
+  const citusTemplate = citusUrl === undefined ? undefined : await createCitusTemplate(citusUrl)
+  stop = async () => {
+    await citusTemplate?.drop()
+    await server.stop()
+  }
   await makeSignInCheap(server.url)
   await Promise.all(['platform', 'collector'].map((name) => createTemplate(server.url, name)))
   project.provide('postgresUrl', server.url)
+  project.provide('citusTemplateUrl', citusTemplate?.url ?? '')
   project.provide('programsDirectory', programsDirectory)
 }
 
