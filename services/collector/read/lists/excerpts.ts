@@ -2,6 +2,7 @@ import type { Queryable } from '../../../shared/postgres/database.ts'
 import { cut } from '../../search/excerpt.ts'
 import { keyOf } from './found-texts.ts'
 import type { KnownTrace } from './found-texts.ts'
+import { writtenOut } from './sql-parts.ts'
 import type { Fragment } from './sql-parts.ts'
 
 /** The most characters of a side that an excerpt has: no more are kept. */
@@ -73,11 +74,8 @@ const textsOf = (sql: Queryable, traces: readonly TimedTrace[]): Fragment => sql
     and texts.organization = traces.organization
     and texts.start_time between traces.first_start and traces.last_start
     and texts.start_time
-      between ${literal(sql, Math.min(...traces.map(({ firstMs }) => Math.floor(firstMs))))}
-      and ${literal(sql, Math.max(...traces.map(({ lastMs }) => Math.ceil(lastMs))))}`
-
-const literal = (sql: Queryable, ms: number): Fragment =>
-  sql`${sql.unsafe(`'${new Date(ms).toISOString()}'::timestamptz`)}`
+      between ${writtenOut(sql, Math.min(...traces.map(({ firstMs }) => Math.floor(firstMs))))}
+      and ${writtenOut(sql, Math.max(...traces.map(({ lastMs }) => Math.ceil(lastMs))))}`
 
 const toExcerpt = (row: Row, length: number): TraceExcerpt => ({
   input: partOf(row.asked, row.askedAt, row.askedUntil)(length),
