@@ -7,19 +7,23 @@ import { FreePart, Instead, Items } from './given.ts'
 import { isObject } from './json.ts'
 import { manifestOf } from './strictness.ts'
 import type { SourceTree } from './objects.ts'
-import { definitionOf, Each, Either, isSpread, Quantities, When } from './structure.ts'
+import { nodeWithin } from './parts.ts'
+import { definitionOf, Each, Either, isSpread, Quantities } from './structure.ts'
+
+/** What is known of the nodes of a tree. */
+type Found = Pick<SourceTree, 'existence' | 'constants'>
 
 /**
  * Reads a construct tree as manifests: every symbolic value becomes its value, and what is not
  * wanted is gone.
  */
 export class PlainReading {
-  private readonly tree: SourceTree
+  private readonly tree: Found
   private readonly context: Context
   /** The object that is read has free values. */
   private hasFree = false
 
-  constructor(tree: SourceTree, context: Context) {
+  constructor(tree: Found, context: Context) {
     this.tree = tree
     this.context = context
   }
@@ -33,11 +37,17 @@ export class PlainReading {
     return { apiVersion, kind, ...(isObject(plain) ? plain : {}) }
   }
 
+  /** A part of a definition, as the L1 classes take it. */
+  contentOf(node: unknown): unknown {
+    return this.read(node)
+  }
+
   private read(node: unknown): unknown {
     if (typeof node !== 'object' || node === null || this.tree.constants.has(node)) return node
     if (!this.exists(node)) return undefined
     if (node instanceof Val) return evaluate(node.expression, this.context)
-    if (node instanceof When) return this.read(node.inner)
+    const inner = nodeWithin(node)
+    if (inner !== undefined) return this.read(inner)
     if (node instanceof FreePart) return this.freePart(node)
     if (node instanceof Either) return { value: evaluate(node.value.expression, this.context) }
     if (node instanceof Quantities) return wrapped(evaluate(node.value.expression, this.context))
@@ -80,7 +90,8 @@ export class PlainReading {
   }
 
   private elements(item: unknown): readonly unknown[] {
-    if (item instanceof When) return this.exists(item) ? this.elements(item.inner) : []
+    const inner = nodeWithin(item)
+    if (inner !== undefined) return this.exists(item) ? this.elements(inner) : []
     if (item instanceof Items) return asList(this.freePart(item))
     return item instanceof Each ? this.repeat(item) : [this.read(item)]
   }

@@ -28,6 +28,21 @@ export class Each<out T> {
   }
 }
 
+/** A part of a definition with a comment, which templates have above it. */
+export class Noted {
+  readonly comment: string
+  readonly inner: unknown
+
+  constructor(comment: string, inner: unknown) {
+    this.comment = comment
+    this.inner = inner
+  }
+}
+
+/** Says something of a part of a definition; the comment is carried into the template. */
+// Both readings look for it before they look at what the part is.
+export const noted = <T>(comment: string, inner: T): T => new Noted(comment, inner) as unknown as T
+
 /** A symbolic number or text where Kubernetes takes either. */
 export class Either {
   readonly value: Val<string | number>

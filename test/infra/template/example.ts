@@ -3,14 +3,8 @@ import type { App } from 'cdk8s'
 import { IntOrString, KubeDeployment, KubeService } from 'cdk8s-plus-34/lib/imports/k8s.js'
 import type { Container, EnvFromSource, EnvVar } from 'cdk8s-plus-34/lib/imports/k8s.js'
 import { Construct } from 'constructs'
-import {
-  builtIn,
-  digits,
-  helper,
-  not,
-  symbolicValues,
-  text,
-} from '../../../infra/template/operators.ts'
+import { builtIn, digits, not, symbolicValues, text } from '../../../infra/template/operators.ts'
+import { helper } from '../../../infra/template/named.ts'
 import { boolean, group, integer, list, map, string } from '../../../infra/template/schema.ts'
 import { create, each, onlyWhen, spread, when, whenSet } from '../../../infra/template/structure.ts'
 
@@ -35,7 +29,10 @@ export const shape = {
 }
 
 const values = symbolicValues(shape)
-const name = helper('web.name', text`${builtIn('Release.Name')}-web`, { isName: true })
+const name = helper(
+  { name: 'web.name', comment: 'The name of all objects.', isName: true },
+  text`${builtIn('Release.Name')}-web`,
+)
 const selector = { app: name }
 const { cache } = values
 
