@@ -30,6 +30,8 @@ export interface Reference {
   readonly isOptional?: true
   /** A number that Go would print in scientific notation. */
   readonly isLarge?: true
+  /** A number that may have a fraction. */
+  readonly hasFraction?: true
   /** A place in the parameters of a named template. */
   readonly isParameter?: true
 }

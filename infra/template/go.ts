@@ -137,7 +137,7 @@ function asBoolean(condition: Expression, printed: string): string {
 /** Numbers reach templates as float64 or int64, depending on where they were set. */
 const comparable = (side: Expression, printed: string): string =>
   side.op === 'reference' && side.kind === 'number' && !side.isLarge
-    ? `(int64 ${printed})`
+    ? `(${side.hasFraction ? 'float64' : 'int64'} ${printed})`
     : printed
 
 /** A symbolic scalar as the value of a key: texts quoted, numbers and booleans bare. */

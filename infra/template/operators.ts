@@ -3,6 +3,8 @@ import type { Expression, Kind, Reference } from './expression.ts'
 import type { FunctionName } from './functions.ts'
 import { isObject } from './json.ts'
 import type { JsonObject } from './json.ts'
+import { isOptional } from './leaves.ts'
+import { LARGE } from './schema.ts'
 import type { Field, Shape } from './schema.ts'
 import type { ValuesOf } from './typed-values.ts'
 
@@ -254,8 +256,6 @@ function placeAbove(key: string, member: unknown): Place | undefined {
 const referenceIn = (member: unknown): Reference | undefined =>
   member instanceof Val && member.expression.op === 'reference' ? member.expression : undefined
 
-const LARGE = 1_000_000
-
 function leaf(field: Field, path: readonly string[]): Val<unknown> {
   const kind = kindOf(field)
   const isLoose = field.kind === 'string' && field.digits !== undefined
@@ -265,7 +265,8 @@ function leaf(field: Field, path: readonly string[]): Val<unknown> {
       path,
       kind,
       ...(isLoose ? { mayBeNumber: true } : {}),
-      ...(field.kind === 'quantity' && field.optional ? { isOptional: true } : {}),
+      ...(isOptional(field) ? { isOptional: true } : {}),
+      ...(field.kind === 'integer' && field.hasFraction ? { hasFraction: true } : {}),
       ...(field.kind === 'integer' && field.max >= LARGE ? { isLarge: true } : {}),
     },
     kind,

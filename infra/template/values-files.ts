@@ -3,7 +3,7 @@ import type { JsonObject } from './json.ts'
 import type { ItemRule, MemberTest } from './item-rules.ts'
 import { LEAST, MOST, QUANTITY, ZERO } from './quantity.ts'
 import { yamlScalar } from './scalar.ts'
-import { leavesOf } from './schema.ts'
+import { isOptional, leavesOf } from './leaves.ts'
 import type {
   Field,
   LeafField,
@@ -121,9 +121,7 @@ function definitionOf(field: LeafField): readonly Definition[] {
 }
 
 const requiredIn = (shape: Shape): readonly string[] =>
-  Object.entries(shape).flatMap(([key, field]) =>
-    field.kind === 'quantity' && field.optional ? [] : [key],
-  )
+  Object.entries(shape).flatMap(([key, field]) => (isOptional(field) ? [] : [key]))
 
 const isGiven = (field: Field): field is ObjectField | ListField =>
   field.kind === 'object' || field.kind === 'list'
@@ -207,7 +205,11 @@ function scalarSchema(field: Scalar): JsonObject {
     case 'boolean':
       return { type: 'boolean' }
     case 'integer':
-      return { type: 'integer', minimum: field.min, maximum: field.max }
+      return {
+        type: field.hasFraction ? 'number' : 'integer',
+        minimum: field.min,
+        maximum: field.max,
+      }
     case 'string':
       return stringSchema(field)
     case 'quantity':

@@ -61,6 +61,7 @@ describe('the example of the engine', () => {
     {},
     { replicas: 3, labels: { tier: 'front', odd: 'yes: no' }, exposed: false },
     { cache: { enabled: true }, secrets: [{ name: 'one' }, { name: 'two' }] },
+    { cache: { enabled: true, share: 0.75, idleSeconds: null } },
     { cache: { enabled: true, directory: '/data', port: 7000 }, image: 'caddy:2' },
   ])('is the same objects in both readings with %j', (overrides) => {
     const chart = chartOf(overrides)
@@ -102,6 +103,16 @@ spec:
               value: {{ .Values.cache.port | quote }}
             - name: CACHE_HOST
               value: localhost
+            - name: CACHE_SHARE
+              value: {{ .Values.cache.share | quote }}
+            {{- if gt (float64 .Values.cache.share) 0.5 }}
+            - name: CACHE_LARGE
+              value: "true"
+            {{- end }}
+            {{- if .Values.cache.idleSeconds }}
+            - name: CACHE_IDLE_SECONDS
+              value: {{ .Values.cache.idleSeconds | quote }}
+            {{- end }}
             {{- else }}
             - name: CACHE_OFF
               value: "true"
@@ -119,7 +130,13 @@ spec:
   })
 
   it('refuses values that are none of the chart, with the nearest one', () => {
-    const { mistakes } = checkValues(shape, { replica: 2, cache: { port: 80 } })
-    expect(mistakes.map(({ path }) => path)).toEqual(['replica', 'cache.port'])
+    const cache = { port: 80, share: 1.5, idleSeconds: 0.5 }
+    const { mistakes } = checkValues(shape, { replica: 2, cache })
+    expect(mistakes.map(({ path, problem }) => [path, problem])).toEqual([
+      ['replica', expect.stringContaining('replicas')],
+      ['cache.port', expect.stringContaining('a whole number between 1024 and 65535')],
+      ['cache.share', expect.stringContaining('a number between 0.01 and 1')],
+      ['cache.idleSeconds', expect.stringContaining('between 1 and 86400, or null for none')],
+    ])
   })
 })

@@ -3,9 +3,27 @@ import type { App } from 'cdk8s'
 import { IntOrString, KubeDeployment, KubeService } from 'cdk8s-plus-34/lib/imports/k8s.js'
 import type { Container, EnvFromSource, EnvVar } from 'cdk8s-plus-34/lib/imports/k8s.js'
 import { Construct } from 'constructs'
-import { builtIn, digits, not, symbolicValues, text } from '../../../infra/template/operators.ts'
+import {
+  all,
+  exceeds,
+  isSet,
+  builtIn,
+  digits,
+  not,
+  symbolicValues,
+  text,
+} from '../../../infra/template/operators.ts'
 import { helper } from '../../../infra/template/named.ts'
-import { boolean, group, integer, list, map, string } from '../../../infra/template/schema.ts'
+import {
+  decimal,
+  nullable,
+  boolean,
+  group,
+  integer,
+  list,
+  map,
+  string,
+} from '../../../infra/template/schema.ts'
 import { create, each, onlyWhen, spread, when, whenSet } from '../../../infra/template/structure.ts'
 
 const ANY = { pattern: /^[ -~]*$/, expected: 'printable ASCII characters' }
@@ -19,6 +37,10 @@ export const shape = {
     enabled: boolean(false, 'Run it.'),
     port: integer(6379, 'Its port.', { min: 1024, max: 65_535 }),
     directory: string('', 'Its working directory. Empty means that of the image.'),
+    share: decimal(0.5, 'The share of the memory that it uses.', { min: 0.01, max: 1 }),
+    idleSeconds: nullable(
+      integer(60, 'After this time it forgets. Null means never.', { min: 1, max: 86_400 }),
+    ),
   }),
   secrets: list(
     'Secrets whose keys become variables of the server.',
@@ -63,6 +85,15 @@ export function build(app: App): Chart {
                   value: digits(cache.port),
                 }),
                 when<EnvVar>(cache.enabled, { name: 'CACHE_HOST', value: 'localhost' }),
+                when<EnvVar>(cache.enabled, { name: 'CACHE_SHARE', value: digits(cache.share) }),
+                when<EnvVar>(all(cache.enabled, exceeds(cache.share, 0.5)), {
+                  name: 'CACHE_LARGE',
+                  value: 'true',
+                }),
+                when<EnvVar>(all(cache.enabled, isSet(cache.idleSeconds)), {
+                  name: 'CACHE_IDLE_SECONDS',
+                  value: digits(cache.idleSeconds),
+                }),
                 when<EnvVar>(not(cache.enabled), { name: 'CACHE_OFF', value: 'true' }),
               ],
             },
