@@ -13,7 +13,8 @@ import type { Shape } from './schema.ts'
 import { allOf } from './neighbours.ts'
 import { treeOf } from './tree.ts'
 import { valuesSchema, valuesYaml } from './values-files.ts'
-import { writeManifest, writeTemplate } from './writer.ts'
+import { repeatedOver } from './structure.ts'
+import { writeManifest, writeRepeated, writeTemplate } from './writer.ts'
 import type { Visitor } from './writer.ts'
 
 /** The contents of `Chart.yaml`. */
@@ -126,8 +127,13 @@ function readTemplates({ objects, templates }: SourceTree): readonly Template[] 
     return {
       object,
       write: (visitor) => {
-        object.guards.forEach(visitor.visit)
-        return guarded(object.guards, writeTemplate(tree, object.guards, visitor))
+        const { guards } = object
+        guards.forEach(visitor.visit)
+        const over = repeatedOver(source)?.over.expression
+        const body = over
+          ? writeRepeated(tree, { over, guards }, visitor)
+          : writeTemplate(tree, guards, visitor)
+        return guarded(guards, body)
       },
     }
   })

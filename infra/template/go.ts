@@ -12,6 +12,8 @@ export interface Scope {
   readonly context?: '.context'
   /** The expression that the dot stands for, within `with`. */
   readonly dot?: Expression
+  /** The dot is an element of a list, which is read below: no `with` may bind it. */
+  readonly isItem?: true
   /** The guards that already hold here. */
   readonly known?: readonly Expression[]
 }

@@ -1,7 +1,7 @@
 import { Val } from './expression.ts'
 import type { About, Entries, Expression } from './expression.ts'
 import { argumentsOf, parametersLike } from './parameters.ts'
-import { Each, Noted, When } from './structure.ts'
+import { Each, elementOf, Noted, When } from './structure.ts'
 
 /** One use of a named part, with what is given to it where it has parameters. */
 export interface Use extends About {
@@ -86,7 +86,3 @@ export function expressionsIn(node: unknown): readonly Expression[] {
   if (Array.isArray(node)) return node.flatMap(expressionsIn)
   return typeof node === 'object' && node !== null ? Object.values(node).flatMap(expressionsIn) : []
 }
-
-/** The element of a range, in terms of the item. */
-export const elementOf = ({ element }: Each<unknown>): unknown =>
-  element((key) => new Val({ op: 'item', key }, 'string'))

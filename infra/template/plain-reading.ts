@@ -8,7 +8,7 @@ import { isObject } from './json.ts'
 import { manifestOf } from './strictness.ts'
 import type { SourceTree } from './objects.ts'
 import { nodeWithin } from './parts.ts'
-import { definitionOf, Each, Either, isSpread, Quantities } from './structure.ts'
+import { definitionOf, Each, Either, isSpread, Quantities, repeatedOver } from './structure.ts'
 
 /** What is known of the nodes of a tree. */
 type Found = Pick<SourceTree, 'existence' | 'constants'>
@@ -28,10 +28,17 @@ export class PlainReading {
     this.context = context
   }
 
-  manifestOf(object: ApiObject): Readonly<Record<string, unknown>> {
+  /** The objects that a source stands for: one, or one for each element of a list. */
+  manifestsOf(object: ApiObject): readonly Readonly<Record<string, unknown>>[] {
+    const repeated = repeatedOver(object)
+    if (!repeated) return [this.manifestOf(object, definitionOf(object))]
+    return this.definitionsOver(repeated).map((definition) => this.manifestOf(object, definition))
+  }
+
+  private manifestOf(object: ApiObject, definition: unknown): Readonly<Record<string, unknown>> {
     const { apiVersion, kind } = object
     this.hasFree = false
-    const manifest = manifestOf(object, this.read(definitionOf(object)))
+    const manifest = manifestOf(object, this.read(definition))
     // The scalars of what is given are wrapped.
     const plain = this.hasFree ? withoutLeaves(manifest) : manifest
     return { apiVersion, kind, ...(isObject(plain) ? plain : {}) }
@@ -96,10 +103,14 @@ export class PlainReading {
     return item instanceof Each ? this.repeat(item) : [this.read(item)]
   }
 
-  private repeat({ over, element }: Each<unknown>): readonly unknown[] {
+  private repeat(each: Each<unknown>): readonly unknown[] {
+    return this.definitionsOver(each).map((definition) => this.read(definition))
+  }
+
+  private definitionsOver({ over, element }: Each<unknown>): readonly unknown[] {
     const items = evaluate(over.expression, this.context)
     if (!Array.isArray(items)) throw new Error('only a list can be repeated over')
-    return items.map((item) => this.read(element((key) => memberOf(item, key))))
+    return items.map((item) => element((key) => memberOf(item, key)))
   }
 }
 

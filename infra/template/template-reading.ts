@@ -6,8 +6,8 @@ import type { Condition } from './operators.ts'
 import { Given, Instead, Items } from './given.ts'
 import { manifestOf } from './strictness.ts'
 import type { Existence } from './existence.ts'
-import { elementOf, Member } from './parts.ts'
-import { Each, Either, isSpread, Noted, Quantities, When } from './structure.ts'
+import { Member } from './parts.ts'
+import { Each, Either, elementOf, isSpread, Noted, Quantities, When } from './structure.ts'
 
 /** One symbolic place of a manifest. */
 export interface Mark {

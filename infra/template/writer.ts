@@ -40,6 +40,18 @@ export const writeTemplate = (
   visitor: Visitor,
 ): string => write(new Writer(visitor, true), tree, { ...TOP, known: guards.flatMap(holdingWith) })
 
+/** A tree as a template that is repeated for each element of a list. */
+export function writeRepeated(
+  tree: Tree,
+  { over, guards }: { readonly over: Expression; readonly guards: readonly Expression[] },
+  visitor: Visitor,
+): string {
+  visitor.visit(over)
+  const scope: Scope = { root: '$', isItem: true, known: guards.flatMap(holdingWith) }
+  const body = write(new Writer(visitor, true), tree, scope)
+  return `{{- range ${printGo(over, TOP)} }}\n---\n${body}{{- end }}\n`
+}
+
 const write = (writer: Writer, tree: Tree, scope: Scope): string =>
   `${writer.block(tree, { depth: 0, scope }).join('\n')}\n`
 
@@ -216,7 +228,7 @@ class Writer {
     const known = scope.known ?? []
     const guard = leftOf(whole, known)
     if (!guard) return this.guarded({ ...branch, guards }, at, body)
-    const bound = binding(guard, branch)
+    const bound = scope.isItem ? undefined : binding(guard, branch)
     const inner: Scope = {
       ...(bound ? { root: '$', dot: bound } : scope),
       known: [...known, ...holdingWith(whole)],

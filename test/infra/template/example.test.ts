@@ -61,6 +61,7 @@ describe('the example of the engine', () => {
     {},
     { replicas: 3, labels: { tier: 'front', odd: 'yes: no' }, exposed: false },
     { cache: { enabled: true }, secrets: [{ name: 'one' }, { name: 'two' }] },
+    { aliases: [{ name: 'one' }, { name: 'yes' }], labels: { tier: 'front' } },
     { cache: { enabled: true, share: 0.75, idleSeconds: null } },
     { cache: { enabled: true, directory: '/data', port: 7000 }, image: 'caddy:2' },
   ])('is the same objects in both readings with %j', (overrides) => {
@@ -126,6 +127,27 @@ spec:
           workingDir: {{ . | quote }}
           {{- end }}
         {{- end }}
+`)
+  })
+
+  it('repeats an object over a list', () => {
+    expect(files.get('templates/web/exposed-alias-service.yaml')).toBe(`{{- if .Values.exposed }}
+{{- range .Values.aliases }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .name | quote }}
+  labels:
+    app: {{ include "web.name" $ | quote }}
+    {{- range $key, $value := $.Values.labels }}
+    {{ $key | quote }}: {{ $value | quote }}
+    {{- end }}
+spec:
+  type: ExternalName
+  externalName: {{ include "web.name" $ }}.{{ $.Release.Namespace }}.svc
+{{- end }}
+{{- end }}
 `)
   })
 

@@ -1,7 +1,12 @@
 import { Chart } from 'cdk8s'
 import type { App } from 'cdk8s'
 import { IntOrString, KubeDeployment, KubeService } from 'cdk8s-plus-34/lib/imports/k8s.js'
-import type { Container, EnvFromSource, EnvVar } from 'cdk8s-plus-34/lib/imports/k8s.js'
+import type {
+  Container,
+  EnvFromSource,
+  EnvVar,
+  KubeServiceProps,
+} from 'cdk8s-plus-34/lib/imports/k8s.js'
 import { Construct } from 'constructs'
 import {
   all,
@@ -24,7 +29,15 @@ import {
   map,
   string,
 } from '../../../infra/template/schema.ts'
-import { create, each, onlyWhen, spread, when, whenSet } from '../../../infra/template/structure.ts'
+import {
+  create,
+  createForEach,
+  each,
+  onlyWhen,
+  spread,
+  when,
+  whenSet,
+} from '../../../infra/template/structure.ts'
 
 const ANY = { pattern: /^[ -~]*$/, expected: 'printable ASCII characters' }
 
@@ -48,6 +61,11 @@ export const shape = {
     { required: ['name'] },
   ),
   exposed: boolean(true, 'Give the server a Service.'),
+  aliases: list(
+    'More names under which others reach the server.',
+    { name: string('', 'Name of the Service.') },
+    { required: ['name'] },
+  ),
 }
 
 const values = symbolicValues(shape)
@@ -113,5 +131,15 @@ export function build(app: App): Chart {
     metadata: { name },
     spec: { selector, ports: [{ port: 80, targetPort: IntOrString.fromNumber(80) }] },
   })
+  createForEach<{ name: string }, KubeServiceProps>(new Construct(exposed, 'alias'), KubeService, [
+    values.aliases,
+    (alias) => ({
+      metadata: { name: alias('name'), labels: { ...selector, ...spread(values.labels) } },
+      spec: {
+        type: 'ExternalName',
+        externalName: text`${name}.${builtIn('Release.Namespace')}.svc`,
+      },
+    }),
+  ])
   return chart
 }
