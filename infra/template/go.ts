@@ -125,7 +125,7 @@ function printCall({ fn, args }: Call, scope: Scope): Printed {
 }
 
 const plainCall = (fn: FunctionName, args: string): string =>
-  fn === 'isMore' ? `include "quantity.isMore" (list ${args})` : `${fn} ${args}`
+  fn === 'isMore' ? `include "quantity.isMore" (list ${args})` : `${fn} ${args}`.trimEnd()
 
 /** `ternary` wants a real boolean where `if` takes anything. */
 function asBoolean(condition: Expression, printed: string): string {

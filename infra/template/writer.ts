@@ -72,6 +72,13 @@ const block = (lead: string, lines: readonly string[], depth: number): Lines => 
   ...lines.map((text) => line(depth + 2, text).trimEnd()),
 ]
 
+/** The entries of a map of texts. */
+const ENTRIES: Use = {
+  name: 'map.entries',
+  comment: 'The entries of a map of texts, where toYaml would lose line breaks at their ends.',
+  definition: {},
+}
+
 type PartSegment<Kind extends Branch> = Required<Segment<Kind>>
 
 /** The parts of a branch within the outermost one. */
@@ -138,7 +145,9 @@ class Writer {
   private spreadEntries({ expression }: Val<unknown>, { depth, scope }: Position): Lines {
     const printed = this.print(expression, scope)
     if (expression.op === 'labels') return [action(depth, `${printed} | nindent ${depth}`)]
-    return entriesOver(printed).map((text) => line(depth, text))
+    this.visitor.define(ENTRIES, () => entriesOver('.'))
+    const map = printed.includes(' ') ? `(${printed})` : printed
+    return [action(depth, `include "${ENTRIES.name}" ${map} | nindent ${depth}`)]
   }
 
   private list(items: readonly Branch[], at: Position): Lines {

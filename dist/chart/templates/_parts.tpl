@@ -1,4 +1,14 @@
 {{/*
+The entries of a map of texts, where toYaml would lose line breaks at their
+ends.
+*/}}
+{{- define "map.entries" -}}
+{{- range $key, $value := . }}
+{{ $key | quote }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
+{{/*
 The bounds and targets of an autoscaler.
 */}}
 {{- define "platform.autoscaling" -}}
@@ -38,9 +48,7 @@ metadata:
   labels:
     app.kubernetes.io/component: bootstrap
     {{- include "platform.selectorLabels" . | nindent 4 }}
-    {{- range $key, $value := .Values.commonLabels }}
-    {{ $key | quote }}: {{ $value | quote }}
-    {{- end }}
+    {{- include "map.entries" .Values.commonLabels | nindent 4 }}
   annotations:
     checksum/secrets: {{ list .Values.secrets.existingSecret .Values.secrets.revision .Values.secrets.PLATFORM_DEBUG_TOKEN .Values.secrets.SECRET_KEY_BASE .Values.secrets.SECRET_KEY_BASE_PREVIOUS .Values.secrets.PLATFORM_OAUTH_API_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY .Values.secrets.OAUTH_ENCRYPTION_KEY_PREVIOUS .Values.secrets.OIDC_CLIENT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET .Values.secrets.COLLECTOR_JWT_SECRET_PREVIOUS .Values.secrets.REGISTRY_KEY .Values.secrets.DB_PASSWORD | toJson | sha256sum | quote }}
 spec:
@@ -249,9 +257,7 @@ metadata:
   labels:
     app.kubernetes.io/component: crews
     {{- include "platform.selectorLabels" . | nindent 4 }}
-    {{- range $key, $value := .Values.commonLabels }}
-    {{ $key | quote }}: {{ $value | quote }}
-    {{- end }}
+    {{- include "map.entries" .Values.commonLabels | nindent 4 }}
   annotations:
     checksum/extra-env: {{ list .Values.extraEnvVars | toJson | sha256sum | quote }}
     checksum/secrets: {{ list .Values.secrets.existingSecret .Values.secrets.revision .Values.secrets.SECRET_KEY_BASE | toJson | sha256sum | quote }}
@@ -620,9 +626,7 @@ metadata:
   labels:
     app.kubernetes.io/component: setup
     {{- include "platform.selectorLabels" . | nindent 4 }}
-    {{- range $key, $value := .Values.commonLabels }}
-    {{ $key | quote }}: {{ $value | quote }}
-    {{- end }}
+    {{- include "map.entries" .Values.commonLabels | nindent 4 }}
 spec:
   serviceAccountName: {{ include "platform.fullname" . }}-setup
   automountServiceAccountToken: false

@@ -84,9 +84,7 @@ spec:
     metadata:
       labels:
         app: {{ include "web.name" . | quote }}
-        {{- range $key, $value := .Values.labels }}
-        {{ $key | quote }}: {{ $value | quote }}
-        {{- end }}
+        {{- include "map.entries" .Values.labels | nindent 8 }}
     spec:
       containers:
         - name: server
@@ -140,9 +138,7 @@ metadata:
   name: {{ .name | quote }}
   labels:
     app: {{ include "web.name" $ | quote }}
-    {{- range $key, $value := $.Values.labels }}
-    {{ $key | quote }}: {{ $value | quote }}
-    {{- end }}
+    {{- include "map.entries" $.Values.labels | nindent 4 }}
 spec:
   type: ExternalName
   externalName: {{ include "web.name" $ }}.{{ $.Release.Namespace }}.svc
