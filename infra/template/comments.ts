@@ -1,14 +1,11 @@
-const WIDTH = 80
-
-/** The lines of a comment, broken between words. */
-export const wrapped = (comment: string): readonly string[] =>
-  comment
-    .trim()
-    .split(/\s+/)
-    .reduce<string[]>((lines, word) => {
-      const last = lines.pop()
-      if (last === undefined) return [word]
-      return last.length + word.length < WIDTH
-        ? [...lines, `${last} ${word}`]
-        : [...lines, last, word]
-    }, [])
+/** The lines of a text, broken between words. */
+export function wrap(text: string, width = 80): readonly string[] {
+  const lines: string[] = []
+  for (const word of text.trim().split(/\s+/)) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + word.length < width)
+      lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}

@@ -1,4 +1,4 @@
-import { wrapped } from './comments.ts'
+import { wrap } from './comments.ts'
 import { same, Val } from './expression.ts'
 import type { About, Expression, Helper, Labels } from './expression.ts'
 import { insideOf, printGo, printScalar, printText, TOP } from './go.ts'
@@ -66,7 +66,7 @@ function template(all: readonly Named[]): string {
   return sorted
     .map(
       ({ name, comment, lines }) =>
-        `{{/*\n${wrapped(comment).join('\n')}\n*/}}\n` +
+        `{{/*\n${wrap(comment).join('\n')}\n*/}}\n` +
         `{{- define "${name}" -}}\n${lines.join('\n')}\n{{- end }}\n`,
     )
     .join('\n')

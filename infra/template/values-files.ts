@@ -3,6 +3,7 @@ import type { JsonObject } from './json.ts'
 import type { ItemRule, MemberTest } from './item-rules.ts'
 import { LEAST, MOST, QUANTITY, ZERO } from './quantity.ts'
 import { yamlScalar } from './scalar.ts'
+import { wrap } from './comments.ts'
 import { isOptional, leavesOf } from './leaves.ts'
 import type {
   Field,
@@ -84,17 +85,6 @@ function note(field: Field): string {
   if (field.kind === 'string' && field.words)
     return ` One of: ${field.words.filter(Boolean).join(', ')}.`
   return ''
-}
-
-function wrap(text: string, width: number): readonly string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last !== undefined && last.length + word.length < width)
-      lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
-  }
-  return lines
 }
 
 function defaultText({ default: value }: LeafField): string {

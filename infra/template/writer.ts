@@ -16,7 +16,7 @@ import {
 import type { Run, Segment } from './neighbours.ts'
 import { expressionsIn } from './parts.ts'
 import type { Member, Use } from './parts.ts'
-import { wrapped } from './comments.ts'
+import { wrap } from './comments.ts'
 import { binding, isCollection, isEmpty, leadFirst } from './tree.ts'
 import type { Branch, Entry, Tree } from './tree.ts'
 
@@ -86,7 +86,7 @@ const innerOf = ({ parts = [] }: Branch): readonly Member[] | undefined =>
   parts.length > 1 ? parts.slice(1) : undefined
 
 const commentLines = ({ comment }: Branch, depth: number): Lines =>
-  comment === undefined ? [] : wrapped(comment).map((text) => line(depth, `# ${text}`))
+  comment === undefined ? [] : wrap(comment).map((text) => line(depth, `# ${text}`))
 
 class Writer {
   private readonly visitor: Visitor
