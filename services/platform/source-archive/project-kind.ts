@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { AppError } from '../../shared/errors.ts'
 import { readTomlTexts } from './toml-texts.ts'
 
@@ -40,7 +41,7 @@ interface Project {
 
 /** Creates a reader for one archive. */
 export function createProjectReader(): ProjectReader {
-  const projects = new Map<string, string>()
+  const projects = new Map<string, Buffer>()
   const crews = new Set<string>()
   const flows = new Set<string>()
   return {
@@ -48,13 +49,13 @@ export function createProjectReader(): ProjectReader {
       size <= TEXT_BYTES_MAX && (path.endsWith('.py') || path.endsWith('pyproject.toml')),
     read(path, content) {
       const text = content.toString('utf8')
-      if (path.endsWith('pyproject.toml')) projects.set(path, text)
+      if (path.endsWith('pyproject.toml')) projects.set(path, content)
       else if (CREW_CLASS.test(text)) crews.add(path)
       else if (FLOW_CLASS.test(text)) flows.add(path)
     },
     describe({ root, paths, entrypoint }) {
       const has = (name: string): boolean => paths.includes(`${root}${name}`)
-      const said = readTomlTexts(projects.get(`${root}pyproject.toml`) ?? '')
+      const said = readTomlTexts(toText(projects.get(`${root}pyproject.toml`)))
       const hasDockerfile = has('Dockerfile')
       if (!hasDockerfile && !NEEDS.some(has)) throw withoutNeeds({ root, paths })
       const isIn = (found: ReadonlySet<string>): boolean =>
@@ -75,6 +76,16 @@ export function createProjectReader(): ProjectReader {
       }
     },
   }
+}
+
+function toText(project: Buffer | undefined): string {
+  if (project === undefined || isUtf8(project)) return project?.toString('utf8') ?? ''
+  const isWide = ['fffe', 'feff'].includes(project.subarray(0, 2).toString('hex'))
+  throw new AppError(
+    'unprocessable',
+    `"pyproject.toml" is in ${isWide ? 'UTF-16' : 'another encoding'}, and has to be in UTF-8. ` +
+      'Save it as UTF-8, and send it again.',
+  )
 }
 
 interface Findings {

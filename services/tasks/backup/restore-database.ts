@@ -13,6 +13,7 @@ import { readFrames } from './frames.ts'
 import type { Frame } from './frames.ts'
 import { dumpNote } from './notes.ts'
 import type { Beginning, DumpNote, Ending, SequenceNote, TableEnd, TableNote } from './notes.ts'
+import { createRowChecksum } from './row-checksum.ts'
 import { bareTables, completeTables } from './table-rules.ts'
 
 /** What a restored database has, and where it differs from the one that was dumped. */
@@ -75,7 +76,8 @@ async function makeSchema(
 
 interface Loaded {
   readonly table: TableNote
-  readonly end: TableEnd
+  /** Of the rows that were loaded. */
+  readonly checksum: string
 }
 
 async function load(
@@ -88,7 +90,7 @@ async function load(
     const note = await nextNote(parts, name)
     if (note.note === 'table') {
       await makeTable(session, note)
-      loaded.push({ table: note, end: await loadRows(session, { table: note, parts, name }) })
+      loaded.push({ table: note, checksum: await loadRows(session, { table: note, parts, name }) })
     } else if (note.note === 'sequence') await setSequence(session, note)
     else {
       const ending = expectNote(note, 'end', name)
@@ -125,13 +127,18 @@ interface RowsToLoad {
 async function loadRows(
   session: CopyConnection,
   { table, parts, name }: RowsToLoad,
-): Promise<TableEnd> {
+): Promise<string> {
   let end: TableEnd | undefined
+  const sha256 = createHash('sha256')
+  const checksum = createRowChecksum()
   async function* rows(): AsyncGenerator<Buffer> {
     for (;;) {
       const frame = await nextFrame(parts, name)
-      if (frame.kind === 'rows') yield frame.rows
-      else {
+      if (frame.kind === 'rows') {
+        sha256.update(frame.rows)
+        checksum.add(frame.rows)
+        yield frame.rows
+      } else {
         end = expectNote(readNote(frame.note, name), 'rows', name)
         return
       }
@@ -140,7 +147,8 @@ async function loadRows(
   const columns = table.columns.map((column) => quoteName(column.name)).join(', ')
   const count = await session.copyIn(`copy ${table.name} (${columns}) from stdin`, rows())
   if (end?.count !== count) throw unequal(name, table.name, `${count} of ${end?.count} rows`)
-  return end
+  if (sha256.digest('hex') !== end.sha256) throw unequal(name, table.name, 'other bytes')
+  return checksum.value()
 }
 
 const setSequence = (session: CopyConnection, sequence: SequenceNote): Promise<string> =>
@@ -149,15 +157,15 @@ const setSequence = (session: CopyConnection, sequence: SequenceNote): Promise<s
       `${sequence.isCalled})`,
   )
 
-/** Reads what is stored now; rows lie in the order in which they came. */
+/** Reads what is stored now, in whatever order it lies. */
 async function compare(
   session: CopyConnection,
-  { table, end }: Loaded,
+  { table, checksum }: Loaded,
   name: string,
 ): Promise<void> {
-  const sha256 = createHash('sha256')
-  for await (const rows of copyRows(session, table)) sha256.update(rows)
-  if (sha256.digest('hex') !== end.sha256) throw unequal(name, table.name, 'other bytes')
+  const stored = createRowChecksum()
+  for await (const rows of copyRows(session, table)) stored.add(rows)
+  if (stored.value() !== checksum) throw unequal(name, table.name, 'other bytes')
 }
 
 /** The collector makes it after its start, where the server has the extension for it. */

@@ -116,10 +116,12 @@ describe('npm run crew:verify', () => {
     line({ at: event['at'], seq: event['seq'], ...more }) + line({ ...event, seq: 7 })
   const failure = { type: 'failed', error: { code: 'tired', message: 'Not today.' } }
   const task = { type: 'task_completed', task: 't', agent: 'a', output: '' }
+  const huge = { result: 'x'.repeat(9_000_000) }
   const half = { usage: { input_tokens: 0.5, output_tokens: 0 } }
 
   it.each([
     ['writes no JSON', at('step_started', () => 'hello\n'), 'Line 2: is no JSON: "hello"'],
+    ['writes a huge line', at('step_finished', fields(huge)), 'longer than 8388608 characters'],
     ['writes half of a line', at('crew_completed', () => '{"type": "crew_'), 'is no JSON'],
     ['writes a list', at('crew_started', () => '[]\n'), 'Line 1: type:'],
     ['leaves out the time', at('crew_started', fields({ at: undefined })), 'Line 1: at:'],

@@ -12,6 +12,7 @@ import { storeArchive } from '../../../../services/platform/source-archive/store
 import { loadSource } from '../../../../services/platform/sources.ts'
 import { ensureOrganization } from '../../../../services/platform/organizations.ts'
 import { toAppError } from '../../../../services/shared/errors.ts'
+import { writeHeader } from '../../../../services/shared/tar/tar-header.ts'
 import { tarGz } from '../../../support/tar.ts'
 import { useDatabase } from '../../../support/use-database.ts'
 import { zip } from '../../web/support/zip.ts'
@@ -110,6 +111,14 @@ describe('an archive', () => {
     )
   })
 
+  it('with a million files that are left out is not read to its end either', async () => {
+    const path = Buffer.from('node_modules/a')
+    const header = writeHeader({ path, type: '0', size: 0, mode: 0o644 })
+    const part = gzipSync(Buffer.alloc(512 * 10_000, header))
+    const million = Buffer.concat([...Array.from({ length: 100 }, () => part), tarGz(FILES)])
+    expect(await refusalOf(million)).toMatch(/^payload_too_large: A source has at most 20000 files/)
+  })
+
   it('that grows beyond the limit as it is unpacked is refused', async () => {
     const bomb = [
       { path: 'a', content: 'x' },
@@ -172,6 +181,19 @@ describe('a project', () => {
         'nobody knows what it needs. There are "README.md", "a". Add one, or pack the folder ' +
         'that has it.',
     )
+  })
+
+  it('whose pyproject.toml is not in UTF-8 is refused, and told what it is in', async () => {
+    for (const [encoding, content] of [
+      ['UTF-16', Buffer.from(`\ufeff${PROJECT}`, 'utf16le')],
+      ['another encoding', Buffer.from(`${PROJECT}# caf\u00e9\n`, 'latin1')],
+    ] as const) {
+      const archive = tarGz([{ path: 'pyproject.toml', content }, ...FILES.slice(1)])
+      expect(await refusalOf(archive)).toBe(
+        `unprocessable: "pyproject.toml" is in ${encoding}, and has to be in UTF-8. Save it as ` +
+          'UTF-8, and send it again.',
+      )
+    }
   })
 
   it('may be in a folder, which is not part of it', async () => {
