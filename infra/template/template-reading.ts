@@ -71,7 +71,9 @@ export class TemplateReading implements IResolver {
     if (condition) this.guard(resolution, condition.expression)
     if (node instanceof When) resolution.replaceValue(node.inner)
     else if (node instanceof Member) {
-      this.mark(resolution, { parts: [...(this.at(resolution)?.parts ?? []), node] })
+      const { parts = [] } = this.at(resolution) ?? {}
+      // A tree may be read again.
+      this.mark(resolution, { parts: parts.includes(node) ? parts : [...parts, node] })
       resolution.replaceValue(node.definition)
     } else if (node instanceof Noted) {
       this.mark(resolution, { comment: node.comment })

@@ -274,6 +274,7 @@ const BASES = [
   {},
   { buildkit: { enabled: false } },
   REFERENCED,
+  { global: { caBundle: { secret: 'ca' } } },
   BACKUP,
   { backup: { passphraseSecret: 'passphrase' } },
   { backup: { ...BACKUP.backup, s3: S3 } },

@@ -8,7 +8,7 @@ import { compileTemplates } from '../support/go-template.ts'
 import { build, shape } from './example.ts'
 
 const tree = buildTree(build)
-const { files } = renderChart({
+const about = {
   metadata: {
     name: 'web',
     description: 'One web server.',
@@ -22,11 +22,11 @@ const { files } = renderChart({
   },
   shape,
   rules: [],
-  tree,
   texts: new Map(),
   readme: '',
   license: '',
-})
+}
+const { files } = renderChart({ ...about, tree })
 const paths = [...files.keys()].filter((path) => /^templates\/.*\.yaml$/.test(path))
 const render = compileTemplates(
   new Map([...files].filter(([path]) => path.startsWith('templates/'))),
@@ -120,12 +120,16 @@ spec:
         - name: cache
           image: valkey:8
           ports:
-            - containerPort: {{ .Values.cache.port }}
+            {{- include "web.ports" (dict "port" .Values.cache.port "context" .) | nindent 12 }}
           {{- with .Values.cache.directory }}
           workingDir: {{ . | quote }}
           {{- end }}
         {{- end }}
 `)
+  })
+
+  it('comes out the same when the tree is read again', () => {
+    expect(renderChart({ ...about, tree }).files).toEqual(files)
   })
 
   it('repeats an object over a list', () => {

@@ -18,7 +18,9 @@ import {
   symbolicValues,
   text,
 } from '../../../infra/template/operators.ts'
+import type { Val } from '../../../infra/template/expression.ts'
 import { helper } from '../../../infra/template/named.ts'
+import { partWith } from '../../../infra/template/parts.ts'
 import {
   decimal,
   nullable,
@@ -76,6 +78,11 @@ const name = helper(
 const selector = { app: name }
 const { cache } = values
 
+const portsAt = partWith(
+  { name: 'web.ports', comment: 'The one port of a container.' },
+  ({ port }: { port: Val<number> }) => [{ containerPort: port }],
+)
+
 /** One web server: a Deployment and a Service. */
 export function build(app: App): Chart {
   const chart = new Chart(app, 'example')
@@ -118,7 +125,7 @@ export function build(app: App): Chart {
             when<Container>(cache.enabled, {
               name: 'cache',
               image: 'valkey:8',
-              ports: [{ containerPort: cache.port }],
+              ports: portsAt({ port: cache.port }),
               workingDir: whenSet(cache.directory),
             }),
           ],
