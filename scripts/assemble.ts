@@ -1,13 +1,16 @@
 /**
  * `npm run assemble [-- DIRECTORY]`: writes what the collector's transcoder generates from its
  * tables, `assembly/constants.ts`, and what it and the rewriter of JSON compile to, `wasm.ts` and
- * `json-wasm.ts`, to `services/collector/otlp` or to another directory.
+ * `json-wasm.ts`, to `services/collector/otlp` or to another directory. With `--check` it compiles
+ * nothing, and fails where these are not from the sources as they are.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import packageJson from '../package.json' with { type: 'json' }
 import { RESERVED_BYTES, RESERVED_FOR_ROWS } from '../services/collector/memory.ts'
 import {
   JSON_FORMS,
@@ -76,37 +79,78 @@ const constants =
   lines('json-fields.ts: how fields are in JSON.', formConstants) +
   lines('json-fields.ts: the messages.', messageConstants)
 
-/** The module of an entry, whose own memory is between two places of the block, as base64. */
-function compile(entry: string, [from, end]: readonly [number, number]): string {
+/** What is compiled, and between which places of the block each has memory of its own. */
+const MODULES = [
+  { file: 'wasm.ts', name: 'WASM', entry: 'index.ts', memory: [0, RESERVED_FOR_ROWS] },
+  {
+    file: 'json-wasm.ts',
+    name: 'JSON_WASM',
+    entry: 'json/index.ts',
+    memory: [RESERVED_FOR_ROWS, RESERVED_BYTES],
+  },
+] as const
+type Module = (typeof MODULES)[number]
+
+const OPTIONS =
+  '--optimizeLevel 3 --noAssert --runtime stub --enable simd --importMemory --zeroFilledMemory'
+
+const optionsOf = ({ memory: [from, end] }: Module): string[] =>
+  `${OPTIONS} --memoryBase ${from} --lowMemoryLimit ${end}`.split(' ')
+
+/** A module as base64. */
+function compile(module: Module): string {
   const directory = mkdtempSync(join(tmpdir(), 'assembly-'))
   const outFile = join(directory, 'module.wasm')
   try {
     const asc = join(root, 'node_modules/assemblyscript/bin/asc.js')
-    const options = ['--optimizeLevel', '3', '--noAssert', '--runtime', 'stub', '--enable', 'simd']
-    const memory = [
-      '--importMemory',
-      '--zeroFilledMemory',
-      '--memoryBase',
-      String(from),
-      '--lowMemoryLimit',
-      String(end),
-    ]
-    const source = join(otlp, 'assembly', entry)
-    execFileSync(process.execPath, [asc, source, ...options, ...memory, '--outFile', outFile], {
-      stdio: 'inherit',
-    })
+    const source = join(otlp, 'assembly', module.entry)
+    const options = [...optionsOf(module), '--outFile', outFile]
+    execFileSync(process.execPath, [asc, source, ...options], { stdio: 'inherit' })
     return readFileSync(outFile).toString('base64')
   } finally {
     rmSync(directory, { recursive: true })
   }
 }
 
+/** The digest of what a module is compiled from, by what, and to what. */
+function digestOf(module: Module, base64: string): string {
+  const made = [packageJson.devDependencies.assemblyscript, module.entry, ...optionsOf(module)]
+  const hash = createHash('sha256').update(JSON.stringify(made))
+  const names = readdirSync(join(otlp, 'assembly'), { recursive: true, encoding: 'utf8' })
+  for (const name of names.filter((each) => each.endsWith('.ts')).toSorted()) {
+    const path = join(otlp, 'assembly', name)
+    hash.update(name).update(name === 'constants.ts' ? constants : readFileSync(path))
+  }
+  return hash.update(base64).digest('hex')
+}
+
+const textOf = (module: Module, base64: string): string =>
+  `/** ${NOTE} */\n// Sources and module: ${digestOf(module, base64)}\n` +
+  `export const ${module.name} =\n  '${base64}'\n`
+
+/** Whether a module is compiled from the sources as they are, without compiling them. */
+function isFresh(module: Module): boolean {
+  const found = readFileSync(join(otlp, module.file), 'utf8')
+  return found === textOf(module, /'(.+)'/.exec(found)?.[1] ?? '')
+}
+
+function check(): void {
+  const stale: string[] = MODULES.filter((module) => !isFresh(module)).map(({ file }) => file)
+  const own = readFileSync(join(otlp, 'assembly/constants.ts'), 'utf8')
+  if (own !== constants) stale.push('assembly/constants.ts')
+  if (stale.length === 0) return
+  console.error(`stale: ${stale.join(', ')}; run \`npm run assemble\` and commit what it writes`)
+  process.exitCode = 1
+}
+
+function write(target: string): void {
+  mkdirSync(join(target, 'assembly'), { recursive: true })
+  writeFileSync(join(target, 'assembly/constants.ts'), constants)
+  for (const module of MODULES) {
+    writeFileSync(join(target, module.file), textOf(module, compile(module)))
+  }
+}
+
 const [target = otlp] = process.argv.slice(2)
-mkdirSync(join(target, 'assembly'), { recursive: true })
-writeFileSync(join(target, 'assembly/constants.ts'), constants)
-const module = (name: string, base64: string): string =>
-  `/** ${NOTE} */\nexport const ${name} =\n  '${base64}'\n`
-const wasm = compile('index.ts', [0, RESERVED_FOR_ROWS])
-const jsonWasm = compile('json/index.ts', [RESERVED_FOR_ROWS, RESERVED_BYTES])
-writeFileSync(join(target, 'wasm.ts'), module('WASM', wasm))
-writeFileSync(join(target, 'json-wasm.ts'), module('JSON_WASM', jsonWasm))
+if (target === '--check') check()
+else write(target)

@@ -192,11 +192,8 @@ async function send(
   })
 }
 
-async function classify(
-  { url, signal }: CrewCall,
-  answer: LineAnswer,
-  isJournaled: boolean,
-): Promise<Answer> {
+async function classify(call: CrewCall, answer: LineAnswer, isJournaled: boolean): Promise<Answer> {
+  const { signal } = call
   const { status, contentType } = answer
   if (status === 200 && contentType.startsWith('application/x-ndjson')) {
     return { ok: true, stream: { ...answer, isJournaled } }
@@ -204,16 +201,24 @@ async function classify(
   const said = await refusalOf(answer, signal)
   answer.close()
   if (UNAVAILABLE.has(status)) return { unavailable: `it answers HTTP ${status}${said}` }
-  return { ok: false, failure: { code: 'crew_rejected', message: rejection(url, status, said) } }
+  return { ok: false, failure: { code: 'crew_rejected', message: rejection(call, status, said) } }
 }
 
-function rejection(url: string, status: number, said: string): string {
+function rejection({ url, request }: CrewCall, status: number, said: string): string {
   const host = hostOf(url)
   if (status === 200) return `The program at ${host} is not a crew. Check the automation's address.`
-  if (status !== 401) return `The crew at ${host} refused the run with HTTP ${status}${said}`
+  if (status === 401) {
+    return (
+      `The crew at ${host} does not accept this platform's token. It was deployed with another ` +
+      'SECRET_KEY_BASE: deploy it again.'
+    )
+  }
+  const refusal = `The crew at ${host} refused the run with HTTP ${status}${said}`
+  if (status !== 422 || request.journal.length === 0) return refusal
+  // Another crew than the one that began took it: with the same version it would do so again.
   return (
-    `The crew at ${host} does not accept this platform's token. It was deployed with another ` +
-    'SECRET_KEY_BASE: deploy it again.'
+    `${refusal} The crew that began the run was replaced by one that does not take its version. ` +
+    'Deploy one that does and retry the run, or run it again with the version of now.'
   )
 }
 

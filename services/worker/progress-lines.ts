@@ -23,8 +23,8 @@ export interface Part {
 export interface Line {
   readonly lease: Lease
   readonly parts: Part[]
-  /** It is written by itself at this moment. */
-  isAlone: boolean
+  /** Some of it is written at this moment: what follows waits for that. */
+  isHeld: boolean
   /** The database refused some of it: each part has a commit of its own from then on. */
   isRefused: boolean
 }

@@ -35,33 +35,43 @@ export interface RunWriter {
 
 /** The connections of a writer. */
 export interface WriterPools {
-  /** For the commits of many runs, and nothing else: they wait for no other statement. */
-  readonly together: Database
+  /**
+   * For the commits of many runs, one at a time on each, and nothing else: they wait for no other
+   * statement. The first of them that is free is used, whose caches are warm.
+   */
+  readonly together: readonly Database[]
   /** For what a run has to write by itself. */
   readonly alone: Database
 }
 
 /**
- * Commits what all runs of a worker report together, one commit at a time: what is reported
- * meanwhile is the next one. There is no timer, so commits grow only while the database is busy.
- * Some runs are written by themselves, so that they delay and fail no others: one that reports much
- * at a time, that somebody else is changing, or of which the database refuses something. What waits
- * is bounded for each run, by whoever reads what it reports.
+ * Commits what the runs of a worker report together, in a commit at a time on each connection, each
+ * of other runs: what is reported meanwhile is in the next one. There is no timer, so commits grow
+ * only while the database is busy. Some runs are written by themselves, so that they delay and fail
+ * no others: one that reports much at a time, that somebody else is changing, or of which the
+ * database refuses something. What waits is bounded for each run, by whoever reads what it reports.
  */
 export function createProgressWriter({ together, alone }: WriterPools): ProgressWriter {
   const waiting = new Set<Line>()
-  let isWriting = false
+  const busy = new Set<Database>()
 
-  async function writeAll(): Promise<void> {
+  async function writeAll(sql: Database): Promise<void> {
     while (waiting.size > 0) {
       const { shares, large } = takeShares(waiting)
       for (const line of large) startAlone(line)
-      if (shares.length === 0) continue
-      const left = await writeTogether(together, shares)
-      for (const line of left.alone) startAlone(line)
-      for (const line of left.again) waiting.add(line)
+      if (shares.length > 0) await writeShares(sql, shares)
     }
-    isWriting = false
+    busy.delete(sql)
+  }
+
+  async function writeShares(sql: Database, shares: readonly Share[]): Promise<void> {
+    for (const { line } of shares) line.isHeld = true
+    const locked = await writeTogether(sql, shares)
+    for (const { line } of shares) {
+      line.isHeld = false
+      if (locked.has(line)) startAlone(line)
+      else if (line.parts.length > 0) waiting.add(line)
+    }
   }
 
   function startAlone(line: Line): void {
@@ -70,17 +80,19 @@ export function createProgressWriter({ together, alone }: WriterPools): Progress
   }
 
   function schedule(line: Line): void {
-    if (line.isAlone) return
+    if (line.isHeld) return
     if (line.isRefused) return startAlone(line)
     waiting.add(line)
+    const sql = together.find((each) => !busy.has(each))
+    if (!sql) return
+    busy.add(sql)
     // What is reported in one turn of the event loop shares a commit.
-    if (!isWriting) setImmediate(() => void writeAll())
-    isWriting = true
+    setImmediate(() => void writeAll(sql))
   }
 
   return {
     open(lease) {
-      const line: Line = { lease, parts: [], isAlone: false, isRefused: false }
+      const line: Line = { lease, parts: [], isHeld: false, isRefused: false }
       return {
         write: (given, signal) =>
           new Promise((resolve, reject) => {
@@ -94,28 +106,25 @@ export function createProgressWriter({ together, alone }: WriterPools): Progress
   }
 }
 
-/** The lines whose parts are still to be written. */
-interface Left {
-  readonly alone: readonly Line[]
-  readonly again: readonly Line[]
-}
-
-/** Makes one commit of the first parts of several lines. Never raises. */
-async function writeTogether(sql: Database, shares: readonly Share[]): Promise<Left> {
-  const lines = shares.map(({ line }) => line)
+/**
+ * Makes one commit of the first parts of several lines. Returns those that are to be written by
+ * themselves. Never raises.
+ */
+async function writeTogether(sql: Database, shares: readonly Share[]): Promise<Set<Line>> {
   try {
     const runs = shares.map(({ line, count }) => toRun(line, count))
     const limit = { name: 'The database', timeoutMs: COMMIT_MS }
     const states = await deadline(limit, () => recordTogether(sql, runs))
     const locked = shares.filter((share, index) => !settle(share, states[index] ?? LOST))
-    return { alone: locked.map(({ line }) => line), again: [] }
+    return new Set(locked.map(({ line }) => line))
   } catch (thrown) {
-    if (isRefused(thrown)) return { alone: lines, again: [] }
+    const lines = shares.map(({ line }) => line)
+    if (isRefused(thrown)) return new Set(lines)
     // Not the error itself: the time limit of a commit is not that of the run.
     const reason = new Error(`Progress could not be stored: ${toError(thrown).message}`)
     for (const line of lines) giveUpOld(line, reason)
     await sleep(RETRY_MS)
-    return { alone: [], again: lines }
+    return new Set()
   }
 }
 
@@ -133,9 +142,9 @@ function settle({ line, count }: Share, written: Written): boolean {
 
 /** Writes what waits of one run in commits of its own. Never raises. */
 async function writeAlone(sql: Database, line: Line): Promise<void> {
-  line.isAlone = true
+  line.isHeld = true
   while (line.parts[0]) await writeParts(sql, line, line.parts[0])
-  line.isAlone = false
+  line.isHeld = false
 }
 
 async function writeParts(sql: Database, line: Line, first: Part): Promise<void> {

@@ -82,7 +82,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const prices = await loadPrices(config.COLLECTOR_PRICES_FILE)
   const log = options.log ?? createLog({ name: 'worker', level: config.LOG_LEVEL })
   const address = databaseAddress(config)
-  const { sql, journal, end } = connectDatabases(address)
+  const { sql, journals, end } = connectDatabases(address)
   const database = openDatabasePing(address, { name: 'worker-ping' })
   const registry = createMetrics()
   let loop: Loop | undefined
@@ -108,7 +108,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
     throw thrown
   })
   const texts = openTextRelay({ sql, log })
-  loop = startWork({ config, source, log, sql, journal, prices, tracing, metrics, stops, texts })
+  loop = startWork({ config, source, log, sql, journals, prices, tracing, metrics, stops, texts })
   const { wake } = loop
   const retention = startRetentions({ config, log, sql, metrics })
   const schedules = startSchedules(sql, log, config.QUEUED_RUNS_MAX)
@@ -191,11 +191,14 @@ function startRetentions({
 
 function connectDatabases(address: Parameters<typeof connectDatabase>[0]) {
   const sql = connectDatabase(address, { name: 'worker' })
-  // Of its own, so that no step waits for another statement; the second one is for when the first
-  // one hangs.
-  const journal = connectDatabase(address, { name: 'worker-journal', max: 2 })
-  const end = (timeout: number) => Promise.all([sql.end({ timeout }), journal.end({ timeout })])
-  return { sql, journal, end }
+  // Of their own, so that no step waits for another statement, and few for a slow commit: with more
+  // of them, commits would be smaller and cost more. The second connection is for when one hangs.
+  const journals = ['worker-journal', 'worker-journal-2'].map((name) =>
+    connectDatabase(address, { name, max: 2, looksUpRows: true }),
+  )
+  const end = (timeout: number) =>
+    Promise.all([sql, ...journals].map((each) => each.end({ timeout })))
+  return { sql, journals, end }
 }
 
 interface Work {
@@ -204,7 +207,7 @@ interface Work {
   readonly log: Log
   readonly sql: Database
   /** The connections for what runs report. */
-  readonly journal: Database
+  readonly journals: readonly Database[]
   readonly prices: readonly Price[]
   readonly tracing: Tracing
   readonly metrics: WorkerMetrics
@@ -213,7 +216,7 @@ interface Work {
   readonly texts: TextRelay
 }
 
-function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
+function startWork({ config, source, log, sql, journals, ...work }: Work): Loop {
   const { prices, tracing, metrics, stops, texts } = work
   const deps = {
     sql,
@@ -223,7 +226,7 @@ function startWork({ config, source, log, sql, journal, ...work }: Work): Loop {
     tracing,
     handFiles: createFileHandover(sql),
     texts,
-    progress: createProgressWriter({ together: journal, alone: sql }),
+    progress: createProgressWriter({ together: journals, alone: sql }),
     secretKeyBase: config.SECRET_KEY_BASE,
     previousSecretKeyBase: config.SECRET_KEY_BASE_PREVIOUS,
     readVariable: readerOf(source),

@@ -24,7 +24,8 @@ test/bench/README.md has the method.
   queue            runs a second with 1, 10 and 50 workers, and what a run costs
   journal          the time between two steps of a run, with its journal, with a budget, and
                    without, and a bare commit beside it; a directory behind it holds the data of
-                   PostgreSQL, such as /dev/shm, which has no disk
+                   PostgreSQL, such as /dev/shm, which has no disk; names of loads behind that
+                   choose some: plain, journal, budget, row, long-plain, long-journal
   adapter          what the Python package crew-runtime adds to an event, a step and a run, beside
                    a bare server in Python
   console          each page of the console in an organization of 500 automations, 100,000 runs
@@ -55,7 +56,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   reads: async () => (await import('./reads/run.ts')).run(),
   pages: async (directory) => (await import('./pages/run.ts')).run(directory),
   queue: async () => (await import('./queue/run.ts')).run(),
-  journal: async (parent) => (await import('./journal/run.ts')).run(parent),
+  journal: async (...words) => (await import('./journal/run.ts')).run(...words),
   adapter: async () => (await import('./adapter/run.ts')).run(),
   console: () => benchByTestRunner('console'),
   source: async (project) => (await import('./source/run.ts')).run(project),

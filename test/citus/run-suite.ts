@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 const TESTS = 'test/services/collector'
 /** The database of such a file is on Citus. */
-const USES_CITUS = /\b(createHarness|createTraceDatabase|createCitusDatabase)\(/
+const USES_CITUS = /\b(createHarness|cloneCitusDatabase)\(/
 /** A statement takes several times as long as on a plain server. */
 const FILES_AT_A_TIME = 2
 

@@ -31,12 +31,12 @@ const REQUIRE =
   'const require = requireOf(import.meta.url);'
 
 /**
- * Bundles `npm start` into one file: it starts with a sixth of the work that compiling its sources
- * takes each time.
+ * Bundles a program of this repository into one file: it starts with a sixth of the work that
+ * compiling its sources takes each time.
  */
-export async function buildLocalPlatform(outfile: string): Promise<void> {
+export async function buildProgram(entryPoint: string, outfile: string): Promise<void> {
   await build({
-    entryPoints: ['services/local.ts'],
+    entryPoints: [entryPoint],
     absWorkingDir: root.pathname,
     outfile,
     bundle: true,

@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs'
+import { chmod, mkdtemp, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
@@ -7,17 +9,25 @@ import { connectDatabase } from '../../services/shared/postgres/database.ts'
 import { parseAddress } from '../../services/shared/postgres/address.ts'
 import { createLog } from '../../services/shared/log.ts'
 import { migrate } from '../../services/shared/postgres/migrate.ts'
-import { buildLocalPlatform, buildPrograms } from './build.ts'
+import { buildProgram, buildPrograms } from './build.ts'
+import { citusUrl, createCitusTemplate } from './citus.ts'
 import { freePort } from './free-port.ts'
 import { POSTGRES_PASSWORD } from './postgres-password.ts'
+import { SERVER_SETTINGS } from './server-settings.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     postgresUrl: string
+    /** On the Citus that is tested with; empty without one. */
+    citusTemplateUrl: string
     /** Where `<service>/main.js` and `local.mjs` are. */
     programsDirectory: string
   }
 }
+
+/** Where Linux keeps files in memory, and how much of it has to be free. */
+const MEMORY = '/dev/shm'
+const ROOM_BYTES = 4 * 1024 ** 3
 
 let stop: () => Promise<void> = async () => {}
 
@@ -26,29 +36,48 @@ let stop: () => Promise<void> = async () => {}
  * that test files clone.
  */
 export async function setup(project: TestProject): Promise<void> {
+  const directory = await makeDatabaseDirectory()
   // That of the run: `temporary-files.ts` comes first, and removes it last.
-  const directory = tmpdir()
-  const programsDirectory = join(directory, 'build')
+  const programsDirectory = join(tmpdir(), 'build')
   const [server] = await Promise.all([
     startEmbeddedPostgres({
       directory: join(directory, 'data'),
       port: await freePort(),
       password: POSTGRES_PASSWORD,
-      // Tests kill processes, never the machine: what the kernel has is safe.
-      settings: { fsync: 'off', full_page_writes: 'off' },
+      settings: SERVER_SETTINGS,
     }),
     buildPrograms(programsDirectory),
-    buildLocalPlatform(join(programsDirectory, 'local.mjs')),
+    buildProgram('services/local.ts', join(programsDirectory, 'local.mjs')),
   ])
-  stop = () => server.stop()
+  const citusTemplate = citusUrl === undefined ? undefined : await createCitusTemplate(citusUrl)
+  stop = async () => {
+    await citusTemplate?.drop()
+    await server.stop()
+  }
   await makeSignInCheap(server.url)
   await Promise.all(['platform', 'collector'].map((name) => createTemplate(server.url, name)))
   project.provide('postgresUrl', server.url)
+  project.provide('citusTemplateUrl', citusTemplate?.url ?? '')
   project.provide('programsDirectory', programsDirectory)
 }
 
 export async function teardown(): Promise<void> {
   await stop()
+}
+
+/**
+ * A directory in memory where there is room: the database of each test file has some 770 files of
+ * its own, which take a disk ten times as much of a core.
+ */
+async function makeDatabaseDirectory(): Promise<string> {
+  const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }))
+  const parent = bavail * bsize < ROOM_BYTES ? tmpdir() : MEMORY
+  const directory = await mkdtemp(join(parent, 'platform-test-'))
+  // As root the database runs as another user, who has to pass through here.
+  await chmod(directory, 0o755)
+  // However the run ends: memory is scarcer than a disk.
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }))
+  return directory
 }
 
 /** Clients work for each connection as often as the password was hashed, thousands of times. */

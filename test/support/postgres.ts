@@ -26,7 +26,7 @@ export async function createDatabase(
 }
 
 async function asAdmin(url: string, statement: string): Promise<void> {
-  const admin = postgres(url, { max: 1, onnotice: () => {} })
+  const admin = postgres(url, { max: 1, fetch_types: false, onnotice: () => {} })
   await admin.unsafe(statement)
   await admin.end()
 }

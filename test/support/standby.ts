@@ -7,6 +7,7 @@ import { startEmbeddedPostgres } from '../../services/local/embedded-postgres.ts
 import type { EmbeddedPostgres } from '../../services/local/embedded-postgres.ts'
 import { freePort } from './free-port.ts'
 import { POSTGRES_PASSWORD } from './postgres-password.ts'
+import { SERVER_SETTINGS } from './server-settings.ts'
 
 /** A server that can be stopped, and started again on its data and its port. */
 export interface StoppableServer {
@@ -23,8 +24,7 @@ export interface ServerWithStandby {
   close(): Promise<void>
 }
 
-/** Tests kill processes, never the machine. */
-const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '60' }
+const SETTINGS = { ...SERVER_SETTINGS, max_connections: '60' }
 
 /**
  * Starts two servers of their own, one of which follows the other one: it begins as a copy of its

@@ -27,8 +27,22 @@ export interface ConnectOptions {
    * @default false
    */
   readonly plansEachTime?: boolean
+  /**
+   * Find rows by indexes alone, with one plan for all values: for statements about a few rows, of
+   * which PostgreSQL knows only when it runs them that they are few. It would read whole tables.
+   * @default false
+   */
+  readonly looksUpRows?: boolean
   /** Sees each socket, for those who must be sure that none outlives them. */
   readonly onSocket?: (socket: Socket) => void
+}
+
+const LOOKUPS = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
 }
 
 /**
@@ -52,6 +66,7 @@ export function connectDatabase(address: DatabaseAddress, options: ConnectOption
       application_name: name,
       statement_timeout: statementTimeoutMs,
       ...(options.plansEachTime ? { plan_cache_mode: 'force_custom_plan' } : {}),
+      ...(options.looksUpRows ? LOOKUPS : {}),
     },
     socket: () => openDriverSocket(address, { connectTimeoutMs, onSocket }),
   }

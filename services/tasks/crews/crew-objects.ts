@@ -120,7 +120,8 @@ const container = (crew: CrewSpec) => ({
   name: 'crew',
   image: crew.image,
   imagePullPolicy: 'IfNotPresent',
-  command: ['node', 'build/crew/main.js'],
+  // More, shorter collections of garbage: each one of 6 ms holds up all runs.
+  command: ['node', '--max-semi-space-size=2', 'build/crew/main.js'],
   ports: [{ name: 'http', containerPort: CREW_PORT, protocol: 'TCP' }],
   // One by one: the Secret also has keys that are files.
   env: [...variables(crew), ...secretVariables(crew.appId, Object.keys(crew.secretEnv))],

@@ -57,40 +57,47 @@ interface Load {
   readonly besideRows?: boolean
 }
 
-const PLAIN = 'without a journal'
 const LOADS: Readonly<Record<string, Load>> = {
-  [PLAIN]: { crew: 'short', isJournaled: false },
-  'with a journal': { crew: 'short', isJournaled: true },
-  'with a journal and a budget': { crew: 'short', isJournaled: true, isLimited: true },
-  'one row and its commit': { crew: 'short', isJournaled: false, besideRows: true },
-  'long, without a journal': { crew: 'long', isJournaled: false },
-  'long, with a journal': { crew: 'long', isJournaled: true },
+  plain: { crew: 'short', isJournaled: false },
+  journal: { crew: 'short', isJournaled: true },
+  budget: { crew: 'short', isJournaled: true, isLimited: true },
+  row: { crew: 'short', isJournaled: false, besideRows: true },
+  'long-plain': { crew: 'long', isJournaled: false },
+  'long-journal': { crew: 'long', isJournaled: true },
+}
+
+function chooseLoads(names: readonly string[]): [string, Load][] {
+  const known = Object.keys(LOADS).join(', ')
+  const unknown = names.find((name) => !Object.hasOwn(LOADS, name))
+  if (unknown !== undefined) throw new Error(`There is no load ${unknown}. Loads: ${known}.`)
+  return Object.entries(LOADS).filter(([name]) => names.length === 0 || names.includes(name))
 }
 
 type Results = ReadonlyMap<string, Measured>
 
 /** Compares the time between two steps with a journal and without one, in turns. */
-export async function run(parent?: string): Promise<void> {
+export async function run(parent?: string, ...names: string[]): Promise<void> {
+  const loads = chooseLoads(names)
   const random = createRandom(1)
   const latencyMs = (): number => LATENCY_MS * (0.5 + random())
   const stage = await openStage(latencyMs, { parent })
   const own = connectDatabase(parseAddress(stage.server.url), { name: 'bench', max: 1 })
   await own`create table committed (at timestamptz not null)`
-  const plain = await hideAbilities(stage.address.url)
-  const results: Results = new Map(Object.keys(LOADS).map((name) => [name, nothingMeasured()]))
+  const plain = await hideAbilities(stage.address.target())
+  const results: Results = new Map(loads.map(([name]) => [name, nothingMeasured()]))
   // The first round warms everything up.
   for (let round = 0; round <= ROUNDS; round += 1) {
-    for (const [name, load] of Object.entries(LOADS)) {
+    for (const [name, load] of loads) {
       const into = (round > 0 && results.get(name)) || nothingMeasured()
       const crew = CREWS[load.crew]
       await perform(stage, crew)
       await limit(stage, load.isLimited === true)
-      const { url } = load.isJournaled ? stage.address : plain
+      const url = load.isJournaled ? stage.address.target() : plain.url
       await markOnline(stage.sql, stage.automation.id, url)
       const over = new AbortController()
       const committing = load.besideRows ? commitRows(own, latencyMs, over.signal) : undefined
       const ofRuns = committing ? nothingMeasured() : into
-      await doRuns(stage, { name: `${name}-${round}`.replaceAll(' ', '-'), crew, into: ofRuns })
+      await doRuns(stage, { name: `${name}-${round}`, crew, into: ofRuns })
       over.abort()
       into.gaps.push(...((await committing) ?? []))
     }

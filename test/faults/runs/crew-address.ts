@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net'
 /** One address for whichever crew there is, as a Service of Kubernetes has. */
 export interface CrewAddress {
   readonly url: string
+  /** The address that it leads to. */
+  readonly target: () => string
   /** New connections go there from now on; those that are open stay where they are. */
   leadTo(port: number): void
   close(): void
@@ -29,6 +31,7 @@ export async function openCrewAddress(): Promise<CrewAddress> {
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    target: () => `http://127.0.0.1:${target}`,
     leadTo: (port) => void (target = port),
     close: () => void server.close(),
   }

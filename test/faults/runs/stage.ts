@@ -157,7 +157,8 @@ async function startCrew({
 }
 
 const spawnProgram = (main: string, env: Record<string, string>): ChildProcess =>
-  spawn(process.execPath, [main], {
+  // As the chart and the Deployments of crews start them.
+  spawn(process.execPath, ['--max-semi-space-size=2', main], {
     env: { PATH: process.env['PATH'] ?? '', LOG_LEVEL: 'fatal', ...env },
     stdio: ['ignore', 'inherit', 'inherit'],
   })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createDropGuard } from '../../../services/collector/storage/drop-guard.ts'
 import { distribute } from '../../../services/collector/storage/distribution.ts'
 import { dayOf, partitionName } from '../../../services/collector/storage/partitions.ts'
@@ -9,10 +9,18 @@ import type { Collector } from '../../../services/collector/start.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
 import type { Database } from '../../../services/shared/postgres/database.ts'
-import { citusUrl, createCitusDatabase } from '../../support/citus.ts'
+import { citusUrl, cloneCitusDatabase, createCitusDatabase } from '../../support/citus.ts'
 import type { CitusDatabase } from '../../support/citus.ts'
 import { until } from '../../support/until.ts'
-import { bearer, bearerAt, clockAt, environment, postTo, silent } from './support/harness.ts'
+import {
+  bearer,
+  bearerAt,
+  clockAt,
+  environment,
+  postTo,
+  readMetric,
+  silent,
+} from './support/harness.ts'
 import { requestOf, spanOf, toProtobuf } from './support/otlp.ts'
 import type { OtlpSpan } from './support/otlp.ts'
 import { authorizationOf } from './support/tokens.ts'
@@ -21,6 +29,12 @@ if (citusUrl === undefined)
   console.warn('nothing was tested on Citus: set CITUS_DATABASE_URL (test/citus/README.md)')
 
 const DAY_MS = 86_400_000
+/** A row for each worker on which a writer waits for another transaction. */
+const WAITING = `
+  select from run_command_on_workers($$
+    select count(*) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' $$)
+  where result <> '0'`
 
 describe.skipIf(citusUrl === undefined)('a trace database on Citus', () => {
   let database: CitusDatabase
@@ -30,7 +44,7 @@ describe.skipIf(citusUrl === undefined)('a trace database on Citus', () => {
   let now = Date.now()
 
   beforeAll(async () => {
-    database = await createCitusDatabase(citusUrl ?? '')
+    database = await cloneCitusDatabase(citusUrl ?? '', inject('citusTemplateUrl'))
     const options = { log: silent, drainMs: 0, clock: clockAt(() => now) }
     collector = await start({ ...environment(database.url), COLLECTOR_DISTRIBUTE: 'true' }, options)
     await collector.ready
@@ -129,6 +143,29 @@ describe.skipIf(citusUrl === undefined)('a trace database on Citus', () => {
     for (const to of [throughWorker, collector]) await post(to, erased, other)
     expect(await stored([traceId, other.traceId ?? ''])).toBe(1)
     expect(await stored([traceId])).toBe(0)
+  })
+
+  it('repeats a commit that waits in a circle with another one, and loses nothing', async () => {
+    const spans = Array.from({ length: 20 }, () => spanOf(at(now)))
+    const traceIds = spans.map(({ traceId = '' }) => traceId)
+    const post = () => postTo(collector.url, toProtobuf(requestOf(...spans)))
+    const retries = () =>
+      readMetric(collector.metricsUrl, 'collector_flush_retries_total', { sqlstate_class: '40' })
+    expect((await post()).status).toBe(200)
+    const before = await retries()
+    const other = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
+    await other`begin`
+    const [first = '', ...others] = traceIds
+    await other`delete from spans where trace_id = ${first}::text::uuid`
+    const again = post()
+    await until(async () => (await sql.unsafe(WAITING)).length > 0)
+    // It holds some of them.
+    for (const id of others) await other`delete from spans where trace_id = ${id}::text::uuid`
+    await other`rollback`
+    await other.end()
+    expect((await again).status).toBe(200)
+    expect(await stored(traceIds)).toBe(20)
+    expect((await retries()) - before).toBe(1)
   })
 
   it('has a replica identity in each day, so that spans may change while shards move', async () => {

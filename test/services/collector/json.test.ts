@@ -64,11 +64,12 @@ function damage(text: string, changes: readonly [number, number][], end?: number
 }
 
 const attribute = (key: string, value: string): string => `{"key":"${key}","value":${value}}`
-const withAttribute = (value: string): Buffer => {
+const withMembers = (members: string): Buffer => {
   const id = `"traceId":"${'ab'.repeat(16)}","spanId":"${'cd'.repeat(8)}","startTimeUnixNano":"17"`
-  const span = `{${id},"attributes":[${attribute('a', value)}]}`
-  return Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${span}]}]}]}`)
+  return Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[{${id},${members}}]}]}]}`)
 }
+const withAttribute = (value: string, key = 'a'): Buffer =>
+  withMembers(`"attributes":[${attribute(key, value)}]`)
 const nested = (depth: number, inner: string): string => {
   const levels = Array.from({ length: depth }, (_, i) => i % 2 === 0)
   return levels.reduceRight(
@@ -98,9 +99,21 @@ describe('the rewriter of OTLP in JSON', () => {
   }, 3_600_000)
 
   it('keeps texts of every length', () => {
-    for (const size of [0, 1, 14, 15, 16, 17, 125, 126, 127, 128, 129, 16_381, 16_384, 300_000]) {
+    const sizes = [0, 1, 14, 15, 16, 17, 47, 48, 49, 63, 64, 65, 125, 126, 127, 128, 129]
+    for (const size of [...sizes, 16_381, 16_384, 300_000]) {
       for (const end of ['', '\\n', '\\u20ac', '€']) {
-        expectAsByOracle(withAttribute(`{"stringValue":"${'x'.repeat(size)}${end}"}`))
+        const text = `${'x'.repeat(size)}${end}`
+        expectAsByOracle(withAttribute(`{"stringValue":"${text}"}`))
+        expectAsByOracle(withAttribute(`{"stringValue":"${end}"}`, text))
+        expectAsByOracle(withMembers(`"name":"${text}"`))
+      }
+    }
+  })
+
+  it('reads codes of any form', () => {
+    for (const code of [0, 1, 2, 3, 9, 10, -1, '"1"', '"STATUS_CODE_ERROR"', null]) {
+      for (const end of ['', ' ', ',"message":"m"']) {
+        expectAsByOracle(withMembers(`"status":{"code":${code}${end}}`))
       }
     }
   })

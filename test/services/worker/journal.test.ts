@@ -35,9 +35,32 @@ async function deploy(env: Record<string, string> = {}) {
 
 const secondCall = () => expect.poll(() => model.requests.length).toBe(2)
 
+/** Lets a worker stop in the second call of a run, of which one task has finished. */
+async function interrupt(beforeStop = async (): Promise<void> => {}): Promise<string> {
+  await deploy()
+  model.play(says('Facts.'), isSilent)
+  const worker = await platform.startWorker()
+  const id = await platform.kickoff()
+  await secondCall()
+  await beforeStop()
+  await worker.stop()
+  return id
+}
+
 const stepsOf = (id: string) => platform.sql`
   select kind, name, path, state, attempt, usage, error from run_steps
   where run_id = ${id} order by position`
+
+/** Gives a run a version as a crew of another time took it: a task has other members. */
+const writeVersionOfAnotherTime = (id: string) => platform.sql`
+  with version as (
+    insert into project_versions (project_id, organization_id, number, definition, published_at)
+    select project_id, organization_id, number + 100,
+      jsonb_set(definition, '{tasks,0}', '{"name": "research"}'), now()
+    from project_versions where id = (select project_version_id from executions where id = ${id})
+    returning id)
+  update executions set project_version_id = version.id from version
+  where executions.id = ${id}`
 
 describe('the journal of a run', () => {
   it('has a row for each task and each model call, with its place and what it took', async () => {
@@ -57,12 +80,7 @@ describe('the journal of a run', () => {
   })
 
   it('lets the next worker go on after the last finished step', async () => {
-    await deploy()
-    model.play(says('Facts.'), isSilent)
-    const worker = await platform.startWorker()
-    const id = await platform.kickoff()
-    await secondCall()
-    await worker.stop()
+    const id = await interrupt()
     expect(await platform.get(id)).toMatchObject({ status: 'queued' })
     model.play(says('A summary.'))
     await platform.startWorker()
@@ -93,23 +111,31 @@ describe('the journal of a run', () => {
   })
 
   it('ends a run whose new crew cannot go on, and says what to do', async () => {
-    await deploy()
-    model.play(says('Facts.'), isSilent)
-    const worker = await platform.startWorker()
-    const id = await platform.kickoff()
-    await secondCall()
     const plain = await startBrokenCrew((response) => {
       begin(response)
       response.end(line({ type: 'crew_completed', output: 'anew', usage: {} }))
     })
-    await platform.deployAt(plain.url)
-    await worker.stop()
+    const id = await interrupt(() => platform.deployAt(plain.url))
     await platform.startWorker()
     const { error } = await platform.until(id, 'error')
     expect(error?.code).toBe('crew_without_journal')
     expect(error?.message).toMatch(/after the 1 steps .*capability "journal".*retry this run/)
     expect(plain.kickoffs()).toBe(0)
     await plain.stop()
+  })
+
+  it('ends a run of a version that no crew takes any more, and says what to do', async () => {
+    const id = await interrupt()
+    await writeVersionOfAnotherTime(id)
+    await platform.startWorker()
+    const { error } = await platform.until(id, 'error')
+    expect(error?.code).toBe('crew_rejected')
+    expect(error?.message).toMatch(
+      /HTTP 422: The kickoff is not valid: definition\.tasks.* replaced by .* version of now\.$/,
+    )
+    expect(model.requests).toHaveLength(2)
+    const kept = (await loadJournal(platform.sql, id)).steps
+    expect(kept).toMatchObject([{ kind: 'task', result: { output: 'Facts.' } }])
   })
 })
 

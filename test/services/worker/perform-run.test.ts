@@ -64,7 +64,7 @@ async function runNext(more: Partial<RunDeps> = {}, drain = new AbortController(
     sql: platform.sql,
     log: silent,
     tracing: noTracing,
-    progress: createProgressWriter({ together: platform.sql, alone: platform.sql }),
+    progress: createProgressWriter({ together: [platform.sql], alone: platform.sql }),
     secretKeyBase: SECRET_KEY_BASE,
     readVariable: () => undefined,
     prices: [],

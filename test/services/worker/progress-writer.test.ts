@@ -2,11 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import * as fc from 'fast-check'
 import type { LeasedRun } from '../../../services/platform/run-queue.ts'
 import { encodeEntries, joinEntries } from '../../../services/platform/journal-entries.ts'
-import { recordEncoded } from '../../../services/platform/record-progress.ts'
+import { recordEncoded, recordTogether } from '../../../services/platform/record-progress.ts'
 import { loadJournal } from '../../../services/platform/run-steps.ts'
 import type { JournalEntries, StepRecord } from '../../../services/platform/journal-entries.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { connectDatabase } from '../../../services/shared/postgres/database.ts'
+import type { Database } from '../../../services/shared/postgres/database.ts'
 import { createProgressWriter } from '../../../services/worker/progress-writer.ts'
 import { openPlatform } from './harness.ts'
 
@@ -24,7 +25,7 @@ beforeEach(async () => {
 
 afterAll(() => platform.close())
 
-const openWriter = (together = platform.sql) =>
+const openWriter = (together: readonly Database[] = [platform.sql]) =>
   createProgressWriter({ together, alone: platform.sql })
 
 const WRITTEN = { state: 'written' }
@@ -161,6 +162,47 @@ describe('the writer of what runs report', () => {
     expect(await textsOf(held)).toEqual(['x', 'y'])
   })
 
+  it('commits other runs while a commit takes long', async () => {
+    const own = connectDatabase(parseAddress(platform.url), { name: 'journal' })
+    const writer = openWriter([platform.sql, own])
+    const [slow, quick] = await takeMany(2)
+    if (!slow || !quick) throw new Error('nothing was taken')
+    const line = writer.open(slow)
+    const blocked = await platform.sql.begin(async (tx) => {
+      // The commit has to wait for the end of this: then it knows whether the step is there.
+      await tx`
+        insert into run_steps (run_id, step_key, position, kind, name, path, state, attempt,
+          started_at)
+        values (${slow.id}, 'a', 0, 'tool', 'search', '[]', 'started', 1, now())`
+      const parts = [line.write({ events: [], steps: [finished('a', 1)] }, signal)]
+      await new Promise(setImmediate)
+      parts.push(line.write(noted(0, 'after it'), signal))
+      expect(await writer.open(quick).write(noted(0, 'x'), signal)).toEqual(WRITTEN)
+      expect(await textsOf(slow)).toEqual([])
+      return { parts }
+    })
+    expect(await Promise.all(blocked.parts)).toEqual([WRITTEN, WRITTEN])
+    expect([await textsOf(slow), await textsOf(quick)]).toEqual([['after it'], ['x']])
+    expect(await loadJournal(platform.sql, slow.id)).toMatchObject({ steps: [{ result: 1 }] })
+    await own.end()
+  })
+
+  it('reads no table from end to end, however small it is', async () => {
+    const own = connectDatabase(parseAddress(platform.url), { name: 'journal', looksUpRows: true })
+    const [run] = await takeMany(1)
+    if (!run) throw new Error('nothing was taken')
+    const entries = encodeEntries({ ...noted(0, 'x'), steps: [finished('a', 1)] })
+    const read = await own.begin(async (tx) => {
+      await recordTogether(tx, [{ lease: run, entries }])
+      return tx`
+        select relname from pg_stat_xact_user_tables
+        where seq_scan > 0 and relname ~ '^(executions|run_|webhooks)'`
+    })
+    expect(read).toEqual([])
+    expect(await textsOf(run)).toEqual(['x'])
+    await own.end()
+  })
+
   it('refuses what waits for a run that another worker takes over at that moment', async () => {
     const writer = openWriter()
     const [run] = await takeMany(1)
@@ -183,7 +225,7 @@ describe('the writer of what runs report', () => {
 
   it('repeats a commit that a lost connection cut off', async () => {
     const own = connectDatabase(parseAddress(platform.url), { name: 'journal' })
-    const writer = openWriter(own)
+    const writer = openWriter([own])
     const [run] = await takeMany(1)
     if (!run) throw new Error('nothing was taken')
     const { sql } = platform

@@ -45,7 +45,7 @@ async function runNext(): Promise<string> {
     sql: platform.sql,
     log: silent,
     tracing: noTracing,
-    progress: createProgressWriter({ together: platform.sql, alone: platform.sql }),
+    progress: createProgressWriter({ together: [platform.sql], alone: platform.sql }),
     secretKeyBase: SECRET_KEY_BASE,
     readVariable: () => undefined,
     prices: [],

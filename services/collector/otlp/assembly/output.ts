@@ -23,6 +23,12 @@ export function room(to: usize, size: usize): usize {
   return to + size + BLOCK > limit ? moved(to, size + BLOCK) : to
 }
 
+/** Returns whether there is room for `size` bytes, and a block beyond. */
+@inline
+export function hasRoom(to: usize, size: usize): bool {
+  return to + size + BLOCK <= limit
+}
+
 function moved(to: usize, size: usize): usize {
   const used = to - begin
   enlarge(used, size)

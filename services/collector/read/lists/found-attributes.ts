@@ -1,6 +1,7 @@
 import { AppError } from '../../../shared/errors.ts'
+import { inTransaction } from '../../../shared/postgres/database.ts'
 import type { Queryable } from '../../../shared/postgres/database.ts'
-import { isDistributed } from '../../storage/distribution.ts'
+import { DISTRIBUTED_TRANSACTION, isDistributed } from '../../storage/distribution.ts'
 import { indexedConditions } from './filter-sql.ts'
 import { searchTexts } from './found-texts.ts'
 import type { KnownTraces, SearchedFilter } from './found-texts.ts'
@@ -64,17 +65,20 @@ async function findHolders(
   if (candidates.length === 0) return { organizations: [], traceIds: [] }
   const first = Math.min(...candidates.map(({ firstStart }) => firstStart.getTime()))
   const last = Math.max(...candidates.map(({ lastStart }) => lastStart.getTime()))
-  const rows = await sql<{ organization: string; traceId: string }[]>`
-    select distinct organization, trace_id from spans
-    where trace_id = any (${candidates.map(({ traceId }) => traceId)}::text[]::uuid[])
-      and start_time >= ${timestamp(sql, new Date(first))}
-      and start_time <= ${timestamp(sql, new Date(last + 1))}
-      and (
-        attributes ->> ${key}::text = ${value}
-        or resource_id in (
-          select id from resources where resources.attributes ->> ${key}::text = ${value}
-        )
-      )`
+  const rows = await inTransaction(sql, async (tx) => {
+    await tx.unsafe(DISTRIBUTED_TRANSACTION)
+    return tx<{ organization: string; traceId: string }[]>`
+      select distinct organization, trace_id from spans
+      where trace_id = any (${candidates.map(({ traceId }) => traceId)}::text[]::uuid[])
+        and start_time >= ${timestamp(tx, new Date(first))}
+        and start_time <= ${timestamp(tx, new Date(last + 1))}
+        and (
+          attributes ->> ${key}::text = ${value}
+          or resource_id in (
+            select id from resources where resources.attributes ->> ${key}::text = ${value}
+          )
+        )`
+  })
   return {
     organizations: rows.map(({ organization }) => organization),
     traceIds: rows.map(({ traceId }) => traceId),

@@ -1,4 +1,5 @@
 import { SignJWT } from 'jose'
+import { inject } from 'vitest'
 import type { Clock } from '../../../../services/collector/clock.ts'
 import { start } from '../../../../services/collector/start.ts'
 import type { Collector, StartOptions } from '../../../../services/collector/start.ts'
@@ -7,7 +8,7 @@ import { connectDatabase } from '../../../../services/shared/postgres/database.t
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import type { Database } from '../../../../services/shared/postgres/database.ts'
 import { createLog } from '../../../../services/shared/log.ts'
-import { citusUrl, createCitusDatabase } from '../../../support/citus.ts'
+import { citusUrl, cloneCitusDatabase } from '../../../support/citus.ts'
 import { createDatabase } from '../../../support/postgres.ts'
 import type { TestDatabase } from '../../../support/postgres.ts'
 import { until } from '../../../support/until.ts'
@@ -58,9 +59,11 @@ export const slowness = citusUrl === undefined ? 1 : 10
 const patience = { timeoutMs: 20_000 * slowness }
 const distribution = citusUrl === undefined ? {} : { COLLECTOR_DISTRIBUTE: 'true' }
 
-/** A migrated database; an empty one on all nodes of Citus when there is one to test with. */
-export const createTraceDatabase = (): Promise<TestDatabase> =>
-  citusUrl === undefined ? createDatabase('collector') : createCitusDatabase(citusUrl)
+/** A migrated database; on all nodes of Citus when there is one to test with. */
+const createTraceDatabase = (): Promise<TestDatabase> =>
+  citusUrl === undefined
+    ? createDatabase('collector')
+    : cloneCitusDatabase(citusUrl, inject('citusTemplateUrl'))
 
 /** A running collector on a database of its own. */
 export async function createHarness(

@@ -15,8 +15,10 @@ import { isDatabaseUnavailable } from '../../../../services/shared/postgres/fail
 import { parseAddress } from '../../../../services/shared/postgres/address.ts'
 import { createMutualTls } from '../../../../services/tasks/certificates.ts'
 import type { DatabaseAddress } from '../../../../services/shared/postgres/address.ts'
+import { buildProgram } from '../../../support/build.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { POSTGRES_PASSWORD } from '../../../support/postgres-password.ts'
+import { SERVER_SETTINGS } from '../../../support/server-settings.ts'
 
 let directory: string
 let server: EmbeddedPostgres
@@ -31,6 +33,7 @@ beforeAll(async () => {
     directory: data,
     port: await freePort(),
     password: POSTGRES_PASSWORD,
+    settings: SERVER_SETTINGS,
   })
   const { uid, gid } = await stat(data)
   const [tls, other] = [createMutualTls(['localhost']), createMutualTls(['localhost'])]
@@ -161,9 +164,10 @@ describe("DB_SSLMODE=verify-full with an authority of one's own", () => {
     await sql`create database platform`
     await sql.end()
     const backups = await mkdtemp(join(tmpdir(), 'backups-'))
-    const program = new URL('./verified-programs.ts', import.meta.url).pathname
+    const program = join(directory, 'verified-programs.mjs')
+    await buildProgram('test/services/shared/postgres/verified-programs.ts', program)
     const args = [program, String(address.port), address.password, backups, server.url]
-    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', ...args], {
+    const { stdout } = await promisify(execFile)(process.execPath, args, {
       env: { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: authorityPath },
     })
     outcomes = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Outcomes

@@ -21,6 +21,7 @@ import { codeOf, install, serveWeb } from './support/web.ts'
 import type { Web } from './support/web.ts'
 import { stallingDatabase } from './support/faults.ts'
 import { POSTGRES_PASSWORD } from '../../../support/postgres-password.ts'
+import { SERVER_SETTINGS } from '../../../support/server-settings.ts'
 
 const PASSWORD = 'canary-password-of-the-database'
 const MIGRATIONS = new URL('../../../../services/platform/migrations/', import.meta.url)
@@ -40,7 +41,7 @@ let sql: Database
 async function startServer(): Promise<EmbeddedPostgres> {
   const hba = join(directory, 'hba.conf')
   await writeFile(hba, HBA.join('\n'), { mode: 0o644 })
-  const settings = { fsync: 'off', full_page_writes: 'off', hba_file: hba, max_connections: '12' }
+  const settings = { ...SERVER_SETTINGS, hba_file: hba, max_connections: '12' }
   return startEmbeddedPostgres({
     directory: join(directory, 'data'),
     port,

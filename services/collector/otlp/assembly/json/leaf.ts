@@ -1,7 +1,7 @@
 import { FORM_BOOL, FORM_BYTES, FORM_DOUBLE, FORM_ENUM, FORM_FIXED32 } from '../constants'
 import { FORM_GIVEN_TEXT, FORM_ID, FORM_INT64, FORM_TEXT, FORM_TIME } from '../constants'
 import { FORM_UINT32, JSON_NOT_A_STRING } from '../constants'
-import { offsetOf, placeOf, room } from '../output'
+import { BLOCK, offsetOf, placeOf, room } from '../output'
 import { detailOf, formOf, tagOf } from './field'
 import { repair, writeDecoded, writeDecodedId } from './host'
 import { writeHexBytes } from './hex'
@@ -9,7 +9,7 @@ import { numberProblem, readBool, readEnum, readFloat64, readInt64 } from './num
 import { readUint32, readUint64 } from './number'
 import { wrong } from './problem'
 import { beginMessage, endMessage, varintSize, writeTagged, writeVarint } from './protobuf'
-import { areDigits, copyText, eightDigits, escapes, scanText } from './plain'
+import { areDigits, copyShort, copyText, eightDigits, escapes, scanText } from './plain'
 import { at, BRACE_END, bytesLeft, COMMA, next, QUOTE, readOn } from './reader'
 import { isEscaped, textEnd, textFrom } from './string'
 import { unescapeTo, writeString } from './text'
@@ -38,13 +38,23 @@ function writePlain(to: usize, field: u32, form: u32): usize {
   return form == FORM_TEXT && isUtf8 ? writePlainText(to, field) : 0
 }
 
+/** More than the bytes of a text that is scanned while it is copied. */
+const SHORT_TEXT_BYTES: usize = 3 * BLOCK
+
 function writePlainText(to: usize, field: u32): usize {
   const from = at + 1
+  const tag = tagOf(field)
+  const short = copyShort(to + 2, from, SHORT_TEXT_BYTES)
+  if (short != 0 && load<u8>(from + short) == QUOTE && tag < 0x80 && bytesLeft() > short + 1) {
+    store<u16>(to, <u16>(tag | (<u32>short << 8)))
+    readOn(from + short + 1)
+    return to + 2 + short
+  }
   const end = scanText(from)
   // An empty one is an absent field.
   if (end <= from || escapes != 0) return 0
   const size = end - from
-  to = writeTagged(room(to, LEAF_BYTES + size), tagOf(field), size)
+  to = writeTagged(room(to, LEAF_BYTES + size), tag, size)
   copyText(to, from, end)
   readOn(end + 1)
   return to + size

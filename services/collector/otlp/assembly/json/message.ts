@@ -1,8 +1,8 @@
 import { FORM_LIST, FORM_MESSAGE, FORM_NESTED, JSON_NOT_AN_ARRAY } from '../constants'
 import { JSON_NOT_AN_OBJECT, MAX_DEPTH, MESSAGE_ANY_VALUE, MESSAGE_KEY_VALUE } from '../constants'
 import { MESSAGE_LINK, MESSAGE_RESOURCE_SPANS, MESSAGE_SCOPE_SPANS } from '../constants'
-import { MESSAGE_SPAN } from '../constants'
-import { offsetOf } from '../output'
+import { MESSAGE_SPAN, SPAN_STATUS, STATUS_CODE } from '../constants'
+import { hasRoom, offsetOf } from '../output'
 import { beginningOf, detailOf, fieldsOf, formOf, placeAmong, readField } from './field'
 import { tagOf } from './field'
 import { isUtf8, writeLeaf } from './leaf'
@@ -11,8 +11,8 @@ import { openFrame, slotIn, sort, takeBack } from './members'
 import { writePair } from './pair'
 import { isAnyWrong, problem, setProblem, wrong } from './problem'
 import { beginMessage, endMessage, varintSize } from './protobuf'
-import { BRACE, BRACE_END, BRACKET, BRACKET_END, bytesLeft, continues, next } from './reader'
-import { opens } from './reader'
+import { at, BRACE, BRACE_END, BRACKET, BRACKET_END, bytesLeft, continues } from './reader'
+import { next, opens, readOn } from './reader'
 import { kind, NULL, readValue } from './value'
 
 /** Objects as messages. */
@@ -101,6 +101,8 @@ function writeItem(to: usize, field: u32): usize {
 }
 
 function writeObject(to: usize, field: u32): usize {
+  const stop = tagOf(field) == SPAN_STATUS ? writeShortStatus(to) : 0
+  if (stop != 0) return stop
   return next() == BRACE ? writeMessage(to, field) : readOther(to, field, JSON_NOT_AN_OBJECT)
 }
 
@@ -124,6 +126,22 @@ function readOther(to: usize, field: u32, reason: u32): usize {
   to = readValue(to)
   if (kind != NULL) wrong(field, reason)
   return to
+}
+
+/** `{"code":` */
+const CODE: u64 = 0x3a2265646f63227b
+/** With a digit and the end. */
+const CODE_BYTES: usize = 10
+const ZERO: u32 = 0x30
+
+/** A status that is a code of one digit; returns 0, and reads nothing, for any other. */
+function writeShortStatus(to: usize): usize {
+  const digit = <u32>load<u8>(at, 8) - ZERO
+  if (load<u64>(at) != CODE || load<u8>(at, 9) != BRACE_END || bytesLeft() < CODE_BYTES) return 0
+  if (digit == 0 || digit > 9 || !hasRoom(to, 4)) return 0
+  store<u32>(to, SPAN_STATUS | (2 << 8) | (STATUS_CODE << 16) | (digit << 24))
+  readOn(at + CODE_BYTES)
+  return to + 4
 }
 
 /** The object here as a message. */

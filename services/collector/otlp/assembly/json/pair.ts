@@ -1,7 +1,7 @@
 import { ANY_VALUE_INT_VALUE, ANY_VALUE_JSON_TEXT, ANY_VALUE_STRING_VALUE } from '../constants'
 import { KEY_VALUE_KEY, KEY_VALUE_VALUE, MAX_STRING_BYTES, MIN_JSON_TEXT_BYTES } from '../constants'
-import { room } from '../output'
-import { copyText, escapes, scanText } from './plain'
+import { BLOCK, hasRoom, room } from '../output'
+import { copyShort, copyText, escapes, scanText } from './plain'
 import { varintSize, writeTagged } from './protobuf'
 import { at, bytesLeft, QUOTE, readOn } from './reader'
 import { writeString } from './text'
@@ -28,6 +28,8 @@ const INT_VALUE_BYTES: usize = 10
 const COLON_IN_QUOTES: u16 = 0x3a22
 /** `}}` */
 const PAIR_END: u16 = 0x7d7d
+/** `"}}`, behind any byte. */
+const SHORT_END: u32 = 0x7d7d2200
 
 const ZERO: u8 = 0x30
 /** Whole numbers with fewer digits have 63 bits. */
@@ -52,9 +54,13 @@ let pointsIntoBody: bool = false
  * those within a value the bytes count, so their texts are always copied.
  */
 export function writePair(to: usize, tag: u32, isNested: bool): usize {
-  mayPoint = pointsIntoBody && !isNested
   if (load<u64>(at) != KEY) return 0
   const key = at + KEY_BYTES
+  if (hasRoom(to, SHORT_PAIR_BYTES)) {
+    const stop = writeShortPair(to, tag, key)
+    if (stop != 0) return stop
+  }
+  mayPoint = pointsIntoBody && !isNested
   const keyEnd = scanText(key)
   if (keyEnd == 0 || escapes != 0) return 0
   if (load<u64>(keyEnd) != VALUE || load<u32>(keyEnd, 8) != VALUE_REST) return 0
@@ -64,6 +70,37 @@ export function writePair(to: usize, tag: u32, isNested: bool): usize {
     return writeTextPair(to, tag, key, keyEnd, value + STRING_VALUE_BYTES)
   }
   return kind == INT_VALUE ? writeIntPair(to, tag, key, keyEnd, value + INT_VALUE_BYTES) : 0
+}
+
+/** More than the bytes of a key, and of a text, that are scanned while they are copied. */
+const SHORT_KEY_BYTES: usize = 3 * BLOCK
+const SHORT_TEXT_BYTES: usize = 4 * BLOCK
+/** With these each length takes one byte. */
+const SHORT_PAIR_BYTES: usize = 8 + SHORT_KEY_BYTES + SHORT_TEXT_BYTES
+
+/** A short key and a short text without escapes; returns 0, and reads nothing, for any other. */
+@inline
+function writeShortPair(to: usize, tag: u32, key: usize): usize {
+  const keySize = copyShort(to + 4, key, SHORT_KEY_BYTES)
+  const behind = key + keySize
+  if (load<u64>(behind) != VALUE || load<u32>(behind, 8) != VALUE_REST) return 0
+  const value = behind + VALUE_BYTES
+  if (load<u64>(value) != STRING_VALUE || load<u64>(value, 6) != STRING_VALUE_REST) return 0
+  const text = value + STRING_VALUE_BYTES
+  const place = to + 4 + keySize
+  const size = copyShort(place + 4, text, SHORT_TEXT_BYTES)
+  const end = text + size
+  if (load<u32>(end) << 8 != SHORT_END || tag > 0x7f || bytesLeft() < end + 3 - at) return 0
+  store<u32>(to, headOf(tag, <u32>(keySize + size + 6), KEY_VALUE_KEY, <u32>keySize))
+  store<u32>(place, headOf(KEY_VALUE_VALUE, <u32>size + 2, ANY_VALUE_STRING_VALUE, <u32>size))
+  readOn(end + 3)
+  return place + 4 + size
+}
+
+/** Two tags, each with the length behind it. */
+@inline
+function headOf(tag: u32, length: u32, inner: u32, innerLength: u32): u32 {
+  return tag | (length << 8) | (inner << 16) | (innerLength << 24)
 }
 
 function writeTextPair(to: usize, tag: u32, key: usize, keyEnd: usize, text: usize): usize {

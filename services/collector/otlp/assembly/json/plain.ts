@@ -41,6 +41,23 @@ export function copyText(to: usize, from: usize, end: usize): void {
   }
 }
 
+/**
+ * Copies a text up to its quote, or to what else no text has as it is, or to `most` bytes; returns
+ * how many it has.
+ */
+@inline
+export function copyShort(to: usize, from: usize, most: usize): usize {
+  let size: usize = 0
+  do {
+    const block = v128.load(from + size)
+    v128.store(to + size, block)
+    const hits = i8x16.bitmask(special(block))
+    if (hits != 0) return size + <usize>ctz(hits)
+    size += BLOCK
+  } while (size < most)
+  return size
+}
+
 const ZEROS: u64 = 0x3030303030303030
 const HIGH_HALVES: u64 = 0xf0f0f0f0f0f0f0f0
 
