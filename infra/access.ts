@@ -4,7 +4,8 @@ import { create, createInCluster, releaseNamespace } from './kit/create.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import type { Val } from './template/expression.ts'
-import { all, helper, isSet, not, orElse, text } from './template/operators.ts'
+import { helper } from './template/named.ts'
+import { all, isSet, not, orElse, text } from './template/operators.ts'
 import { onlyWhen } from './template/structure.ts'
 import type { Exactly } from './template/structure.ts'
 import { values } from './values.ts'
@@ -62,7 +63,10 @@ export class AccessToRelease extends Access {
  * own: whoever may make pods in a namespace can read every Secret there.
  */
 export const crewNamespace = helper(
-  'platform.crewNamespace',
+  {
+    name: 'platform.crewNamespace',
+    comment: 'The namespace of the crews: crews.namespace, or one beside that of the release.',
+  },
   orElse(crews.namespace, text`${releaseNamespace}-crews`),
 )
 

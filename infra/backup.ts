@@ -1,7 +1,7 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { BackupEnv } from '../services/tasks/env.ts'
-import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { create } from './kit/create.ts'
 import { collectorDatabaseEnv, collectorPassword, databaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
@@ -19,15 +19,6 @@ import { values } from './values.ts'
 
 const { backup, collector, dbProxy, envVars, web } = values
 const { s3, volume } = backup
-
-/** Placed by values of their own; names are looked up as by the other Jobs. */
-const pods = {
-  ...backup,
-  hostAliases: web.hostAliases,
-  dnsPolicy: web.dnsPolicy,
-  dnsConfig: web.dnsConfig,
-  runtimeClassName: web.runtimeClassName,
-}
 
 const isVolume = not(isSet(s3.bucket))
 const DIRECTORY = '/var/lib/backups'
@@ -53,8 +44,9 @@ export class Backup extends Construct {
             backoffLimit: 2,
             activeDeadlineSeconds: backup.deadlineSeconds,
             template: {
-              metadata: podMetadata('backup', pods),
-              spec: { ...podDefaults('backup', pods), restartPolicy: 'Never', ...pod() },
+              metadata: podMetadata('backup', backup),
+              // Names are looked up as by the other Jobs.
+              spec: { ...podDefaults('backup', backup, web), restartPolicy: 'Never', ...pod() },
             },
           },
         },
@@ -89,9 +81,9 @@ const tmp = scratch('/tmp')
 const pod = () => ({
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
-  initContainers: [dbProxySidecar()],
+  initContainers: dbProxySidecar(),
   volumes: [
-    ...caVolumes,
+    ...caVolumes(),
     tmp.volume,
     when<k8s.Volume>(isVolume, {
       name: 'backups',
@@ -107,7 +99,7 @@ const pod = () => ({
       env: env<BackupEnv>(variables),
       resources: resourcesOf(backup.resources),
       volumeMounts: [
-        caMount,
+        ...caMounts(),
         tmp.mount,
         when<k8s.VolumeMount>(isVolume, { name: 'backups', mountPath: DIRECTORY }),
       ],
@@ -126,7 +118,7 @@ const inBucket = isSet(s3.bucket)
 
 const variables = {
   LOG_LEVEL: envVars.LOG_LEVEL,
-  ...proxyEnv,
+  ...proxyEnv(),
   ...databaseEnv('backup'),
   COLLECTOR_DATABASE_URL: unset,
   COLLECTOR_DB_HOST: setWhen(collector.enabled, DB_HOST),

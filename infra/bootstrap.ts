@@ -3,8 +3,7 @@ import { Construct } from 'constructs'
 import type { BootstrapEnv } from '../services/tasks/env.ts'
 import { isRegistryGated } from './calls.ts'
 import { buildkitHost, buildTlsSecret, hasOwnBuildTls } from './build-tls.ts'
-import { also } from './kit/also.ts'
-import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, podField, setWhen, unset } from './kit/env.ts'
@@ -20,25 +19,17 @@ import {
   keptSecret,
   overridesSecret,
   platformSecret,
+  SECRET_KEYS,
+  secretsChecksum,
 } from './kit/secret-keys.ts'
 import type { SecretKey } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
 import type { Val } from './template/expression.ts'
-import {
-  all,
-  any,
-  isSet,
-  not,
-  orElse,
-  pick,
-  revision,
-  text,
-  trimAll,
-} from './template/operators.ts'
+import { all, any, isSet, joined, not, orElse, pick, revision, text } from './template/operators.ts'
 import type { Condition } from './template/operators.ts'
 import { create, releaseNamespace } from './kit/create.ts'
-import { onlyWhen, when } from './template/structure.ts'
+import { noted, onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { collector, dbProxy, envVars, oauth, postgres, rbac } = values
@@ -65,7 +56,7 @@ export class Bootstrap extends Construct {
       // The revision too: a key that was deleted comes back with the next upgrade, even one that
       // changes nothing else.
       name: (content) => text`${nameOf('bootstrap')}-${revision}-${content}`,
-      changesWith: overrides,
+      podAnnotations: secretsChecksum(...SECRET_KEYS),
       annotations: { ...argoSync, 'argocd.argoproj.io/sync-wave': '-1' },
       pod: pod(),
     })
@@ -88,8 +79,10 @@ class SecretAccess extends Construct {
         when<k8s.PolicyRule>(not(isForeign), toSecret(platformSecret, ['get', 'patch'])),
         when<k8s.PolicyRule>(not(isForeign), toSecret(overridesSecret, ['get'])),
         when<k8s.PolicyRule>(hasOwnBuildTls, toSecret(buildTlsSecret, ['get', 'patch'])),
-        // An apply names what it creates, so that even this right ends at the name.
-        when<k8s.PolicyRule>(not(isForeign), toSecret(keptSecret, ['get', 'create', 'patch'])),
+        noted(
+          'An apply names what it creates, so that even this right ends at the name.',
+          when<k8s.PolicyRule>(not(isForeign), toSecret(keptSecret, ['get', 'create', 'patch'])),
+        ),
         {
           apiGroups: ['apps'],
           resources: ['deployments'],
@@ -138,12 +131,10 @@ const NEEDED: readonly (readonly [SecretKey, Condition?])[] = [
 ]
 
 /** The keys that must have a value, but those in Secrets of the operator's own. */
-const generatedKeys = trimAll(
+const generatedKeys = joined(
   ',',
-  NEEDED.reduce(
-    (names, [key, isNeeded]) =>
-      text`${names}${also(all(...(isNeeded ? [isNeeded] : []), not(isReferenced(key))), key)}`,
-    text``,
+  NEEDED.map(([key, isNeeded]) =>
+    pick(all(...(isNeeded ? [isNeeded] : []), not(isReferenced(key))), key, ''),
   ),
 )
 
@@ -151,8 +142,8 @@ const pod = () => ({
   automountServiceAccountToken: true,
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
-  initContainers: [dbProxySidecar()],
-  volumes: caVolumes,
+  initContainers: dbProxySidecar(),
+  volumes: caVolumes(),
   containers: [
     {
       name: 'bootstrap',
@@ -172,13 +163,13 @@ const pod = () => ({
           overridesSecret,
         ),
         PLATFORM_SECRET_KEYS: generatedKeys,
-        RESTART_DEPLOYMENTS: text`${nameOf('web')},${nameOf('worker')}${also(
-          oauth.enabled,
-          nameOf('oauth'),
-        )}${also(collector.enabled, nameOf('collector'))}${also(
-          isRegistryGated,
-          nameOf('internal-registry'),
-        )}`,
+        RESTART_DEPLOYMENTS: joined(',', [
+          nameOf('web'),
+          nameOf('worker'),
+          pick(oauth.enabled, nameOf('oauth'), ''),
+          pick(collector.enabled, nameOf('collector'), ''),
+          pick(isRegistryGated, nameOf('internal-registry'), ''),
+        ]),
         ...databaseEnv('bootstrap'),
         // It is in the Secrets that this task reads, unless the operator names another one.
         DB_PASSWORD: setWhen(isReferenced('DB_PASSWORD'), fromSecret('DB_PASSWORD')),
@@ -187,8 +178,8 @@ const pod = () => ({
         BUILD_TLS_HOST: setWhen(hasOwnBuildTls, buildkitHost),
         RESTART_POSTGRES: setWhen(postgres.enabled, nameOf('postgres')),
       }),
-      resources: initResources,
-      volumeMounts: [caMount],
+      resources: initResources(),
+      volumeMounts: [...caMounts()],
       securityContext: containerSecurity(PLATFORM_USER),
     },
   ],

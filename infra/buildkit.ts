@@ -2,12 +2,13 @@ import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { hasOwnBuildTls, tlsSecret } from './build-tls.ts'
 import { addressOf } from './calls.ts'
+import { caDirectoryVariable, caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { mainContainer } from './kit/customize.ts'
-import { fingerprint } from './kit/fingerprint.ts'
 import { buildkitImage, pullSecretOf, runs } from './kit/image.ts'
 import { labels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
-import { proxyVariables } from './kit/proxy.ts'
+import { variables } from './kit/env.ts'
+import { proxyEnv } from './kit/proxy.ts'
 import { resourcesOf } from './kit/resources.ts'
 import { PLATFORM_USER } from './kit/security.ts'
 import {
@@ -16,9 +17,10 @@ import {
   createService,
   createServiceAccount,
 } from './kit/workload.ts'
-import { any, isSet, text } from './template/operators.ts'
+import { helper } from './template/named.ts'
+import { any, digest, isSet, text } from './template/operators.ts'
 import { create } from './kit/create.ts'
-import { when } from './template/structure.ts'
+import { noted, when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit } = values
@@ -44,7 +46,7 @@ export class Buildkit extends Construct {
       component: 'buildkit',
       replicas: 1,
       pods: buildkit,
-      annotations: { 'checksum/config': fingerprint(CONFIG) },
+      annotations: { 'checksum/config': digest(CONFIG) },
       pod: {
         imagePullSecrets: pullSecretOf(buildkitImage),
         securityContext: {
@@ -52,15 +54,18 @@ export class Buildkit extends Construct {
           runAsGroup: PLATFORM_USER,
           fsGroup: PLATFORM_USER,
           runAsNonRoot: true,
-          // BuildKit makes its own sandbox out of user namespaces and mounts, which AppArmor's
-          // default profile forbids.
-          appArmorProfile: { type: 'Unconfined' },
+          appArmorProfile: noted(
+            'BuildKit makes its own sandbox out of user namespaces and mounts, which ' +
+              "AppArmor's default profile forbids.",
+            { type: 'Unconfined' },
+          ),
         },
         terminationGracePeriodSeconds: buildkit.terminationGracePeriodSeconds,
         containers: [mainContainer(buildkit, daemon())],
         volumes: [
           { name: 'cache', emptyDir: {} },
           { name: 'config', configMap: { name: nameOf('buildkit') } },
+          ...caVolumes(),
           when<k8s.Volume>(hasTls, {
             name: 'certificates',
             secret: {
@@ -74,12 +79,15 @@ export class Buildkit extends Construct {
   }
 }
 
-const CONFIG = text`[worker.oci]
+const CONFIG = helper(
+  { name: 'platform.buildkitConfig', comment: 'The configuration of BuildKit.' },
+  text`[worker.oci]
   gc = true
   maxUsedSpace = "${buildkit.cacheGigabytes}GB"
 [registry."${addressOf({ from: 'buildkit', to: 'internal-registry' })}"]
   http = true
-${buildkit.config}`
+${buildkit.config}`,
+)
 
 const daemon = () => ({
   name: 'buildkitd',
@@ -88,23 +96,28 @@ const daemon = () => ({
     '--config=/etc/buildkit/buildkitd.toml',
     '--addr=unix:///run/user/1000/buildkit/buildkitd.sock',
     text`--addr=tcp://0.0.0.0:${buildkit.port}`,
-    // A process sandbox would need a privileged container.
-    '--oci-worker-no-process-sandbox',
+    noted(
+      'A process sandbox would need a privileged container.',
+      '--oci-worker-no-process-sandbox',
+    ),
     when<string>(hasTls, '--tlscacert=/certificates/ca.pem'),
     when<string>(hasTls, '--tlscert=/certificates/cert.pem'),
     when<string>(hasTls, '--tlskey=/certificates/key.pem'),
   ],
   ports: [{ name: 'grpc', containerPort: buildkit.port }],
-  env: proxyVariables,
+  env: [...variables(proxyEnv()), caDirectoryVariable],
   startupProbe: works,
   readinessProbe: works,
   livenessProbe: { tcpSocket: { port: k8s.IntOrString.fromString('grpc') } },
   resources: resourcesOf(buildkit.resources),
   volumeMounts: [
-    // On some nodes the image's own file system is mounted nosuid, which rootless mounts cannot
-    // live on.
-    { name: 'cache', mountPath: '/home/user/.local/share/buildkit' },
+    noted(
+      "On some nodes the image's own file system is mounted nosuid, which rootless " +
+        'mounts cannot live on.',
+      { name: 'cache', mountPath: '/home/user/.local/share/buildkit' },
+    ),
     { name: 'config', mountPath: '/etc/buildkit', readOnly: true },
+    ...caMounts(),
     when<k8s.VolumeMount>(hasTls, {
       name: 'certificates',
       mountPath: '/certificates',
@@ -115,8 +128,10 @@ const daemon = () => ({
     runAsUser: PLATFORM_USER,
     runAsNonRoot: true,
     privileged: false,
-    // newuidmap is setuid root: it gives the build a range of users of its own.
-    allowPrivilegeEscalation: true,
+    allowPrivilegeEscalation: noted(
+      'newuidmap is setuid root: it gives the build a range of users of its own.',
+      true,
+    ),
     seccompProfile: { type: 'Unconfined' },
   },
 })

@@ -2,7 +2,7 @@ import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { CollectorEnv } from '../services/collector/env.ts'
 import { CollectorPrices, hasPrices, pricesFile } from './collector-prices.ts'
-import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { mainContainer } from './kit/customize.ts'
 import {
   collectorDatabaseEnv,
@@ -40,7 +40,7 @@ import {
   pick,
   text,
 } from './template/operators.ts'
-import { onlyWhen, when } from './template/structure.ts'
+import { noted, onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { collector, postgres, envVars } = values
@@ -65,11 +65,15 @@ export class Collector extends Construct {
         imagePullSecrets: databasePodPullSecrets(collectorImage),
         securityContext: podSecurity(PLATFORM_USER),
         terminationGracePeriodSeconds: collector.terminationGracePeriodSeconds,
-        initContainers: [dbProxySidecar(), waitForPostgres('collector', isInCluster), migrate()],
+        initContainers: [
+          ...dbProxySidecar(),
+          ...waitForPostgres('collector', isInCluster),
+          migrate(),
+        ],
         containers: [mainContainer(collector, receiver())],
         volumes: [
           tmp.volume,
-          ...caVolumes,
+          ...caVolumes(),
           certificate.volume,
           expressionsVolume,
           pricesFile.volume,
@@ -114,8 +118,7 @@ const queueFill: WorkScaling = {
         serverAddress: keda.prometheusUrl,
         query: orElse(keda.query, averageFill),
         threshold: digits(keda.targetQueuePercentage),
-        // No answer is no empty queue.
-        ignoreNullValues: 'false',
+        ignoreNullValues: noted('No answer is no empty queue.', 'false'),
       },
       authenticationRef: when<{ name: string }>(isSet(keda.triggerAuthentication), {
         name: keda.triggerAuthentication,
@@ -209,8 +212,8 @@ const migrate = () => ({
     ...noService,
     COLLECTOR_CREATE_DATABASE: pick(any(isInCluster, createsOnTraceServer), 'true', 'false'),
   }),
-  resources: initResources,
-  volumeMounts: [tmp.mount, caMount],
+  resources: initResources(),
+  volumeMounts: [tmp.mount, ...caMounts()],
   securityContext: instead(collector.securityContext, containerSecurity(PLATFORM_USER)),
 })
 
@@ -268,6 +271,6 @@ const receiver = () => ({
   }),
   ...healthProbes,
   resources: resourcesOf(collector.resources),
-  volumeMounts: [tmp.mount, caMount, certificate.mount, expressionsMount, pricesFile.mount],
+  volumeMounts: [tmp.mount, ...caMounts(), certificate.mount, expressionsMount, pricesFile.mount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

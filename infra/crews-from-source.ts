@@ -5,6 +5,7 @@ import { AccessEverywhere, AccessToCrews, AccessToRelease, crewNamespace } from 
 import { hasOwnBuildTls, tlsSecret } from './build-tls.ts'
 import { addressOf, collectorInCluster, isRegistryGated, webInCluster } from './calls.ts'
 import { also } from './kit/also.ts'
+import { CA_FILE, hasCaBundle } from './kit/ca-bundle.ts'
 import { podField, setWhen } from './kit/env.ts'
 import type { VariablesOf } from './kit/env.ts'
 import { buildkitImage, pythonImage } from './kit/image.ts'
@@ -156,5 +157,6 @@ export const crewsFromSourceEnv = {
   ),
   REGISTRY_SERVICE: setWhen(buildsImages, nameOf('internal-registry')),
   REGISTRY_KEY: setWhen(buildsImages, fromSecret('REGISTRY_KEY', { optional: true })),
+  CREW_CA_FILE: setWhen(all(on, hasCaBundle), CA_FILE),
   CREW_ARBITRARY_USER: setWhen(on, pick(global.openshift, 'true', 'false')),
 } satisfies Partial<VariablesOf<WorkerEnv>>

@@ -2,7 +2,7 @@ import type * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import type { ClusterCrewEnv, SealingKeysEnv, TasksEnv } from '../services/tasks/env.ts'
 import { AccessToRelease, AccessEverywhere, AccessToCrews, crewNamespace } from './access.ts'
-import { CA_FILE, caMount, caVolumes, hasCaBundle } from './kit/ca-bundle.ts'
+import { CA_FILE, caMounts, caVolumes, hasCaBundle } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, podField, setWhen, unset } from './kit/env.ts'
@@ -12,14 +12,17 @@ import { argoSync, createJob } from './kit/job.ts'
 import { nameOf, release } from './kit/names.ts'
 import { proxyEnv } from './kit/proxy.ts'
 import { initResources } from './kit/resources.ts'
-import { noOauthEncryptionKey, secretKeyBase } from './kit/secret-keys.ts'
+import { noOauthEncryptionKey, secretKeyBase, secretsChecksum } from './kit/secret-keys.ts'
 import { containerSecurity, PLATFORM_USER, podSecurity } from './kit/security.ts'
 import { createServiceAccount } from './kit/workload.ts'
+import type { Val } from './template/expression.ts'
+import { literal } from './template/named.ts'
+import { partWith } from './template/parts.ts'
 import { isSet, pick, revision, text } from './template/operators.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { crews, envVars, global, networkPolicy, outgoing, rbac, secrets } = values
+const { crews, envVars, global, networkPolicy, outgoing, rbac } = values
 
 /**
  * Installs the crews that the platform itself has, the Assistant and the Runner, and follows them
@@ -37,7 +40,7 @@ export class Crews extends Construct {
       name: (content) => text`${nameOf('crews')}-${revision}-${content}`,
       // A crew's token derives from the key, and its model's address and key come with the
       // operator's variables.
-      changesWith: [secrets.SECRET_KEY_BASE, values.extraEnvVars],
+      podAnnotations: { ...secretsChecksum('SECRET_KEY_BASE'), ...extraEnvVars.checksum },
       annotations: argoSync,
       pod: pod(),
     })
@@ -116,24 +119,37 @@ const pod = () => ({
   automountServiceAccountToken: true,
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
-  initContainers: [dbProxySidecar()],
-  volumes: [...caVolumes, pullCredentials.volume],
+  initContainers: dbProxySidecar(),
+  volumes: [...caVolumes(), pullCredentials.volume],
   containers: [
-    installer('assistant', 'designer:agent:install'),
-    installer('runner', 'designer:runner:install'),
+    ...installer({ name: literal('assistant'), task: literal('designer:agent:install') }),
+    ...installer({ name: literal('runner'), task: literal('designer:runner:install') }),
   ],
 })
 
-const installer = (name: string, task: string) => ({
+interface Installed {
+  readonly name: Val<string>
+  readonly task: Val<string>
+}
+
+const installer = partWith(
+  {
+    name: 'platform.crewInstaller',
+    comment: 'Installs a crew, and follows it until it is online.',
+  },
+  (crew: Installed) => [installing(crew)],
+)
+
+const installing = ({ name, task }: Installed) => ({
   name,
   ...runs(platformImage),
   command: ['node', 'build/tasks/main.js', task],
-  envFrom: extraEnvVars.from,
+  envFrom: extraEnvVars.from(),
   env: env<TasksEnv & SealingKeysEnv & ClusterCrewEnv>({
     ...databaseEnv('crews'),
     LOG_LEVEL: envVars.LOG_LEVEL,
-    ...proxyEnv,
-    ...secretKeyBase,
+    ...proxyEnv(),
+    ...secretKeyBase(),
     ...noOauthEncryptionKey,
     K8S_NAMESPACE: crewNamespace,
     POD_NAMESPACE: podField('metadata.namespace'),
@@ -159,7 +175,7 @@ const installer = (name: string, task: string) => ({
     CREW_TIMEOUT_SECONDS: unset,
     DATABASE_WAIT_SECONDS: unset,
   }),
-  resources: initResources,
-  volumeMounts: [caMount, pullCredentials.mount],
+  resources: initResources(),
+  volumeMounts: [...caMounts(), pullCredentials.mount],
   securityContext: containerSecurity(PLATFORM_USER),
 })

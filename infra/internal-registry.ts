@@ -1,10 +1,9 @@
 import * as k8s from './k8s.ts'
 import { Construct } from 'constructs'
 import { mainContainer, probesAt } from './kit/customize.ts'
-import { fingerprint } from './kit/fingerprint.ts'
 import { isRegistryGated } from './calls.ts'
 import type { RegistryGateEnv } from '../services/registry-gate/env.ts'
-import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { env, unset } from './kit/env.ts'
 import { platformImage, registryImage, runs } from './kit/image.ts'
 import { labels } from './kit/labels.ts'
@@ -20,9 +19,10 @@ import {
   createServiceAccount,
   scratch,
 } from './kit/workload.ts'
-import { digits, distinct, isSet, not, pick, text } from './template/operators.ts'
+import { helper } from './template/named.ts'
+import { digest, digits, distinct, isSet, not, pick, text } from './template/operators.ts'
 import { create } from './kit/create.ts'
-import { eachText, quantity, spread, when, whenSet } from './template/structure.ts'
+import { noted, eachText, quantity, spread, when, whenSet } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { internalRegistry: registry } = values
@@ -37,8 +37,10 @@ export class InternalRegistry extends Construct {
     create(this, k8s.KubePersistentVolumeClaim, claim())
     createService(this, 'internal-registry', {
       given: registry.service,
-      // Nodes pull from `localhost`, where every node has a port for it.
-      type: pick(isRegistryGated, 'NodePort', 'ClusterIP'),
+      type: noted(
+        'Nodes pull from `localhost`, where every node has a port for it.',
+        pick(isRegistryGated, 'NodePort', 'ClusterIP'),
+      ),
       ports: [
         { name: 'http', port: registry.port, targetPort: k8s.IntOrString.fromString('http') },
       ],
@@ -48,13 +50,18 @@ export class InternalRegistry extends Construct {
       replicas: 1,
       strategy: { type: 'Recreate' },
       pods: registry,
-      annotations: { 'checksum/config': fingerprint(CONFIG), ...secretsChecksum('REGISTRY_KEY') },
+      annotations: { 'checksum/config': digest(CONFIG), ...secretsChecksum('REGISTRY_KEY') },
       pod: {
         imagePullSecrets: pullSecrets,
         securityContext: podSecurity(PLATFORM_USER),
         terminationGracePeriodSeconds: registry.terminationGracePeriodSeconds,
-        // Before it serves: nothing may be pushed while it looks for what nobody names any more.
-        initContainers: [when<k8s.Container>(isRegistryGated, collector())],
+        initContainers: [
+          noted(
+            'Before it serves: nothing may be pushed while it looks for what nobody ' +
+              'names any more.',
+            when<k8s.Container>(isRegistryGated, collector()),
+          ),
+        ],
         containers: [
           when<k8s.Container>(isRegistryGated, gate()),
           when<k8s.Container>(isRegistryGated, mainContainer(registry, server({}))),
@@ -64,7 +71,7 @@ export class InternalRegistry extends Construct {
           { name: 'data', persistentVolumeClaim: { claimName: nameOf('internal-registry') } },
           { name: 'config', configMap: { name: nameOf('internal-registry') } },
           tmp.volume,
-          ...caVolumes,
+          ...caVolumes(),
           when<k8s.Volume>(isSet(registry.htpasswdSecret), {
             name: 'auth',
             secret: { secretName: registry.htpasswdSecret },
@@ -103,7 +110,9 @@ const pullSecrets = [
 /** Nobody but the gate reaches it there. */
 const GATED_PORT = 5010
 
-const CONFIG = text`version: 0.1
+const CONFIG = helper(
+  { name: 'platform.registryConfig', comment: 'The configuration of the registry.' },
+  text`version: 0.1
 log:
   level: info
   formatter: json
@@ -121,7 +130,8 @@ storage:
     enabled: true
 health:
   storagedriver:
-    enabled: true`
+    enabled: true`,
+)
 
 const server = (reached: object) => ({
   name: 'registry',
@@ -205,7 +215,7 @@ const gate = () => ({
     }),
   }),
   ...probesAt(registry, databaseHealthProbes),
-  resources: initResources,
-  volumeMounts: [tmp.mount, caMount],
+  resources: initResources(),
+  volumeMounts: [tmp.mount, ...caMounts()],
   securityContext: containerSecurity(PLATFORM_USER),
 })

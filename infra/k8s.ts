@@ -17,6 +17,7 @@ export {
   KubeNetworkPolicy,
   KubePersistentVolumeClaim,
   KubePodDisruptionBudget,
+  KubePodTemplate,
   KubeRole,
   KubeRoleBinding,
   KubeSecret,

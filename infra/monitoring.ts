@@ -9,7 +9,7 @@ import { labels, labelsWith, selectorLabels } from './kit/labels.ts'
 import { nameOf } from './kit/names.ts'
 import { create } from './kit/create.ts'
 import { chartFile } from './template/operators.ts'
-import { onlyWhen, spread } from './template/structure.ts'
+import { noted, onlyWhen, spread } from './template/structure.ts'
 import { values } from './values.ts'
 import { foreignKind } from './kit/foreign-kind.ts'
 
@@ -108,8 +108,7 @@ class Endpoints extends Construct {
       },
       spec: {
         clusterIp: 'None',
-        // A pod that is not ready has metrics that say why.
-        publishNotReadyAddresses: true,
+        publishNotReadyAddresses: noted('A pod that is not ready has metrics that say why.', true),
         selector: selectorLabels(component),
         ports: [{ name: 'metrics', port: 9090, targetPort: k8s.IntOrString.fromString(port) }],
       },

@@ -1,6 +1,6 @@
 import { Construct } from 'constructs'
 import type { OauthEnv } from '../services/oauth/env.ts'
-import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { mainContainer } from './kit/customize.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen, unset } from './kit/env.ts'
@@ -51,10 +51,10 @@ export class Oauth extends Construct {
         ...extraEnvVars.checksum,
       },
       pod: {
-        ...platformPod('oauth', { ...noSecretKeyBase, ...oauthEncryptionKey }, oauth),
+        ...platformPod('oauth', { ...noSecretKeyBase, ...oauthEncryptionKey() }, oauth),
         terminationGracePeriodSeconds: oauth.terminationGracePeriodSeconds,
         containers: [mainContainer(oauth, server())],
-        volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
+        volumes: [tmp.volume, ...caVolumes(), ...extraVolumes()],
       },
     })
     scale(this, 'oauth', oauth)
@@ -71,14 +71,14 @@ const server = () => ({
     { name: 'http', containerPort: oauth.port },
     { name: 'metrics', containerPort: oauth.metricsPort },
   ],
-  envFrom: extraEnvVars.from,
+  envFrom: extraEnvVars.from(),
   env: env<OauthEnv>({
     ...databaseEnv('oauth'),
     PORT: digits(oauth.port),
     HOST: unset,
     METRICS_PORT: digits(oauth.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
-    ...proxyEnv,
+    ...proxyEnv(),
     OAUTH_PUBLIC_URL: oauth.publicUrl,
     OAUTH_PROVIDERS: setWhen(isSet(oauth.providersSecret), {
       valueFrom: { secretKeyRef: { name: oauth.providersSecret, key: 'OAUTH_PROVIDERS' } },
@@ -89,10 +89,10 @@ const server = () => ({
     ),
     OAUTH_ALLOW_HTTP: unset,
     PLATFORM_OAUTH_API_KEY: fromSecret('PLATFORM_OAUTH_API_KEY'),
-    ...oauthEncryptionKey,
+    ...oauthEncryptionKey(),
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(oauth.resources),
-  volumeMounts: [tmp.mount, caMount, ...extraMounts],
+  volumeMounts: [tmp.mount, ...caMounts(), ...extraMounts()],
   securityContext: containerSecurity(PLATFORM_USER),
 })

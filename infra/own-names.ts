@@ -37,8 +37,8 @@ export const TAKEN = {
   },
   buildkit: {
     containers: ['buildkitd'],
-    volumes: ['cache', 'config', 'certificates'],
-    mounts: ['/home/user/.local/share/buildkit', '/etc/buildkit', '/certificates'],
+    volumes: [CA, 'cache', 'config', 'certificates'],
+    mounts: ['/home/user/.local/share/buildkit', '/etc/buildkit', '/certificates', CA_DIRECTORY],
   },
   internalRegistry: {
     containers: ['registry', 'gate'],

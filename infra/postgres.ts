@@ -16,7 +16,7 @@ import {
   scratch,
 } from './kit/workload.ts'
 import { create } from './kit/create.ts'
-import { quantity, spread, when, whenSet } from './template/structure.ts'
+import { noted, quantity, spread, when, whenSet } from './template/structure.ts'
 import { not } from './template/operators.ts'
 import { values } from './values.ts'
 
@@ -57,12 +57,14 @@ export class Postgres extends Construct {
         template: {
           metadata: podMetadata('postgres', postgres, secretsChecksum('DB_PASSWORD')),
           spec: {
-            ...podDefaults('postgres', postgres),
+            ...podDefaults('postgres', postgres, postgres),
             ...customPod(postgres, {
               imagePullSecrets: pullSecretOf(postgresImage),
               securityContext: podSecurity(POSTGRES_USER),
-              // Time for a fast shutdown with its checkpoint.
-              terminationGracePeriodSeconds: postgres.terminationGracePeriodSeconds,
+              terminationGracePeriodSeconds: noted(
+                'Time for a fast shutdown with its checkpoint.',
+                postgres.terminationGracePeriodSeconds,
+              ),
               containers: [mainContainer(postgres, server())],
               volumes: [sockets.volume, tmp.volume],
             }),
@@ -122,8 +124,10 @@ const server = () => ({
   lifecycle: { postStart: { exec: { command: ['sh', '-c', SET_PASSWORD] } } },
   resources: resourcesOf(postgres.resources),
   volumeMounts: [
-    // The image of PostgreSQL 18 keeps its data in a directory per version below this one.
-    { name: 'data', mountPath: '/var/lib/postgresql' },
+    noted('The image of PostgreSQL 18 keeps its data in a directory per version below this one.', {
+      name: 'data',
+      mountPath: '/var/lib/postgresql',
+    }),
     sockets.mount,
     tmp.mount,
   ],

@@ -1,6 +1,6 @@
 import { Construct } from 'constructs'
 import type { TasksEnv } from '../services/tasks/env.ts'
-import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { databaseEnv } from './kit/database.ts'
 import { dbProxySidecar } from './kit/db-proxy.ts'
 import { env, unset } from './kit/env.ts'
@@ -36,8 +36,8 @@ export class Setup extends Construct {
 const pod = () => ({
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
-  initContainers: [dbProxySidecar()],
-  volumes: caVolumes,
+  initContainers: dbProxySidecar(),
+  volumes: caVolumes(),
   containers: [
     {
       name: 'setup',
@@ -48,8 +48,8 @@ const pod = () => ({
         LOG_LEVEL: envVars.LOG_LEVEL,
         DATABASE_WAIT_SECONDS: unset,
       }),
-      resources: initResources,
-      volumeMounts: [caMount],
+      resources: initResources(),
+      volumeMounts: [...caMounts()],
       securityContext: containerSecurity(PLATFORM_USER),
     },
   ],

@@ -4,8 +4,7 @@ import type { WebEnv } from '../services/web/env.ts'
 import { AccessToRelease, AccessToCrews, CrewNamespace, crewNamespace } from './access.ts'
 import { addressOf, collectorInCluster } from './calls.ts'
 import { signInEnv } from './identity-provider.ts'
-import { also } from './kit/also.ts'
-import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { mainContainer } from './kit/customize.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, podField, setWhen, unset } from './kit/env.ts'
@@ -39,11 +38,12 @@ import {
   digits,
   equals,
   isSet,
+  joined,
   orElse,
   pick,
-  text,
 } from './template/operators.ts'
-import { onlyWhen } from './template/structure.ts'
+import { helper } from './template/named.ts'
+import { noted, onlyWhen } from './template/structure.ts'
 import { values } from './values.ts'
 
 const { buildkit, collector, envVars, httpRoute, ingress, internalRegistry, oauth } = values
@@ -76,12 +76,11 @@ export class Web extends Construct {
         ...extraEnvVars.checksum,
       },
       pod: {
-        ...platformPod('web', { ...secretKeyBase, ...noOauthEncryptionKey }, web),
+        ...platformPod('web', { ...secretKeyBase(), ...noOauthEncryptionKey }, web),
         terminationGracePeriodSeconds: web.terminationGracePeriodSeconds,
-        // The diagnostic probe reads Deployments.
-        automountServiceAccountToken: true,
+        automountServiceAccountToken: noted('The diagnostic probe reads Deployments.', true),
         containers: [mainContainer(web, server())],
-        volumes: [tmp.volume, ...caVolumes, ...extraVolumes],
+        volumes: [tmp.volume, ...caVolumes(), ...extraVolumes()],
       },
     })
     scale(this, 'web', web)
@@ -110,10 +109,12 @@ const tmp = scratch('/tmp', '256Mi')
 const proxies = asText(web.trustedProxies)
 
 /** An ingress controller or a gateway is a proxy: without it all clients would be one address. */
-const trustedProxies = pick(
-  equals(proxies, ''),
-  pick(any(ingress.enabled, httpRoute.enabled), '1', '0'),
-  proxies,
+const trustedProxies = helper(
+  {
+    name: 'platform.trustedProxies',
+    comment: 'The proxies before web: as the values say, or one where the chart makes a route.',
+  },
+  pick(equals(proxies, ''), pick(any(ingress.enabled, httpRoute.enabled), '1', '0'), proxies),
 )
 
 const OPTIONAL = [
@@ -124,10 +125,11 @@ const OPTIONAL = [
 ] as const
 
 /** The Deployments that the diagnostic report expects. */
-const deployed = OPTIONAL.reduce(
-  (names, [isDeployed, name]) => text`${names}${also(isDeployed, name)}`,
-  text`web,worker`,
-)
+const deployed = joined(',', [
+  'web',
+  'worker',
+  ...OPTIONAL.map(([isDeployed, name]) => pick(isDeployed, name, '')),
+])
 
 const upstreamSignsIn = all(isSet(tools.upstream), isSet(tools.upstreamSecret))
 const upstreamKey = (key: string, whether: { optional?: boolean } = {}) => ({
@@ -169,14 +171,14 @@ const server = () => ({
   ...runs(platformImage),
   command: ['node', 'build/web/main.js'],
   ports,
-  envFrom: extraEnvVars.from,
+  envFrom: extraEnvVars.from(),
   env: env<WebEnv>({
     ...databaseEnv('web'),
     PORT: digits(web.port),
     HOST: unset,
     METRICS_PORT: digits(web.metricsPort),
     LOG_LEVEL: envVars.LOG_LEVEL,
-    ...proxyEnv,
+    ...proxyEnv(),
     ...limitsEnv,
     ...mailEnv,
     PLATFORM_SELF_HOSTED: 'true',
@@ -185,7 +187,7 @@ const server = () => ({
     PLATFORM_BASE_URL: envVars.PLATFORM_BASE_URL,
     PLATFORM_API_PREFIX: envVars.PLATFORM_API_PREFIX,
     PLATFORM_DEBUG_TOKEN: fromSecret('PLATFORM_DEBUG_TOKEN'),
-    ...secretKeyBase,
+    ...secretKeyBase(),
     TRUSTED_PROXIES: trustedProxies,
     STATIC_TOKEN_DAYS_MAX: digits(auth.staticTokenDaysMax),
     ...signInEnv,
@@ -220,6 +222,6 @@ const server = () => ({
   }),
   ...reachableProbes,
   resources: resourcesOf(web.resources),
-  volumeMounts: [tmp.mount, caMount, ...extraMounts],
+  volumeMounts: [tmp.mount, ...caMounts(), ...extraMounts()],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -4,7 +4,7 @@ import type { WorkerEnv } from '../services/worker/env.ts'
 import { addressOf, queueInCluster, scalesByQueue } from './calls.ts'
 import { buildCertificates, crewsFromSourceEnv, WorkerAccess } from './crews-from-source.ts'
 import { hasPrices, pricesFileWhen } from './collector-prices.ts'
-import { caMount, caVolumes } from './kit/ca-bundle.ts'
+import { caMounts, caVolumes } from './kit/ca-bundle.ts'
 import { mainContainer } from './kit/customize.ts'
 import { databaseEnv } from './kit/database.ts'
 import { env, setWhen, unset } from './kit/env.ts'
@@ -60,7 +60,7 @@ export class Worker extends Construct {
         ...workerPrices.annotations,
       },
       pod: {
-        ...platformPod('worker', { ...secretKeyBase, ...noOauthEncryptionKey }, worker),
+        ...platformPod('worker', { ...secretKeyBase(), ...noOauthEncryptionKey }, worker),
         // For the runs that are still going, and then for their reports.
         automountServiceAccountToken: values.crews.fromSource,
         terminationGracePeriodSeconds: plus(worker.drainSeconds, 30),
@@ -69,8 +69,8 @@ export class Worker extends Construct {
           tmp.volume,
           workerPrices.volume,
           buildCertificates.volume,
-          ...caVolumes,
-          ...extraVolumes,
+          ...caVolumes(),
+          ...extraVolumes(),
         ],
       },
     })
@@ -142,15 +142,15 @@ const runner = () => ({
   // More, shorter collections of garbage: each one of 6 ms holds up the steps of all runs.
   command: ['node', '--max-semi-space-size=2', 'build/worker/main.js'],
   ports: [{ name: 'http', containerPort: worker.port }],
-  envFrom: extraEnvVars.from,
+  envFrom: extraEnvVars.from(),
   env: env<WorkerEnv>({
     ...databaseEnv('worker'),
     PORT: digits(worker.port),
     HOST: unset,
     LOG_LEVEL: envVars.LOG_LEVEL,
-    ...proxyEnv,
+    ...proxyEnv(),
     PLATFORM_VERSION: platformVersion,
-    ...secretKeyBase,
+    ...secretKeyBase(),
     // Crews run in pods of their own.
     CREW_PROCESSES_DIRECTORY: unset,
     CREW_TOOLS_URL: unset,
@@ -177,6 +177,12 @@ const runner = () => ({
   }),
   ...databaseHealthProbes,
   resources: resourcesOf(worker.resources),
-  volumeMounts: [tmp.mount, workerPrices.mount, buildCertificates.mount, caMount, ...extraMounts],
+  volumeMounts: [
+    tmp.mount,
+    workerPrices.mount,
+    buildCertificates.mount,
+    ...caMounts(),
+    ...extraMounts(),
+  ],
   securityContext: containerSecurity(PLATFORM_USER),
 })

@@ -1,5 +1,6 @@
 import type * as k8s from '../k8s.ts'
 import { any, isSet } from '../template/operators.ts'
+import { part } from '../template/parts.ts'
 import { when } from '../template/structure.ts'
 import { values } from '../values.ts'
 
@@ -18,22 +19,36 @@ export const hasCaBundle = any(isSet(caBundle.secret), isSet(caBundle.configMap)
 const items = [{ key: caBundle.key, path: FILE }]
 
 /** The Secret or the ConfigMap with the authorities. */
-export const caVolumes = [
-  when<k8s.Volume>(isSet(caBundle.secret), {
-    name: 'ca-bundle',
-    secret: { secretName: caBundle.secret, items },
-  }),
-  when<k8s.Volume>(isSet(caBundle.configMap), {
-    name: 'ca-bundle',
-    configMap: { name: caBundle.configMap, items },
-  }),
-]
+export const caVolumes = part(
+  { name: 'platform.caVolume', comment: 'The certificate authorities of global.caBundle.' },
+  () => [
+    when<k8s.Volume>(isSet(caBundle.secret), {
+      name: 'ca-bundle',
+      secret: { secretName: caBundle.secret, items },
+    }),
+    when<k8s.Volume>(isSet(caBundle.configMap), {
+      name: 'ca-bundle',
+      configMap: { name: caBundle.configMap, items },
+    }),
+  ],
+)
 
 /** The mount of the authorities in a container. */
-export const caMount = when<k8s.VolumeMount>(hasCaBundle, {
-  name: 'ca-bundle',
-  mountPath: CA_DIRECTORY,
-  readOnly: true,
+export const caMounts = part(
+  { name: 'platform.caMount', comment: 'Where containers have global.caBundle.' },
+  () => [
+    when<k8s.VolumeMount>(hasCaBundle, {
+      name: 'ca-bundle',
+      mountPath: CA_DIRECTORY,
+      readOnly: true,
+    }),
+  ],
+)
+
+/** Programs in Go read this directory beside the authorities of their image. */
+export const caDirectoryVariable = when<k8s.EnvVar>(hasCaBundle, {
+  name: 'SSL_CERT_DIR',
+  value: CA_DIRECTORY,
 })
 
 /** Node trusts these authorities beside its own, for databases as for any other server. */

@@ -4,7 +4,8 @@ import { given, instead, items } from '../template/given.ts'
 import type { JsonObject } from '../template/json.ts'
 
 import type { Symbolic } from '../template/operators.ts'
-import { whenSet } from '../template/structure.ts'
+import { partWith } from '../template/parts.ts'
+import { noted, whenSet } from '../template/structure.ts'
 import type { Exactly } from '../template/structure.ts'
 import type { Values } from '../values.ts'
 
@@ -67,12 +68,15 @@ export const probesAt = (
 })
 
 /** A probe at the times that the values give. */
-const timed = (own: Probe, { initialDelaySeconds, ...others }: Times): Probe => ({
-  ...own,
-  // The server keeps no delay of 0.
-  initialDelaySeconds: whenSet(initialDelaySeconds),
-  ...others,
-})
+const timed = (own: Probe, probe: Times): Probe => ({ ...own, ...times({ probe }) })
+
+const times = partWith(
+  { name: 'platform.probeTimes', comment: 'The times of a probe, by its values.' },
+  ({ probe: { initialDelaySeconds, ...others } }: { probe: Times }) => ({
+    initialDelaySeconds: noted('The server keeps no delay of 0.', whenSet(initialDelaySeconds)),
+    ...others,
+  }),
+)
 
 /** A pod with what the operator adds to it and sets otherwise; its containers come first. */
 export const customPod = (values: PodValues, own: PodSpec): PodSpec => ({

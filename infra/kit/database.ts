@@ -1,7 +1,9 @@
 import type * as k8s from '../k8s.ts'
 import type { Val } from '../template/expression.ts'
-import { all, any, digits, helper, isSet, not, pick } from '../template/operators.ts'
+import { all, any, digits, isSet, not, pick } from '../template/operators.ts'
 import type { Condition } from '../template/operators.ts'
+import { helper } from '../template/named.ts'
+import { part, partWith } from '../template/parts.ts'
 import { when } from '../template/structure.ts'
 import { values } from '../values.ts'
 import { addressOf } from '../calls.ts'
@@ -20,13 +22,20 @@ type DatabaseClient = CallerOf<'postgres'>
 function hostFor(client: DatabaseClient): Val<string> {
   const inCluster = addressOf({ from: client, to: 'postgres' })
   return helper(
-    'platform.databaseHost',
+    {
+      name: 'platform.databaseHost',
+      comment:
+        'The host of the main database: the proxy beside it, the own one, or an external one.',
+    },
     pick(dbProxy.enabled, '127.0.0.1', pick(postgres.enabled, inCluster, envVars.DB_HOST)),
   )
 }
 
 const sslMode = helper(
-  'platform.databaseSslMode',
+  {
+    name: 'platform.databaseSslMode',
+    comment: 'No TLS inside of the pod or to the own PostgreSQL; to others as the values say.',
+  },
   pick(any(postgres.enabled, dbProxy.enabled), 'disable', envVars.DB_SSLMODE),
 )
 
@@ -35,14 +44,29 @@ const sslMode = helper(
  */
 export const databaseEnv = (client: DatabaseClient) => ({
   DATABASE_URL: unset,
-  DB_HOST: hostFor(client),
-  DB_PORT: digits(envVars.DB_PORT),
-  DB_NAME: envVars.DB_NAME,
-  DB_USER: envVars.DB_USER,
-  // Empty on purpose while the proxy injects an IAM token (SPEC 2.6).
-  DB_PASSWORD: choose(not(dbProxy.autoIamAuthn), fromSecret('DB_PASSWORD'), ''),
-  DB_SSLMODE: sslMode,
+  ...server(client),
+  ...password(),
 })
+
+const server = (client: DatabaseClient) =>
+  part(
+    { name: 'platform.databaseEnv', comment: 'The main database, but for its password.' },
+    () => ({
+      DB_HOST: hostFor(client),
+      DB_PORT: digits(envVars.DB_PORT),
+      DB_NAME: envVars.DB_NAME,
+      DB_USER: envVars.DB_USER,
+      DB_SSLMODE: sslMode,
+    }),
+  )()
+
+const password = part(
+  {
+    name: 'platform.databasePassword',
+    comment: 'The password of the main database: empty while the proxy injects an IAM token.',
+  },
+  () => ({ DB_PASSWORD: choose(not(dbProxy.autoIamAuthn), fromSecret('DB_PASSWORD'), '') }),
+)
 
 const { host: ownHost, ...own } = collector.database
 
@@ -81,15 +105,26 @@ const UNTIL_READY = "trap 'exit 143' TERM; until pg_isready; do sleep 2 & wait $
 
 /** An init container that holds a pod back until the chart's own PostgreSQL accepts connections. */
 export const waitForPostgres = (client: DatabaseClient, isNeeded: Condition = postgres.enabled) =>
-  when<k8s.Container>(isNeeded, {
-    name: 'wait-for-postgres',
-    ...runs(postgresImage),
-    command: ['sh', '-c', UNTIL_READY],
-    env: [
-      { name: 'PGHOST', value: hostFor(client) },
-      { name: 'PGPORT', value: digits(envVars.DB_PORT) },
-      { name: 'PGUSER', value: envVars.DB_USER },
+  waiting(client)({ isNeeded })
+
+const waiting = (client: DatabaseClient) =>
+  partWith(
+    {
+      name: 'platform.waitForPostgres',
+      comment: 'Holds a pod back until the own PostgreSQL accepts connections.',
+    },
+    (given: { isNeeded: Condition }) => [
+      when<k8s.Container>(given.isNeeded, {
+        name: 'wait-for-postgres',
+        ...runs(postgresImage),
+        command: ['sh', '-c', UNTIL_READY],
+        env: [
+          { name: 'PGHOST', value: hostFor(client) },
+          { name: 'PGPORT', value: digits(envVars.DB_PORT) },
+          { name: 'PGUSER', value: envVars.DB_USER },
+        ],
+        resources: initResources(),
+        securityContext: containerSecurity(POSTGRES_USER),
+      }),
     ],
-    resources: initResources,
-    securityContext: containerSecurity(POSTGRES_USER),
-  })
+  )

@@ -2,7 +2,8 @@ import type * as k8s from '../k8s.ts'
 import { isObject } from '../template/json.ts'
 import { not } from '../template/operators.ts'
 import type { Condition, In } from '../template/operators.ts'
-import { When, when } from '../template/structure.ts'
+import { mapMember, part } from '../template/parts.ts'
+import { noted, When, when } from '../template/structure.ts'
 import type { Templated } from '../template/structure.ts'
 import { caVariable } from './ca-bundle.ts'
 
@@ -45,15 +46,27 @@ type Variable = Source | Choice | When<Source> | Unset
 type EnvVars = readonly Templated<k8s.EnvVar>[]
 
 /** The `env` of a container that runs one of our services. */
-export function env<Env>(variables: NoInfer<VariablesOf<Env>>): EnvVars {
-  return [
-    ...Object.entries<Variable>(variables).flatMap(([name, variable]) => entriesOf(name, variable)),
-    // Name look-ups block one thread each: with Node's four, a slow DNS server would stall the
-    // verification of tokens.
-    { name: 'UV_THREADPOOL_SIZE', value: '16' },
-    caVariable,
-  ]
+export function env<Env>(given: NoInfer<VariablesOf<Env>>): EnvVars {
+  return [...variables(given), ...nodeEnv()]
 }
+
+const nodeEnv = part(
+  { name: 'platform.nodeEnv', comment: 'What every program of Node.js is told.' },
+  () => [
+    noted(
+      "Name look-ups block one thread each: with Node's four, a slow DNS server would stall the " +
+        'verification of tokens.',
+      { name: 'UV_THREADPOOL_SIZE', value: '16' },
+    ),
+    caVariable,
+  ],
+)
+
+/** The entries of some variables. */
+export const variables = (given: Readonly<Record<string, Variable>>): EnvVars =>
+  Object.entries(given).flatMap(([name, variable]) =>
+    mapMember(variable, (one) => entriesOf(name, one)),
+  )
 
 function entriesOf(name: string, variable: Variable): EnvVars {
   if (isUnset(variable)) return []

@@ -4,7 +4,6 @@ import {
   base,
   builtIn,
   distinct,
-  helper,
   isSet,
   orElse,
   pick,
@@ -12,6 +11,7 @@ import {
   trimSuffix,
 } from '../template/operators.ts'
 import type { Symbolic } from '../template/operators.ts'
+import { helper, helperWith } from '../template/named.ts'
 import { eachText, when } from '../template/structure.ts'
 import { values } from '../values.ts'
 import type { Values } from '../values.ts'
@@ -29,60 +29,81 @@ export interface Image {
  * The one rule for every image: its own host, or else the global one; its own path, or else the
  * global prefix and its last component; its tag, and its digest where one is pinned.
  */
-function imageOf(name: string, image: Symbolic<Values['image']>, tag = image.tag): Image {
-  const host = orElse(image.host, global.image.registry)
-  const { namePrefixOverride: prefix } = global.image
-  const path = helper(
-    `platform.${name}.imageName`,
-    pick(isSet(prefix), text`${prefix}/${base(image.name)}`, image.name),
-  )
-  const version = helper(
-    `platform.${name}.imageVersion`,
-    pick(isSet(image.digest), text`${tag}@${image.digest}`, tag),
-  )
-  return {
-    reference: helper(
-      `platform.${name}.image`,
-      pick(
-        isSet(host),
-        text`${trimSuffix('/', host)}/${path}:${version}`,
-        text`${path}:${version}`,
-      ),
-    ),
-    pullPolicy: image.pullPolicy,
-    pullSecret: helper(
-      `platform.${name}.pullSecret`,
-      orElse(image.pullSecret, global.image.pullSecret),
-    ),
-  }
-}
+const imageOf = (image: ImageValues): Image => ({
+  reference: reference({ image }),
+  pullPolicy: image.pullPolicy,
+  pullSecret: pullSecret({ image }),
+})
+
+type ImageValues = Symbolic<Values['image']>
+
+const path = helperWith(
+  {
+    name: 'platform.imagePath',
+    comment: 'The path of an image: its own, or the global prefix before its last component.',
+  },
+  ({ image }: { image: ImageValues }) => {
+    const { namePrefixOverride: prefix } = global.image
+    return pick(isSet(prefix), text`${prefix}/${base(image.name)}`, image.name)
+  },
+)
+
+const version = helperWith(
+  {
+    name: 'platform.imageVersion',
+    comment:
+      'The tag of an image, with its digest where it has one. Only the image of the platform may ' +
+      'be without a tag, which then is its version.',
+  },
+  ({ image: { digest, ...image } }: { image: ImageValues }) => {
+    const tag = orElse(image.tag, builtIn('Chart.AppVersion'))
+    return pick(isSet(digest), text`${tag}@${digest}`, tag)
+  },
+)
+
+const reference = helperWith(
+  {
+    name: 'platform.image',
+    comment:
+      'The reference of an image, on its own host, the global registry, or that of the node.',
+  },
+  ({ image }: { image: ImageValues }) => {
+    const host = orElse(image.host, global.image.registry)
+    const onHost = text`${path({ image })}:${version({ image })}`
+    return pick(isSet(host), text`${trimSuffix('/', host)}/${onHost}`, onHost)
+  },
+)
+
+const pullSecret = helperWith(
+  { name: 'platform.pullSecret', comment: 'The pull secret of an image, or the global one.' },
+  ({ image }: { image: ImageValues }) => orElse(image.pullSecret, global.image.pullSecret),
+)
 
 /** The image of web, worker, oauth and the Jobs. */
-export const platformImage = imageOf(
-  'platform',
-  values.image,
-  orElse(values.image.tag, builtIn('Chart.AppVersion')),
-)
+export const platformImage = imageOf(values.image)
 
 /** The version of the platform that is deployed: the tag, or a digest without one. */
 export const platformVersion = helper(
-  'platform.version',
+  {
+    name: 'platform.version',
+    comment: 'The version that is deployed: the tag, or a digest without one.',
+  },
   orElse(values.image.tag, orElse(values.image.digest, builtIn('Chart.AppVersion'))),
 )
 
 /** The image of the collector, which has a version of its own. */
-export const collectorImage = imageOf('collector', values.collector.image)
+export const collectorImage = imageOf(values.collector.image)
 /** The image of the chart's own PostgreSQL. */
-export const postgresImage = imageOf('postgres', values.postgres.image)
+export const postgresImage = imageOf(values.postgres.image)
 /** The image of the sidecar to a managed database. */
-export const dbProxyImage = imageOf('dbProxy', values.dbProxy.image)
+export const dbProxyImage = imageOf(values.dbProxy.image)
 /** The image of BuildKit. */
-export const buildkitImage = imageOf('buildkit', values.buildkit.image)
+export const buildkitImage = imageOf(values.buildkit.image)
 /** The image of the internal registry. */
-export const registryImage = imageOf('internalRegistry', values.internalRegistry.image)
+export const registryImage = imageOf(values.internalRegistry.image)
 
 /** The image with uv and Python that crews from source run in. */
-export const pythonImage = imageOf('python', values.crews.pythonImage)
+export const pythonImage = imageOf(values.crews.pythonImage)
 
 /** The fields of a container that say what it runs. */
 export const runs = ({ reference, pullPolicy }: Image) => ({
@@ -96,7 +117,10 @@ export const pullSecretOf = ({ pullSecret }: Image) => [
 ]
 
 const besideDatabase = helper(
-  'platform.databasePullSecret',
+  {
+    name: 'platform.databasePullSecret',
+    comment: 'The pull secret of what stands between a pod and its database, or nothing.',
+  },
   pick(
     values.dbProxy.enabled,
     dbProxyImage.pullSecret,

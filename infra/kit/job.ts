@@ -1,13 +1,17 @@
 import * as k8s from '../k8s.ts'
 import type { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
-import { helper } from '../template/operators.ts'
+import { contentOf } from '../template/included.ts'
+import { asJson, digest, shorten } from '../template/operators.ts'
 import { create } from './create.ts'
 import type { Exactly } from '../template/structure.ts'
-import { fingerprint } from './fingerprint.ts'
 import { labels, podLabelsOf } from './labels.ts'
 import { podDefaults } from './workload.ts'
 import { values } from '../values.ts'
+
+// The one kind that is nothing but the template of a pod.
+const podTemplate = (template: unknown): unknown =>
+  k8s.KubePodTemplate.manifest({ template: template as k8s.PodTemplateSpec }).template
 
 interface Task {
   readonly component: string
@@ -15,9 +19,9 @@ interface Task {
    * The name from a digest of the pod: a Job cannot be changed, so another pod needs another name.
    */
   readonly name: (content: Val<string>) => Val<string>
-  /** Other values whose change runs the task again. */
-  readonly changesWith?: unknown
   readonly annotations: Readonly<Record<string, string>>
+  /** Of the pod, such as the digest of values whose change runs the task again. @default none */
+  readonly podAnnotations?: Readonly<Record<string, Val<string>>>
   readonly pod: Exactly<Omit<k8s.PodSpec, 'serviceAccountName'>>
 }
 
@@ -28,18 +32,28 @@ interface Task {
  * either: an image or a volume may come hours later, and each step of the program has its own.
  */
 export function createJob(scope: Construct, task: Task): void {
-  const { component, name, changesWith = [], annotations, pod } = task
-  const spec = {
-    backoffLimit: 10,
-    template: {
-      metadata: { labels: podLabelsOf(component) },
-      spec: { ...podDefaults(component, values.web), restartPolicy: 'OnFailure', ...pod },
+  const { component, name, annotations, podAnnotations, pod } = task
+  const template = () => ({
+    metadata: {
+      labels: podLabelsOf(component),
+      ...(podAnnotations && { annotations: podAnnotations }),
     },
+    spec: { ...podDefaults(component, values.web, values.web), restartPolicy: 'OnFailure', ...pod },
+  })
+  const about = {
+    name: `platform.${component}.pod`,
+    comment:
+      `The pod of the Job ${component}. A Job cannot be changed: its name has the ` +
+      `digest of this.`,
   }
-  const content = helper(`platform.${component}.content`, fingerprint([spec, changesWith]))
+  const { part, content } = contentOf(about, template, podTemplate)
   create(scope, k8s.KubeJob, {
-    metadata: { name: name(content), labels: labels(component), annotations },
-    spec,
+    metadata: {
+      name: name(shorten(8, digest(asJson(content)))),
+      labels: labels(component),
+      annotations,
+    },
+    spec: { backoffLimit: 10, template: part },
   })
 }
 

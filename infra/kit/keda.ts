@@ -4,7 +4,7 @@ import type * as k8s from '../k8s.ts'
 import type { Val } from '../template/expression.ts'
 import { digits, exceeds } from '../template/operators.ts'
 import type { Condition, Symbolic } from '../template/operators.ts'
-import { when, whenGiven } from '../template/structure.ts'
+import { noted, when, whenGiven } from '../template/structure.ts'
 import type { Templated } from '../template/structure.ts'
 import type { Values } from '../values.ts'
 import { create } from './create.ts'
@@ -66,9 +66,13 @@ export class ScaledObject extends Construct {
       metadata: {
         name: nameOf(component),
         labels: labels(component),
-        // KEDA would refuse it while there is the HorizontalPodAutoscaler that it replaces, which
-        // Helm removes last.
-        annotations: { 'validations.keda.sh/hpa-ownership': 'false' },
+        annotations: {
+          'validations.keda.sh/hpa-ownership': noted(
+            'KEDA would refuse it while there is the HorizontalPodAutoscaler that it replaces, ' +
+              'which Helm removes last.',
+            'false',
+          ),
+        },
       },
       spec: {
         scaleTargetRef: { name: nameOf(component) },

@@ -1,29 +1,29 @@
+import type { In } from '../template/operators.ts'
 import type { Val } from '../template/expression.ts'
-import { builtIn, labelSet, merged, replace, shorten, text } from '../template/operators.ts'
+import { labelSet } from '../template/named.ts'
+import { builtIn, merged, replace, shorten, text } from '../template/operators.ts'
 import { spread } from '../template/structure.ts'
 import { values } from '../values.ts'
 import { release } from './names.ts'
 
-/**
- * Identifies the pods of a component. Selectors cannot be changed after the install, so neither can
- * these.
- */
-export const selectorLabels = (component: string) =>
-  spread(
-    labelSet(`platform.${component}.selectorLabels`, {
-      'app.kubernetes.io/name': 'platform',
-      'app.kubernetes.io/instance': release,
-      'app.kubernetes.io/component': component,
-    }),
-  )
-
 /** Identifies the pods of all components of a release. */
 export const releaseLabels = spread(
-  labelSet('platform.releaseLabels', {
-    'app.kubernetes.io/name': 'platform',
-    'app.kubernetes.io/instance': release,
-  }),
+  labelSet(
+    {
+      name: 'platform.selectorLabels',
+      comment:
+        'The labels of all pods of a release. Selectors cannot be changed after the install, so ' +
+        'neither can these.',
+    },
+    { 'app.kubernetes.io/name': 'platform', 'app.kubernetes.io/instance': release },
+  ),
 )
+
+/** Identifies the pods of a component. */
+export const selectorLabels = (component: In<string>) => ({
+  'app.kubernetes.io/component': component,
+  ...releaseLabels,
+})
 
 /**
  * A version as a label takes it: with 63 characters at the most, and without the `+` before
@@ -38,7 +38,11 @@ const chartLabels = {
   'helm.sh/chart': asLabel(text`${builtIn('Chart.Name')}-${builtIn('Chart.Version')}`),
 }
 
-const commonLabels = labelSet('platform.labels', chartLabels, values.commonLabels)
+const commonLabels = labelSet(
+  { name: 'platform.labels', comment: 'The labels of all objects, with those of commonLabels.' },
+  chartLabels,
+  values.commonLabels,
+)
 
 /**
  * The labels of a component's objects. Pods do not have those of the chart: they would restart with
@@ -52,7 +56,15 @@ export const labels = (component: string) => ({
 /** The same with more of the operator's own, which win over those of all objects. */
 export const labelsWith = (component: string, given: typeof values.commonLabels) => ({
   ...selectorLabels(component),
-  ...spread(labelSet('platform.chartLabels', chartLabels)),
+  ...spread(
+    labelSet(
+      {
+        name: 'platform.chartLabels',
+        comment: 'The labels of all objects, where others win over those of commonLabels.',
+      },
+      chartLabels,
+    ),
+  ),
   ...spread(merged(given, values.commonLabels)),
 })
 

@@ -2,7 +2,7 @@ import type { SealingKeysEnv, TasksEnv } from '../../services/tasks/env.ts'
 import type { CallerOf } from '../calls.ts'
 import { values } from '../values.ts'
 import { instead } from '../template/given.ts'
-import { caMount } from './ca-bundle.ts'
+import { caMounts } from './ca-bundle.ts'
 import type { ContainerValues } from './customize.ts'
 import { databaseEnv } from './database.ts'
 import { env, unset } from './env.ts'
@@ -31,7 +31,7 @@ export const migrateMain = (
     DATABASE_WAIT_SECONDS: unset,
     ...sealingKeys,
   }),
-  resources: initResources,
-  volumeMounts: [caMount],
+  resources: initResources(),
+  volumeMounts: [...caMounts()],
   securityContext: instead(securityContext, containerSecurity(PLATFORM_USER)),
 })

@@ -1,7 +1,6 @@
 import {
   builtIn,
   digest,
-  helper,
   isSet,
   matches,
   pick,
@@ -9,6 +8,7 @@ import {
   text,
   trimSuffix,
 } from '../template/operators.ts'
+import { helper } from '../template/named.ts'
 import type { Val } from '../template/expression.ts'
 import { values } from '../values.ts'
 
@@ -18,9 +18,12 @@ export const release = builtIn('Release.Name')
 const { fullnameOverride, nameOverride } = values
 
 const whole = helper(
-  'platform.releaseName',
+  {
+    name: 'platform.releaseName',
+    comment: 'The name of the release, with the part that nameOverride adds.',
+    isName: true,
+  },
   pick(isSet(nameOverride), text`${release}-${nameOverride}`, release),
-  { isName: true },
 )
 
 // Names of up to 63 characters have room for a component and the digest of a Job behind 40.
@@ -30,9 +33,15 @@ const shortened = text`${trimSuffix('-', shorten(31, whole))}-${shorten(8, diges
  * The beginning of the names of all objects: the name of the release, shortened where it is long.
  */
 export const fullName = helper(
-  'platform.fullname',
+  {
+    name: 'platform.fullname',
+    comment:
+      'The beginning of the names of all objects: fullnameOverride, or the name of the release. ' +
+      'Names have up to 63 characters: a release of more than 40 is shortened, so that ' +
+      'a component and the digest of a Job fit behind it.',
+    isName: true,
+  },
   pick(isSet(fullnameOverride), fullnameOverride, pick(matches('^.{41}', whole), shortened, whole)),
-  { isName: true },
 )
 
 /** The name of a component's objects: `<release>-<component>`. */

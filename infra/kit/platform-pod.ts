@@ -17,8 +17,8 @@ export const platformPod = (
   imagePullSecrets: databasePodPullSecrets(platformImage),
   securityContext: podSecurity(PLATFORM_USER),
   initContainers: [
-    dbProxySidecar(),
-    waitForPostgres(client),
+    ...dbProxySidecar(),
+    ...waitForPostgres(client),
     migrateMain(client, sealingKeys, given),
   ],
 })

@@ -1,10 +1,10 @@
-import type * as k8s from '../k8s.ts'
 import { also } from './also.ts'
 import { releaseNamespace } from './create.ts'
 import { setWhen } from './env.ts'
 import { nameOf } from './names.ts'
-import { any, helper, isSet, text } from '../template/operators.ts'
-import { when } from '../template/structure.ts'
+import { helper } from '../template/named.ts'
+import { any, isSet, text } from '../template/operators.ts'
+import { part } from '../template/parts.ts'
 import { values } from '../values.ts'
 
 const { proxy } = values.global
@@ -24,18 +24,22 @@ const services = CALLED.reduce(
  * What is called directly: the pod itself, the Kubernetes API, the Services of the cluster, and
  * what the operator lists. The kubelet fills in the address of the API.
  */
-const exempt = helper('platform.noProxy', text`${services}${also(isSet(noProxy), noProxy)}`)
+const exempt = helper(
+  {
+    name: 'platform.noProxy',
+    comment:
+      'What is called without the proxy: the pod itself, the API of Kubernetes, the Services of ' +
+      'the platform by both of their names, and what global.proxy.noProxy lists.',
+  },
+  text`${services}${also(isSet(noProxy), noProxy)}`,
+)
 
 /** The variables of our programs that call addresses outside of the cluster. */
-export const proxyEnv = {
-  HTTP_PROXY: setWhen(isSet(http), http),
-  HTTPS_PROXY: setWhen(isSet(https), https),
-  NO_PROXY: setWhen(isBehindProxy, exempt),
-}
-
-/** The same variables for a program of others. */
-export const proxyVariables = [
-  when<k8s.EnvVar>(isSet(http), { name: 'HTTP_PROXY', value: http }),
-  when<k8s.EnvVar>(isSet(https), { name: 'HTTPS_PROXY', value: https }),
-  when<k8s.EnvVar>(isBehindProxy, { name: 'NO_PROXY', value: exempt }),
-]
+export const proxyEnv = part(
+  { name: 'platform.proxyEnv', comment: 'The proxy for addresses outside of the cluster.' },
+  () => ({
+    HTTP_PROXY: setWhen(isSet(http), http),
+    HTTPS_PROXY: setWhen(isSet(https), https),
+    NO_PROXY: setWhen(isBehindProxy, exempt),
+  }),
+)

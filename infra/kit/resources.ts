@@ -1,6 +1,7 @@
 import * as k8s from '../k8s.ts'
 import { whole } from '../template/operators.ts'
 import type { Symbolic } from '../template/operators.ts'
+import { part } from '../template/parts.ts'
 import { resources } from '../template/structure.ts'
 import type { Values } from '../values.ts'
 
@@ -17,4 +18,10 @@ const fixed = (cpu: string, memory: string) => ({
  * The resources of short-lived containers: less than those of any other, so that they never decide
  * where a pod fits.
  */
-export const initResources = { limits: fixed('500m', '256Mi'), requests: fixed('50m', '64Mi') }
+export const initResources = part(
+  {
+    name: 'platform.initResources',
+    comment: 'The resources of short-lived containers, which never decide where a pod fits.',
+  },
+  () => ({ limits: fixed('500m', '256Mi'), requests: fixed('50m', '64Mi') }),
+)

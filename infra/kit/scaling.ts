@@ -3,8 +3,9 @@ import { Construct } from 'constructs'
 import type { Val } from '../template/expression.ts'
 import { all, any, exceeds, isSet, not, numberOrShare } from '../template/operators.ts'
 import type { Symbolic } from '../template/operators.ts'
+import { partWith } from '../template/parts.ts'
 import { create } from './create.ts'
-import { intOrString, onlyWhen, When, when, whenGiven } from '../template/structure.ts'
+import { noted, intOrString, onlyWhen, When, when, whenGiven } from '../template/structure.ts'
 import type { Values } from '../values.ts'
 import { labels, selectorLabels } from './labels.ts'
 import { nameOf } from './names.ts'
@@ -53,13 +54,23 @@ export function scale(
   create(budget, k8s.KubePodDisruptionBudget, {
     metadata: { name: nameOf(component), labels: labels(component) },
     spec: {
-      ...bounds(podDisruptionBudget),
-      // A pod that is not ready protects nobody, and must not hold up the draining of its node.
-      unhealthyPodEvictionPolicy: 'AlwaysAllow',
+      ...budgetBounds({ budget: podDisruptionBudget }),
+      unhealthyPodEvictionPolicy: noted(
+        'A pod that is not ready protects nobody, and must not hold up the draining of its node.',
+        'AlwaysAllow',
+      ),
       selector: { matchLabels: selectorLabels(component) },
     },
   })
 }
+
+const budgetBounds = partWith(
+  {
+    name: 'platform.disruptionBounds',
+    comment: 'How many pods stay, or how many may go, by the values of podDisruptionBudget.',
+  },
+  ({ budget }: { budget: Scaled['podDisruptionBudget'] }) => bounds(budget),
+)
 
 const bounds = (given: Scaled['podDisruptionBudget']) => {
   const isLeast = any(isSet(given.minAvailable), isSet(given.minAvailablePercentage))
@@ -79,17 +90,24 @@ class ScaledByUse extends Construct {
       metadata: { name: nameOf(component), labels: labels(component) },
       spec: {
         scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: nameOf(component) },
-        minReplicas: autoscaling.minReplicas,
-        maxReplicas: autoscaling.maxReplicas,
-        metrics: [
-          use('cpu', autoscaling.targetCPUUtilizationPercentage),
-          use('memory', autoscaling.targetMemoryUtilizationPercentage),
-        ],
-        behavior: whenGiven<k8s.HorizontalPodAutoscalerBehaviorV2>(autoscaling.behavior),
+        ...targets({ autoscaling }),
       },
     })
   }
 }
+
+const targets = partWith(
+  { name: 'platform.autoscaling', comment: 'The bounds and targets of an autoscaler.' },
+  ({ autoscaling }: Pick<Scaled, 'autoscaling'>) => ({
+    minReplicas: autoscaling.minReplicas,
+    maxReplicas: autoscaling.maxReplicas,
+    metrics: [
+      use('cpu', autoscaling.targetCPUUtilizationPercentage),
+      use('memory', autoscaling.targetMemoryUtilizationPercentage),
+    ],
+    behavior: whenGiven<k8s.HorizontalPodAutoscalerBehaviorV2>(autoscaling.behavior),
+  }),
+)
 
 const use = (name: string, averageUtilization: Val<number>) =>
   when<k8s.MetricSpecV2>(exceeds(averageUtilization, 0), {

@@ -1,6 +1,8 @@
 import type { Val } from '../template/expression.ts'
-import { any, helper, isSet, orElse, pick, sha256 } from '../template/operators.ts'
+import { helperWith } from '../template/named.ts'
+import { any, isSet, orElse, pick, sha256 } from '../template/operators.ts'
 import type { Condition } from '../template/operators.ts'
+import { part } from '../template/parts.ts'
 import type { Templated } from '../template/structure.ts'
 import { values } from '../values.ts'
 import { setWhen, unset } from './env.ts'
@@ -40,13 +42,23 @@ export const isReferenced = (key: SecretKey): Condition => isSet(secretKeyRefs[k
  * operator's own value, or else the generated one.
  */
 export const secretName = (key: SecretKey): Val<string> =>
-  helper(
-    `platform.secretName.${key}`,
+  nameOfSecret({ reference: secretKeyRefs[key], value: overrides[key] })
+
+const nameOfSecret = helperWith(
+  {
+    name: 'platform.secretName',
+    comment:
+      'The Secret that holds a key: the one that secretKeyRefs names, or the one of the values ' +
+      'in secrets, or else secrets.existingSecret or the generated one.',
+  },
+  ({ reference, value }: { reference: KeyReference; value: Val<string> }) =>
     orElse(
-      secretKeyRefs[key].name,
-      pick(isSet(overrides[key]), overridesSecret, orElse(existingSecret, platformSecret)),
+      reference.name,
+      pick(isSet(value), overridesSecret, orElse(existingSecret, platformSecret)),
     ),
-  )
+)
+
+type KeyReference = (typeof secretKeyRefs)[SecretKey]
 
 /** The name of a key in the Secret that holds it. */
 export const keyIn = (key: SecretKey): Val<string> => secretKeyRefs[key].key
@@ -76,19 +88,31 @@ export const formerKey = (key: `${string}_PREVIOUS` & SecretKey) =>
   )
 
 /** The key that signs sessions and seals LLM keys, with the former one. */
-export const secretKeyBase = {
-  SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
-  SECRET_KEY_BASE_PREVIOUS: formerKey('SECRET_KEY_BASE_PREVIOUS'),
-}
+export const secretKeyBase = part(
+  {
+    name: 'platform.secretKeyBase',
+    comment: 'The key that signs sessions and seals LLM keys, with the former one.',
+  },
+  () => ({
+    SECRET_KEY_BASE: fromSecret('SECRET_KEY_BASE'),
+    SECRET_KEY_BASE_PREVIOUS: formerKey('SECRET_KEY_BASE_PREVIOUS'),
+  }),
+)
 
 /** The same variables for programs that sign no session and open no LLM key. */
 export const noSecretKeyBase = { SECRET_KEY_BASE: unset, SECRET_KEY_BASE_PREVIOUS: unset }
 
 /** The key that seals OAuth tokens, with the former one. */
-export const oauthEncryptionKey = {
-  OAUTH_ENCRYPTION_KEY: fromSecret('OAUTH_ENCRYPTION_KEY'),
-  OAUTH_ENCRYPTION_KEY_PREVIOUS: formerKey('OAUTH_ENCRYPTION_KEY_PREVIOUS'),
-}
+export const oauthEncryptionKey = part(
+  {
+    name: 'platform.oauthEncryptionKey',
+    comment: 'The key that seals OAuth tokens, with the former one.',
+  },
+  () => ({
+    OAUTH_ENCRYPTION_KEY: fromSecret('OAUTH_ENCRYPTION_KEY'),
+    OAUTH_ENCRYPTION_KEY_PREVIOUS: formerKey('OAUTH_ENCRYPTION_KEY_PREVIOUS'),
+  }),
+)
 
 /** The same variables for programs that open no OAuth token. */
 export const noOauthEncryptionKey = {

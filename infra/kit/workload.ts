@@ -4,10 +4,12 @@ import type { Val } from '../template/expression.ts'
 import { instead } from '../template/given.ts'
 import { all, equals, isSet, merged, not } from '../template/operators.ts'
 import type { In, Symbolic } from '../template/operators.ts'
+import { literal } from '../template/named.ts'
+import { partWith } from '../template/parts.ts'
 import { create } from './create.ts'
 import { customPod, hostFields } from './customize.ts'
 import type { HostValues, PodValues } from './customize.ts'
-import { eachText, spread, When, whenGiven, whenSet } from '../template/structure.ts'
+import { noted, eachText, spread, When, whenGiven, whenSet } from '../template/structure.ts'
 import type { Exactly, Templated } from '../template/structure.ts'
 import { values } from '../values.ts'
 import type { Values } from '../values.ts'
@@ -18,13 +20,13 @@ import { nameOf } from './names.ts'
 /** The values that place the pods of a component, with their labels and annotations. */
 export type Pods = Placement & Symbolic<Pick<Values['collector'], 'podLabels' | 'podAnnotations'>>
 
-type Placement = HostValues &
-  Symbolic<
-    Pick<Values['collector'], 'nodeSelector' | 'tolerations' | 'affinity' | 'priorityClassName'>
-  >
+type Placement = Symbolic<
+  Pick<Values['collector'], 'nodeSelector' | 'tolerations' | 'affinity' | 'priorityClassName'>
+>
 
 /** The values of a Deployment. */
 type DeploymentValues = Pods &
+  HostValues &
   PodValues &
   Symbolic<
     Pick<
@@ -158,21 +160,29 @@ export function createDeployment(scope: Construct, workload: Workload): void {
       template: {
         metadata: podMetadata(component, pods, { ...scraped, ...annotations }),
         spec: {
-          ...podDefaults(component, pods),
-          topologySpreadConstraints: instead(pods.topologySpreadConstraints, [
-            {
-              maxSkew: topologySpread.maxSkew,
-              topologyKey: topologySpread.topologyKey,
-              whenUnsatisfiable: topologySpread.whenUnsatisfiable,
-              labelSelector: { matchLabels: selectorLabels(component) },
-            },
-          ]),
+          ...podDefaults(component, pods, pods),
+          topologySpreadConstraints: instead(
+            pods.topologySpreadConstraints,
+            spreadOver({ component: literal(component) }),
+          ),
           ...customPod(pods, pod),
         },
       },
     },
   })
 }
+
+const spreadOver = partWith(
+  { name: 'platform.topologySpread', comment: 'Keeps the pods of a component apart.' },
+  ({ component }: { component: Val<string> }) => [
+    {
+      maxSkew: topologySpread.maxSkew,
+      topologyKey: topologySpread.topologyKey,
+      whenUnsatisfiable: topologySpread.whenUnsatisfiable,
+      labelSelector: { matchLabels: selectorLabels(component) },
+    },
+  ],
+)
 
 /** The labels and annotations of a component's pods. */
 export const podMetadata = (
@@ -185,17 +195,37 @@ export const podMetadata = (
 })
 
 /** The fields that every pod of the platform has. */
-export const podDefaults = (component: string, pods: Placement) => ({
+export const podDefaults = (component: string, pods: Placement, hosts: HostValues) => ({
   serviceAccountName: nameOf(component),
   automountServiceAccountToken: false,
-  // Kubernetes would add a handful of variables for each Service of the namespace.
-  enableServiceLinks: false,
-  priorityClassName: whenSet(pods.priorityClassName),
-  nodeSelector: whenSet(pods.nodeSelector),
-  tolerations: whenSet(pods.tolerations),
-  affinity: whenGiven<k8s.Affinity>(pods.affinity),
-  ...hostFields(pods),
+  enableServiceLinks: noted(
+    'Kubernetes would add a handful of variables for each Service of the namespace.',
+    false,
+  ),
+  ...scheduling({ pods }),
+  ...hostNames({ hosts }),
 })
+
+const scheduling = partWith(
+  {
+    name: 'platform.scheduling',
+    comment: 'Where the pods of a component run, by its values.',
+  },
+  ({ pods }: { pods: Placement }) => ({
+    priorityClassName: whenSet(pods.priorityClassName),
+    nodeSelector: whenSet(pods.nodeSelector),
+    tolerations: whenSet(pods.tolerations),
+    affinity: whenGiven<k8s.Affinity>(pods.affinity),
+  }),
+)
+
+const hostNames = partWith(
+  {
+    name: 'platform.hostNames',
+    comment: 'How the pods of a component look up names, and their run time.',
+  },
+  ({ hosts }: { hosts: HostValues }) => hostFields(hosts),
+)
 
 /** A directory that a container with a read-only root may write to. */
 export const scratch = (path: string, size = '64Mi') => ({

@@ -8,11 +8,14 @@ import type { Files } from './manifests.ts'
 import type { SourceObject, SourceTree } from './objects.ts'
 import { rulesTemplate } from './rules.ts'
 import type { Rule } from './rules.ts'
-import { leavesOf } from './schema.ts'
+import { leavesOf } from './leaves.ts'
 import type { Shape } from './schema.ts'
+import { allOf } from './neighbours.ts'
 import { treeOf } from './tree.ts'
 import { valuesSchema, valuesYaml } from './values-files.ts'
-import { writeManifest, writeTemplate } from './writer.ts'
+import { repeatedOver } from './structure.ts'
+import { writeManifest, writeRepeated, writeTemplate } from './writer.ts'
+import type { Visitor } from './writer.ts'
 
 /** The contents of `Chart.yaml`. */
 export interface ChartMetadata {
@@ -76,8 +79,9 @@ export function renderChart({
         usedBy.set(value, (usedBy.get(value) ?? new Set()).add(path))
       }
     }
-    return [path, write(visit)] as const
+    return [path, write({ visit, define: (use, lines) => helpers.define(use, lines) })] as const
   })
+  const parts = helpers.partsTemplate()
   refuseUnused(shape, usedBy)
   const files = new Map([
     ['Chart.yaml', chartYaml(metadata)],
@@ -86,7 +90,8 @@ export function renderChart({
     ['.helmignore', HELMIGNORE],
     ['values.schema.json', `${JSON.stringify(valuesSchema(shape), null, 2)}\n`],
     ['values.yaml', valuesYaml(shape)],
-    ['templates/_helpers.tpl', helpers.template()],
+    ['templates/_helpers.tpl', helpers.helpersTemplate()],
+    ...(parts === '' ? [] : ([['templates/_parts.tpl', parts]] as const)),
     ['templates/validate.yaml', rulesTemplate(rules)],
     ...carried,
     ...templates,
@@ -111,7 +116,7 @@ const HELMIGNORE = `.git/
 
 interface Template {
   readonly object: SourceObject
-  readonly write: (visit: (expression: Expression) => void) => string
+  readonly write: (visitor: Visitor) => string
 }
 
 function readTemplates({ objects, templates }: SourceTree): readonly Template[] {
@@ -121,9 +126,14 @@ function readTemplates({ objects, templates }: SourceTree): readonly Template[] 
     const tree = treeOf(templates.manifestOf(source), templates.marksOf(source))
     return {
       object,
-      write: (visit) => {
-        object.guards.forEach(visit)
-        return wrapped(object.guards, writeTemplate(tree, object.guards, visit))
+      write: (visitor) => {
+        const { guards } = object
+        guards.forEach(visitor.visit)
+        const over = repeatedOver(source)?.over.expression
+        const body = over
+          ? writeRepeated(tree, { over, guards }, visitor)
+          : writeTemplate(tree, guards, visitor)
+        return guarded(guards, body)
       },
     }
   })
@@ -131,14 +141,15 @@ function readTemplates({ objects, templates }: SourceTree): readonly Template[] 
 
 const givenTemplate =
   ({ value }: GivenObjects): Template['write'] =>
-  (visit) => {
+  ({ visit }) => {
     visit(value.expression)
     return `{{- range ${printGo(value.expression, TOP)} }}\n---\n{{ toYaml . }}\n{{- end }}\n`
   }
 
-function wrapped([guard, ...guards]: readonly Expression[], body: string): string {
-  if (!guard) return body
-  return `{{- if ${printGo(guard, TOP)} }}\n${wrapped(guards, body)}{{- end }}\n`
+/** A template whose guards hold, all of them in one condition. */
+function guarded(guards: readonly Expression[], body: string): string {
+  const guard = allOf(guards)
+  return guard ? `{{- if ${printGo(guard, TOP)} }}\n${body}{{- end }}\n` : body
 }
 
 const valuesIn = (expression: Expression): readonly string[] =>

@@ -3,7 +3,8 @@ import { FreePart, Instead } from './given.ts'
 import { isObject } from './json.ts'
 import { all, any, isSet, not } from './operators.ts'
 import type { Condition } from './operators.ts'
-import { Each, isSpread, When } from './structure.ts'
+import { Member, nodeWithin } from './parts.ts'
+import { Each, isSpread, Noted, When } from './structure.ts'
 
 /**
  * The condition under which a node of a definition exists; undefined when it always does. A list or
@@ -27,16 +28,18 @@ export function createExistence(): Existence {
 }
 
 function conditionOf(node: object, existence: Existence): Condition | undefined {
+  if (node instanceof Member || node instanceof Noted) return existence(nodeWithin(node))
   if (node instanceof When) return allOf(node.condition, existence(node.inner))
   if (node instanceof Each) return isSet(node.over)
   if (node instanceof FreePart) return node instanceof Instead ? undefined : isSet(node.value)
   if (Array.isArray(node)) return anyOf(node, existence)
   if (!isObject(node)) return undefined
-  return anyOf(Object.entries(node), ([key, member]) =>
-    isSpread(key) && member instanceof Val && member.expression.op !== 'labels'
+  return anyOf(Object.entries(node), ([key, entry]) => {
+    const member = entry instanceof Member ? entry.content : entry
+    return isSpread(key) && member instanceof Val && member.expression.op !== 'labels'
       ? isSet(member)
-      : existence(member),
-  )
+      : existence(member)
+  })
 }
 
 function anyOf<T>(

@@ -14,13 +14,8 @@ export type Expression =
   | { readonly op: 'call'; readonly fn: FunctionName; readonly args: readonly Expression[] }
   | Helper
   | ChartFile
-  | {
-      readonly op: 'labels'
-      readonly name: string
-      readonly entries: Entries
-      /** A map whose entries follow. */
-      readonly more?: Expression
-    }
+  | Labels
+  | Included
 
 /**
  * A place in what Helm hands to a template, such as `.Values.collector.port` or `.Release.Name`.
@@ -35,15 +30,42 @@ export interface Reference {
   readonly isOptional?: true
   /** A number that Go would print in scientific notation. */
   readonly isLarge?: true
+  /** A number that may have a fraction. */
+  readonly hasFraction?: true
+  /** A place in the parameters of a named template. */
+  readonly isParameter?: true
+}
+
+/** What is said of a named template, and how templates include it. */
+export interface About {
+  readonly name: string
+  /** Stands above its definition. */
+  readonly comment: string
 }
 
 /** An expression with a name of its own in `_helpers.tpl`. */
-interface Helper {
+export interface Helper extends About {
   readonly op: 'helper'
-  readonly name: string
   readonly body: Expression
   /** Its text can only be letters, digits and dashes. */
   readonly isName?: true
+  /** The body in terms of the parameters, where it has some, and what is given for each. */
+  readonly parametrized?: { readonly body: Expression; readonly given: Entries }
+}
+
+/** Entries of a map with a name of their own in `_helpers.tpl`. */
+export interface Labels extends About {
+  readonly op: 'labels'
+  readonly entries: Entries
+  /** A map whose entries follow. */
+  readonly more?: Expression
+}
+
+/** The content of a named template as data. */
+export interface Included {
+  readonly op: 'included'
+  readonly name: string
+  readonly evaluate: (context: Context) => Json
 }
 
 /** A file that the chart carries beside its templates. */
@@ -54,7 +76,8 @@ export interface ChartFile {
   readonly content: string
 }
 
-type Entries = Readonly<Record<string, Expression>>
+/** Expressions by name. */
+export type Entries = Readonly<Record<string, Expression>>
 
 /** The contents of `.Values`, `.Release` and `.Chart`. */
 export type Context = JsonObject
@@ -96,6 +119,8 @@ export function evaluate(expression: Expression, context: Context): Json {
       return evaluate(expression.body, context)
     case 'file':
       return expression.content
+    case 'included':
+      return expression.evaluate(context)
     case 'labels':
       return Object.fromEntries([
         ...Object.entries(expression.entries).map(([key, entry]) => [
@@ -127,10 +152,21 @@ const isJsonObject = (value: Json): value is JsonObject => isObject(value)
 /** Tells whether two expressions are the same computation. */
 export function same(a: Expression, b: Expression): boolean {
   if (a === b || a.op !== b.op) return a === b
-  if (a.op === 'reference' && b.op === a.op) return a.path.join('.') === b.path.join('.')
+  if (a.op === 'reference' && b.op === a.op) return sameReference(a, b)
   if (a.op === 'call' && b.op === a.op) return a.fn === b.fn && sameList(a.args, b.args)
+  if (a.op === 'helper' && b.op === a.op) return sameHelper(a, b)
   return JSON.stringify(a) === JSON.stringify(b)
 }
+
+const sameReference = (a: Reference, b: Reference): boolean =>
+  a.path.join('.') === b.path.join('.') && a.isParameter === b.isParameter
+
+// Two helpers of one name have one definition, but for what they are given.
+const sameHelper = (a: Helper, b: Helper): boolean =>
+  a.name === b.name && sameList(givenTo(a), givenTo(b))
+
+const givenTo = ({ parametrized }: Helper): readonly Expression[] =>
+  Object.values(parametrized?.given ?? {})
 
 const sameList = (a: readonly Expression[], b: readonly Expression[]): boolean =>
   a.length === b.length &&
@@ -145,6 +181,7 @@ export function referencesOf(expression: Expression): readonly Reference[] {
     case 'literal':
     case 'item':
     case 'file':
+    case 'included':
       return []
     case 'reference':
       return [expression]

@@ -87,6 +87,7 @@ export const FUNCTIONS = {
   regexMatch: define((pattern, text) => new RegExp(print(pattern), 'u').test(print(text))),
   list: define((...items) => items),
   uniq: define((items) => asList(items).filter((item, index, all) => all.indexOf(item) === index)),
+  join: define((separator, items) => asList(items).map(print).join(print(separator))),
   compact: define((items) => asList(items).filter(truthy)),
   toJson: define((value = null) => goJson(value)),
   sha256sum: define((text) => createHash('sha256').update(print(text)).digest('hex')),

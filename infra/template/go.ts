@@ -1,5 +1,5 @@
 import { same } from './expression.ts'
-import type { Expression, Reference, Val } from './expression.ts'
+import type { Entries, Expression, Reference, Val } from './expression.ts'
 import type { FunctionName } from './functions.ts'
 import { isPlain, literalBlock } from './scalar.ts'
 
@@ -8,14 +8,34 @@ import { isPlain, literalBlock } from './scalar.ts'
  */
 export interface Scope {
   readonly root: '' | '$'
+  /** Within a named template with parameters: that of the place of its use is one of them. */
+  readonly context?: '.context'
   /** The expression that the dot stands for, within `with`. */
   readonly dot?: Expression
+  /** The dot is an element of a list, which is read below: no `with` may bind it. */
+  readonly isItem?: true
   /** The guards that already hold here. */
   readonly known?: readonly Expression[]
 }
 
 /** The place outside of every `with` and `range`. */
 export const TOP: Scope = { root: '' }
+
+/** The place at the beginning of a named template. */
+export const insideOf = (hasParameters: boolean): Scope =>
+  hasParameters ? { ...TOP, context: '.context' } : TOP
+
+const contextIn = ({ root, context }: Scope): string => `${root}${context ?? ''}`
+
+/** The call of a named template with the parameters that it has. */
+export function printInclude(name: string, given: Entries | undefined, scope: Scope): string {
+  const context = contextIn(scope) || '.'
+  const parameters = Object.entries(given ?? {}).map(
+    ([key, value]) => `${JSON.stringify(key)} ${printArgument(value, scope)}`,
+  )
+  const dot = given ? `(dict ${[...parameters, `"context" ${context}`].join(' ')})` : context
+  return `include ${JSON.stringify(name)} ${dot}`
+}
 
 /** An expression as the inside of a Go template action. */
 export const printGo = (expression: Expression, scope: Scope): string =>
@@ -41,18 +61,20 @@ function print(expression: Expression, scope: Scope): Printed {
       // An element of a list of texts has no key.
       return atom(`.${expression.key}`)
     case 'file':
-      return compound(`${scope.root}.Files.Get ${JSON.stringify(expression.path)}`)
+      return compound(`${contextIn(scope)}.Files.Get ${JSON.stringify(expression.path)}`)
     case 'helper':
+      return compound(printInclude(expression.name, expression.parametrized?.given, scope))
     case 'labels':
-      return compound(`include ${JSON.stringify(expression.name)} ${scope.root || '.'}`)
+      return compound(printInclude(expression.name, undefined, scope))
+    case 'included':
+      return compound(`${printInclude(expression.name, undefined, scope)} | fromYaml`)
     case 'call':
-      return expression.fn === 'isMore'
-        ? printIsMore(expression, scope)
-        : printCall(expression, scope)
+      return printCall(expression, scope)
   }
 }
 
-function printReference({ path, isLarge }: Reference, { root }: Scope): Printed {
+function printReference({ path, isLarge, isParameter }: Reference, scope: Scope): Printed {
+  const root = isParameter ? scope.root : contextIn(scope)
   const last = path.at(-1) ?? ''
   const text = `${root}.${path.join('.')}`
   if (/^\w+$/.test(last)) return isLarge ? compound(`int64 ${text}`) : atom(text)
@@ -72,6 +94,7 @@ const PIPED: ReadonlySet<FunctionName> = new Set([
   'replace',
   'uniq',
   'compact',
+  'join',
 ])
 
 const COMPARING: ReadonlySet<FunctionName> = new Set(['eq', 'gt'])
@@ -80,11 +103,6 @@ function printArgument(expression: Expression, scope: Scope): string {
   const { text, compound: needsParentheses } = print(expression, scope)
   return needsParentheses ? `(${text})` : text
 }
-
-const printIsMore = ({ args }: Call, scope: Scope): Printed =>
-  compound(
-    `include "quantity.isMore" (list ${args.map((side) => printArgument(side, scope)).join(' ')})`,
-  )
 
 function printCall({ fn, args }: Call, scope: Scope): Printed {
   const argument = (expression: Expression): string => printArgument(expression, scope)
@@ -103,8 +121,11 @@ function printCall({ fn, args }: Call, scope: Scope): Printed {
     const head = print(last, scope).text
     return compound([head, '|', fn, ...args.slice(0, -1).map(argument)].join(' '))
   }
-  return compound([fn, ...args.map(argument)].join(' '))
+  return compound(plainCall(fn, args.map(argument).join(' ')))
 }
+
+const plainCall = (fn: FunctionName, args: string): string =>
+  fn === 'isMore' ? `include "quantity.isMore" (list ${args})` : `${fn} ${args}`.trimEnd()
 
 /** `ternary` wants a real boolean where `if` takes anything. */
 function asBoolean(condition: Expression, printed: string): string {
@@ -118,7 +139,7 @@ function asBoolean(condition: Expression, printed: string): string {
 /** Numbers reach templates as float64 or int64, depending on where they were set. */
 const comparable = (side: Expression, printed: string): string =>
   side.op === 'reference' && side.kind === 'number' && !side.isLarge
-    ? `(int64 ${printed})`
+    ? `(${side.hasFraction ? 'float64' : 'int64'} ${printed})`
     : printed
 
 /** A symbolic scalar as the value of a key: texts quoted, numbers and booleans bare. */
@@ -159,11 +180,29 @@ interface Text {
   readonly args: readonly Expression[]
 }
 
-function harmlessText(expression: Expression): Text | undefined {
+function textOf(expression: Expression): Text | undefined {
+  if (expression.op === 'literal' && typeof expression.value === 'string')
+    return { format: expression.value.replaceAll('%', '%%'), args: [] }
   if (expression.op !== 'call' || expression.fn !== 'printf') return undefined
   const [format, ...args] = expression.args
-  if (format?.op !== 'literal' || typeof format.value !== 'string') return undefined
-  return args.every(isHarmless) ? { format: format.value, args } : undefined
+  return format?.op === 'literal' && typeof format.value === 'string'
+    ? { format: format.value, args }
+    : undefined
+}
+
+function harmlessText(expression: Expression): Text | undefined {
+  if (expression.op === 'literal') return undefined
+  const known = textOf(expression)
+  return known?.args.every(isHarmless) ? known : undefined
+}
+
+/** An expression as text outside of actions, with its parts in place. */
+export function printText(expression: Expression, scope: Scope): string {
+  const known = textOf(expression)
+  // White space at the ends would be trimmed.
+  return known && /^\S(?:[^{]*\S)?$/.test(known.format)
+    ? fill(known, (argument) => `{{ ${printGo(argument, scope)} }}`)
+    : `{{- ${printGo(expression, scope)} -}}`
 }
 
 function fill({ format, args }: Text, part: (argument: Expression) => string): string {

@@ -1,42 +1,84 @@
-import { same } from './expression.ts'
-import type { Expression } from './expression.ts'
-import { printGo, printScalar, TOP } from './go.ts'
+import { wrap } from './comments.ts'
+import { same, Val } from './expression.ts'
+import type { About, Expression, Helper, Labels } from './expression.ts'
+import { insideOf, printGo, printScalar, printText, TOP } from './go.ts'
+import type { Scope } from './go.ts'
+import type { Use } from './parts.ts'
 import { yamlScalar } from './scalar.ts'
-import { Val } from './expression.ts'
 
-type Named = Extract<Expression, { op: 'helper' | 'labels' }>
+/** A named template, which other templates include. */
+interface Named extends About {
+  readonly lines: readonly string[]
+}
 
-/** Collects the named expressions that templates include, and defines each once. */
+/** Collects the named expressions and parts that templates include, and defines each once. */
 export class Helpers {
-  private readonly named = new Map<string, Named>()
+  private readonly expressions = new Map<string, Helper | Labels>()
+  private readonly parts = new Map<string, Named & Use>()
 
   add(expression: Expression): void {
     if (expression.op === 'call') expression.args.forEach((argument) => this.add(argument))
     if (expression.op !== 'helper' && expression.op !== 'labels') return
-    const known = this.named.get(expression.name)
-    if (known && !same(known, expression))
-      throw new Error(`two helpers are named ${expression.name}`)
-    this.named.set(expression.name, expression)
-    if (expression.op === 'helper') this.add(expression.body)
+    const known = this.expressions.get(expression.name)
+    if (known && !isSameDefinition(known, expression)) throw twoOf(expression)
+    this.expressions.set(expression.name, expression)
+    if (expression.op === 'labels') return
+    this.add(definitionOf(expression))
+    Object.values(expression.parametrized?.given ?? {}).forEach((given) => this.add(given))
+  }
+
+  define(use: Use, write: () => readonly string[]): void {
+    const known = this.parts.get(use.name)
+    if (known?.definition === use.definition) return
+    const lines = write()
+    if (known && known.lines.join('\n') !== lines.join('\n')) throw twoOf(use)
+    this.parts.set(use.name, { ...use, lines })
   }
 
   /** The text of `_helpers.tpl`. */
-  template(): string {
-    const sorted = [...this.named.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
-    return sorted
-      .map((helper) => `{{- define "${helper.name}" -}}\n${definition(helper)}\n{{- end }}\n`)
-      .join('\n')
+  helpersTemplate(): string {
+    return template(
+      [...this.expressions.values()].map((expression) => ({
+        ...expression,
+        lines: linesOf(expression),
+      })),
+    )
+  }
+
+  /** The text of `_parts.tpl`; empty without a part. */
+  partsTemplate(): string {
+    return template([...this.parts.values()])
   }
 }
 
-function definition(helper: Named): string {
-  if (helper.op === 'helper') return statement(helper.body)
+const twoOf = ({ name }: About): Error => new Error(`two helpers are named ${name}`)
+
+/** The expression that a definition prints, in terms of its parameters. */
+const definitionOf = ({ body, parametrized }: Helper): Expression => parametrized?.body ?? body
+
+const isSameDefinition = (a: Helper | Labels, b: Helper | Labels): boolean =>
+  a.op === 'helper' && b.op === 'helper'
+    ? same(definitionOf(a), definitionOf(b))
+    : JSON.stringify(a) === JSON.stringify(b)
+
+function template(all: readonly Named[]): string {
+  const sorted = [...all].sort((a, b) => (a.name < b.name ? -1 : 1))
+  return sorted
+    .map(
+      ({ name, comment, lines }) =>
+        `{{/*\n${wrap(comment).join('\n')}\n*/}}\n` +
+        `{{- define "${name}" -}}\n${lines.join('\n')}\n{{- end }}\n`,
+    )
+    .join('\n')
+}
+
+function linesOf(named: Helper | Labels): readonly string[] {
+  if (named.op === 'helper')
+    return statement(definitionOf(named), insideOf(named.parametrized !== undefined))
   return [
-    ...Object.entries(helper.entries).map(
-      ([key, entry]) => `${yamlScalar(key)}: ${entryText(entry)}`,
-    ),
-    ...(helper.more ? entriesOver(printGo(helper.more, TOP)) : []),
-  ].join('\n')
+    ...Object.entries(named.entries).map(([key, entry]) => `${yamlScalar(key)}: ${textOf(entry)}`),
+    ...(named.more ? entriesOver(printGo(named.more, TOP)) : []),
+  ]
 }
 
 /**
@@ -49,20 +91,23 @@ export const entriesOver = (map: string): readonly string[] => [
   '{{- end }}',
 ]
 
-const entryText = (entry: Expression): string =>
+const textOf = (entry: Expression): string =>
   entry.op === 'literal' && typeof entry.value === 'string'
     ? yamlScalar(entry.value)
     : printScalar(new Val(entry, 'string'), TOP)
 
-/** A choice as if and else, anything else as one action. */
-function statement(body: Expression): string {
+/** A choice as if and else, a text with its parts in place, anything else as one action. */
+function statement(body: Expression, scope: Scope): readonly string[] {
   const [yes, no, condition] = body.op === 'call' && body.fn === 'ternary' ? body.args : []
-  if (!yes || !no || !condition) return `{{- ${printGo(body, TOP)} }}`
+  if (!yes || !no || !condition) return [printText(body, scope)]
+  const [first = '', ...others] = statement(no, scope)
+  const isChoice = first.startsWith('{{- if ')
+  const isEmpty = no.op === 'literal' && no.value === ''
   return [
-    `{{- if ${printGo(condition, TOP)} }}`,
-    statement(yes),
-    statement(no).startsWith('{{- if ')
-      ? statement(no).replace('{{- if ', '{{- else if ')
-      : `{{- else }}\n${statement(no)}\n{{- end }}`,
-  ].join('\n')
+    `{{- if ${printGo(condition, scope)} -}}`,
+    ...statement(yes, scope),
+    ...(isChoice ? [first.replace('{{- if ', '{{- else if '), ...others] : []),
+    ...(isChoice || isEmpty ? [] : ['{{- else -}}', first, ...others]),
+    ...(isChoice ? [] : ['{{- end -}}']),
+  ]
 }

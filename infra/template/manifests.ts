@@ -61,7 +61,7 @@ function readPlain(tree: SourceTree, context: Context): readonly PlainObject[] {
     .flatMap(({ component, source }) =>
       areGiven(source)
         ? givenObjects(source, context).map((manifest) => ({ component, manifest }))
-        : [{ component, manifest: reading.manifestOf(source) }],
+        : reading.manifestsOf(source).map((manifest) => ({ component, manifest })),
     )
 }
 

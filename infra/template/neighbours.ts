@@ -1,5 +1,6 @@
 import { same } from './expression.ts'
 import type { Expression } from './expression.ts'
+import type { Member } from './parts.ts'
 import type { Branch } from './tree.ts'
 
 /** Conditions of which all hold at some place of a template. */
@@ -19,6 +20,12 @@ const isIn = (known: Known, condition: Expression): boolean =>
 function join([first, ...others]: readonly Expression[]): Expression | undefined {
   if (!first || others.length === 0) return first
   return { op: 'call', fn: 'and', args: [first, ...others] }
+}
+
+/** All guards as one condition without repetitions; undefined for none. */
+export const allOf = (guards: readonly Expression[]): Expression | undefined => {
+  const atoms = guards.flatMap(atomsOf)
+  return join(atoms.filter((atom, index) => !isIn(atoms.slice(0, index), atom)))
 }
 
 /** What is left of a guard where some of its parts hold already. */
@@ -67,15 +74,60 @@ function commonStart(members: readonly Branch[], known: Known): readonly Express
 }
 
 /** Tells whether a run exists exactly when the one before it does not. */
-export function isOpposite(
-  before: Run<Branch> | undefined,
-  after: Run<Branch>,
-  known: Known,
-): boolean {
-  const [former, guard] = [before && conditionOf(before), conditionOf(after)]
-  if (!former || guard?.op !== 'call' || guard.fn !== 'not') return false
+export function areOpposites(before: Run<Branch>, after: Run<Branch>, known: Known): boolean {
+  const [former, guard] = [conditionOf(before), conditionOf(after)]
+  if (!former || !guard) return false
   const left = (condition: Expression): Expression => leftOf(condition, known) ?? condition
-  return guard.args.some((argument) => same(left(argument), left(former)))
+  const negates = (one: Expression, other: Expression): boolean =>
+    negatedBy(one).some((negated) => same(left(negated), left(other)))
+  return negates(guard, former) || negates(former, guard)
+}
+
+const negatedBy = (guard: Expression): readonly Expression[] =>
+  guard.op === 'call' && guard.fn === 'not' ? guard.args : []
+
+/** Tells whether a run exists while a condition does not hold. */
+export function isNegated(run: Run<Branch>): boolean {
+  const condition = conditionOf(run)
+  return condition !== undefined && negatedBy(condition).length > 0
+}
+
+/** The branches of a map, with those that share a part or a condition side by side. */
+export function gathered<Kind extends Branch>(branches: readonly Kind[]): readonly Kind[] {
+  const groups: Kind[][] = []
+  for (const branch of branches) {
+    const group = groups.find(([first]) => first && belongTogether(first, branch))
+    if (group) group.push(branch)
+    else groups.push([branch])
+  }
+  return groups.flat()
+}
+
+function belongTogether(one: Branch, other: Branch): boolean {
+  const [part, guard, otherGuard] = [partOf(one), one.guards[0], other.guards[0]]
+  if (part || partOf(other)) return part?.use === partOf(other)?.use
+  return guard !== undefined && otherGuard !== undefined && same(guard, otherGuard)
+}
+
+const partOf = ({ parts = [] }: Branch): Member | undefined => parts[0]
+
+/** Neighbours of one named part, or of none. */
+export interface Segment<Kind extends Branch> {
+  readonly part?: Member
+  readonly members: readonly Kind[]
+}
+
+/** Splits branches where one named part ends or another one begins. */
+export function segmentsOf<Kind extends Branch>(
+  branches: readonly Kind[],
+): readonly Segment<Kind>[] {
+  const segments: { part: Member | undefined; members: Kind[] }[] = []
+  for (const branch of branches) {
+    const [last, part] = [segments.at(-1), partOf(branch)]
+    if (last && last.part?.use === part?.use) last.members.push(branch)
+    else segments.push({ part, members: [branch] })
+  }
+  return segments
 }
 
 /** The one condition of a run; undefined where there is none, or one inside of another. */

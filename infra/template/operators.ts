@@ -1,8 +1,10 @@
 import { same, Val } from './expression.ts'
-import type { Expression, Kind } from './expression.ts'
+import type { Expression, Kind, Reference } from './expression.ts'
 import type { FunctionName } from './functions.ts'
 import { isObject } from './json.ts'
 import type { JsonObject } from './json.ts'
+import { isOptional } from './leaves.ts'
+import { LARGE } from './schema.ts'
 import type { Field, Shape } from './schema.ts'
 import type { ValuesOf } from './typed-values.ts'
 
@@ -12,9 +14,11 @@ export type In<T> = T | Val<T>
 /** A condition, with the truth of Go templates. */
 export type Condition = Val<boolean>
 
-type Scalar = string | number | boolean
+/** A text, a number or a switch. */
+export type Scalar = string | number | boolean
 
-const lift = (value: In<Scalar>): Expression =>
+/** An operand as an expression. */
+export const lift = (value: In<Scalar>): Expression =>
   value instanceof Val ? value.expression : { op: 'literal', value }
 
 const call = <T>(fn: FunctionName, kind: Kind, args: readonly Expression[]): Val<T> =>
@@ -27,8 +31,10 @@ export const isSet = (value: Val<unknown>): Condition =>
     : call('isSet', 'boolean', [value.expression])
 
 /** Holds while a condition does not. */
-export const not = (condition: Condition): Condition =>
-  call('not', 'boolean', [condition.expression])
+export const not = ({ expression }: Condition): Condition => {
+  const [opposite] = expression.op === 'call' && expression.fn === 'not' ? expression.args : []
+  return opposite ? new Val(opposite, 'boolean') : call('not', 'boolean', [expression])
+}
 
 /** Holds while all conditions do. */
 export const all = (...conditions: readonly Condition[]): Condition => join('and', conditions)
@@ -66,6 +72,12 @@ export const distinct = (...texts: readonly Val<string>[]): Val<readonly string[
     args: texts.map(({ expression }) => expression),
   }
   return call('compact', 'list', [{ op: 'call', fn: 'uniq', args: [items] }])
+}
+
+/** The texts that are not empty, with a separator between them. */
+export const joined = (separator: string, texts: readonly In<string>[]): Val<string> => {
+  const items: Expression = { op: 'call', fn: 'list', args: texts.map(lift) }
+  return call('join', 'string', [lift(separator), { op: 'call', fn: 'compact', args: [items] }])
 }
 
 /** The value, or the fallback while it is empty. */
@@ -166,27 +178,9 @@ function piece(value: In<string | number>): Piece {
     : { format: kind === 'string' ? '%s' : '%v', args: [expression] }
 }
 
-/** Gives an expression a name in `_helpers.tpl`; templates then include it. */
-export const helper = <T>(
-  name: string,
-  value: Val<T>,
-  options: { readonly isName?: true } = {},
-): Val<T> => new Val<T>({ op: 'helper', name, body: value.expression, ...options }, value.kind)
-
 /** The text of a file that the chart carries under a path of its own. */
 export const chartFile = (path: string, content: string): Val<string> =>
   new Val({ op: 'file', path, content }, 'string')
-
-/** A set of fixed entries, and those of a map, that templates include by name. */
-export const labelSet = (
-  name: string,
-  entries: Readonly<Record<string, In<string>>>,
-  more?: TextMap,
-): TextMap => {
-  const lifted = Object.entries(entries).map(([key, value]) => [key, lift(value)] as const)
-  const set = { op: 'labels', name, entries: Object.fromEntries(lifted) } as const
-  return new Val(more ? { ...set, more: more.expression } : set, 'map')
-}
 
 /** Holds while an amount is above another one. */
 export const isMore = (amount: Val<string>, than: Val<string>): Condition =>
@@ -201,7 +195,8 @@ export const merged = (first: TextMap, second: TextMap): TextMap =>
   // Sprig changes the first of the maps.
   call('merge', 'map', [{ op: 'call', fn: 'dict', args: [] }, first.expression, second.expression])
 
-type TextMap = Val<Readonly<Record<string, string>>>
+/** A symbolic map from text to text. */
+export type TextMap = Val<Readonly<Record<string, string>>>
 
 /**
  * An amount as text: JSON has a number in full where Go would write 1e+09, and a text in quotes.
@@ -237,19 +232,29 @@ function referTo(shape: Shape, path: readonly string[]): Readonly<Record<string,
 
 /** A group of values as one map. */
 export const whole = (group: object): Val<JsonObject> =>
-  new Val({ op: 'reference', path: pathOf(group), kind: 'map' }, 'map')
+  new Val({ op: 'reference', kind: 'map', ...placeOf(group) }, 'map')
 
-/** The path of a group, which is one step shorter than that of each member. */
-function pathOf(group: object): readonly string[] {
-  const [member]: readonly unknown[] = Object.values(group)
-  if (isObject(member)) return pathOf(member).slice(0, -1)
-  if (member instanceof Val && member.expression.op === 'reference') {
-    return member.expression.path.slice(0, -1)
-  }
-  throw new Error('only a group of values can be taken as a whole')
+/** The place of a group, whose path is one step shorter than that of each member. */
+function placeOf(group: object): Place {
+  const places = Object.entries(group).map(([key, member]) => placeAbove(key, member))
+  const [place, ...others] = places.map((found) => JSON.stringify(found))
+  if (!places[0] || others.some((other) => other !== place))
+    throw new Error('only a group of values can be taken as a whole')
+  return places[0]
 }
 
-const LARGE = 1_000_000
+type Place = Pick<Reference, 'path' | 'isParameter'>
+
+/** The place of the group in which a member has its key; undefined for a member of none. */
+function placeAbove(key: string, member: unknown): Place | undefined {
+  const place = isObject(member) ? placeOf(member) : referenceIn(member)
+  if (place?.path.at(-1) !== key) return undefined
+  const { path, isParameter } = place
+  return { path: path.slice(0, -1), ...(isParameter && { isParameter }) }
+}
+
+const referenceIn = (member: unknown): Reference | undefined =>
+  member instanceof Val && member.expression.op === 'reference' ? member.expression : undefined
 
 function leaf(field: Field, path: readonly string[]): Val<unknown> {
   const kind = kindOf(field)
@@ -260,7 +265,8 @@ function leaf(field: Field, path: readonly string[]): Val<unknown> {
       path,
       kind,
       ...(isLoose ? { mayBeNumber: true } : {}),
-      ...(field.kind === 'quantity' && field.optional ? { isOptional: true } : {}),
+      ...(isOptional(field) ? { isOptional: true } : {}),
+      ...(field.kind === 'integer' && field.hasFraction ? { hasFraction: true } : {}),
       ...(field.kind === 'integer' && field.max >= LARGE ? { isLarge: true } : {}),
     },
     kind,

@@ -7,37 +7,54 @@ import { FreePart, Instead, Items } from './given.ts'
 import { isObject } from './json.ts'
 import { manifestOf } from './strictness.ts'
 import type { SourceTree } from './objects.ts'
-import { definitionOf, Each, Either, isSpread, Quantities, When } from './structure.ts'
+import { nodeWithin } from './parts.ts'
+import { definitionOf, Each, Either, isSpread, Quantities, repeatedOver } from './structure.ts'
+
+/** What is known of the nodes of a tree. */
+type Found = Pick<SourceTree, 'existence' | 'constants'>
 
 /**
  * Reads a construct tree as manifests: every symbolic value becomes its value, and what is not
  * wanted is gone.
  */
 export class PlainReading {
-  private readonly tree: SourceTree
+  private readonly tree: Found
   private readonly context: Context
   /** The object that is read has free values. */
   private hasFree = false
 
-  constructor(tree: SourceTree, context: Context) {
+  constructor(tree: Found, context: Context) {
     this.tree = tree
     this.context = context
   }
 
-  manifestOf(object: ApiObject): Readonly<Record<string, unknown>> {
+  /** The objects that a source stands for: one, or one for each element of a list. */
+  manifestsOf(object: ApiObject): readonly Readonly<Record<string, unknown>>[] {
+    const repeated = repeatedOver(object)
+    if (!repeated) return [this.manifestOf(object, definitionOf(object))]
+    return this.definitionsOver(repeated).map((definition) => this.manifestOf(object, definition))
+  }
+
+  private manifestOf(object: ApiObject, definition: unknown): Readonly<Record<string, unknown>> {
     const { apiVersion, kind } = object
     this.hasFree = false
-    const manifest = manifestOf(object, this.read(definitionOf(object)))
+    const manifest = manifestOf(object, this.read(definition))
     // The scalars of what is given are wrapped.
     const plain = this.hasFree ? withoutLeaves(manifest) : manifest
     return { apiVersion, kind, ...(isObject(plain) ? plain : {}) }
+  }
+
+  /** A part of a definition, as the L1 classes take it. */
+  contentOf(node: unknown): unknown {
+    return this.read(node)
   }
 
   private read(node: unknown): unknown {
     if (typeof node !== 'object' || node === null || this.tree.constants.has(node)) return node
     if (!this.exists(node)) return undefined
     if (node instanceof Val) return evaluate(node.expression, this.context)
-    if (node instanceof When) return this.read(node.inner)
+    const inner = nodeWithin(node)
+    if (inner !== undefined) return this.read(inner)
     if (node instanceof FreePart) return this.freePart(node)
     if (node instanceof Either) return { value: evaluate(node.value.expression, this.context) }
     if (node instanceof Quantities) return wrapped(evaluate(node.value.expression, this.context))
@@ -80,15 +97,20 @@ export class PlainReading {
   }
 
   private elements(item: unknown): readonly unknown[] {
-    if (item instanceof When) return this.exists(item) ? this.elements(item.inner) : []
+    const inner = nodeWithin(item)
+    if (inner !== undefined) return this.exists(item) ? this.elements(inner) : []
     if (item instanceof Items) return asList(this.freePart(item))
     return item instanceof Each ? this.repeat(item) : [this.read(item)]
   }
 
-  private repeat({ over, element }: Each<unknown>): readonly unknown[] {
+  private repeat(each: Each<unknown>): readonly unknown[] {
+    return this.definitionsOver(each).map((definition) => this.read(definition))
+  }
+
+  private definitionsOver({ over, element }: Each<unknown>): readonly unknown[] {
     const items = evaluate(over.expression, this.context)
     if (!Array.isArray(items)) throw new Error('only a list can be repeated over')
-    return items.map((item) => this.read(element((key) => memberOf(item, key))))
+    return items.map((item) => element((key) => memberOf(item, key)))
   }
 }
 

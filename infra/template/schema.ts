@@ -26,6 +26,8 @@ export type Shape = Readonly<Record<string, Field>>
 
 interface Described {
   readonly doc: string
+  /** Null removes the default: then there is no value. */
+  readonly isNullable?: true
   /** Members as they are written in YAML, for a value whose default says nothing of them. */
   readonly example?: JsonObject | readonly Json[]
 }
@@ -65,10 +67,12 @@ export interface QuantityField extends Described {
   readonly mayBeZero: boolean
 }
 
-/** A whole number within bounds. */
+/** A number within bounds. */
 export interface IntegerField extends Described, Bounds {
   readonly kind: 'integer'
   readonly default: number
+  /** It may have a fraction. */
+  readonly hasFraction?: true
 }
 
 /** A switch. */
@@ -193,6 +197,25 @@ export const integer = (value: number, doc: string, { min, max }: Bounds): Integ
   return { kind: 'integer', default: value, doc, min, max }
 }
 
+/** The least fraction that Go prints without an exponent. */
+const FRACTION_MIN = 0.0001
+
+/** A number that may have a fraction. */
+export const decimal = (value: number, doc: string, { min, max }: Bounds): IntegerField => {
+  if (min < FRACTION_MIN || max >= LARGE)
+    throw new Error(`${doc}: a decimal is from ${FRACTION_MIN} to below ${LARGE}`)
+  return { kind: 'integer', default: value, doc, min, max, hasFraction: true }
+}
+
+/** A field of which null removes the default. */
+export const nullable = <F extends StringField | IntegerField>(field: F): F => ({
+  ...field,
+  isNullable: true,
+})
+
+/** From here on Go prints numbers with an exponent. */
+export const LARGE = 1_000_000
+
 /** A TCP port. */
 export const port = (value: number, doc: string): IntegerField =>
   integer(value, doc, { min: 1, max: 65_535 })
@@ -275,18 +298,3 @@ export const group = <S extends Shape>(doc: string, shape: S): GroupField<S> => 
   shape,
   open: false,
 })
-
-/** A leaf of the declaration, with its full path. */
-export interface Leaf {
-  readonly path: string
-  readonly field: LeafField
-}
-
-/** Every key that holds a value, in order. */
-export function leavesOf(shape: Shape, prefix = ''): readonly Leaf[] {
-  return Object.entries(shape).flatMap(([key, field]) =>
-    field.kind === 'group'
-      ? leavesOf(field.shape, `${prefix}${key}.`)
-      : [{ path: `${prefix}${key}`, field }],
-  )
-}

@@ -28,6 +28,21 @@ export class Each<out T> {
   }
 }
 
+/** A part of a definition with a comment, which templates have above it. */
+export class Noted {
+  readonly comment: string
+  readonly inner: unknown
+
+  constructor(comment: string, inner: unknown) {
+    this.comment = comment
+    this.inner = inner
+  }
+}
+
+/** Says something of a part of a definition; the comment is carried into the template. */
+// Both readings look for it before they look at what the part is.
+export const noted = <T>(comment: string, inner: T): T => new Noted(comment, inner) as unknown as T
+
 /** A symbolic number or text where Kubernetes takes either. */
 export class Either {
   readonly value: Val<string | number>
@@ -150,8 +165,38 @@ export function create<P>(
   return object
 }
 
+/**
+ * Adds one Kubernetes object for each element of a list value; `item` reads the members of that
+ * element. Each needs a name of its own.
+ */
+export function createForEach<T extends object, P>(
+  scope: Construct,
+  Kind: KubeKind<P>,
+  [over, element]: readonly [
+    Val<readonly T[]>,
+    (item: (key: keyof T & string) => Val<string>) => Templated<NoInfer<NonNullable<P>>>,
+  ],
+): ApiObject {
+  const each = new Each(over, element)
+  const object = create(scope, Kind, elementOf(each))
+  object.node.addMetadata(REPEATED, each)
+  return object
+}
+
+/** The element of a range, in terms of the item. */
+export const elementOf = <T>({ element }: Each<T>): T =>
+  element((key) => new Val({ op: 'item', key }, 'string'))
+
+/** The list over which an object is repeated; undefined for an object that is there once. */
+export const repeatedOver = ({ node }: ApiObject): Each<unknown> | undefined =>
+  node.metadata
+    .filter(({ type }) => type === REPEATED)
+    .flatMap(({ data }) => (data instanceof Each ? [data] : []))
+    .at(0)
+
 // What cdk8s itself does not need of a construct is in the metadata of its node.
 const DEFINITION = 'definition'
+const REPEATED = 'repeated'
 const GUARD = 'guard'
 
 /** The properties with which an object was created, symbolic as they are. */

@@ -6,7 +6,8 @@ import type { Condition } from './operators.ts'
 import { Given, Instead, Items } from './given.ts'
 import { manifestOf } from './strictness.ts'
 import type { Existence } from './existence.ts'
-import { Each, Either, isSpread, Quantities, When } from './structure.ts'
+import { Member } from './parts.ts'
+import { Each, Either, elementOf, isSpread, Noted, Quantities, When } from './structure.ts'
 
 /** One symbolic place of a manifest. */
 export interface Mark {
@@ -18,6 +19,9 @@ export interface Mark {
   readonly range?: Expression
   /** The free value that stands here while it is not empty. */
   readonly instead?: Val<unknown>
+  /** The named parts that it is an element of, outermost first. */
+  readonly parts?: readonly Member[]
+  readonly comment?: string
 }
 
 /** The marks of one object, by path. */
@@ -33,7 +37,7 @@ export const PLACEHOLDER = '\u0000symbolic\u0000'
 export const childKey = (parent: string, step: string): string =>
   parent === '' ? step.toLowerCase() : `${parent}\u0000${step.toLowerCase()}`
 
-const pathKey = (path: readonly string[]): string => path.reduce(childKey, '')
+const pathKey = (path: readonly string[]): string => path.join('\u0000').toLowerCase()
 
 // cdk8s resolves an object's metadata by itself, with paths that start inside it.
 const METADATA_KEYS = new Set(['name', 'namespace', 'labels', 'annotations'])
@@ -66,7 +70,19 @@ export class TemplateReading implements IResolver {
     const condition = this.ownCondition(node)
     if (condition) this.guard(resolution, condition.expression)
     if (node instanceof When) resolution.replaceValue(node.inner)
-    else if (node instanceof Val) resolution.replaceValue(this.placeholderFor(resolution, node))
+    else if (node instanceof Member) {
+      const { parts = [] } = this.at(resolution) ?? {}
+      // A tree may be read again.
+      this.mark(resolution, { parts: parts.includes(node) ? parts : [...parts, node] })
+      resolution.replaceValue(node.definition)
+    } else if (node instanceof Noted) {
+      this.mark(resolution, { comment: node.comment })
+      resolution.replaceValue(node.inner)
+    } else this.resolveValue(resolution, node)
+  }
+
+  private resolveValue(resolution: ResolutionContext, node: unknown): void {
+    if (node instanceof Val) resolution.replaceValue(this.placeholderFor(resolution, node))
     else if (node instanceof Quantities || node instanceof Given)
       resolution.replaceValue(this.placeholderFor(resolution, node.value))
     else if (node instanceof Items) {
@@ -79,13 +95,13 @@ export class TemplateReading implements IResolver {
       resolution.replaceValue({ value: this.placeholderFor(resolution, node.value) })
     } else if (node instanceof Each) {
       this.mark(resolution, { range: node.over.expression })
-      resolution.replaceValue(node.element((key) => new Val({ op: 'item', key }, 'string')))
+      resolution.replaceValue(elementOf(node))
     }
   }
 
   /** The guard of a node without what is inside a `when`; a range over nothing needs none. */
   private ownCondition(node: unknown): Condition | undefined {
-    if (node instanceof Each) return undefined
+    if (node instanceof Each || node instanceof Member || node instanceof Noted) return undefined
     return node instanceof When ? node.condition : this.existence(node)
   }
 

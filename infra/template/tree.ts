@@ -2,6 +2,7 @@ import { same } from './expression.ts'
 import type { Expression, Val } from './expression.ts'
 import { isObject } from './json.ts'
 import { inReadingOrder } from './key-order.ts'
+import type { Member } from './parts.ts'
 import { isSpread } from './structure.ts'
 import { childKey } from './template-reading.ts'
 import type { Mark, Marks } from './template-reading.ts'
@@ -20,6 +21,9 @@ export type Tree =
 export interface Branch {
   readonly guards: readonly Expression[]
   readonly range?: Expression
+  /** The named parts that it is an element of, outermost first. */
+  readonly parts?: readonly Member[]
+  readonly comment?: string
   readonly tree: Tree
 }
 
@@ -61,8 +65,8 @@ function ownTree(node: unknown, marks: Marks, place: string): Tree {
 }
 
 function branch(node: unknown, marks: Marks, place: string): Branch {
-  const { guards = [], range }: Partial<Mark> = marks.get(place) ?? {}
-  return { guards, ...(range ? { range } : {}), tree: subtree(node, marks, place) }
+  const { guards = [], range, parts, comment }: Partial<Mark> = marks.get(place) ?? {}
+  return { guards, range, parts, comment, tree: subtree(node, marks, place) }
 }
 
 /** Tells whether a tree prints this very value, or repeats an element over it. */
@@ -74,11 +78,12 @@ function prints(tree: Tree, value: Expression): boolean {
     case 'value':
       return same(tree.value.expression, value)
     case 'map':
-      return tree.entries.some((entry) => prints(entry.tree, value))
+      return tree.entries.some((entry) => !entry.parts && prints(entry.tree, value))
     case 'list':
-      return tree.items.some(({ range, tree: item }) =>
-        range ? same(range, value) : prints(item, value),
-      )
+      return tree.items.some(({ range, parts, tree: item }) => {
+        if (parts) return false
+        return range ? same(range, value) : prints(item, value)
+      })
   }
 }
 
@@ -93,7 +98,9 @@ export const isEmpty = (tree: Tree): boolean =>
 /** Puts an entry that is always there behind the dash of a list element. */
 export function leadFirst(tree: Tree): Tree {
   if (tree.kind !== 'map') return tree
-  const lead = tree.entries.find(({ key, guards }) => guards.length === 0 && !isSpread(key))
+  const lead = tree.entries.find(
+    ({ key, guards, parts }) => guards.length === 0 && !parts && !isSpread(key),
+  )
   if (!lead) throw new Error('an element of a list needs one unconditional field')
   return { kind: 'map', entries: [lead, ...tree.entries.filter((entry) => entry !== lead)] }
 }

@@ -8,6 +8,7 @@ import type {
   FreeField,
   FreeListField,
   GroupField,
+  IntegerField,
   LeafField,
   ListField,
   MapField,
@@ -18,6 +19,7 @@ import type {
   TextRule,
   TextsField,
 } from './schema.ts'
+import { isOptional } from './leaves.ts'
 import { LEAST, MOST, QUANTITY, ZERO } from './quantity.ts'
 import { hintFor } from './spelling.ts'
 
@@ -103,11 +105,12 @@ class Checker {
   }
 
   private nothing(field: Field, path: string): Json {
-    if (field.kind !== 'quantity' || !field.optional) {
+    if (!isOptional(field)) {
       this.mistake(path, 'null removes the default, and the chart needs a value here')
       return this.absent(field, path)
     }
-    if (field.default === null) this.mistake(path, 'null is no value here; leave the key out')
+    if (field.kind === 'quantity' && field.default === null)
+      this.mistake(path, 'null is no value here; leave the key out')
     return null
   }
 
@@ -216,7 +219,7 @@ function accept(field: WholeField, given: unknown): Json | undefined {
     case 'boolean':
       return typeof given === 'boolean' ? given : undefined
     case 'integer':
-      return isWithin(given, field) ? given : undefined
+      return isWithin(given, field, field.hasFraction) ? given : undefined
     case 'quantity':
       return isQuantity(given) && (field.mayBeZero || !ZERO.test(`${given}`)) ? given : undefined
     case 'string':
@@ -238,14 +241,17 @@ const isQuantity = (value: unknown): value is string | number =>
     ? value >= LEAST && value <= MOST
     : typeof value === 'string' && QUANTITY.test(value)
 
-const isWithin = (value: unknown, { min, max }: Bounds): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+const isWithin = (value: unknown, { min, max }: Bounds, hasFraction = false): value is number =>
+  typeof value === 'number' &&
+  (hasFraction || Number.isInteger(value)) &&
+  value >= min &&
+  value <= max
 
 /** Describes the values that a field allows, completing the phrase "expected …". */
 export function expectation(field: Exclude<Field, GroupField>): string {
   switch (field.kind) {
     case 'integer':
-      return `a whole number between ${field.min} and ${field.max}`
+      return expectedNumber(field)
     case 'quantity':
       return expectedAmount(field)
     case 'string':
@@ -270,6 +276,10 @@ const ALLOWED = {
   object: 'a map',
   list: 'a list',
 }
+
+const expectedNumber = ({ hasFraction, isNullable, min, max }: IntegerField): string =>
+  `a ${hasFraction ? 'number' : 'whole number'} between ${min} and ${max}` +
+  (isNullable ? ', or null for none' : '')
 
 const expectedAmount = (field: QuantityField): string =>
   'a quantity such as "500m", 0.5 or "1Gi"' +

@@ -3,7 +3,8 @@ import type { JsonObject } from './json.ts'
 import type { ItemRule, MemberTest } from './item-rules.ts'
 import { LEAST, MOST, QUANTITY, ZERO } from './quantity.ts'
 import { yamlScalar } from './scalar.ts'
-import { leavesOf } from './schema.ts'
+import { wrap } from './comments.ts'
+import { isOptional, leavesOf } from './leaves.ts'
 import type {
   Field,
   LeafField,
@@ -86,17 +87,6 @@ function note(field: Field): string {
   return ''
 }
 
-function wrap(text: string, width: number): readonly string[] {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last !== undefined && last.length + word.length < width)
-      lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
-  }
-  return lines
-}
-
 function defaultText({ default: value }: LeafField): string {
   if (value === null) return 'none'
   return typeof value === 'object' ? JSON.stringify(value) : yamlScalar(value)
@@ -121,9 +111,7 @@ function definitionOf(field: LeafField): readonly Definition[] {
 }
 
 const requiredIn = (shape: Shape): readonly string[] =>
-  Object.entries(shape).flatMap(([key, field]) =>
-    field.kind === 'quantity' && field.optional ? [] : [key],
-  )
+  Object.entries(shape).flatMap(([key, field]) => (isOptional(field) ? [] : [key]))
 
 const isGiven = (field: Field): field is ObjectField | ListField =>
   field.kind === 'object' || field.kind === 'list'
@@ -207,7 +195,11 @@ function scalarSchema(field: Scalar): JsonObject {
     case 'boolean':
       return { type: 'boolean' }
     case 'integer':
-      return { type: 'integer', minimum: field.min, maximum: field.max }
+      return {
+        type: field.hasFraction ? 'number' : 'integer',
+        minimum: field.min,
+        maximum: field.max,
+      }
     case 'string':
       return stringSchema(field)
     case 'quantity':

@@ -1,23 +1,56 @@
 import type { Expression, Val } from './expression.ts'
-import { printBlock, printGo, printScalar, TOP } from './go.ts'
+import { insideOf, printBlock, printGo, printInclude, printScalar, TOP } from './go.ts'
 import type { Scope } from './go.ts'
 import { entriesOver } from './helpers.ts'
 import { literalBlock, yamlScalar } from './scalar.ts'
 import { isSpread } from './structure.ts'
-import { holdingWith, isOpposite, leftOf, runsOf } from './neighbours.ts'
-import type { Run } from './neighbours.ts'
+import {
+  areOpposites,
+  gathered,
+  holdingWith,
+  isNegated,
+  leftOf,
+  runsOf,
+  segmentsOf,
+} from './neighbours.ts'
+import type { Run, Segment } from './neighbours.ts'
+import { expressionsIn } from './parts.ts'
+import type { Member, Use } from './parts.ts'
+import { wrap } from './comments.ts'
 import { binding, isCollection, isEmpty, leadFirst } from './tree.ts'
 import type { Branch, Entry, Tree } from './tree.ts'
 
-/** Called with each expression that a template prints. */
-export type Visitor = (expression: Expression) => void
+/** Told of what a template needs besides itself. */
+export interface Visitor {
+  /** Called with each expression that it prints. */
+  readonly visit: (expression: Expression) => void
+  /** Called with each named part that it includes, and what writes the lines of that. */
+  readonly define: (part: Use, write: () => readonly string[]) => void
+}
+
+const NOBODY: Visitor = { visit: () => {}, define: () => {} }
 
 /** A tree without symbolic places as YAML. */
-export const writeManifest = (tree: Tree): string => write(new Writer(() => {}, false), tree, TOP)
+export const writeManifest = (tree: Tree): string => write(new Writer(NOBODY, false), tree, TOP)
 
 /** A tree as a template, where the given guards already hold. */
-export const writeTemplate = (tree: Tree, guards: readonly Expression[], visit: Visitor): string =>
-  write(new Writer(visit, true), tree, { ...TOP, known: guards.flatMap(holdingWith) })
+export const writeTemplate = (
+  tree: Tree,
+  guards: readonly Expression[],
+  visitor: Visitor,
+): string => write(new Writer(visitor, true), tree, { ...TOP, known: guards.flatMap(holdingWith) })
+
+/** A tree as a template that is repeated for each element of a list. */
+export function writeRepeated(
+  tree: Tree,
+  { over, guards }: { readonly over: Expression; readonly guards: readonly Expression[] },
+  visitor: Visitor,
+): string {
+  visitor.visit(over)
+  const scope: Scope = { root: '$', isItem: true, known: guards.flatMap(holdingWith) }
+  const body = write(new Writer(visitor, true), tree, scope)
+  return `{{- range ${printGo(over, TOP)} }}\n---\n${body}{{- end }}\n`
+}
 
 const write = (writer: Writer, tree: Tree, scope: Scope): string =>
   `${writer.block(tree, { depth: 0, scope }).join('\n')}\n`
@@ -39,19 +72,35 @@ const block = (lead: string, lines: readonly string[], depth: number): Lines => 
   ...lines.map((text) => line(depth + 2, text).trimEnd()),
 ]
 
+/** The entries of a map of texts. */
+const ENTRIES: Use = {
+  name: 'map.entries',
+  comment: 'The entries of a map of texts, where toYaml would lose line breaks at their ends.',
+  definition: {},
+}
+
+type PartSegment<Kind extends Branch> = Required<Segment<Kind>>
+
+/** The parts of a branch within the outermost one. */
+const innerOf = ({ parts = [] }: Branch): readonly Member[] | undefined =>
+  parts.length > 1 ? parts.slice(1) : undefined
+
+const commentLines = ({ comment }: Branch, depth: number): Lines =>
+  comment === undefined ? [] : wrap(comment).map((text) => line(depth, `# ${text}`))
+
 class Writer {
-  private readonly visit: Visitor
+  private readonly visitor: Visitor
   private readonly isTemplate: boolean
 
-  constructor(visit: Visitor, isTemplate: boolean) {
-    this.visit = visit
+  constructor(visitor: Visitor, isTemplate: boolean) {
+    this.visitor = visitor
     this.isTemplate = isTemplate
   }
 
   /** The lines of a map or a list. */
   block(tree: Tree, at: Position): Lines {
     if (tree.kind === 'map')
-      return this.branches(tree.entries, at, (entry, inner) => this.entry(entry, inner))
+      return this.segments(gathered(tree.entries), at, (entry, inner) => this.entry(entry, inner))
     if (tree.kind === 'list') return this.list(tree.items, at)
     throw new Error('only a map or a list is a block')
   }
@@ -96,13 +145,38 @@ class Writer {
   private spreadEntries({ expression }: Val<unknown>, { depth, scope }: Position): Lines {
     const printed = this.print(expression, scope)
     if (expression.op === 'labels') return [action(depth, `${printed} | nindent ${depth}`)]
-    return entriesOver(printed).map((text) => line(depth, text))
+    this.visitor.define(ENTRIES, () => entriesOver('.'))
+    const map = printed.includes(' ') ? `(${printed})` : printed
+    return [action(depth, `include "${ENTRIES.name}" ${map} | nindent ${depth}`)]
   }
 
   private list(items: readonly Branch[], at: Position): Lines {
-    return this.branches(items, at, (item, inner) =>
+    return this.segments(items, at, (item, inner) =>
       this.guarded(item, inner, (own) => this.repeated(item, own)),
     )
+  }
+
+  /** Branches of a named part are included, the others written out. */
+  private segments<Kind extends Branch>(
+    all: readonly Kind[],
+    at: Position,
+    one: Write<Kind>,
+  ): Lines {
+    return segmentsOf(all).flatMap(({ part, members }) =>
+      part ? this.included({ part, members }, at, one) : this.branches(members, at, one),
+    )
+  }
+
+  private included<Kind extends Branch>(
+    { part: { use }, members }: PartSegment<Kind>,
+    { depth, scope }: Position,
+    one: Write<Kind>,
+  ): Lines {
+    const own = members.map((member) => ({ ...member, parts: innerOf(member) }))
+    const inside = { depth: 0, scope: insideOf(use.given !== undefined) }
+    this.visitor.define(use, () => this.segments(own, inside, one))
+    members.flatMap(({ parts }) => expressionsIn(parts?.[0])).forEach(this.visitor.visit)
+    return [action(depth, `${printInclude(use.name, use.given, scope)} | nindent ${depth}`)]
   }
 
   /** Neighbours that exist under the same condition share it, and the opposite is its `else`. */
@@ -111,18 +185,18 @@ class Writer {
     at: Position,
     one: Write<Kind>,
   ): Lines {
-    const lines: string[] = []
+    const written: Lines[] = []
     const { known = [] } = at.scope
     const runs = runsOf(all, known)
     for (const [index, run] of runs.entries()) {
-      const own = this.run(run, at, one)
-      if (isOpposite(runs[index - 1], run, known)) {
-        lines.splice(-1, 1, action(at.depth, 'else'), ...own.slice(1))
-      } else {
-        lines.push(...own)
-      }
+      const [before, own] = [runs[index - 1], this.run(run, at, one)]
+      if (before && areOpposites(before, run, known)) {
+        const former = written.pop() ?? []
+        const [yes, no] = isNegated(run) ? [former, own] : [own, former]
+        written.push([...yes.slice(0, -1), action(at.depth, 'else'), ...no.slice(1)])
+      } else written.push(own)
     }
-    return lines
+    return written.flat()
   }
 
   private run<Kind extends Branch>(
@@ -159,11 +233,11 @@ class Writer {
   private guarded(branch: Branch, at: Position, body: (inner: Position) => Lines): Lines {
     const { depth, scope } = at
     const [whole, ...guards] = branch.guards
-    if (!whole) return body(at)
+    if (!whole) return [...commentLines(branch, depth), ...body(at)]
     const known = scope.known ?? []
     const guard = leftOf(whole, known)
     if (!guard) return this.guarded({ ...branch, guards }, at, body)
-    const bound = binding(guard, branch)
+    const bound = scope.isItem ? undefined : binding(guard, branch)
     const inner: Scope = {
       ...(bound ? { root: '$', dot: bound } : scope),
       known: [...known, ...holdingWith(whole)],
@@ -178,7 +252,7 @@ class Writer {
   /** A scalar behind its key or its dash. */
   private scalar(lead: string, tree: Tree, { depth, scope }: Position): Lines {
     if (tree.kind === 'value') {
-      this.visit(tree.value.expression)
+      this.visitor.visit(tree.value.expression)
       const lines = printBlock(tree.value.expression, scope)
       if (lines) return block(lead, lines, depth)
       return [line(depth, `${lead} ${printScalar(tree.value, scope)}`)]
@@ -195,7 +269,7 @@ class Writer {
   }
 
   private print(expression: Expression, scope: Scope): string {
-    this.visit(expression)
+    this.visitor.visit(expression)
     return printGo(expression, scope)
   }
 }

@@ -1,3 +1,4 @@
+import { CRON } from './cron.ts'
 import { boolean, group, integer, string, word } from '../template/schema.ts'
 import * as type from '../value-types.ts'
 
@@ -5,8 +6,8 @@ import * as type from '../value-types.ts'
 export const backup = group('Backups of both databases, by a CronJob.', {
   enabled: boolean(false, 'Make them. Needs `backup.passphraseSecret`.'),
   schedule: string('17 2 * * *', 'When, as cron has it, in UTC.', {
-    pattern: /^[0-9*,/-]{1,40}( [0-9*,/-]{1,40}){2}( [0-9A-Za-z*,/-]{1,40}){2}$/,
-    expected: 'five fields of cron, such as "17 2 * * *"',
+    pattern: CRON,
+    expected: 'five fields of cron, such as "17 2 * * *" or "0 4,16 1-7 * MON-FRI"',
   }),
   keep: integer(7, 'Backups that are kept; older ones are removed after each new one.', {
     min: 1,

@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packagesIn } from '../../infra/artifacts/bundled-packages.ts'
+import { chartMetadata } from '../../infra/chart-texts.ts'
 import { contentOf } from '../../infra/artifacts/dockerfile.ts'
 import { readOptions } from '../../infra/artifacts/options.ts'
 import { billOf } from '../../infra/artifacts/sbom.ts'
 import { imagesOf } from '../../infra/images/references.ts'
 import { helms } from './support/helm.ts'
-import { runTool } from './support/tools.ts'
+import { startChartRegistry } from './support/chart-registry.ts'
+import { runToolBeside } from './support/tools.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'artifacts-'))
 afterAll(() => rmSync(directory, { recursive: true }))
@@ -113,8 +115,10 @@ if (helms.length === 0) console.log('No helm on the PATH: npm run artifacts is n
 
 describe.skipIf(helms.length === 0)('npm run artifacts', () => {
   const read = (name: string): string => readFileSync(join(directory, 'out', name), 'utf8')
-  let output: ReturnType<typeof spawnSync>
-  beforeAll(() => {
+  let output: Awaited<ReturnType<typeof runToolBeside>>
+  let registry: Awaited<ReturnType<typeof startChartRegistry>>
+  beforeAll(async () => {
+    registry = await startChartRegistry()
     const digests = join(directory, 'digests.json')
     writeFileSync(digests, JSON.stringify({ 'r:5000/a/b:1': `sha256:${'b'.repeat(64)}` }))
     const options = [
@@ -125,13 +129,17 @@ describe.skipIf(helms.length === 0)('npm run artifacts', () => {
       '--digests',
       digests,
       '--dirty',
+      '--push',
+      registry.address,
+      '--plain-http',
     ]
     const args = ['--import', 'tsx', 'infra/artifacts/main.ts', ...options]
-    output = runTool(process.execPath, args)
+    output = await runToolBeside(process.execPath, args)
   })
+  afterAll(() => registry.stop())
 
   it('packages the chart, with its licence, and without what people leave about', () => {
-    expect(output).toMatchObject({ status: 0, stderr: '' })
+    expect(output.stderr).toBe('')
     const [archive = ''] = readdirSync(join(directory, 'out')).filter((name) =>
       name.endsWith('tgz'),
     )
@@ -142,6 +150,12 @@ describe.skipIf(helms.length === 0)('npm run artifacts', () => {
     expect(stdout.split('\n')).toEqual(
       expect.arrayContaining(['platform/Chart.yaml', 'platform/LICENSE', 'platform/README.md']),
     )
+  })
+
+  it('pushes the chart to a registry, as it is packaged', () => {
+    const { name, version } = chartMetadata
+    const [pushed] = registry.contentOf(`charts/${name}:${version}`)
+    expect(pushed).toEqual(readFileSync(join(directory, 'out', `${name}-${version}.tgz`)))
   })
 
   it('states the provenance of every file and image, by digests that are right', () => {

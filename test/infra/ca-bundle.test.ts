@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { externalPostgres } from '../../infra/overrides/external-postgres.ts'
+import { iamProxy } from '../../infra/overrides/iam-proxy.ts'
 import type { ValuesOverrides } from '../../infra/values.ts'
 import { containersOf, manifests, podsOf } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
@@ -71,6 +72,37 @@ describe('global.caBundle', () => {
         .map(({ container }) => variables(container)['CREW_CA_FILE'])
     expect(crewFile({ global: { caBundle: { secret: 'company-ca' } } })).toEqual([FILE, FILE])
     expect(crewFile({})).toEqual([undefined, undefined])
+  })
+
+  it('goes on to the crews from source, which the worker makes', () => {
+    const crewFile = (overrides: ValuesOverrides): readonly (string | undefined)[] =>
+      ownPrograms(overrides)
+        .filter(({ container }) => container.name === 'worker')
+        .map(({ container }) => variables(container)['CREW_CA_FILE'])
+    const global = { caBundle: { secret: 'company-ca' } }
+    expect(crewFile({ global, crews: { fromSource: true } })).toEqual([FILE])
+    expect(crewFile({ global, crews: { fromSource: false } })).toEqual([undefined])
+  })
+
+  it('is trusted by programs of others that call addresses outside, beside their own', () => {
+    const others = podsOf(
+      manifests({
+        ...iamProxy,
+        global: { caBundle: { secret: 'company-ca' } },
+        buildkit: { enabled: true },
+      }),
+    ).flatMap(({ pod }) =>
+      containersOf(pod).filter(({ name }) => name === 'db-proxy' || name === 'buildkitd'),
+    )
+    expect(new Set(others.map(({ name }) => name))).toEqual(new Set(['db-proxy', 'buildkitd']))
+    for (const container of others) {
+      expect(variables(container)['SSL_CERT_DIR']).toBe('/etc/platform/ca')
+      expect(container.volumeMounts).toContainEqual({
+        name: 'ca-bundle',
+        mountPath: '/etc/platform/ca',
+        readOnly: true,
+      })
+    }
   })
 
   it('is one or the other', () => {

@@ -7,7 +7,7 @@ import type { Context } from '../../infra/template/expression.ts'
 import { isFreeField } from '../../infra/template/free.ts'
 import { mergeOverrides } from '../../infra/template/merge.ts'
 import type { SourceObject } from '../../infra/template/objects.ts'
-import { leavesOf } from '../../infra/template/schema.ts'
+import { leavesOf } from '../../infra/template/leaves.ts'
 import type { LeafField } from '../../infra/template/schema.ts'
 import { ValuesError } from '../../infra/template/values-error.ts'
 import { valuesSchema } from '../../infra/template/values-files.ts'
@@ -274,6 +274,7 @@ const BASES = [
   {},
   { buildkit: { enabled: false } },
   REFERENCED,
+  { global: { caBundle: { secret: 'ca' } } },
   BACKUP,
   { backup: { passphraseSecret: 'passphrase' } },
   { backup: { ...BACKUP.backup, s3: S3 } },

@@ -8,7 +8,7 @@ import {
 import { ownLabels } from '../../shared/kubernetes/objects.ts'
 import type { KubernetesObject } from '../../shared/kubernetes/objects.ts'
 import type { ClusterCrewConfig } from '../env.ts'
-import { findMountedFile } from './mounted-files.ts'
+import { findMountedFile } from '../../shared/kubernetes/mounted-files.ts'
 
 const PULL_SECRET = 'crew-image-pull'
 const PULL_KEY = '.dockerconfigjson'

@@ -140,6 +140,9 @@ func validate(object runtime.Object) field.ErrorList {
 		return appsvalidation.ValidateStatefulSet(typed, podOptions(&typed.Spec.Template))
 	case *batch.Job:
 		return validateJob(typed)
+	case *batch.CronJob:
+		typed.Namespace = namespace
+		return batchvalidation.ValidateCronJobCreate(typed, podOptions(&typed.Spec.JobTemplate.Spec.Template))
 	case *autoscaling.HorizontalPodAutoscaler:
 		typed.Namespace = namespace
 		options := autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{MinReplicasLowerBound: 1}

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 
 /** Truth as Go templates define it. */
 export function isTrue(value: unknown): boolean {
@@ -105,6 +105,7 @@ export const createFunctions = (include: (name: string, dot: unknown) => string)
   regexMatch: (pattern: string, text: string) => new RegExp(pattern).test(text),
   replace: (...[old, by, text]: Texts) => text?.replaceAll(old ?? '', () => by ?? ''),
   sha256sum: (text: string) => createHash('sha256').update(text).digest('hex'),
+  fromYaml: (text: string): unknown => parse(text, { version: '1.1' }),
   toJson,
   toString: print,
   toYaml: (value: unknown) =>

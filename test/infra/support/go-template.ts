@@ -82,6 +82,7 @@ function translateAction(action: string, ends: string[]): string {
 /** Texts and actions in turns; `{{-` and `-}}` take the white space beside them along. */
 const pieces = (source: string): readonly string[] =>
   source
+    .replaceAll(/\{\{\/\*[^]*?\*\/\}\}/g, '')
     .replaceAll(/\s*\{\{-(?=\s)/g, '{{')
     .replaceAll(/(?<=\s)-\}\}\s*/g, '}}')
     .split(/\{\{\s*((?:"(?:[^"\\]|\\.)*"|[^"}])*?)\s*\}\}/)

@@ -25,6 +25,10 @@ const mounts = (...mountPaths: readonly string[]): object => ({
   extraSecretMounts: mountPaths.map((mountPath) => ({ name: 'ca', mountPath })),
 })
 
+const backupAt = (schedule: string): object => ({
+  backup: { enabled: true, passphraseSecret: 'passphrase', schedule },
+})
+
 /** Values of which an API server would refuse an object, and the key that both readings name. */
 export const REFUSED_BY_KUBERNETES: readonly (readonly [string, object, string])[] = [
   [
@@ -150,10 +154,38 @@ export const REFUSED_BY_KUBERNETES: readonly (readonly [string, object, string])
     nodes({ key: 'disk', operator: 'Gt', values: ['1', '2'] }),
     FIRST_EXPRESSION_VALUES,
   ],
+  ['a backup at no minute', { backup: { schedule: '60 * * * *' } }, 'backup.schedule'],
+  ['a backup at no hour', { backup: { schedule: '0 24 * * *' } }, 'backup.schedule'],
+  ['a backup at no day', { backup: { schedule: '0 0 0 * *' } }, 'backup.schedule'],
+  [
+    'a backup at a day of the week that is called 7',
+    { backup: { schedule: '0 0 * * 7' } },
+    'backup.schedule',
+  ],
+  [
+    'a backup at hours from late to early',
+    { backup: { schedule: '0 20-5 * * *' } },
+    'backup.schedule',
+  ],
+  [
+    'a backup at days from late to early',
+    { backup: { schedule: '0 0 * * FRI-MON' } },
+    'backup.schedule',
+  ],
+  ['a backup at each of no steps', { backup: { schedule: '*/0 * * * *' } }, 'backup.schedule'],
+  [
+    'a backup at what is no field',
+    { backup: { schedule: '6* -,263/ //,,5 **1 b,' } },
+    'backup.schedule',
+  ],
 ]
 
 /** Values that look unusual and that Kubernetes takes. */
 export const TAKEN_BY_KUBERNETES: readonly (readonly [string, object])[] = [
+  ['a backup at */15 * * * *', backupAt('*/15 * * * *')],
+  ['a backup at 0 4,16 1-7 * MON-FRI', backupAt('0 4,16 1-7 * MON-FRI')],
+  ['a backup at 02 02 * * 0', backupAt('02 02 * * 0')],
+  ['a backup at 5/20 22-23 31 JAN-MAR,12 5-6', backupAt('5/20 22-23 31 JAN-MAR,12 5-6')],
   ['a volume in bytes', { postgres: { storage: { size: 21_474_836_480 } } }],
   ['CPU as a bare number', { web: { resources: { limits: { cpu: 0.5 } } } }],
   ['memory in bytes', { web: { resources: { limits: { memory: 1073741824 } } } }],

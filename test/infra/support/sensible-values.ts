@@ -98,6 +98,7 @@ function separatePorts({ collector, dbProxy, envVars, oauth, web, worker }: Muta
     [web, 'metricsPort'],
     [worker, 'port'],
     [oauth, 'port'],
+    [oauth, 'metricsPort'],
   ] as readonly (readonly [Record<string, unknown>, string])[]) {
     let port = Math.max(dbProxy.enabled ? 1024 : 1, Number(holder[key]))
     while (ports.has(port)) port = Math.max(1024, (port % 65_535) + 1)

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
+import { promisify } from 'node:util'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
@@ -10,3 +11,7 @@ const env = { ...process.env, PATH: `${PATH}:${built}`, GOGC: 'off' }
 /** A program that checks manifests, on the PATH or where `.ci/install-tools` builds it. */
 export const runTool = (command: string, args: readonly string[]) =>
   spawnSync(command, args, { env, encoding: 'utf8', maxBuffer: 1 << 26 })
+
+/** The same while this process goes on, such as a server that the program calls. */
+export const runToolBeside = (command: string, args: readonly string[]) =>
+  promisify(execFile)(command, [...args], { env, encoding: 'utf8' })

@@ -2,24 +2,40 @@ import { App, Chart } from 'cdk8s'
 import { k8s } from 'cdk8s-plus-34'
 import { Construct } from 'constructs'
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { renderChart } from '../../../infra/template/chart.ts'
 import { renderManifests } from '../../../infra/template/manifests.ts'
 import {
+  asJson,
+  digest,
   digits,
   equals,
   isSet,
-  labelSet,
+  joined,
   not,
   orElse,
   pick,
   symbolicValues,
   text,
 } from '../../../infra/template/operators.ts'
+import { contentOf } from '../../../infra/template/included.ts'
+import { helperWith, labelSet, literal } from '../../../infra/template/named.ts'
+import { part, partWith } from '../../../infra/template/parts.ts'
+import type { Val } from '../../../infra/template/expression.ts'
 import { buildTree } from '../../../infra/template/objects.ts'
 import type { Build } from '../../../infra/template/objects.ts'
 import { boolean, group, integer, list, map, string } from '../../../infra/template/schema.ts'
 import type { Shape } from '../../../infra/template/schema.ts'
-import { create, each, onlyWhen, spread, when, whenSet } from '../../../infra/template/structure.ts'
+import {
+  create,
+  each,
+  noted,
+  onlyWhen,
+  spread,
+  when,
+  whenSet,
+} from '../../../infra/template/structure.ts'
+import { compileTemplates } from '../support/go-template.ts'
 
 /** What a chart says about itself. */
 const ABOUT = {
@@ -39,6 +55,7 @@ const ABOUT = {
   license: '',
 }
 
+const ABOUT_LABELS = { name: 'n.labels', comment: 'Labels.' }
 const ANY = { pattern: /^/, expected: 'anything' }
 
 const shape = {
@@ -51,6 +68,7 @@ const shape = {
 } satisfies Shape
 
 const values = symbolicValues(shape)
+type Inner = typeof values.inner
 const context = (given: object = {}) => ({
   Values: { on: true, name: 'n', port: 80, labels: {}, secrets: [], inner: { leaf: '' }, ...given },
   Release: { Name: 'r' },
@@ -92,7 +110,16 @@ function render(objects: (component: Construct) => void) {
   const manifests = (given: object = {}): string =>
     renderManifests(tree, context(given)).get('01-c.yaml')?.split('---\n').slice(1).join('---\n') ??
     ''
-  return { template, manifests, helpers: files.get('templates/_helpers.tpl') ?? '' }
+  const definitions = (name: string): string => files.get(`templates/_${name}.tpl`) ?? ''
+  const chart = (name: string, given: object = {}): unknown =>
+    parse(compileTemplates(files)(`templates/c/${name}.yaml`, context(given)))
+  return {
+    template,
+    manifests,
+    chart,
+    helpers: definitions('helpers'),
+    parts: definitions('parts'),
+  }
 }
 
 const configMap = (component: Construct, data: Record<string, never>): void => {
@@ -217,7 +244,7 @@ describe('a template reads as a Helm user would write it', () => {
   })
 
   it('includes label sets, and defines them once', () => {
-    const labels = spread(labelSet('n.labels', { app: values.name, fixed: 'yes' }))
+    const labels = spread(labelSet(ABOUT_LABELS, { app: values.name, fixed: 'yes' }))
     const { template, helpers } = render((component) => {
       create(component, k8s.KubeConfigMap, { metadata: { name: 'x', labels } })
     })
@@ -225,8 +252,72 @@ describe('a template reads as a Helm user would write it', () => {
       '  labels:\n    {{- include "n.labels" . | nindent 4 }}',
     )
     expect(helpers).toBe(
-      '{{- define "n.labels" -}}\napp: {{ .Values.name | quote }}\nfixed: "yes"\n{{- end }}\n',
+      '{{/*\nLabels.\n*/}}\n{{- define "n.labels" -}}\napp: {{ .Values.name | quote ' +
+        '}}\nfixed: "yes"\n{{- end }}\n',
     )
+  })
+
+  it('asks for a condition, not for its opposite, whatever comes first', () => {
+    const { template } = render((component) => {
+      create(component, k8s.KubeServiceAccount, {
+        metadata: { name: 'x' },
+        imagePullSecrets: [
+          when<k8s.LocalObjectReference>(not(values.on), { name: 'b' }),
+          when<k8s.LocalObjectReference>(not(not(values.on)), { name: 'a' }),
+        ],
+      })
+    })
+    expect(template('serviceaccount')).toContain(
+      '  {{- if .Values.on }}\n  - name: a\n  {{- else }}\n  - name: b\n  {{- end }}',
+    )
+  })
+
+  it('writes entries of a map under one condition side by side', () => {
+    const { template } = render((component) => {
+      configMap(component, {
+        a: when<string>(values.on, '1') as never,
+        b: '2' as never,
+        c: when<string>(values.on, '3') as never,
+      })
+    })
+    expect(dataLines(template('configmap'))).toEqual([
+      '  {{- if .Values.on }}',
+      '  a: "1"',
+      '  c: "3"',
+      '  {{- end }}',
+      '  b: "2"',
+    ])
+  })
+
+  it('carries comments, within the condition of what they are about', () => {
+    const { template, manifests } = render((component) => {
+      configMap(component, {
+        a: when<string>(values.on, noted('Says why.', '1')) as never,
+        b: noted(`A long one: ${'word '.repeat(20)}`, '2') as never,
+      })
+    })
+    const long = `# A long one: ${'word '.repeat(13)}`.trim()
+    expect(dataLines(template('configmap'))).toEqual([
+      '  {{- if .Values.on }}',
+      '  # Says why.',
+      '  a: "1"',
+      '  {{- end }}',
+      `  ${long}`,
+      `  # ${'word '.repeat(7)}`.trimEnd(),
+      '  b: "2"',
+    ])
+    expect(manifests()).toContain('data:\n  a: "1"\n  b: "2"\n')
+  })
+
+  it('joins the texts of a list that are there', () => {
+    const { template, manifests } = render((component) => {
+      configMap(component, { all: joined(',', ['a', pick(values.on, 'b', '')]) as never })
+    })
+    expect(dataLines(template('configmap'))).toEqual([
+      '  all: {{ list "a" (ternary "b" "" .Values.on) | compact | join "," | quote }}',
+    ])
+    expect(manifests()).toContain('all: a,b\n')
+    expect(manifests({ on: false })).toContain('all: a\n')
   })
 
   it('puts the condition of a construct around all of its objects', () => {
@@ -254,6 +345,112 @@ describe('a template reads as a Helm user would write it', () => {
     })
     expect(template('configmap')).toContain('braces: {{ "{{ .Values.x }}" | quote }}')
     expect(manifests()).toContain('braces: "{{ .Values.x }}"')
+  })
+})
+
+describe('what is named is defined once', () => {
+  const about = { name: 'n.thing', comment: 'A thing.' }
+
+  it('an expression with parameters', () => {
+    const greeting = helperWith(about, ({ who, of }: { who: Val<string>; of: Inner }) =>
+      pick(isSet(of.leaf), text`${who} of ${of.leaf}`, who),
+    )
+    const { template, manifests, chart, helpers } = render((component) => {
+      configMap(component, {
+        a: greeting({ who: values.name, of: values.inner }) as never,
+        b: greeting({ who: literal('you'), of: values.inner }) as never,
+      })
+    })
+    expect(template('configmap').split('\n').slice(5, -1)).toEqual([
+      '  a: {{ include "n.thing" (dict "who" .Values.name "of" .Values.inner "context" ' +
+        '.) | quote }}',
+      '  b: {{ include "n.thing" (dict "who" "you" "of" .Values.inner "context" .) | quote }}',
+    ])
+    expect(helpers).toBe(`{{/*
+A thing.
+*/}}
+{{- define "n.thing" -}}
+{{- if .of.leaf -}}
+{{ .who }} of {{ .of.leaf }}
+{{- else -}}
+{{- .who -}}
+{{- end -}}
+{{- end }}
+`)
+    expect(manifests({ inner: { leaf: 'x' } })).toContain('a: n of x\n  b: you of x\n')
+    expect(chart('configmap', { inner: { leaf: 'x' } })).toMatchObject({
+      data: { a: 'n of x', b: 'you of x' },
+    })
+  })
+
+  const secretsOf = partWith(about, ({ first }: { first: Val<string> }) => [
+    { name: first },
+    when<k8s.LocalObjectReference>(values.on, { name: 'second' }),
+  ])
+  const account = (component: Construct, first: Val<string>): void => {
+    create(component, k8s.KubeServiceAccount, {
+      metadata: { name: 'x' },
+      imagePullSecrets: [...secretsOf({ first }), { name: 'last' }],
+    })
+  }
+
+  it('a part of a list, with its conditions inside', () => {
+    const { template, manifests, chart, parts } = render((component) => {
+      account(component, literal('first'))
+      account(new Construct(component, 'other'), values.name)
+    })
+    expect(template('serviceaccount').split('\n').slice(4, -1)).toEqual([
+      'imagePullSecrets:',
+      '  {{- include "n.thing" (dict "first" "first" "context" .) | nindent 2 }}',
+      '  - name: last',
+    ])
+    expect(parts).toContain(`{{/*
+A thing.
+*/}}
+{{- define "n.thing" -}}
+- name: {{ .first | quote }}
+{{- if .context.Values.on }}
+- name: second
+{{- end }}
+{{- end }}
+`)
+    expect(manifests()).toContain('  - name: first\n  - name: second\n  - name: last\n')
+    expect(chart('other-serviceaccount', { on: false })).toMatchObject({
+      imagePullSecrets: [{ name: 'n' }, { name: 'last' }],
+    })
+  })
+
+  it('some entries of a map, and what it comes out as', () => {
+    const entries = () => ({ port: digits(values.port), 'on-or-off': pick(values.on, 'on', 'off') })
+    const { part, content } = contentOf(about, entries, (props) => props)
+    const { template, manifests, chart } = render((component) => {
+      configMap(component, { ...part, digest: digest(asJson(content)) } as never)
+    })
+    expect(template('configmap').split('\n').slice(5, -1)).toEqual([
+      '  {{- include "n.thing" . | nindent 2 }}',
+      '  digest: {{ include "n.thing" . | fromYaml | toJson | sha256sum | quote }}',
+    ])
+    expect(chart('configmap', { port: 81 })).toEqual(parse(manifests({ port: 81 })))
+    expect(manifests({ port: 81 })).not.toBe(manifests({ port: 82 }))
+  })
+
+  it('but not two things under one name', () => {
+    const other = part(about, () => [{ name: 'other' }])
+    expect(() =>
+      render((component) => {
+        account(component, values.name)
+        create(component, k8s.KubePod, {
+          metadata: { name: 'x' },
+          spec: { containers: [], imagePullSecrets: other() },
+        })
+      }),
+    ).toThrow('two helpers are named n.thing')
+  })
+
+  it('and a group of values is a parameter only as a whole', () => {
+    const mixed = { leaf: values.name }
+    const named = helperWith(about, ({ group }: { group: typeof mixed }) => group.leaf)
+    expect(() => named({ group: mixed })).toThrow('only a group of values')
   })
 })
 
@@ -287,7 +484,7 @@ describe('what would go wrong in silence is an error', () => {
   })
 
   it('two helpers with one name', () => {
-    const labels = (value: string) => spread(labelSet('n.labels', { app: value }))
+    const labels = (value: string) => spread(labelSet(ABOUT_LABELS, { app: value }))
     expect(() =>
       render((component) => {
         create(component, k8s.KubeConfigMap, { metadata: { name: 'x', labels: labels('a') } })

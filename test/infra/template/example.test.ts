@@ -8,7 +8,7 @@ import { compileTemplates } from '../support/go-template.ts'
 import { build, shape } from './example.ts'
 
 const tree = buildTree(build)
-const { files } = renderChart({
+const about = {
   metadata: {
     name: 'web',
     description: 'One web server.',
@@ -22,11 +22,11 @@ const { files } = renderChart({
   },
   shape,
   rules: [],
-  tree,
   texts: new Map(),
   readme: '',
   license: '',
-})
+}
+const { files } = renderChart({ ...about, tree })
 const paths = [...files.keys()].filter((path) => /^templates\/.*\.yaml$/.test(path))
 const render = compileTemplates(
   new Map([...files].filter(([path]) => path.startsWith('templates/'))),
@@ -61,6 +61,8 @@ describe('the example of the engine', () => {
     {},
     { replicas: 3, labels: { tier: 'front', odd: 'yes: no' }, exposed: false },
     { cache: { enabled: true }, secrets: [{ name: 'one' }, { name: 'two' }] },
+    { aliases: [{ name: 'one' }, { name: 'yes' }], labels: { tier: 'front' } },
+    { cache: { enabled: true, share: 0.75, idleSeconds: null } },
     { cache: { enabled: true, directory: '/data', port: 7000 }, image: 'caddy:2' },
   ])('is the same objects in both readings with %j', (overrides) => {
     const chart = chartOf(overrides)
@@ -82,9 +84,7 @@ spec:
     metadata:
       labels:
         app: {{ include "web.name" . | quote }}
-        {{- range $key, $value := .Values.labels }}
-        {{ $key | quote }}: {{ $value | quote }}
-        {{- end }}
+        {{- include "map.entries" .Values.labels | nindent 8 }}
     spec:
       containers:
         - name: server
@@ -102,6 +102,16 @@ spec:
               value: {{ .Values.cache.port | quote }}
             - name: CACHE_HOST
               value: localhost
+            - name: CACHE_SHARE
+              value: {{ .Values.cache.share | quote }}
+            {{- if gt (float64 .Values.cache.share) 0.5 }}
+            - name: CACHE_LARGE
+              value: "true"
+            {{- end }}
+            {{- if .Values.cache.idleSeconds }}
+            - name: CACHE_IDLE_SECONDS
+              value: {{ .Values.cache.idleSeconds | quote }}
+            {{- end }}
             {{- else }}
             - name: CACHE_OFF
               value: "true"
@@ -110,7 +120,7 @@ spec:
         - name: cache
           image: valkey:8
           ports:
-            - containerPort: {{ .Values.cache.port }}
+            {{- include "web.ports" (dict "port" .Values.cache.port "context" .) | nindent 12 }}
           {{- with .Values.cache.directory }}
           workingDir: {{ . | quote }}
           {{- end }}
@@ -118,8 +128,37 @@ spec:
 `)
   })
 
+  it('comes out the same when the tree is read again', () => {
+    expect(renderChart({ ...about, tree }).files).toEqual(files)
+  })
+
+  it('repeats an object over a list', () => {
+    expect(files.get('templates/web/exposed-alias-service.yaml')).toBe(`{{- if .Values.exposed }}
+{{- range .Values.aliases }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .name | quote }}
+  labels:
+    app: {{ include "web.name" $ | quote }}
+    {{- include "map.entries" $.Values.labels | nindent 4 }}
+spec:
+  type: ExternalName
+  externalName: {{ include "web.name" $ }}.{{ $.Release.Namespace }}.svc
+{{- end }}
+{{- end }}
+`)
+  })
+
   it('refuses values that are none of the chart, with the nearest one', () => {
-    const { mistakes } = checkValues(shape, { replica: 2, cache: { port: 80 } })
-    expect(mistakes.map(({ path }) => path)).toEqual(['replica', 'cache.port'])
+    const cache = { port: 80, share: 1.5, idleSeconds: 0.5 }
+    const { mistakes } = checkValues(shape, { replica: 2, cache })
+    expect(mistakes.map(({ path, problem }) => [path, problem])).toEqual([
+      ['replica', expect.stringContaining('replicas')],
+      ['cache.port', expect.stringContaining('a whole number between 1024 and 65535')],
+      ['cache.share', expect.stringContaining('a number between 0.01 and 1')],
+      ['cache.idleSeconds', expect.stringContaining('between 1 and 86400, or null for none')],
+    ])
   })
 })

@@ -8,14 +8,17 @@ import {
 import type { KubernetesObject } from '../../../shared/kubernetes/objects.ts'
 import type { Certificates, CrewCluster, ImageBuilder } from './cluster-settings.ts'
 import type { CrewNames } from './crew-names.ts'
-import { INDEX_SECRET } from './dockerfile.ts'
+import { CA_KEY } from './crew-trust.ts'
+import { CA_SECRET, INDEX_SECRET } from './dockerfile.ts'
 import { CACHE_TAG } from './image-names.ts'
 
 const CERTIFICATES = '/certificates'
 const CREDENTIALS = '/credentials'
+const AUTHORITIES = '/ca'
 const MOUNTS = [
   { name: 'certificates', mountPath: CERTIFICATES, keys: ['ca.pem', 'cert.pem', 'key.pem'] },
   { name: 'credentials', mountPath: CREDENTIALS, keys: ['config.json'] },
+  { name: 'ca', mountPath: AUTHORITIES, keys: [CA_KEY] },
 ]
 
 /** The exit codes of a build that could not reach a part that it needs. */
@@ -60,6 +63,7 @@ buildctl $BUILDKIT_FLAGS build --progress=plain --frontend dockerfile.v0 \\
   --local context=project --local dockerfile="$dockerfile" \\
   --opt build-arg:PYTHON_VERSION="\${PYTHON_VERSION:-}" \\
   $PROXY_FLAGS --secret id=${INDEX_SECRET},env=UV_INDEX \\
+  --secret id=${CA_SECRET},src=${AUTHORITIES}/${CA_KEY} \\
   --import-cache "type=registry,ref=$CACHE" \\
   --export-cache "type=registry,ref=$CACHE,$CACHE_OPTIONS" \\
   --output "type=image,name=$IMAGE,push=true" \\
@@ -102,6 +106,8 @@ export interface BuildOrder {
   readonly sourceDigest: string
   /** The tools indexes with their token, as uv takes them. */
   readonly indexes: string
+  /** Certificate authorities of the operator's own, in PEM. */
+  readonly caBundle?: string | undefined
 }
 
 const filesOf = ({ certificates, dockerConfig }: BuildAccess) => ({
@@ -118,6 +124,7 @@ export const buildSecret = ({
   sourceUrl,
   indexes,
   access,
+  caBundle = '',
 }: BuildOrder): KubernetesObject => ({
   apiVersion: 'v1',
   kind: 'Secret',
@@ -128,6 +135,7 @@ export const buildSecret = ({
     UV_INDEX: indexes,
     PROXY_FLAGS: proxyFlagsOf(cluster),
     ...filesOf(access),
+    [CA_KEY]: caBundle,
   }),
 })
 

@@ -24,6 +24,8 @@ export interface CrewCluster {
   readonly maxima: CrewMaxima
   /** The variables that lead programs of crews to the proxy; none without one. */
   readonly proxy: Readonly<Record<string, string>>
+  /** Returns certificate authorities of the operator's own, in PEM. @default there are none */
+  readonly caBundle?: (() => Promise<string>) | undefined
   /** Builds images; without it crews are installed when their pods start. */
   readonly builder?: ImageBuilder | undefined
 }

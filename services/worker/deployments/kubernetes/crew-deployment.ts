@@ -13,6 +13,8 @@ import type { WantedCrew } from '../crew-host.ts'
 import type { CrewCluster } from './cluster-settings.ts'
 import { CREW_PORT } from './crew-names.ts'
 import type { CrewNames } from './crew-names.ts'
+import { CA_KEY, trustOf } from './crew-trust.ts'
+import type { Trust } from './crew-trust.ts'
 import { CREW_ROOT, FETCH_AND_INSTALL, PROJECT, SERVE, UV_VARIABLES } from './install-script.ts'
 
 /** The time for the runs in flight in a pod that is replaced; then another one goes on. */
@@ -58,13 +60,22 @@ export interface DescribedCrew {
   readonly sourceUrl: string
   /** The tools indexes with their token, as uv takes them; it is renewed likewise. */
   readonly indexes: string
+  /** Certificate authorities of the operator's own, in PEM. */
+  readonly caBundle?: string | undefined
   /** By its digest, as nodes pull it; undefined: the crew is installed when its pods start. */
   readonly image?: string | undefined
 }
 
-/** The variables that the crew's program runs with. */
-export const variablesSecret = ({ names, environment }: DescribedCrew): KubernetesObject =>
-  secret(names, names.name, environment)
+/** The variables that the crew's program runs with, and the authorities that it trusts. */
+export const variablesSecret = ({
+  names,
+  environment,
+  caBundle,
+}: DescribedCrew): KubernetesObject =>
+  secret(names, names.name, {
+    ...environment,
+    ...(caBundle === undefined ? {} : { [CA_KEY]: caBundle }),
+  })
 
 /** What a pod needs to install the crew. Pods that start later read the renewed one. */
 export const installSecret = ({
@@ -104,7 +115,9 @@ export function crewDeployment(crew: DescribedCrew): KubernetesObject {
   const { wanted, names } = crew
   const { name, namespace, labels, selector } = names
   const { restartedAt } = wanted
-  const content = fingerprint([lasting(crew), restartedAt])
+  const { caBundle } = crew
+  const known = [lasting(crew), restartedAt, ...(caBundle === undefined ? [] : [caBundle])]
+  const content = fingerprint(known)
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -124,26 +137,34 @@ export function crewDeployment(crew: DescribedCrew): KubernetesObject {
 }
 
 /** Passes Pod Security "restricted". */
-const podSpec = (crew: DescribedCrew) => ({
-  automountServiceAccountToken: false,
-  enableServiceLinks: false,
-  terminationGracePeriodSeconds: DRAIN_SECONDS + 30,
-  ...pullSecretsOf(crew),
-  securityContext: restrictedPod(crew.cluster),
-  ...(crew.image === undefined ? { initContainers: [installer(crew)] } : {}),
-  containers: [server(crew)],
-  volumes: [
-    { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
-    ...(crew.image === undefined ? [{ name: 'crew', emptyDir: { sizeLimit: '8Gi' } }] : []),
-  ],
-})
+function podSpec(crew: DescribedCrew) {
+  const trust = trustOf({ ...crew, secretName: crew.names.name })
+  const isInstalled = crew.image === undefined
+  const initContainers = [...trust.initContainers, ...(isInstalled ? [installer(crew, trust)] : [])]
+  return {
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: DRAIN_SECONDS + 30,
+    ...pullSecretsOf(crew),
+    securityContext: restrictedPod(crew.cluster),
+    ...(initContainers.length === 0 ? {} : { initContainers }),
+    containers: [server(crew, trust)],
+    volumes: [
+      { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
+      ...(isInstalled ? [{ name: 'crew', emptyDir: { sizeLimit: '8Gi' } }] : []),
+      ...trust.volumes,
+    ],
+  }
+}
 
-function pullSecretsOf({ image, cluster, names }: DescribedCrew) {
-  const secrets = image === undefined ? cluster.pullSecrets : [names.pull]
+function pullSecretsOf({ image, cluster, names, caBundle }: DescribedCrew) {
+  const own = image === undefined ? [] : [names.pull]
+  const ofPython = image === undefined || caBundle !== undefined ? cluster.pullSecrets : []
+  const secrets = [...own, ...ofPython]
   return secrets.length === 0 ? {} : { imagePullSecrets: secrets.map((name) => ({ name })) }
 }
 
-const installer = ({ wanted, names, cluster, resources }: DescribedCrew) => ({
+const installer = ({ wanted, names, cluster, resources }: DescribedCrew, trust: Trust) => ({
   name: 'install',
   image: cluster.pythonImage,
   imagePullPolicy: cluster.pullPolicy,
@@ -152,6 +173,7 @@ const installer = ({ wanted, names, cluster, resources }: DescribedCrew) => ({
     ...plainVariables({
       ...UV_VARIABLES,
       UV_CACHE_DIR: `${CREW_ROOT}/cache`,
+      ...trust.variables,
       HOME: '/tmp',
       SOURCE_DIGEST: wanted.source.archiveSha256,
       ...(wanted.settings.pythonVersion ? { PYTHON_VERSION: wanted.settings.pythonVersion } : {}),
@@ -162,11 +184,12 @@ const installer = ({ wanted, names, cluster, resources }: DescribedCrew) => ({
   volumeMounts: [
     { name: 'tmp', mountPath: '/tmp' },
     { name: 'crew', mountPath: CREW_ROOT },
+    ...trust.mounts,
   ],
   securityContext: RESTRICTED_CONTAINER,
 })
 
-const server = (crew: DescribedCrew) => ({
+const server = (crew: DescribedCrew, trust: Trust) => ({
   name: 'crew',
   image: crew.image ?? crew.cluster.pythonImage,
   // An image by its digest never changes.
@@ -178,7 +201,7 @@ const server = (crew: DescribedCrew) => ({
       crew.names.name,
       Object.keys(crew.environment).filter((name) => !(name in OWN_VARIABLES)),
     ),
-    ...plainVariables(OWN_VARIABLES),
+    ...plainVariables({ ...without(trust.variables, crew.environment), ...OWN_VARIABLES }),
   ],
   // A project may import for minutes.
   startupProbe: healthProbe({ periodSeconds: 2, failureThreshold: 150 }),
@@ -188,6 +211,11 @@ const server = (crew: DescribedCrew) => ({
   volumeMounts: [
     { name: 'tmp', mountPath: '/tmp' },
     ...(crew.image === undefined ? [{ name: 'crew', mountPath: CREW_ROOT, readOnly: true }] : []),
+    ...trust.mounts,
   ],
   securityContext: RESTRICTED_CONTAINER,
 })
+
+/** A project may name authorities of its own. */
+const without = (variables: Trust['variables'], others: object) =>
+  Object.fromEntries(Object.entries(variables).filter(([name]) => !(name in others)))

@@ -24,7 +24,7 @@ export const imageOf = async (
 /** Returns the order for the image of a crew. */
 export async function orderBuild(
   builder: ImageBuilder,
-  { wanted, names, cluster, sourceUrl, indexes }: DescribedCrew,
+  { wanted, names, cluster, sourceUrl, indexes, caBundle }: DescribedCrew,
 ): Promise<BuildOrder> {
   return {
     names,
@@ -38,6 +38,7 @@ export async function orderBuild(
     sourceUrl,
     sourceDigest: wanted.source.archiveSha256,
     indexes,
+    caBundle,
   }
 }
 

@@ -69,6 +69,7 @@ export async function describeCrew(
     environment: await gifts.environmentOf(wanted),
     sourceUrl: gifts.sourceUrlOf(wanted),
     indexes: gifts.indexesOf(wanted),
+    caBundle: await cluster.caBundle?.(),
   }
 }
 

@@ -3,12 +3,21 @@ import { INSTALL, PROJECT, SERVE, UV_VARIABLES } from './install-script.ts'
 /** The secret of a build with the tools indexes, as its steps read it. */
 export const INDEX_SECRET = 'uv_index'
 
+/** The secret of a build with the operator's certificate authorities; empty without any. */
+export const CA_SECRET = 'ca_bundle'
+
 const MOUNTS = [
   `--mount=type=secret,id=${INDEX_SECRET}`,
+  `--mount=type=secret,id=${CA_SECRET}`,
   '--mount=type=cache,target=/root/.cache/uv',
 ].join(' ')
 const INSTALL_HERE = `UV_INDEX="$(cat /run/secrets/${INDEX_SECRET})"
 export UV_INDEX
+if [ -s /run/secrets/${CA_SECRET} ]; then
+  trap 'rm -f /tmp/ca.crt' EXIT
+  cat /etc/ssl/certs/ca-certificates.crt /run/secrets/${CA_SECRET} >/tmp/ca.crt
+  export SSL_CERT_FILE=/tmp/ca.crt
+fi
 ${INSTALL}`
 const TRY = `sh -c "$0" || echo 'The dependencies need the whole project; trying again with it.'`
 

@@ -46,6 +46,8 @@ export const clusterCrewsEnv = {
   REGISTRY_SERVICE: optional(text()),
   /** The key from which the credentials of organizations derive. */
   REGISTRY_KEY: optional(text(32)),
+  /** A file with certificate authorities of the operator's own, which crews trust as well. */
+  CREW_CA_FILE: optional(text()),
   /** The cluster assigns users and groups to pods, as OpenShift does. */
   CREW_ARBITRARY_USER: v.optional(flag(), 'false'),
 }

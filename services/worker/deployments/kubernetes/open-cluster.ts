@@ -1,6 +1,7 @@
 import type * as v from 'valibot'
 import { AppError } from '../../../shared/errors.ts'
 import type { Kubernetes } from '../../../shared/kubernetes/client.ts'
+import { readMountedFile } from '../../../shared/kubernetes/mounted-files.ts'
 import { proxyVariables } from '../../../shared/outgoing/forward-proxy.ts'
 import type { ProxyConfig } from '../../../shared/outgoing/forward-proxy.ts'
 import type { workerEnv } from '../../env.ts'
@@ -29,7 +30,7 @@ export function openCluster(
 ): OpenCluster | undefined {
   const { CREW_PYTHON_IMAGE: pythonImage, K8S_NAMESPACE, CREW_WEB_URL } = config
   if (pythonImage === undefined) return undefined
-  const { POD_NAMESPACE: namespace, RELEASE_NAME: release } = config
+  const { POD_NAMESPACE: namespace, RELEASE_NAME: release, CREW_CA_FILE } = config
   if (!K8S_NAMESPACE || !CREW_WEB_URL || !namespace || !release) {
     throw new AppError(
       'invalid_configuration',
@@ -49,6 +50,7 @@ export function openCluster(
     webUrl: CREW_WEB_URL.replace(/\/$/, ''),
     maxima: { cpu: config.CREW_CPU_MAX, memory: config.CREW_MEMORY_MAX },
     proxy: proxyVariables(config),
+    caBundle: CREW_CA_FILE ? () => readMountedFile('CREW_CA_FILE', CREW_CA_FILE) : undefined,
     builder: openBuilder(config, kubernetes),
   }
   return { cluster, baseNamespace: K8S_NAMESPACE }

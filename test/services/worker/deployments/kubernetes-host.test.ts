@@ -2,7 +2,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { AppError } from '../../../../services/shared/errors.ts'
 import { createKubernetes } from '../../../../services/shared/kubernetes/client.ts'
 import type { CrewProgress, WantedCrew } from '../../../../services/worker/deployments/crew-host.ts'
-import type { ImageBuilder } from '../../../../services/worker/deployments/kubernetes/cluster-settings.ts'
+import type {
+  CrewCluster,
+  ImageBuilder,
+} from '../../../../services/worker/deployments/kubernetes/cluster-settings.ts'
 import { createKubernetesHost } from '../../../../services/worker/deployments/kubernetes/kubernetes-host.ts'
 import { CHECKS } from '../../../infra/support/kubernetes-schema.ts'
 import { restrictedViolations } from '../../../infra/support/pod-security.ts'
@@ -72,7 +75,14 @@ beforeEach(async () => {
 
 afterEach(() => cluster.stop())
 
-const createHost = (withBuilder?: ImageBuilder, requireRoom = async () => {}) =>
+/** What the operator sets for programs that call addresses outside. */
+type Outside = Partial<Pick<CrewCluster, 'caBundle' | 'proxy'>>
+
+const createHost = (
+  withBuilder?: ImageBuilder,
+  requireRoom = async () => {},
+  outside: Outside = {},
+) =>
   createKubernetesHost({
     kubernetes: createKubernetes(cluster.address),
     cluster: {
@@ -88,6 +98,7 @@ const createHost = (withBuilder?: ImageBuilder, requireRoom = async () => {}) =>
       maxima: { cpu: '2', memory: '4Gi' },
       proxy: {},
       ...(withBuilder && { builder: withBuilder }),
+      ...outside,
     },
     gifts: {
       environmentOf: async ({ variables }) => ({
@@ -185,6 +196,36 @@ describe('a crew from source in a cluster', () => {
       namespaceSelector ? Object.values(namespaceSelector.matchLabels) : [],
     )
     expect(named).toEqual(['models', 'models-2', 'tools'])
+  })
+
+  it('trusts the authorities of the operator, and is installed through the proxy', async () => {
+    becomesReady()
+    let pem = 'PEM of the company'
+    const proxy = { HTTPS_PROXY: 'http://proxy.test:3128', NO_PROXY: '.svc' }
+    const host = createHost(undefined, undefined, { caBundle: async () => pem, proxy })
+    await host.bringUp(wanted, progress, signal)
+    for (const check of Object.values(CHECKS)) expect(applied().flatMap(check)).toEqual([])
+    const { template } = ofKind('Deployment').spec
+    expect(restrictedViolations('crew', template)).toEqual([])
+    const [trust, install] = template.spec.initContainers
+    expect(trust.volumeMounts.map(({ name }: Manifest) => name)).toEqual(['given-ca', 'ca'])
+    for (const { env, volumeMounts } of [install, template.spec.containers[0]]) {
+      expect(env).toContainEqual({ name: 'SSL_CERT_FILE', value: '/etc/platform/ca/ca.crt' })
+      expect(env).toContainEqual({ name: 'REQUESTS_CA_BUNDLE', value: '/etc/platform/ca/ca.crt' })
+      expect(volumeMounts.at(-1)).toMatchObject({ mountPath: '/etc/platform/ca', readOnly: true })
+    }
+    const secrets = applied().filter(({ kind }) => kind === 'Secret')
+    const dataOf = (name: string): Manifest =>
+      secrets.find(({ metadata }) => metadata.name === name)?.['data']
+    expect(atob(dataOf('crew-7-42')['ca.crt'])).toBe(pem)
+    expect(atob(dataOf('crew-7-42-install')['HTTPS_PROXY'])).toBe(proxy.HTTPS_PROXY)
+    expect(install.env.map(({ name }: Manifest) => name)).toEqual(
+      expect.arrayContaining(Object.keys(proxy)),
+    )
+    addPod(crewLabels, {})
+    pem = 'PEM of next year'
+    const seen = await host.look(wanted, progress, signal)
+    expect(seen).toMatchObject({ condition: 'drifted', reason: 'it was applied otherwise' })
   })
 
   it('is left alone while it is as it should be, and told of when it is not', async () => {
@@ -291,8 +332,8 @@ describe('a crew from source in a cluster', () => {
     })
     afterEach(() => registry.stop())
 
-    const imageHost = (room = async () => {}) =>
-      createHost({ ...builder, registry: registry.address }, room)
+    const imageHost = (room = async () => {}, outside: Outside = {}) =>
+      createHost({ ...builder, registry: registry.address }, room, outside)
 
     /** The Job ends as soon as it is looked at, and has pushed an image. */
     function buildsAtOnce(): void {
@@ -311,6 +352,26 @@ describe('a crew from source in a cluster', () => {
         return ready(call, response)
       }
     }
+
+    it('is built with the authorities of the operator and through the proxy', async () => {
+      buildsAtOnce()
+      const proxy = { HTTPS_PROXY: 'http://proxy.test:3128' }
+      const host = imageHost(undefined, { caBundle: async () => 'PEM', proxy })
+      await host.bringUp(asImage, progress, signal)
+      for (const check of Object.values(CHECKS)) expect(applied().flatMap(check)).toEqual([])
+      const [build] = ofKind('Job').spec.template.spec.containers
+      expect(build.command.at(-1)).toContain('--secret id=ca_bundle,src=/ca/ca.crt')
+      const secrets = applied().filter(({ kind }) => kind === 'Secret')
+      const { data } = secrets.find(({ metadata }) => metadata.name.endsWith('-build')) ?? {}
+      expect(atob(data['ca.crt'])).toBe('PEM')
+      expect(atob(data['PROXY_FLAGS'])).toBe('--opt build-arg:HTTPS_PROXY=http://proxy.test:3128')
+      const { spec } = ofKind('Deployment').spec.template
+      expect(spec.initContainers.map(({ name }: Manifest) => name)).toEqual(['trust'])
+      expect(spec.containers[0].env).toContainEqual({
+        name: 'SSL_CERT_FILE',
+        value: '/etc/platform/ca/ca.crt',
+      })
+    })
 
     it('is built by a Job and deployed by digest, where BuildKit is there', async () => {
       buildsAtOnce()

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { AppError, toError } from '../../shared/errors.ts'
+import { AppError, toError } from '../errors.ts'
 
 /** A Secret holds 1 MiB at the most. */
 const BYTES_MAX = 512 * 1024
