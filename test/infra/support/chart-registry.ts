@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { startHttpServer } from '../../support/http-server.ts'
 
@@ -31,25 +32,31 @@ export async function startChartRegistry() {
     else blobs.set(blob ?? digest, content)
     return digest
   }
-  const server = await startHttpServer(async (request, response) => {
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const named = namesIn(request.url ?? '')
     const content = await buffer(request)
-    if (request.method === 'POST')
-      return response.writeHead(202, { location: `${request.url}one` }).end()
-    if (request.method === 'PUT')
-      return response.writeHead(201, { [DIGEST]: store(content, named) }).end()
     const found = manifests.get(named.manifest ?? '') ?? blobs.get(named.blob ?? '')
-    if (!found) return response.writeHead(404).end()
-    const head = { 'content-type': MANIFEST, 'content-length': found.length }
-    response.writeHead(200, { ...head, [DIGEST]: digestOf(found) })
-    return response.end(request.method === 'HEAD' ? '' : found)
+    if (request.method === 'POST') response.writeHead(202, { location: `${request.url}one` }).end()
+    else if (request.method === 'PUT')
+      response.writeHead(201, { [DIGEST]: store(content, named) }).end()
+    else if (!found) response.writeHead(404).end()
+    else {
+      const head = { 'content-type': MANIFEST, 'content-length': found.length }
+      response.writeHead(200, { ...head, [DIGEST]: digestOf(found) })
+      response.end(request.method === 'HEAD' ? '' : found)
+    }
+  }
+  const server = await startHttpServer((request, response) => {
+    answer(request, response).catch(() => response.destroy())
   })
   return {
     address: new URL(server.url).host,
     /** Returns the content under a reference such as `charts/platform:1.0.0`, layer for layer. */
     contentOf(reference: string): readonly (Buffer | undefined)[] {
       const manifest = manifests.get(reference.replace(':', '/manifests/'))
-      const { layers = [] }: { layers?: { digest: string }[] } = JSON.parse(`${manifest ?? '{}'}`)
+      const { layers = [] }: { layers?: { digest: string }[] } = JSON.parse(
+        manifest?.toString() ?? '{}',
+      )
       return layers.map(({ digest }) => blobs.get(digest))
     },
     stop: () => server.stop(),
