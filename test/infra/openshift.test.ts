@@ -50,7 +50,7 @@ describe('global.openshift', () => {
     expect(variableWith(false)).toEqual(['false', 'false'])
   })
 
-  it('names the user of PostgreSQL to its programs, for which an id without a name has none', () => {
+  it('names the user to the programs of PostgreSQL: an assigned id has no name', () => {
     const asking = pods({ global: { openshift: true } })
       .flatMap(({ pod }) => containersOf(pod))
       .filter((container) => JSON.stringify(container).includes('pg_isready'))
