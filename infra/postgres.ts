@@ -140,7 +140,7 @@ const isReady = {
 
 // The image sets the password only when it creates the data directory; a password that changed
 // later has to be set again.
-const SET_PASSWORD = `until pg_isready -q -h 127.0.0.1; do sleep 1; done
+const SET_PASSWORD = `until pg_isready -q -h 127.0.0.1 -U "$POSTGRES_USER"; do sleep 1; done
 psql -q -v ON_ERROR_STOP=1 -U "$POSTGRES_USER" -d "$POSTGRES_DB" <<'SQL'
 \\getenv role POSTGRES_USER
 \\getenv password POSTGRES_PASSWORD

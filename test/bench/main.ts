@@ -31,7 +31,8 @@ test/bench/README.md has the method.
   console          each page of the console in an organization of 500 automations, 100,000 runs
                    and 200 members: how long it takes, and how large it is
   source           from a project to its crew online, as a process, as a pod that installs it and
-                   as an image, with empty caches and full ones; crewai behind it takes CrewAI
+                   as an image, with empty caches and full ones; words behind it are the project,
+                   plain or crewai, and the number of rounds (3)
   automation-api   against a bare route, and the check of tokens against jose
   --help           this text
 `
@@ -59,7 +60,7 @@ const BENCHES: Readonly<Record<string, (...rest: string[]) => Promise<void> | vo
   journal: async (...words) => (await import('./journal/run.ts')).run(...words),
   adapter: async () => (await import('./adapter/run.ts')).run(),
   console: () => benchByTestRunner('console'),
-  source: async (project) => (await import('./source/run.ts')).run(project),
+  source: async (...words) => (await import('./source/run.ts')).run(...words),
   'automation-api': () => benchByTestRunner('automation-api'),
 }
 

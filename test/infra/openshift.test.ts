@@ -50,6 +50,19 @@ describe('global.openshift', () => {
     expect(variableWith(false)).toEqual(['false', 'false'])
   })
 
+  it('names the user to the programs of PostgreSQL: an assigned id has no name', () => {
+    const asking = pods({ global: { openshift: true } })
+      .flatMap(({ pod }) => containersOf(pod))
+      .filter((container) => JSON.stringify(container).includes('pg_isready'))
+    expect(asking.length).toBeGreaterThan(1)
+    for (const container of asking) {
+      const hasUser = (container.env ?? []).some(({ name }: Manifest) => name === 'PGUSER')
+      const text = JSON.stringify(container)
+      const asked = text.match(/pg_isready[^;]*/g) ?? []
+      expect(asked.filter((each) => !hasUser && !each.includes('-U '))).toEqual([])
+    }
+  })
+
   it('is refused together with BuildKit, which needs a user of its own', () => {
     expect(() => contextOf([{ global: { openshift: true } }], RELEASE)).toThrow(
       'global.openshift needs buildkit.enabled: false',

@@ -7,7 +7,7 @@ import type { Dockerfile, Surroundings } from './containers.ts'
 import { startPlatform } from './platform.ts'
 import { NEEDS, project } from './project.ts'
 
-const ROUNDS = 3
+const ROUNDS = '3'
 type Needs = keyof typeof NEEDS
 
 /** Takes the times of what is done under a name. */
@@ -50,7 +50,7 @@ async function asContainers(time: Time, around: Surroundings, needs: Needs): Pro
 }
 
 /** Measures the time from a source to a crew that is online, in each way that runs here. */
-export async function run(word = 'plain'): Promise<void> {
+export async function run(word = 'plain', rounds = ROUNDS): Promise<void> {
   if (!Object.hasOwn(NEEDS, word))
     throw new Error(`Which project: ${Object.keys(NEEDS).join(', ')}?`)
   const needs: Needs = word === 'crewai' ? 'crewai' : 'plain'
@@ -59,7 +59,7 @@ export async function run(word = 'plain'): Promise<void> {
   const { seconds, time } = createStopwatch()
   const buildah = whyNot === undefined ? await openBuildah() : undefined
   try {
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let round = 0; round < Number(rounds); round += 1) {
       const platform = await startPlatform()
       try {
         await asProcesses(time, platform, needs)

@@ -19,6 +19,8 @@ const DEBIAN_PACKAGES = [
   'postgresql-client',
   'python3',
   'tzdata',
+  // Of PostgreSQL: its own image makes a data directory for an id without a name by it.
+  'libnss-wrapper',
   // Of BuildKit: its runtime, the maps of its users, and wget as its own image has it.
   'runc',
   'uidmap',

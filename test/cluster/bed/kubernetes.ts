@@ -68,6 +68,9 @@ const API_SERVER = [
   `--service-cluster-ip-range=${network.services}`,
   '--authorization-mode=Node,RBAC',
   '--enable-admission-plugins=NodeRestriction',
+  // A step assigns users and groups to pods by such a policy.
+  '--feature-gates=MutatingAdmissionPolicy=true',
+  '--runtime-config=admissionregistration.k8s.io/v1beta1=true',
   '--allow-privileged',
   `--tls-cert-file=${certificateOf('apiserver')}`,
   `--tls-private-key-file=${keyOf('apiserver')}`,

@@ -20,8 +20,8 @@ const patiently = { env, timeoutMs: PATIENCE_MS, cwd: repository }
 
 export const kubectl = (line: Words): Promise<string> => command(['kubectl', ...line], patiently)
 
-export const tryKubectl = (line: Words): Promise<Outcome> =>
-  attempt(['kubectl', ...line], patiently)
+export const tryKubectl = (line: Words, input = ''): Promise<Outcome> =>
+  attempt(['kubectl', ...line], { ...patiently, input })
 
 export const apply = (manifest: string): Promise<string> =>
   command(words`kubectl apply -f -`, { ...patiently, input: manifest })

@@ -3,39 +3,15 @@ import { formerRelease } from '../bed/former-release.ts'
 import { words } from '../bed/words.ts'
 import { helm, kubectl, rolledOut, upgrade, valuesFile } from './cluster.ts'
 import { freshNamespace } from './installation.ts'
-import { startLoad } from './load.ts'
-import { endOf, isWell, kickOff, makeCaller, query } from './platform.ts'
-import type { Caller } from './platform.ts'
+import { isWell, makeCaller, query } from './platform.ts'
 import { crewsOf } from './step.ts'
 import type { Step } from './step.ts'
-import { underLoad } from './under-load.ts'
+import { underLoad, underRuns } from './under-load.ts'
 
 const PLACE = 'platform-former'
-const EVERY_MS = 3000
 
 const newestMigration = (): Promise<string> =>
   query(PLACE, 'platform', 'select max(version) from schema_migrations')
-
-/** Starts runs, of which some are always in flight; each has to be completed. */
-function startRuns(caller: Caller) {
-  const ids: string[] = []
-  const load = startLoad('kickoff', EVERY_MS, async () => {
-    ids.push(await kickOff(caller, `slowly ${ids.length}`))
-    return new Response()
-  })
-  return {
-    async stop(): Promise<number> {
-      assert.deepEqual((await load.stop()).failures, [], 'kickoffs that failed')
-      const ends = await Promise.all(ids.map((id) => endOf(caller, id)))
-      assert.deepEqual(
-        ends.filter((end) => end !== 'completed'),
-        [],
-        'runs that were not completed',
-      )
-      return ids.length
-    },
-  }
-}
 
 /** Upgrades to this release, goes back on the newer schema, and upgrades again. */
 async function thereAndBack(): Promise<void> {
@@ -64,11 +40,9 @@ export const formerReleaseStep: Step = {
         --values ${formerRelease.values} --wait --wait-for-jobs --timeout 10m`,
     )
     await isWell(PLACE)
-    const runs = startRuns(await makeCaller(PLACE))
-    const fact = await underLoad(PLACE, thereAndBack)
-    const count = await runs.stop()
+    const fact = await underRuns(await makeCaller(PLACE), () => underLoad(PLACE, thereAndBack))
     await helm(words`uninstall platform -n ${PLACE} --wait --timeout 10m`)
     await kubectl(words`delete namespace ${PLACE} ${crewsOf(PLACE)} --ignore-not-found --wait`)
-    return `${fact}, ${count} runs`
+    return fact
   },
 }

@@ -41,13 +41,15 @@ export interface Deployment {
 
 /** The platform's API, for an organization. */
 export interface Api {
+  /** Of the release. */
+  readonly namespace: string
   readonly base: string
   readonly token: string
 }
 
-export async function openApi(): Promise<Api> {
-  const { token } = await makeCaller(NAMESPACE)
-  return { base: await addressOf(NAMESPACE, 'platform-web'), token }
+export async function openApi(namespace = NAMESPACE): Promise<Api> {
+  const { token } = await makeCaller(namespace)
+  return { namespace, base: await addressOf(namespace, 'platform-web'), token }
 }
 
 interface Request {
@@ -131,13 +133,13 @@ export async function buildLog(api: Api, deployment: string): Promise<string> {
 /** Deletes an automation, and waits until nothing of it is left in the cluster. */
 export async function removeAutomation(api: Api, automation: string): Promise<void> {
   await call(api, automation, { method: 'DELETE' })
-  await comesTrue('nothing of it is left', async () => (await objectsLeft()) === '')
+  await comesTrue('nothing of it is left', async () => (await objectsLeft(api)) === '')
 }
 
-const objectsLeft = async (): Promise<string> => {
+const objectsLeft = async ({ namespace }: Api): Promise<string> => {
   const kinds = 'deployments,jobs,services,networkpolicies,secrets,pods'
   const { stdout } = await tryKubectl(
-    words`get ${kinds} -n ${crewsOf(NAMESPACE)} -l platform/automation -o name`,
+    words`get ${kinds} -n ${crewsOf(namespace)} -l platform/automation -o name`,
   )
   return stdout.trim()
 }

@@ -1,7 +1,10 @@
+import { backups } from './backups.ts'
 import { crewImages } from './crew-images.ts'
+import { evictions } from './evictions.ts'
 import { faults } from './faults.ts'
 import { installation } from './installation.ts'
 import { network } from './network.ts'
+import { openshift } from './openshift.ts'
 import { ownCrew } from './own-crew.ts'
 import { removal } from './removal.ts'
 import type { Step } from './step.ts'
@@ -14,6 +17,9 @@ export const steps: readonly Step[] = [
   ...crewImages,
   ...network,
   ...upgrades,
+  ...evictions,
+  ...backups,
   ...faults,
   ...removal,
+  ...openshift,
 ]
