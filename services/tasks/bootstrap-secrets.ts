@@ -17,10 +17,9 @@ const LENGTH = 64
 const CONFLICTS_MAX = 10
 /**
  * Keys that cannot be made anew: what the database keeps is sealed with the first two, and its
- * server knows the third. They are kept a second time, where no apply, upgrade or sync reaches
- * them.
+ * server knows the third. Any other key that is deleted is made anew.
  */
-const KEPT_KEYS: ReadonlySet<string> = new Set([
+const LASTING_KEYS: ReadonlySet<string> = new Set([
   'SECRET_KEY_BASE',
   'OAUTH_ENCRYPTION_KEY',
   'DB_PASSWORD',
@@ -56,13 +55,11 @@ async function fill(kubernetes: Kubernetes, config: BootstrapConfig, log: Log): 
     kubernetes,
     secretKeyOf(config, config.PLATFORM_SECRET),
   )
-  const found = {
-    current,
-    overrides: await readOverrides(kubernetes, config),
-    kept: await readKept(kubernetes, config),
-  }
+  const kept = await readKept(kubernetes, config)
+  const isEmptied = nonEmpty(current).length === 0 && kept.size > 0
+  const found = { current, overrides: await readOverrides(kubernetes, config), kept, isEmptied }
   const changes = plan(config.PLATFORM_SECRET_KEYS, found)
-  const known = new Map([...found.kept, ...nonEmpty(current), ...nonEmpty(found.overrides)])
+  const known = new Map([...kept, ...nonEmpty(current), ...nonEmpty(found.overrides)])
   const made = [...changes.keys()].filter((key) => !known.get(key))
   await refuseLostKeys(kubernetes, config, { made, password: known.get('DB_PASSWORD'), log })
   // Before anything is sealed with them.
@@ -78,35 +75,46 @@ const nonEmpty = (values: Values): [string, string][] =>
   [...values].filter(([, value]) => value !== '')
 
 /** The operator's own values, what the Secret has, and what was kept of it. */
-type Found = Readonly<Record<'current' | 'overrides' | 'kept', Values>>
+interface Found extends Readonly<Record<'current' | 'overrides' | 'kept', Values>> {
+  /** Something has replaced the Secret of an installation: all keys come back as they were. */
+  readonly isEmptied: boolean
+}
 
-function report(changes: Values, { current, kept }: Found, log: Log): void {
+function report(changes: Values, found: Found, log: Log): void {
   for (const [key, value] of changes) {
-    const isRestored = !current.get(key) && kept.get(key) === value
-    const said = isRestored ? 'key restored: the Secret had lost it' : 'key written'
+    const said = isRestored(found, [key, value])
+      ? 'key restored: the Secret had lost it'
+      : 'key written'
     log.info({ key, fingerprint: fingerprint(value) }, said)
   }
 }
 
+const isRestored = ({ current, kept }: Found, [key, value]: [string, string]): boolean =>
+  !current.get(key) && kept.get(key) === value
+
 /**
- * Pods read the operator's values from their own Secret, whose checksum restarts them already; and
- * those of a first install wait for their keys.
+ * Pods read the operator's values from their own Secret, whose checksum restarts them already;
+ * those of a first install wait for their keys, and those of an emptied Secret have them still.
  */
-function readingOf(changes: Values, { current, overrides, kept }: Found): Reading {
+function readingOf(changes: Values, found: Found): Reading {
+  const { current, overrides, kept, isEmptied } = found
   const isInstalled = current.size > 0 || kept.size > 0
+  const had = isEmptied ? [...changes].filter((change) => isRestored(found, change)) : [...current]
   const known = [...changes].filter(([key]) => !isInstalled || overrides.get(key))
   return {
-    found: current,
-    known: new Map([...current, ...known]),
+    found: new Map(had),
+    known: new Map([...had, ...known]),
     current: new Map([...current, ...changes]),
   }
 }
 
 /** Returns the values to write: overrides that differ, and values for keys that have none. */
-function plan(keys: readonly string[], { current, overrides, kept }: Found): Map<string, string> {
+function plan(keys: readonly string[], found: Found): Map<string, string> {
+  const { current, overrides, kept, isEmptied } = found
   const changes = new Map<string, string>()
   for (const key of new Set([...keys, ...overrides.keys()])) {
-    const wanted = overrides.get(key) || current.get(key) || kept.get(key) || randomText()
+    const back = isEmptied || LASTING_KEYS.has(key) ? kept.get(key) : undefined
+    const wanted = overrides.get(key) || current.get(key) || back || randomText()
     if (wanted !== current.get(key)) changes.set(key, wanted)
   }
   return changes
@@ -141,13 +149,16 @@ async function readKept(kubernetes: Kubernetes, config: BootstrapConfig): Promis
   return secret?.values ?? new Map()
 }
 
-/** Keeps the keys that cannot be made anew, with those that this install does not use any more. */
+/**
+ * Keeps all keys a second time, where no apply, upgrade or sync reaches them, with those that this
+ * install does not use any more.
+ */
 async function keep(
   kubernetes: Kubernetes,
   { POD_NAMESPACE: namespace, PLATFORM_SECRET_KEPT: name }: BootstrapConfig,
   { kept, values }: { readonly kept: Values; readonly values: Values },
 ): Promise<void> {
-  const wanted = new Map([...kept, ...[...values].filter(([key]) => KEPT_KEYS.has(key))])
+  const wanted = new Map([...kept, ...nonEmpty(values)])
   if ([...wanted].every(([key, value]) => kept.get(key) === value)) return
   const labels = { 'app.kubernetes.io/part-of': 'platform' }
   await apply(
