@@ -1,22 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { audit, openLedger, overHttp } from '../services/collector/support/ledger.ts'
-import type { Audit, Ledger } from '../services/collector/support/ledger.ts'
+import { openLedger, overHttp } from '../services/collector/support/ledger.ts'
+import type { Ledger } from '../services/collector/support/ledger.ts'
 import { until } from '../support/until.ts'
+import { countStored } from './count-stored.ts'
+import type { Stored } from './count-stored.ts'
 import { leaveInDoubt } from './in-doubt.ts'
 import { killNode, listPrepared, openStage, startNodes, withNode } from './stage.ts'
 import type { NodeName, Stage } from './stage.ts'
 
-export interface KillsReport extends Audit {
-  readonly acknowledged: number
+export interface KillsReport extends Stored {
   /** How often each fault happened. */
   readonly faults: Readonly<Record<string, number>>
   /** Transactions that were prepared and not ended when the nodes were up again. */
   readonly inDoubt: number
-  /** Traces in the roll-ups. */
-  readonly rolledUp: number
   /** The longest time in which nothing was acknowledged. */
   readonly longestPauseMs: number
-  readonly isRight: boolean
 }
 
 type Fault = (stage: Stage) => Promise<number>
@@ -113,27 +111,12 @@ function watchPauses(ledgers: readonly Ledger[]): { stop(): Promise<number> } {
   }
 }
 
-async function count(
-  { urls, database }: Stage,
-  ledgers: readonly Ledger[],
-): Promise<Omit<KillsReport, 'faults' | 'inDoubt' | 'longestPauseMs'>> {
+async function count({ urls, database }: Stage, ledgers: readonly Ledger[]): Promise<Stored> {
   for (const url of Object.values(urls)) {
     await withNode(url, (sql) =>
       until(async () => (await listPrepared(sql)).length === 0, { timeoutMs: 120_000 }),
     )
   }
   const all = ledgers.flatMap(({ acknowledged }) => acknowledged)
-  return withNode(database.url, async (sql) => {
-    await until(async () => (await sql`select from touched_traces`).length === 0, {
-      timeoutMs: 120_000,
-    })
-    const found = await audit(sql, all)
-    const [row] = await sql<{ traces: number }[]>`select count(*)::int as traces from traces`
-    const rolledUp = row?.traces ?? 0
-    const acknowledged = all.length
-    const { rows, spans, missing } = found
-    const isRight =
-      missing === 0 && rows === acknowledged && spans === acknowledged && rolledUp === acknowledged
-    return { ...found, acknowledged, rolledUp, isRight }
-  })
+  return countStored(database.url, all)
 }

@@ -4,24 +4,23 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { audit, openLedger, overHttp } from '../services/collector/support/ledger.ts'
-import type { Audit, Ledger } from '../services/collector/support/ledger.ts'
+import type { Database } from '../../services/shared/postgres/database.ts'
+import { openLedger, overHttp } from '../services/collector/support/ledger.ts'
+import type { Ledger } from '../services/collector/support/ledger.ts'
 import { spawnCollector } from '../services/collector/support/process.ts'
 import { buildPrograms } from '../support/build.ts'
 import { createCitusDatabase } from '../support/citus.ts'
 import { until } from '../support/until.ts'
+import { countStored } from './count-stored.ts'
+import type { Stored } from './count-stored.ts'
 import { startNodes, withNode } from './stage.ts'
 
-export interface MoveReport extends Audit {
-  readonly acknowledged: number
+export interface MoveReport extends Stored {
   /** Acknowledged by the plain database, before it was copied. */
   readonly copied: number
-  /** Traces in the roll-ups. */
-  readonly rolledUp: number
   /** From the end of the collector on the plain database to the start of the one on Citus. */
   readonly pauseSeconds: number
   readonly isDistributed: boolean
-  readonly isRight: boolean
 }
 
 const SPANS_BEFORE = 50_000
@@ -53,6 +52,7 @@ export async function runMove(onProgress: (text: string) => void): Promise<MoveR
     await before.kill('SIGTERM')
     const copied = ledger.acknowledged.length
     onProgress(`${copied} spans on the plain database; copying them`)
+    for (const url of [citus.url, ...citus.workerUrls]) await withNode(url, createReader)
     await copy(plain.href, citus.url, join(directory, 'dump'))
     onProgress('copied; the collector distributes them')
     const port = Number(new URL(before.url).port)
@@ -60,7 +60,10 @@ export async function runMove(onProgress: (text: string) => void): Promise<MoveR
     const pauseSeconds = Math.round((performance.now() - stoppedAt) / 100) / 10
     await untilAcknowledged(ledger, copied + SPANS_AFTER)
     await ledger.stop()
-    return { ...(await count(citus.url, ledger.acknowledged)), copied, pauseSeconds }
+    const stored = await countStored(citus.url, ledger.acknowledged)
+    const isSpread = await isDistributed(citus.url)
+    const isRight = stored.isRight && isSpread
+    return { ...stored, copied, pauseSeconds, isDistributed: isSpread, isRight }
   } finally {
     // Its clients end when nothing is refused any more, or with this process.
     await Promise.all([before.kill('SIGKILL'), after?.kill('SIGKILL')])
@@ -81,23 +84,19 @@ async function copy(from: string, to: string, file: string): Promise<void> {
   await run(join(PG_BIN, 'pg_restore'), ['--no-owner', '--exit-on-error', `--dbname=${to}`, file])
 }
 
-async function count(
-  url: string,
-  acknowledged: readonly string[],
-): Promise<Omit<MoveReport, 'copied' | 'pauseSeconds'>> {
-  return withNode(url, async (sql) => {
-    await until(async () => (await sql`select from touched_traces`).length === 0, {
-      timeoutMs: 120_000,
-    })
-    const found = await audit(sql, acknowledged)
-    const [row] = await sql<[{ rolledUp: number; isDistributed: boolean }]>`
-      select (select count(*)::int from traces) as "rolledUp",
-        exists (select from pg_dist_partition where logicalrelid = 'spans'::regclass)
-          as "isDistributed"`
-    const { rows, spans, missing } = found
-    const all = acknowledged.length
-    const isRight =
-      row.isDistributed && missing === 0 && [rows, spans, row.rolledUp].every((n) => n === all)
-    return { ...found, ...row, acknowledged: all, isRight }
+/** A dump has the rights of this role, and not the role. */
+const createReader = (sql: Database) =>
+  sql`
+    do $$ begin
+      set local citus.enable_ddl_propagation = off;
+      create role collector_reader nologin;
+    exception when duplicate_object then null;
+    end $$`
+
+/** Whether the spans of a database are on several nodes. */
+const isDistributed = (url: string): Promise<boolean> =>
+  withNode(url, async (sql) => {
+    const found = await sql`
+      select from pg_dist_partition where logicalrelid = 'spans'::regclass`
+    return found.length > 0
   })
-}
