@@ -24,6 +24,10 @@ export interface RollUpOptions {
 
 const SHORTEST_MS = 250
 const LONGEST_MS = 2000
+/** It rests for this many times as long as it worked, */
+const REST = 3
+/** but begins again before what came meanwhile is this old. */
+const IN_TIME_MS = 900
 const AFTER_FAILURE_MS = 2000
 const LAG_MS = 1000
 /** From this age of the oldest note on it rests less. */
@@ -31,9 +35,10 @@ const BEHIND_MS = 1000
 const REST_BEHIND = 0.25
 
 /**
- * Takes turns as the leader until the signal. It rests after each for as long as that took, or a
- * quarter of it while it is behind: so it takes less than one of the server's cores, whatever
- * arrives. Then the roll-ups come later, and `collector_roll_up_lag_seconds` tells by how much.
+ * Takes turns as the leader until the signal. Senders come first: it rests after each for three
+ * times as long as that took, but no longer than lists can wait, or a quarter of it while it is
+ * behind. So it takes less than one of the server's cores, whatever arrives. Then the roll-ups come
+ * later, and `collector_roll_up_lag_seconds` tells by how much.
  */
 export function keepRolledUp(options: RollUpOptions): Promise<void> {
   const { address, prices } = options
@@ -56,10 +61,13 @@ async function takeMeasuredTurn(session: Session, { metrics }: RollUpOptions): P
   return restAfter(turn, ms)
 }
 
-function restAfter({ traces, lagMs, isDone, isLeader }: Turn, ms: number): number {
+/** How long to rest after a turn that took so many milliseconds. */
+export function restAfter({ traces, lagMs, isDone, isLeader }: Turn, ms: number): number {
   if (lagMs > BEHIND_MS) return ms * REST_BEHIND
   const hasOnlyNoted = isLeader && traces === 0 && !isDone
-  return Math.min(hasOnlyNoted ? ms : Math.max(ms, SHORTEST_MS), LONGEST_MS)
+  if (hasOnlyNoted) return Math.min(ms, LONGEST_MS)
+  const inTime = Math.min(ms * REST, IN_TIME_MS - ms)
+  return Math.min(Math.max(inTime, ms, SHORTEST_MS), LONGEST_MS)
 }
 
 /** Measures until the signal how late the roll-ups are. */

@@ -1,7 +1,8 @@
 import { priceJoins } from './call-cost.ts'
 import type { Price } from '../../shared/prices/price-table.ts'
 import { COST_COLUMNS, durationRange, MEASURES, TOKEN_COLUMNS, USAGE_KEYS } from './measures.ts'
-import { TERM_COLUMNS, TERMS } from './terms.ts'
+import { TERM_COLUMNS, TERM_LISTS, TERMS } from './terms.ts'
+import { HAS_TEXTS, NOTE_TEXTS } from '../search/note-texts.ts'
 
 /** Names that a trace shows of its agents and of its models. */
 const MAX_NAMES = 20
@@ -16,9 +17,23 @@ const MAX_COST = '1e6'
 /** What the roll-ups read of a span, beside its trace and its organization. */
 export const SPAN_COLUMNS: readonly string[] = [
   ['span_id', 'parent_span_id', 'start_time', 'start_ns', 'duration_ns', 'status', 'llm_call'],
-  ['name', 'resource_id', 'agent', 'crew_id', 'kickoff_id', 'session_id', 'user_id'],
+  [
+    'operation_kind',
+    'name',
+    'resource_id',
+    'agent',
+    'crew_id',
+    'kickoff_id',
+    'session_id',
+    'user_id',
+  ],
   ['request_model', 'response_model', ...TERM_COLUMNS, ...TOKEN_COLUMNS, 'cost_usd'],
 ].flat()
+
+interface Tables {
+  readonly spans: string
+  readonly resources: string
+}
 
 const keys = USAGE_KEYS.join(', ')
 const measures = MEASURES.map(({ column }) => column)
@@ -29,13 +44,11 @@ const measures = MEASURES.map(({ column }) => column)
  *
  * What is joined later has a number for each trace, `nr`: that is cheaper than its key.
  */
-export const rollUpStatement = (
-  prices: readonly Price[],
-  tables: { readonly spans: string; readonly resources: string },
-): string => `
-  with recursive ${TOUCHED}, ${spansIn(tables.spans)}, ${tracesWith(tables.resources)},
-  terms as (${TERMS}), ${callsOf(prices)}, ${USAGE},
+export const rollUpStatement = (prices: readonly Price[], tables: Tables): string => `
+  with recursive ${TOUCHED}, ${tracesIn(tables)}, ${spansIn(tables.spans)}, ${callsOf(prices)},
+  ${USAGE},
   added as (${ADD_USAGE}), written as (${WRITE_TRACES}), gone as (${DELETE_GONE}),
+  noted as (${NOTE_TEXTS}),
   announced as (
     insert into trace_changes (organization, trace_id)
     select organization, trace_id from touched
@@ -47,7 +60,7 @@ export const ROLL_UP_PARAMETERS = 'text[], uuid[], date[], date[]'
 
 const TOUCHED = `
   touched as materialized (
-    select nr, noted.organization, noted.trace_id, known.usage as usage_before,
+    select nr, noted.organization, noted.trace_id, first_day, last_day, known.usage as usage_before,
       known.crew_id as crew_before, known.ctid as place_before,
       least(first_day::timestamp at time zone 'UTC', first_start) as begins,
       greatest((last_day + 1)::timestamp at time zone 'UTC',
@@ -62,58 +75,71 @@ const TOUCHED = `
   )`
 
 /**
- * Trace by trace, by `lateral` and `offset 0`, and only in the days that each trace has: the
- * planner would otherwise read whole days. The `between` says nothing new, but makes the index on
- * the trace id look as cheap as it is: of a day that nobody has analyzed, the planner believes
- * that a range of times finds as few rows, and goes through the whole day for each trace.
+ * Trace by trace, by `lateral`, and only in the days that each trace has: the planner would
+ * otherwise read whole days. The `between` says nothing new, but makes the index on the trace id
+ * look as cheap as it is: of a day that nobody has analyzed, the planner believes that a range of
+ * times finds as few rows, and goes through the whole day for each trace.
  */
-const spansIn = (spans: string): string => `
-  trace_spans as materialized (
-    select nr, touched.organization, span.* from touched cross join lateral (
-      select ${SPAN_COLUMNS.join(', ')}
-      from ${spans} as spans
-      where spans.trace_id = touched.trace_id
+const OF_TRACE = `spans.trace_id = touched.trace_id
         and spans.trace_id between touched.trace_id and touched.trace_id
         and start_time >= begins and start_time < ends
-        and spans.organization = touched.organization
-      offset 0
-    ) as span
-  )`
+        and spans.organization = touched.organization`
 
-const tracesWith = (resources: string): string => `
-  roots as (
-    select distinct on (nr) nr, span_id, parent_span_id is null as is_root, start_time, start_ns,
-      duration_ns, status, name, resource_id, crew_id, kickoff_id, session_id, user_id
-    from trace_spans
-    order by nr, parent_span_id is null desc, start_time, span_id
-  ),
-  totals as (
-    select nr, count(*) as spans, count(*) filter (where status = 2) as error_spans,
-      min(start_time) as first_start, max(start_time) as last_start,
-      max(start_time + duration_ns / 1000 * interval '1 microsecond') as end_time,
-      min(crew_id) as crew_id, min(kickoff_id) as kickoff_id, min(session_id) as session_id,
-      min(user_id) as user_id
-    from trace_spans group by nr
-  ),
-  agents as (
-    select nr, (array_agg(agent order by agent))[:${MAX_NAMES}] as agents
-    from (select distinct nr, agent from trace_spans where agent is not null) as named
-    group by nr
+/**
+ * What a trace has from its root, or else from its first span: the first of these, in this order.
+ * All of them share one sort of a trace's spans, and that costs less than to look the root up.
+ */
+const ROOT_COLUMNS = [
+  ['start_ns', 'span_id', 'duration_ns', 'status', 'name', 'resource_id'],
+  ['crew_id', 'kickoff_id', 'session_id', 'user_id'],
+].flat()
+const ROOT_FIRST = 'parent_span_id is null desc, start_time, span_id'
+const root = ROOT_COLUMNS.map(
+  (column) => `(array_agg(${column} order by ${ROOT_FIRST}))[1] as ${column}`,
+).join(', ')
+
+/** A row for each trace, of one look at its spans. */
+const tracesIn = ({ spans, resources }: Tables): string => `
+  grouped as materialized (
+    select nr, touched.organization, touched.trace_id, begins, ends, whole.*
+    from touched cross join lateral (
+      select count(*) as spans, count(*) filter (where status = 2) as error_spans,
+        min(start_time) as first_start, max(start_time) as last_start,
+        min(start_time) filter (where parent_span_id is null) as root_start,
+        max(start_time + duration_ns / 1000 * interval '1 microsecond') as end_time, ${root},
+        min(crew_id) as any_crew, min(kickoff_id) as any_kickoff, min(session_id) as any_session,
+        min(user_id) as any_user, bool_or(llm_call) as has_calls,
+        bool_or(${HAS_TEXTS}) as has_texts,
+        array_agg(distinct agent) filter (where agent is not null) as agents,
+        ${TERM_LISTS}
+      from ${spans} as spans where ${OF_TRACE}
+    ) as whole
+    where whole.spans > 0
   ),
   found as materialized (
-    select nr, touched.organization, touched.trace_id, roots.start_time, first_start, last_start,
-      end_time, case when is_root then duration_ns end as duration_ns,
-      case when is_root then span_id end as root_span_id, start_ns,
-      case when not is_root then 'incomplete' when status = 2 then 'error'
+    select nr, organization, trace_id, coalesce(root_start, first_start) as start_time, first_start,
+      last_start, end_time, case when root_start is not null then duration_ns end as duration_ns,
+      case when root_start is not null then span_id end as root_span_id, start_ns,
+      case when root_start is null then 'incomplete' when status = 2 then 'error'
         when duration_ns is null then 'running' else 'ok' end as status,
       name,
       (select attributes->>'service.name' from ${resources} where id = resource_id) as service,
-      coalesce(roots.crew_id, totals.crew_id) as crew_id,
-      coalesce(roots.kickoff_id, totals.kickoff_id) as kickoff_id,
-      coalesce(roots.session_id, totals.session_id) as session_id,
-      coalesce(roots.user_id, totals.user_id) as user_id,
-      coalesce(agents, '{}') as agents, spans, error_spans
-    from touched join roots using (nr) join totals using (nr) left join agents using (nr)
+      coalesce(crew_id, any_crew) as crew_id, coalesce(kickoff_id, any_kickoff) as kickoff_id,
+      coalesce(session_id, any_session) as session_id, coalesce(user_id, any_user) as user_id,
+      coalesce(agents[:${MAX_NAMES}], '{}') as agents, spans, error_spans, ${TERMS} as terms
+    from grouped
+  )`
+
+/** The spans of traces with calls: the others add nothing to what is used. */
+const spansIn = (spans: string): string => `
+  trace_spans as materialized (
+    select nr, touched.organization, span.* from grouped as touched cross join lateral (
+      select span_id, parent_span_id, start_time, duration_ns, status, llm_call, request_model,
+        response_model, cost_usd, ${TOKEN_COLUMNS.join(', ')}
+      from ${spans} as spans where ${OF_TRACE}
+      offset 0
+    ) as span
+    where has_calls
   )`
 
 /** The tokens of a call as they are counted, in SQL. */
@@ -213,7 +239,6 @@ const WRITE_TRACES = `
     ${COST_COLUMNS.join(', ')}, coalesce(models, '{}'), coalesce(usage_totals.usage, '{}'),
     array_remove(coalesce(terms, '{}') || ('service:' || left(service, 512)), null)
   from found left join usage_totals using (nr) left join models using (nr)
-    left join terms using (nr)
   on conflict (organization, trace_id) do update
   set ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')}`
 

@@ -14,7 +14,6 @@ import {
   STORED,
 } from './distributed-spans.ts'
 import { FIND_EARLIER_DAY, noteEarlierTraces } from './earlier-traces.ts'
-import { noteTexts } from '../search/note-texts.ts'
 import { SUMS_LOCK } from './trace-days.ts'
 import { takeNotes, toArguments } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
@@ -106,7 +105,6 @@ async function lead(session: Session): Promise<Omit<Turn, 'isLeader'>> {
     if (await hasDistributedSpans(session)) await copySpansOf(session, touched)
     const given = toArguments(touched)
     await session.query(`${HASH_JOINS}; execute roll_up (${given})`)
-    await session.query(noteTexts(given))
     await session.query('delete from usage_hourly where calls = 0')
     await session.query(FORGET_CHANGES)
     return { traces: touched.length, lagMs, isDone: false }

@@ -7,6 +7,7 @@ import { messagesOf } from '../conventions/messages.ts'
 import { DISTRIBUTED_SESSION } from '../storage/distribution.ts'
 import { partitionName, startOfDay } from '../storage/partitions.ts'
 import { excerptOf } from './excerpt.ts'
+import { HAS_TEXTS } from './note-texts.ts'
 
 /** Any number: who holds this lock reads texts, for one transaction. */
 const EXTRACT_LOCK = 7_310_452_123
@@ -15,11 +16,6 @@ const DAY_MS = 86_400_000
 /** Spans in memory at a time, and bytes above which a large value of a span is not read. */
 const BATCH = 16
 const MAX_BYTES = 512 * 1024
-/** What is said in them; what a trace was asked and answered is often in its root alone. */
-const TOLD = `(
-  operation_kind in ('llm', 'tool', 'agent')
-  or parent_span_id is null and operation_kind is not null
-)`
 
 /** The outcome of one turn. */
 export interface Extraction {
@@ -158,7 +154,7 @@ const findSpans = (note: Note, table: string): string => `
     select start_time, trace_id, span_id, duration_ns, attributes::text, ${small('payload')},
       ${small('events')}
     from ${table} as spans
-    where ${withinDay('spans', note)} and ${TOLD}
+    where ${withinDay('spans', note)} and ${HAS_TEXTS}
       and not exists (select from span_texts where ${SAME})
     offset 0
   ) as found`
@@ -177,7 +173,7 @@ const copySpans = ({ dayMs, organization, traceIds }: Note): string => `
   insert into ${COPY}
   select ${COPIED}, ${small('payload')}, ${small('events')} from spans
   where trace_id = any ('{${(traceIds.match(/[0-9a-f]{32}/g) ?? []).join()}}')
-    and organization = ${organization} and ${TOLD}
+    and organization = ${organization} and ${HAS_TEXTS}
     and start_time >= '${new Date(dayMs).toISOString()}'
     and start_time < '${new Date(dayMs + DAY_MS).toISOString()}'`
 

@@ -1,20 +1,23 @@
 const TRACES_A_NOTE = 250
 
+/** Spans with texts; what a trace was asked and answered is often in its root alone. */
+export const HAS_TEXTS = `(
+  operation_kind in ('llm', 'tool', 'agent')
+  or parent_span_id is null and operation_kind is not null
+)`
+
 /**
- * Notes traces whose texts may have to be read, where texts are searched: their organizations, ids,
- * and the first and last day of their touched spans, as `rollUpStatement` takes them.
+ * Notes traces whose texts may have to be read, where texts are searched: those of `touched` with
+ * texts by `grouped`, and those that were known before, whose texts may be gone.
  */
-export const noteTexts = (touched: string): string => `
+export const NOTE_TEXTS = `
   insert into traces_to_extract (organization, day, trace_ids)
   select organization, day, string_agg(uuid_send(trace_id), '')
   from (
-    select organization, day::date as day, trace_id,
-      row_number() over (partition by organization, day order by trace_id) / ${TRACES_A_NOTE}
-        as part
-    from (select ${touched}) as given (organizations, trace_ids, first_days, last_days),
-      unnest(organizations::text[], trace_ids::uuid[], first_days::date[], last_days::date[])
-        as noted (organization, trace_id, first_day, last_day),
+    select touched.organization, day::date as day, touched.trace_id,
+      row_number() over (partition by touched.organization, day) / ${TRACES_A_NOTE} as part
+    from touched left join grouped using (nr),
       generate_series(first_day::timestamp, last_day::timestamp, interval '1 day') as day
-    where (select state from text_search) = 'on'
+    where (has_texts or place_before is not null) and (select state from text_search) = 'on'
   ) as parts
   group by organization, day, part`

@@ -9,6 +9,8 @@ export interface Compared {
   readonly nodeMicros: number
   /** CPU microseconds for each span. */
   readonly postgresMicros: number
+  /** The same until all of them are rolled up, and their texts can be found. */
+  readonly rolledUpMicros: number
 }
 
 const FIGURES = {
@@ -17,6 +19,7 @@ const FIGURES = {
   'p99 ms': ({ p99Ms }: Compared) => p99Ms,
   'node µs/request': ({ nodeMicros }: Compared) => nodeMicros,
   'postgres µs/span': ({ postgresMicros }: Compared) => postgresMicros,
+  'until rolled up': ({ rolledUpMicros }: Compared) => rolledUpMicros,
 }
 
 /** Prints the medians of the contenders, and the ratios that the benchmark is about. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHealth } from '../../../services/collector/health.ts'
+import { restAfter } from '../../../services/collector/roll-ups/keep-rolled-up.ts'
 import { openTurns, takeTurn } from '../../../services/collector/roll-ups/roll-up-turn.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
 import { interrupted } from './support/interrupted.ts'
@@ -197,5 +198,18 @@ describe('the roll-ups', () => {
     const lag = () => harness.metric('collector_roll_up_lag_seconds')
     await expect.poll(lag).toBe(0)
     expect(await harness.metric('collector_rolled_up_traces_total')).toBeGreaterThan(5)
+  })
+})
+
+describe('the leader of the roll-ups', () => {
+  it.each([
+    { rests: 'a quarter of a second at the least', worked: 20, expected: 250 },
+    { rests: 'three times as long as it worked', worked: 200, expected: 600 },
+    { rests: 'less where what came meanwhile would be late', worked: 400, expected: 500 },
+    { rests: 'as long as it worked at the least', worked: 700, expected: 700 },
+    { rests: 'two seconds at the most', worked: 5000, expected: 2000 },
+    { rests: 'a quarter of its work while it is behind', lagMs: 1001, worked: 400, expected: 100 },
+  ])('rests $rests', ({ lagMs = 300, worked, expected }) => {
+    expect(restAfter({ isLeader: true, traces: 5, lagMs, isDone: false }, worked)).toBe(expected)
   })
 })
