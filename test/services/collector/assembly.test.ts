@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundledScript } from '../../support/npm.ts'
+import { isLong } from '../../support/long.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const committed = join(root, 'services/collector/otlp')
 
 /** With `npm run test:long` the modules are compiled; else their digests are read. */
-const isLong = process.env['FUZZ_RUNS'] !== undefined
 
 const assemble = (argument: string): void => {
   const options = { cwd: root, stdio: 'pipe' } as const
