@@ -2,7 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { isBuilt, validate, problemsOfRandomValues, streamOf } from './support/api-validation.ts'
 import type { Verdict } from './support/api-validation.ts'
 import { parseYaml, sorted } from './support/platform.ts'
+import { isLong } from '../support/long.ts'
 import { together } from './support/helm.ts'
+import type { NamedSet } from './support/helm.ts'
 import * as overrides from './support/overrides.ts'
 import { TAKEN_BY_KUBERNETES } from './support/refused-values.ts'
 
@@ -12,11 +14,16 @@ if (!isBuilt()) {
   )
 }
 
+const nameSet = ([name, values]: readonly [string, object, ...unknown[]]): NamedSet => ({
+  name,
+  values,
+})
+
 describe.skipIf(!isBuilt())("the validation of Kubernetes' API server", () => {
-  const sets = [
+  const sets: readonly NamedSet[] = [
     { name: 'the defaults', values: {} },
-    ...Object.entries(overrides).map(([name, values]) => ({ name, values })),
-    ...together(TAKEN_BY_KUBERNETES),
+    ...Object.entries(overrides).map(nameSet),
+    ...(isLong ? TAKEN_BY_KUBERNETES.map(nameSet) : together(TAKEN_BY_KUBERNETES)),
   ]
   let streams: string[]
   let verdicts: readonly Verdict[]

@@ -279,7 +279,7 @@ describe.skipIf(whyNot !== undefined)('crews as processes', { timeout: 180_000 }
     const good = wantedCrew(plainProject(shouter('Hello')))
     const url = online((await bringUp(patient, good)).outcome)
     const crews: WantedCrew[] = []
-    const tries = few(Object.entries(broken), 4).map(
+    const tries = few(Object.entries(broken), 3).map(
       async ([name, { project, wanted, says, isLate }]) => {
         const host = isLate ? impatient : patient
         const crew = wantedCrew(project, wanted)
