@@ -7,18 +7,20 @@ import type { TestSpecification } from 'vitest/node'
 /** Files that take the longest, in any order. */
 const LONG = new Set([
   'test/docs/commands.test.ts',
-  'test/infra/equality-external.test.ts',
-  'test/infra/equality.test.ts',
   'test/infra/helm.test.ts',
-  'test/infra/synth.test.ts',
   'test/infra/values.test.ts',
   'test/scripts/release.test.ts',
-  'test/services/collector/assembly.test.ts',
   'test/services/collector/crash.test.ts',
   'test/services/collector/memory-ceiling.test.ts',
   'test/services/local-oauth.test.ts',
+  'test/services/local.test.ts',
+  'test/services/shared/postgres/tls.test.ts',
+  'test/services/tasks/backup/backup.test.ts',
   'test/services/tasks/tasks.test.ts',
+  'test/services/verify/verify.test.ts',
   'test/services/web/console/accessibility.test.ts',
+  'test/services/web/diagnostics/checks.test.ts',
+  'test/services/worker/deployments/process-host.test.ts',
 ])
 
 /**
@@ -48,6 +50,9 @@ export default defineConfig({
         test: {
           name: 'infra',
           include: ['test/infra/**/*.test.ts'],
+          // They wait for nothing, and go first: what one worker has rendered, its next files read.
+          maxWorkers: availableParallelism(),
+          sequence: { groupOrder: 0 },
           globalSetup: ['test/support/temporary-files.ts'],
           benchmark: { include: [] },
         },
@@ -58,6 +63,7 @@ export default defineConfig({
           name: 'services',
           include: ['test/**/*.test.ts'],
           exclude: ['test/infra/**'],
+          sequence: { groupOrder: 1 },
           globalSetup: ['test/support/temporary-files.ts', 'test/support/global-setup.ts'],
           benchmark: { include: ['test/bench/**/*.bench.ts'] },
         },

@@ -37,10 +37,16 @@ export interface JournalEntries {
   readonly calls?: readonly PlannedCall[] | undefined
 }
 
+interface EncodedStep {
+  readonly state: StepState
+  readonly hasPayload: boolean
+  readonly json: string
+}
+
 /** Entries in the JSON that the database takes. */
 export interface EncodedEntries {
   readonly events: readonly string[]
-  readonly steps: ReadonlyMap<string, { readonly state: StepState; readonly json: string }>
+  readonly steps: ReadonlyMap<string, EncodedStep>
   /** Undefined: no budget is looked for. */
   readonly calls?: readonly string[] | undefined
   readonly characters: number
@@ -55,7 +61,7 @@ export interface RunEntries {
 /** Encodes what a worker writes. */
 export function encodeEntries({ events, steps, calls }: JournalEntries): EncodedEntries {
   const written = events.map((each) => JSON.stringify(each))
-  const rows = steps.map((step) => [step.key, { state: step.state, json: toRow(step) }] as const)
+  const rows = steps.map((step) => [step.key, encodeStep(step)] as const)
   const texts = [...written, ...rows.map(([, { json }]) => json)]
   const characters = texts.reduce((sum, { length }) => sum + length, 0)
   return { events: written, steps: new Map(rows), calls: calls?.map(toCallRow), characters }
@@ -78,17 +84,20 @@ export function joinEntries(parts: readonly EncodedEntries[]): EncodedEntries {
 }
 
 /**
- * Returns the lists of rows that one statement takes, as JSON, each row with the lease of its run;
- * no calls where none has budgets.
+ * Returns the lists of rows that one statement takes, as JSON, each row with the lease of its run,
+ * and what is in them; no calls where none has budgets.
  */
 export function toParameters(runs: readonly RunEntries[]) {
   const parts: string[] = []
   const events: string[] = []
   const steps: string[] = []
   const calls: string[] = []
+  const has = { hasPayload: false, advances: false }
   for (const { lease, entries } of runs) {
     const rows = [...entries.steps.values()]
-    const advances = rows.some(({ state }) => state === 'finished')
+    const advances = lease.lostAttempts > 0 && rows.some(({ state }) => state === 'finished')
+    has.advances ||= advances
+    has.hasPayload ||= rows.some(({ hasPayload }) => hasPayload)
     parts.push(JSON.stringify({ run: lease.id, lease: lease.leaseId, advances }))
     const owner = `{"lease":"${lease.leaseId}"`
     for (const json of entries.events) events.push(`${owner},${json.slice(1)}`)
@@ -97,21 +106,23 @@ export function toParameters(runs: readonly RunEntries[]) {
   }
   const isBooked = runs.some(({ entries }) => entries.calls !== undefined)
   const lists = { parts: listOf(parts), events: listOf(events), steps: listOf(steps) }
-  return { ...lists, calls: isBooked ? listOf(calls) : undefined }
+  return { ...lists, ...has, calls: isBooked ? listOf(calls) : undefined }
 }
 
 const listOf = (rows: readonly string[]): string => `[${rows.join(',')}]`
 
 /** What may hold any character goes as text: PostgreSQL would look into JSON within JSON. */
-function toRow({ startedAt, endedAt, input, result, ...step }: StepRecord): string {
-  const isFinished = step.state === 'finished'
-  const text = isFinished ? JSON.stringify(result ?? null) : undefined
-  return JSON.stringify({
+function encodeStep({ startedAt, endedAt, input, result, ...step }: StepRecord): EncodedStep {
+  const { state } = step
+  const text = state === 'finished' ? JSON.stringify(result ?? null) : undefined
+  const hasPayload = text !== undefined && text.length > RESULT_CHARACTERS_MAX
+  const row = {
     ...step,
     started_at: startedAt,
     ended_at: endedAt,
     input: input === undefined ? undefined : JSON.stringify(input),
     result: text,
-    has_payload: text !== undefined && text.length > RESULT_CHARACTERS_MAX,
-  })
+    has_payload: hasPayload,
+  }
+  return { state, hasPayload, json: JSON.stringify(row) }
 }

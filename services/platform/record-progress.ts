@@ -7,9 +7,10 @@ import type { Lease } from './run-queue.ts'
 
 /**
  * What became of the entries of a run: `lost`, the run is no longer this worker's, and nothing was
- * written; `locked`, somebody is changing the run at this moment, and nothing was written yet.
+ * written; `passed`, nothing was written yet: it may be lost, or somebody is changing the run at
+ * this moment.
  */
-export type WriteState = 'written' | 'lost' | 'locked'
+export type WriteState = 'written' | 'lost' | 'passed'
 
 /** What became of the entries of a run. */
 export interface Written {
@@ -35,43 +36,40 @@ export async function recordProgress(
 
 /** Does the same for entries that are encoded, and books their calls in the same commit. */
 export async function recordEncoded(sql: Queryable, run: RunEntries): Promise<Written> {
-  const [written = LOST] = await write(sql, [run], sql``)
-  // It was locked by whoever took the run over.
-  return written.state === 'locked' ? LOST : written
+  const written = await write(sql, [run], sql``)
+  return written.get(run.lease.leaseId) ?? { state: 'lost' }
 }
 
-/** The run is no longer this worker's. */
-export const LOST: Written = { state: 'lost' }
-
 /**
- * Does the same for several runs in one commit; waits for none that somebody else is changing.
+ * Does the same for several runs in one commit, and passes those that somebody else is changing.
  * Returns what became of each.
  */
 export async function recordTogether(
   sql: Queryable,
   runs: readonly RunEntries[],
 ): Promise<Written[]> {
-  return write(sql, runs, sql`skip locked`)
+  const written = await write(sql, runs, sql`skip locked`)
+  return runs.map(({ lease }) => written.get(lease.leaseId) ?? { state: 'passed' })
 }
 
+/** Returns what was written, by the ids of the leases. */
 async function write(
   sql: Queryable,
   runs: readonly RunEntries[],
   ifLocked: ReturnType<Queryable>,
-): Promise<Written[]> {
-  const { parts, events, steps, calls } = toParameters(runs)
+): Promise<Map<string, Written>> {
+  const { parts, events, steps, calls, hasPayload, advances } = toParameters(runs)
+  // To begin a part of a plan takes its time even where it has nothing to do.
   const rows = await sql<Row[]>`
     with part as materialized (
       select * from json_to_recordset(${parts}::text::json)
         as p (run uuid, lease uuid, advances boolean)),
-    known as (
-      select p.lease from part p join executions e on e.id = p.run and e.lease_id = p.lease),
     owned as materialized (
       -- Nobody takes these runs over before this is committed. All lock them in one order.
       select e.id, e.attempt, p.lease, p.advances
       from part p join executions e on e.id = p.run and e.lease_id = p.lease
       order by e.id for no key update of e ${ifLocked}),
-    placed as (
+    placed as materialized (
       select o.*, last_step_position(o.id) as last from owned o),
     given as materialized (
       select o.id, o.attempt, o.last, s.* from placed o join json_to_recordset(
@@ -86,13 +84,8 @@ async function write(
         as e (lease uuid, position int, event jsonb) on e.lease = o.lease
       order by o.id, e.position
       on conflict do nothing),
-    kept as (
-      insert into run_payloads (run_id, step_key, content)
-      select id, key, result::json from given where has_payload
-      on conflict (run_id, step_key) do update set content = excluded.content),
-    advanced as (
-      update executions e set lost_attempts = 0 from owned o
-      where e.id = o.id and o.advances and e.lost_attempts > 0),
+    ${hasPayload ? keepPayloads(sql) : sql``}
+    ${advances ? forgetLostAttempts(sql) : sql``}
     written as (
       insert into run_steps (run_id, step_key, position, kind, name, path, parent, state, attempt,
         started_at, ended_at, input, usage, error, result, has_payload)
@@ -106,21 +99,27 @@ async function write(
         error = excluded.error, result = excluded.result, has_payload = excluded.has_payload
       where run_steps.state <> 'finished')
     ${calls === undefined ? sql`` : bookCalls(sql, calls)}
-    select p.lease, case when o.lease is not null then 'written'
-      when k.lease is not null then 'locked' else 'lost' end as state
-      ${calls === undefined ? sql`` : bookedColumns(sql)}
-    from part p left join owned o on o.lease = p.lease left join known k on k.lease = p.lease`
+    select p.lease ${calls === undefined ? sql`` : bookedColumns(sql)} from owned p`
   const isBooked = calls !== undefined
-  const written = new Map(rows.map((row) => [row.lease, toWritten(row, isBooked)]))
-  return runs.map(({ lease }) => written.get(lease.leaseId) ?? LOST)
+  return new Map(
+    rows.map((row) => [
+      row.lease,
+      isBooked ? { state: 'written', booking: bookingOf(row) } : { state: 'written' },
+    ]),
+  )
 }
+
+const keepPayloads = (sql: Queryable) => sql`
+  kept as (
+    insert into run_payloads (run_id, step_key, content)
+    select id, key, result::json from given where has_payload
+    on conflict (run_id, step_key) do update set content = excluded.content),`
+
+const forgetLostAttempts = (sql: Queryable) => sql`
+  advanced as (
+    update executions e set lost_attempts = 0 from owned o
+    where e.id = o.id and o.advances and e.lost_attempts > 0),`
 
 interface Row extends BookingColumns {
   readonly lease: string
-  readonly state: WriteState
 }
-
-const toWritten = (row: Row, isBooked: boolean): Written =>
-  isBooked && row.state === 'written'
-    ? { state: row.state, booking: bookingOf(row) }
-    : { state: row.state }

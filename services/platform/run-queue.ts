@@ -40,8 +40,8 @@ export interface LeasedRun extends RunFacts {
   readonly crewAutomationId: string
 }
 
-/** The proof that a worker still owns a run. */
-export type Lease = Pick<LeasedRun, 'id' | 'leaseId'>
+/** The proof that a worker still owns a run, and what it knew of it when it took it. */
+export type Lease = Pick<LeasedRun, 'id' | 'leaseId' | 'lostAttempts'>
 
 /** Any number that nothing else locks: workers choose one after the other. */
 const LOCK = 7_310_452_118

@@ -14,16 +14,8 @@ export interface Journal {
 
 /** Loads the journal of a run. */
 export async function loadJournal(sql: Queryable, runId: string): Promise<Journal> {
-  // No joins: a plan for a day that has no statistics yet compares each step with each other one.
   const rows = await sql<(RecordedStep & { attempt: number })[]>`
-    select s.step_key as step, s.kind, s.usage, s.attempt,
-      case when s.has_payload then (
-        select content from run_payloads where run_id = ${runId} and step_key = s.step_key)
-      else s.result end as result
-    from run_steps s
-    where s.run_id = ${runId} and s.state = 'finished' and (s.parent is null or s.parent not in (
-      select step_key from run_steps where run_id = ${runId} and state = 'finished'))
-    order by s.position`
+    select step, kind, usage, attempt, result from journal_of_run(${runId})`
   return {
     steps: rows.map(({ step, kind, result, usage }) => ({
       step,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LEASE_SECONDS } from '../platform/run-queue.ts'
 import type { Lease } from '../platform/run-queue.ts'
 import { encodeEntries, joinEntries } from '../platform/journal-entries.ts'
-import { LOST, recordEncoded, recordTogether } from '../platform/record-progress.ts'
+import { recordEncoded, recordTogether } from '../platform/record-progress.ts'
 import type { JournalEntries, RunEntries } from '../platform/journal-entries.ts'
 import type { Written } from '../platform/record-progress.ts'
 import { deadline } from '../shared/deadline.ts'
@@ -66,10 +66,10 @@ export function createProgressWriter({ together, alone }: WriterPools): Progress
 
   async function writeShares(sql: Database, shares: readonly Share[]): Promise<void> {
     for (const { line } of shares) line.isHeld = true
-    const locked = await writeTogether(sql, shares)
+    const passed = await writeTogether(sql, shares)
     for (const { line } of shares) {
       line.isHeld = false
-      if (locked.has(line)) startAlone(line)
+      if (passed.has(line)) startAlone(line)
       else if (line.parts.length > 0) waiting.add(line)
     }
   }
@@ -115,8 +115,8 @@ async function writeTogether(sql: Database, shares: readonly Share[]): Promise<S
     const runs = shares.map(({ line, count }) => toRun(line, count))
     const limit = { name: 'The database', timeoutMs: COMMIT_MS }
     const states = await deadline(limit, () => recordTogether(sql, runs))
-    const locked = shares.filter((share, index) => !settle(share, states[index] ?? LOST))
-    return new Set(locked.map(({ line }) => line))
+    const passed = shares.filter((share, index) => !settle(share, states[index]))
+    return new Set(passed.map(({ line }) => line))
   } catch (thrown) {
     const lines = shares.map(({ line }) => line)
     if (isRefused(thrown)) return new Set(lines)
@@ -134,8 +134,8 @@ function toRun({ lease, parts }: Line, count: number): RunEntries {
 }
 
 /** Returns false when the parts are still to be written. */
-function settle({ line, count }: Share, written: Written): boolean {
-  if (written.state === 'locked') return false
+function settle({ line, count }: Share, written: Written | undefined): boolean {
+  if (!written || written.state === 'passed') return false
   resolveParts(line, count, written)
   return true
 }

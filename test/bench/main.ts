@@ -25,7 +25,8 @@ test/bench/README.md has the method.
   journal          the time between two steps of a run, with its journal, with a budget, and
                    without, and a bare commit beside it; a directory behind it holds the data of
                    PostgreSQL, such as /dev/shm, which has no disk; names of loads behind that
-                   choose some: plain, journal, budget, row, long-plain, long-journal
+                   choose some: plain, journal, budget, row, bare-plain, bare-journal,
+                   long-plain, long-journal
   adapter          what the Python package crew-runtime adds to an event, a step and a run, beside
                    a bare server in Python
   console          each page of the console in an organization of 500 automations, 100,000 runs

@@ -9,6 +9,7 @@ import { bundledScript } from '../support/npm.ts'
 import { commandsOf, optionsOf } from './commands.ts'
 import type { Command } from './commands.ts'
 import { DOCUMENTS, isWalk, readDocument, root, SHELL_BLOCKS } from './documents.ts'
+import { isLong } from '../support/long.ts'
 
 /** Programs of other people whose options the tests do not know: each with the reason. */
 const TRUSTED: Readonly<Record<string, string>> = {
@@ -36,9 +37,16 @@ function helpOf(program: string, ...args: readonly string[]): string | undefined
   return helps.get(key)
 }
 
-/** What a script of package.json says about its options; npm itself would only take its time. */
-const helpOfScript = (name: string): string | undefined =>
-  helpOf('sh', '-c', `${bundledScript(name)} --help`)
+/**
+ * What a script of package.json says about its options; npm itself would only take its time. Those
+ * that are compiled at each start are asked in the long form alone: `npm run test:long`.
+ */
+function helpOfScript(name: string): string | undefined {
+  const script = bundledScript(name)
+  return isLong || !script.includes('--import tsx')
+    ? helpOf('sh', '-c', `${script} --help`)
+    : undefined
+}
 
 const knows = (help: string, option: string): boolean =>
   new RegExp(`(^|[\\s,[/|])${option}(?![\\w-])`, 'm').test(help)

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { startAdapter, whyNoPython, writeProject } from './adapter.ts'
+import { few } from '../support/long.ts'
 
 const whyNot = whyNoPython()
 
@@ -21,7 +22,7 @@ const main = (program: string): Broken => ({
 const CREW = 'from crewai.project import CrewBase\n@CrewBase\nclass A:\n  pass\n'
 
 describe.skipIf(whyNot !== undefined)('a project that cannot be run', () => {
-  it.each<[string, Broken, string | RegExp]>([
+  const projects: readonly [string, Broken, string | RegExp][] = [
     ['has nothing to run', { files: { 'a.py': 'x = 1' } }, 'The project has no crew: neither'],
     ['imports what is not there', main('import no_such_thing'), 'imports no_such_thing, which is'],
     ['is no Python', main('def run(:\n'), /main\.py, line 1 is no Python: invalid syntax/],
@@ -48,23 +49,31 @@ describe.skipIf(whyNot !== undefined)('a project that cannot be run', () => {
     ['has a crew in JSON without CrewAI', { files: { 'crew.jsonc': '{}' } }, 'needs CrewAI 1.15'],
     ['has two crews', { files: { 'a.py': CREW, 'b.py': CREW } }, 'has 2 crews: a:A, b:A. Say'],
     ['is not there', { env: { CREW_PROJECT: '/nowhere' } }, 'There is no folder /nowhere.'],
-  ])('%s: the last line says why, and it ends with 1', async (_, { files, env, args }, words) => {
-    const project = await writeProject(files ?? {})
-    const adapter = await startAdapter({ args, env: { CREW_PROJECT: project, ...env } })
-    expect(await adapter.ended).toBe(1)
-    expect(adapter.log().trim().split('\n').at(-1)).toMatch(words)
-  })
+  ]
+  it.each(few(projects, 4))(
+    '%s: the last line says why, and it ends with 1',
+    async (_, { files, env, args }, words) => {
+      const project = await writeProject(files ?? {})
+      const adapter = await startAdapter({ args, env: { CREW_PROJECT: project, ...env } })
+      expect(await adapter.ended).toBe(1)
+      expect(adapter.log().trim().split('\n').at(-1)).toMatch(words)
+    },
+  )
 
-  it.each<[string, Broken, string]>([
+  const settings: readonly [string, Broken, string][] = [
     ['no token', { env: { CREW_TOKEN: '' } }, 'CREW_TOKEN is not set'],
     ['a port that is none', { env: { PORT: 'http' } }, 'PORT is "http"; a number from 0 to 65535'],
     ['no concurrency', { env: { CREW_CONCURRENCY: '0' } }, 'CREW_CONCURRENCY is "0"; a number'],
     ['an unknown option', { args: ['--fast'] }, 'unrecognized arguments: --fast'],
-  ])('is not looked at with %s, and it ends with 2', async (_, { env, args }, words) => {
-    const adapter = await startAdapter({ args, env })
-    expect(await adapter.ended).toBe(2)
-    expect(adapter.log()).toContain(words)
-  })
+  ]
+  it.each(few(settings, 1))(
+    'is not looked at with %s, and it ends with 2',
+    async (_, { env, args }, words) => {
+      const adapter = await startAdapter({ args, env })
+      expect(await adapter.ended).toBe(2)
+      expect(adapter.log()).toContain(words)
+    },
+  )
 
   it('is shown by --check, which starts nothing', async () => {
     const project = await writeProject({ 'main.py': 'def run(inputs): return ""' })

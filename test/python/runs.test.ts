@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { acknowledge, attemptRun } from '../../services/verify/attempt.ts'
 import type { Attempt, Behaviour } from '../../services/verify/attempt.ts'
 import { startAdapter, TOKEN, whyNoPython, writeProject } from './adapter.ts'
+import { few, isLong } from '../support/long.ts'
 
 const whyNot = whyNoPython()
 const stops: (() => Promise<unknown>)[] = []
@@ -71,7 +72,7 @@ describe.skipIf(whyNot !== undefined)('a run of a Python project', () => {
     expect(await stopped).toBe(0)
   })
 
-  it('is cut off after CREW_DRAIN_SECONDS when it does not end', async () => {
+  it.runIf(isLong)('is cut off after CREW_DRAIN_SECONDS when it does not end', async () => {
     const { url, stop } = await start(WAITING, { CREW_DRAIN_SECONDS: '2' })
     let stopped: Promise<number> | undefined
     const made = await attempt(url, {
@@ -120,7 +121,7 @@ describe.skipIf(whyNot !== undefined)('a run of a Python project', () => {
     expect(await second).toMatchObject({ status: 429, cut: expect.stringContaining('1 runs') })
   })
 
-  it('is lost, and the log says how, when its process is killed', async () => {
+  it.runIf(isLong)('is lost, and the log says how, when its process is killed', async () => {
     const program = 'import os\ndef run(inputs): os.kill(os.getpid(), 9)'
     const { url, log } = await start(program)
     const made = await attempt(url)
@@ -129,11 +130,12 @@ describe.skipIf(whyNot !== undefined)('a run of a Python project', () => {
     await expect.poll(log).toContain(words)
   })
 
-  it.each([
+  const failures = [
     ['raises', 'raise KeyError("topic")', "KeyError: 'topic'"],
     ['ends the program', 'raise SystemExit("enough")', 'SystemExit: enough'],
     ['asks for input', 'input()', 'EOFError: EOF when reading a line'],
-  ])('fails when it %s', async (_, line, message) => {
+  ] as const
+  it.each(few(failures, 1))('fails when it %s', async (_, line, message) => {
     const { url, log } = await start(`def run(inputs):\n    ${line}\n`)
     const error = { code: 'crew_failed', message }
     expect(endOf(await attempt(url))).toMatchObject({ type: 'failed', error })
@@ -165,8 +167,10 @@ def run(inputs, context):
     }
   })
 
-  it('finds its files, and what it writes beside them becomes an artifact', async () => {
-    const program = `
+  it.runIf(isLong)(
+    'finds its files, and what it writes beside them becomes an artifact',
+    async () => {
+      const program = `
 import pathlib
 def run(inputs, context):
     old = pathlib.Path("notes/old.txt").read_text()
@@ -175,14 +179,15 @@ def run(inputs, context):
     context.artifact("extra.txt", "more")
     return {"list": [1, "é"]}
 `
-    const made = await attempt((await start(program)).url)
-    const artifacts = eventsOf(made).filter(({ type }) => type === 'artifact')
-    expect(artifacts).toMatchObject([
-      { task: 'write', name: 'extra.txt', content: 'more' },
-      { task: 'write', name: 'report.md', content: 'new beside old' },
-    ])
-    expect(endOf(made)).toMatchObject({ type: 'crew_completed', output: '{"list": [1, "é"]}' })
-  })
+      const made = await attempt((await start(program)).url)
+      const artifacts = eventsOf(made).filter(({ type }) => type === 'artifact')
+      expect(artifacts).toMatchObject([
+        { task: 'write', name: 'extra.txt', content: 'more' },
+        { task: 'write', name: 'report.md', content: 'new beside old' },
+      ])
+      expect(endOf(made)).toMatchObject({ type: 'crew_completed', output: '{"list": [1, "é"]}' })
+    },
+  )
 
   it('has the files of its inputs as paths, which lead nowhere else', async () => {
     const program = `
@@ -215,7 +220,7 @@ def run(inputs, context):
     expect(others.filter((type) => type.startsWith('step_'))).toEqual([])
   })
 
-  it('retries a step that failed as the same step', async () => {
+  it.runIf(isLong)('retries a step that failed as the same step', async () => {
     const program = `
 tries = []
 def act():
@@ -236,8 +241,10 @@ def run(inputs, context):
     expect(endOf(made)).toMatchObject({ type: 'crew_completed', output: 'done' })
   })
 
-  it('goes on in a process of its own, which knows nothing of the run before', async () => {
-    const program = `
+  it.runIf(isLong)(
+    'goes on in a process of its own, which knows nothing of the run before',
+    async () => {
+      const program = `
 import os
 runs = []
 def run(inputs):
@@ -245,8 +252,9 @@ def run(inputs):
     os.environ["SEEN"] = os.environ.get("SEEN", "") + "x"
     return f'{len(runs)} {os.environ["SEEN"]}'
 `
-    const { url } = await start(program)
-    const outputs = [await attempt(url), await attempt(url)].map((made) => endOf(made))
-    expect(outputs).toMatchObject([{ output: '1 x' }, { output: '1 x' }])
-  })
+      const { url } = await start(program)
+      const outputs = [await attempt(url), await attempt(url)].map((made) => endOf(made))
+      expect(outputs).toMatchObject([{ output: '1 x' }, { output: '1 x' }])
+    },
+  )
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { moveUnreleased } from '../../scripts/release/changelog.ts'
 import { createScratchRepository, runIn, runScript } from './scratch-repository.ts'
+import { isLong } from '../support/long.ts'
 
 let directory: string
 
@@ -87,29 +88,41 @@ describe('npm run release', () => {
     )
   })
 
-  it('refuses the same chart version for another chart, and leaves the tree as it was', () => {
-    change('CHANGELOG.md', unreleased)
-    const { code, stderr } = release('--platform', '2.0.1')
-    expect([code, stderr]).toEqual([
-      1,
-      'dist/chart has changed since v2.0.0: give the chart a version after 2.1.0\n',
-    ])
-    expect([git('status', '--porcelain'), git('tag')]).toEqual(['', 'v2.0.0'])
-  }, 180_000)
+  it.runIf(isLong)(
+    'refuses the same chart version for another chart, and leaves the tree as it was',
+    () => {
+      change('CHANGELOG.md', unreleased)
+      const { code, stderr } = release('--platform', '2.0.1')
+      expect([code, stderr]).toEqual([
+        1,
+        'dist/chart has changed since v2.0.0: give the chart a version after 2.1.0\n',
+      ])
+      expect([git('status', '--porcelain'), git('tag')]).toEqual(['', 'v2.0.0'])
+    },
+    180_000,
+  )
 
-  it('refuses the same collector version for another collector', () => {
-    change('services/collector/main.ts', (text) => `${text}// changed\n`)
-    expect(release('--platform', '2.0.1', '--chart', '2.1.1').stderr).toBe(
-      'services/collector or services/shared has changed since v2.0.0: ' +
-        'give the collector a version after 2.2.0\n',
-    )
-  }, 180_000)
+  it.runIf(isLong)(
+    'refuses the same collector version for another collector',
+    () => {
+      change('services/collector/main.ts', (text) => `${text}// changed\n`)
+      expect(release('--platform', '2.0.1', '--chart', '2.1.1').stderr).toBe(
+        'services/collector or services/shared has changed since v2.0.0: ' +
+          'give the collector a version after 2.2.0\n',
+      )
+    },
+    180_000,
+  )
 
-  it('releases again under new versions', () => {
-    const args = ['--platform', '2.0.1', '--chart', '2.1.1', '--collector', '2.2.1']
-    expect(release(...args)).toMatchObject({ code: 0, stderr: '' })
-    expect(git('tag')).toBe('v2.0.0\nv2.0.1')
-  }, 180_000)
+  it.runIf(isLong)(
+    'releases again under new versions',
+    () => {
+      const args = ['--platform', '2.0.1', '--chart', '2.1.1', '--collector', '2.2.1']
+      expect(release(...args)).toMatchObject({ code: 0, stderr: '' })
+      expect(git('tag')).toBe('v2.0.0\nv2.0.1')
+    },
+    180_000,
+  )
 })
 
 describe('the section "Unreleased" of the changelog', () => {

@@ -16,6 +16,7 @@ import { quickNpm } from '../support/npm.ts'
 import { localPlatformPath } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { makeWheel, uploadForm } from './web/support/wheels.ts'
+import { few, isLong } from '../support/long.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const run = promisify(execFile)
@@ -146,7 +147,7 @@ describe('npm start -- --with-idp', () => {
   })
 
   const shells = ['bash', 'dash'].filter((shell) => spawnSync(shell, ['-c', ':']).status === 0)
-  it.skipIf(tools.length < 2).each(shells)(
+  it.skipIf(tools.length < 2).each(few(shells, 1))(
     'makes the walks of the manual through both APIs work as pasted in %s',
     async (shell) => {
       const call = walks('docs/call.md')
@@ -163,7 +164,7 @@ describe('npm start -- --with-idp', () => {
     180_000,
   )
 
-  it.skipIf(tools.length < 2)(
+  it.runIf(isLong && tools.length === 2)(
     'makes the walks of the manual through everything else work as pasted',
     async () => {
       await uploadTool()

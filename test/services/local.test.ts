@@ -15,6 +15,7 @@ import { freePortBase } from '../support/free-port.ts'
 import { localPlatformPath } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { walkAsFirstTimeUser } from './local/first-walk.ts'
+import { isLong } from '../support/long.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 let directory: string
@@ -96,7 +97,7 @@ describe('npm start', () => {
 
       const kickoffId = await runCrew(summary)
       await expectTrace(summary, kickoffId)
-      await walkAsFirstTimeUser(summary)
+      if (isLong) await walkAsFirstTimeUser(summary)
 
       // A second copy on the same data.
       const logged = await readLog()

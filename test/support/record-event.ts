@@ -1,10 +1,10 @@
-import type { LeasedRun, ProgressEvent } from '../../services/platform/run-queue.ts'
+import type { Lease, ProgressEvent } from '../../services/platform/run-queue.ts'
 import { recordProgress } from '../../services/platform/record-progress.ts'
 import type { Queryable } from '../../services/shared/postgres/database.ts'
 
 /** Appends one event of a run, as its worker does. Returns false when the run is not its own. */
 export const recordEvent = (
   sql: Queryable,
-  lease: Pick<LeasedRun, 'id' | 'leaseId'>,
+  lease: Lease,
   noted: { position: number; event: ProgressEvent },
 ): Promise<boolean> => recordProgress(sql, lease, { events: [noted], steps: [] })

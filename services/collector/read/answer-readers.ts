@@ -90,6 +90,7 @@ function openAnswer({ primary, copy, replica }: Sources): AnswerReader {
     organization: primary.organization,
     lagMs: () => lagMs,
     ask: (question) => askOne((reader) => reader.ask(question)),
+    askOnce: (statement) => askOne((reader) => reader.askOnce(statement)),
     async copyOut(statement, onRow) {
       let rows = 0
       const count = (row: Buffer): void => {

@@ -32,10 +32,12 @@ const byId = (rows: readonly IdentityRow[]): Map<string, IdentityRow> =>
   new Map(rows.map((row) => [row.id, row]))
 
 /** Spans of one resource and scope together, each group in the order in which it began. */
-export function sortByOwner(places: readonly SpanPlace[]): SpanPlace[] {
-  const groups = new Map<string, Map<string, SpanPlace[]>>()
+export function sortByOwner<Owned extends Pick<SpanPlace, 'resourceId' | 'scopeId'>>(
+  places: readonly Owned[],
+): Owned[] {
+  const groups = new Map<string, Map<string, Owned[]>>()
   for (const place of places) {
-    const scopes = groups.get(place.resourceId) ?? new Map<string, SpanPlace[]>()
+    const scopes = groups.get(place.resourceId) ?? new Map<string, Owned[]>()
     const spans = scopes.get(place.scopeId) ?? []
     spans.push(place)
     groups.set(place.resourceId, scopes.set(place.scopeId, spans))

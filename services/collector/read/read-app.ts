@@ -18,8 +18,8 @@ import { addExport } from './export-route.ts'
 import { addTail } from './tail-route.ts'
 import { toByteStream } from '../../shared/http/byte-stream.ts'
 import { readSkeleton } from './trace-skeleton.ts'
-import type { SkeletonQuery } from './trace-skeleton.ts'
-import { openTraceDocument, traceNotFound } from './trace-document.ts'
+import type { Skeleton, SkeletonQuery } from './trace-skeleton.ts'
+import { openTraceDocument, readSmallDocument, traceNotFound } from './trace-document.ts'
 import type { DocumentLimits } from './trace-document.ts'
 import { searchTrace } from './trace-search.ts'
 import { summarizeTrace } from './trace-summary.ts'
@@ -54,7 +54,7 @@ export function createReadApp(deps: ReadDeps): Hono<ReadEnv> {
     if (query.view === 'otlp') return streamTrace(deps, c, traceId)
     if (query.view === 'skeleton')
       return sendSkeleton(deps, c, { query: { ...query, traceId }, source })
-    const summary = await c.var.reader.ask((sql) => summarizeTrace(sql, traceId))
+    const summary = await summarizeTrace(c.var.reader, traceId)
     if (!summary) throw traceNotFound(traceId)
     return c.json(summary, 200, NO_STORE)
   })
@@ -124,13 +124,20 @@ async function streamTrace(
   c: Context<ReadEnv>,
   traceId: string,
 ): Promise<Response> {
-  const { parts, isTruncated } = await openTraceDocument(
-    c.var.lastingReader,
-    traceId,
-    deps.documentLimits,
-  )
-  return stream(deps, c, { parts, headers: { 'trace-truncated': String(isTruncated) } })
+  const { lastingReader: reader } = c.var
+  const { documentLimits: limits } = deps
+  const small = await readSmallDocument(reader, traceId, limits)
+  if (small !== undefined)
+    return sendPieces(deps, c, { pieces: [Buffer.from(small)], isTruncated: false })
+  const { parts, isTruncated } = await openTraceDocument(reader, traceId, limits)
+  return stream(deps, c, { parts, headers: headersOf({ isTruncated }) })
 }
+
+const headersOf = ({ isTruncated }: { isTruncated: boolean }): Record<string, string> => ({
+  ...NO_STORE,
+  'content-type': 'application/json',
+  'trace-truncated': String(isTruncated),
+})
 
 /** The whole answer is in memory: a caller who reads slowly holds no connection to the database. */
 async function sendSkeleton(
@@ -138,9 +145,21 @@ async function sendSkeleton(
   c: Context<ReadEnv>,
   { query, source }: { query: SkeletonQuery; source: string },
 ): Promise<Response> {
-  const { pieces, isTruncated } = await readSkeleton(c.var.reader, query, { source })
+  return sendPieces(deps, c, await readSkeleton(c.var.reader, query, { source }))
+}
+
+/** Up to this an answer goes out with its head; the time to read a larger one is limited. */
+const SMALL_BYTES = 1 << 18
+
+function sendPieces(
+  deps: ReadDeps,
+  c: Context<ReadEnv>,
+  { pieces, isTruncated }: Skeleton,
+): Response {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  const headers = { 'trace-truncated': String(isTruncated), 'content-length': String(length) }
+  const headers = headersOf({ isTruncated })
+  if (length <= SMALL_BYTES) return c.body(Buffer.concat(pieces), 200, headers)
+  headers['content-length'] = String(length)
   return stream(deps, c, { parts: oneByOne(pieces), headers })
 }
 
@@ -163,11 +182,7 @@ function stream(
     if (failure) logFailure(log, failure)
   }
   c.set('isStreaming', true)
-  return c.body(toByteStream(parts, { timeoutMs, onEnd }), 200, {
-    ...NO_STORE,
-    'content-type': 'application/json',
-    ...headers,
-  })
+  return c.body(toByteStream(parts, { timeoutMs, onEnd }), 200, headers)
 }
 
 /** Only message and stack: an error object may carry what was read. */

@@ -18,6 +18,11 @@ export interface Reader {
    */
   ask<Rows>(question: (sql: Queryable) => Promise<Rows>): Promise<Rows>
   /**
+   * Asks with one statement, which has its values written out: with the reader's limits before it
+   * in the same message, it takes one round trip. Raises as `ask` does.
+   */
+  askOnce<Row extends object>(statement: string): Promise<readonly Row[]>
+  /**
    * Runs a `copy … to stdout`, without a limit to the number of rows: `onRow` gets each while the
    * server sends it. Raises as `ask` does.
    */
@@ -79,6 +84,12 @@ export function openReaders(
             ? question(sql)
             : askLimited(sql, organization, { question, noteRole }),
         ),
+      askOnce: <Row extends object>(statement: string) =>
+        within(() =>
+          organization === undefined
+            ? sql.unsafe<Row[]>(statement)
+            : askAtOnce<Row>(sql, `${limitTo(organization)} ${statement}`, noteRole),
+        ),
       copyOut(statement, onRow) {
         const limits = organization === undefined ? '' : limitTo(organization)
         const statements = `${limits} ${COPY_SETTINGS} ${statement}`
@@ -113,6 +124,20 @@ async function askLimited<Rows>(
     return { rows: await question(tx) }
   })
   return rows
+}
+
+/** Asks with the statements of `limitTo` and one more, whose rows are returned. */
+async function askAtOnce<Row extends object>(
+  sql: Database,
+  statements: string,
+  noteRole: (hasRole: boolean) => void,
+): Promise<readonly Row[]> {
+  // The driver's types are those of a single statement; of several it returns a list for each.
+  const results = await sql.unsafe<(readonly object[])[]>(statements)
+  const [, limits = [], rows = []] = results
+  const [limit] = limits as readonly { readonly limitReader: boolean }[]
+  noteRole(limit?.limitReader === true)
+  return rows as readonly Row[]
 }
 
 /** As `reading_organization` reads it: an empty setting is none. */

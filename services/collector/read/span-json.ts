@@ -29,7 +29,7 @@ export interface SpanRow {
 /** A row of `resources` or `scopes`; only scopes have a name and a version. */
 export interface IdentityRow {
   readonly id: string
-  readonly attributes: string
+  readonly attributes: string | null
   readonly droppedAttributes: string | null
   readonly schemaUrl: string | null
   readonly name?: string

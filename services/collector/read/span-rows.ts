@@ -62,12 +62,48 @@ const PLACE_COLUMNS = [
 export const placeOf = (sql: Queryable) => sql`
   trace_id, span_id, organization, live_spans.start_time::text as start_time, resource_id, scope_id,
   (extract(epoch from live_spans.start_time) * 1000000)::int8 as start_us,
-  (octet_length(name) + coalesce(pg_column_size(attributes), 0)
+  ${sql.unsafe(STORED_BYTES)}::float8 as bytes`
+
+/** The size of a row of `spans` in SQL; large values are not unpacked for it. */
+export const STORED_BYTES = `(octet_length(name) + coalesce(pg_column_size(attributes), 0)
     + coalesce(octet_length(payload), 0) + coalesce(octet_length(events), 0)
-    + coalesce(octet_length(links), 0))::float8 as bytes`
+    + coalesce(octet_length(links), 0))`
 
 /** A span with the ids of its resource and scope. */
 export type PlacedSpan = SpanRow & Pick<SpanPlace, 'resourceId' | 'scopeId'>
+
+/** The stored columns of a `PlacedSpan`. */
+export const STORED_COLUMNS = [
+  'trace_id',
+  'span_id',
+  'parent_span_id',
+  'start_time',
+  'start_ns',
+  'duration_ns',
+  'kind',
+  'status',
+  'status_message',
+  'name',
+  'trace_state',
+  'flags',
+  'dropped_attributes',
+  'dropped_events',
+  'dropped_links',
+  'attributes',
+  'payload',
+  'events',
+  'links',
+  'resource_id',
+  'scope_id',
+] as const
+
+const SHOWN: Readonly<Record<string, string>> = {
+  start_time: '(extract(epoch from spans.start_time) * 1000000)::int8 as start_us',
+  attributes: 'spans.attributes::text as attributes',
+}
+
+/** The columns of a `PlacedSpan`, from rows `spans`, in SQL. */
+export const SPAN_COLUMNS = STORED_COLUMNS.map((name) => SHOWN[name] ?? `spans.${name}`).join(', ')
 
 /** The spans at these places, in their order. */
 export async function listSpansAt(
@@ -80,10 +116,7 @@ export async function listSpansAt(
     ? sql`where spans.trace_id = any (${traceIds}::text[]::uuid[])`
     : sql``
   return sql<PlacedSpan[]>`
-    select spans.trace_id, spans.span_id, parent_span_id, start_ns, duration_ns, kind, status,
-      (extract(epoch from spans.start_time) * 1000000)::int8 as start_us,
-      status_message, name, trace_state, flags, dropped_attributes, dropped_events, dropped_links,
-      attributes::text as attributes, payload, events, links, resource_id, scope_id
+    select ${sql.unsafe(SPAN_COLUMNS)}
     from ${spansAtPlaces(sql, places)} ${isOfShards}
     order by nr`
 }
@@ -122,7 +155,7 @@ export const isStartWithin = (
     and to_timestamp(${Number(lastUs + 1n) / 1e6}::float8)`
 
 /** The condition that `live_spans` has, for tables: true when the reader may see the row. */
-const isReadable = (sql: Queryable) => sql`(
+const IS_READABLE = `(
   (select reading_organization()) is null or organization = (select reading_organization())
 )`
 
@@ -130,12 +163,12 @@ const isReadable = (sql: Queryable) => sql`(
 export function listResources(sql: Queryable, ids: readonly string[]): Promise<IdentityRow[]> {
   return sql<IdentityRow[]>`
     select id, attributes::text as attributes, dropped_attributes, schema_url
-    from resources where id = any (${ids}::text[]::int8[]) and ${isReadable(sql)}`
+    from resources where id = any (${ids}::text[]::int8[]) and ${sql.unsafe(IS_READABLE)}`
 }
 
 /** The scopes of these ids. */
 export function listScopes(sql: Queryable, ids: readonly string[]): Promise<IdentityRow[]> {
   return sql<IdentityRow[]>`
     select id, attributes::text as attributes, dropped_attributes, schema_url, name, version
-    from scopes where id = any (${ids}::text[]::int8[]) and ${isReadable(sql)}`
+    from scopes where id = any (${ids}::text[]::int8[]) and ${sql.unsafe(IS_READABLE)}`
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../../shared/errors.ts'
 import { createSpanWriter, readOwnedSpans, sortByOwner } from './owned-spans.ts'
 import type { Reader } from './reader.ts'
+import { readSmallTrace } from './small-trace.ts'
 import { chunksOf } from './span-chunks.ts'
 import type { ChunkLimits } from './span-chunks.ts'
 import { listSpanPlaces } from './span-rows.ts'
@@ -29,6 +30,26 @@ export interface DocumentLimits {
 const LIMITS: DocumentLimits = { spans: 10_000, bytes: 64 << 20 }
 /** The part of a response that is in memory at a time, unless a single span is larger. */
 const CHUNK: ChunkLimits = { spans: 256, bytes: 1 << 20 }
+
+/**
+ * The document of a trace that is small enough to be read and written at once, which takes one
+ * question; undefined for another one, and for a trace without spans.
+ */
+export async function readSmallDocument(
+  reader: Pick<Reader, 'askOnce'>,
+  traceId: string,
+  limits: DocumentLimits = LIMITS,
+): Promise<string | undefined> {
+  const owned = await readSmallTrace(reader, traceId, {
+    spans: Math.min(limits.spans, CHUNK.spans),
+    bytes: Math.min(limits.bytes, CHUNK.bytes),
+  })
+  if (!owned) return undefined
+  const writer = createSpanWriter()
+  return `${START}${writer.write(owned)}${writer.end()}]}`
+}
+
+const START = '{"resourceSpans":['
 
 /**
  * Opens the document of a trace; its spans are in the order of their start within a resource and
@@ -72,7 +93,7 @@ async function* writeParts(
   source: Source,
   places: SpanPlace[],
 ): AsyncGenerator<string, void, undefined> {
-  yield '{"resourceSpans":['
+  yield START
   const writer = createSpanWriter()
   for (const chunk of chunksOf(sortByOwner(places), CHUNK)) {
     const text = writer.write(await readOwnedSpans(source.reader, chunk))

@@ -1,4 +1,5 @@
-import type { Queryable } from '../../shared/postgres/database.ts'
+import { quote } from '../../shared/postgres/copy/copy-connection.ts'
+import type { Reader } from './reader.ts'
 import { toHexId } from './span-json.ts'
 
 /** `incomplete` while the span that the trace begins with has not come. */
@@ -66,76 +67,75 @@ interface SummaryRow {
 
 /** The summary of a trace by its id (a UUID); undefined when it has no live span. */
 export async function summarizeTrace(
-  sql: Queryable,
+  reader: Pick<Reader, 'askOnce'>,
   traceId: string,
   maxSpans = MAX_SPANS,
 ): Promise<TraceSummary | undefined> {
-  const [row] = await sql<SummaryRow[]>`
-    with recursive trace_spans as materialized (${firstSpans(sql, traceId, maxSpans + 1)}),
-    above as (${spansAboveCalls(sql)}),
-    usage as (${usageOfLeafCalls(sql)}),
-    totals as (
-      select trace_id, count(*) as spans, count(*) filter (where status = 2) as error_spans,
-        min(crew_id) as crew_id, min(kickoff_id) as kickoff_id
-      from trace_spans group by trace_id
-    ),
-    roots as (
-      select distinct on (trace_id) trace_id, span_id, name, parent_span_id is null as is_root,
-        status, (extract(epoch from start_time) * 1000000)::int8 as start_us, start_ns, duration_ns,
-        crew_id, kickoff_id
-      from trace_spans
-      order by trace_id, parent_span_id is null desc, start_time, span_id
-    )
-    select trace_id, span_id, name, is_root, status, start_us, start_ns, duration_ns,
-      spans::float8 as spans, error_spans::float8 as error_spans,
-      coalesce(roots.crew_id, totals.crew_id) as crew_id,
-      coalesce(roots.kickoff_id, totals.kickoff_id) as kickoff_id,
-      models[:${MAX_MODELS}::int] as models,
-      coalesce(llm_calls, 0)::float8 as llm_calls,
-      coalesce(input_tokens, 0)::float8 as input_tokens,
-      coalesce(output_tokens, 0)::float8 as output_tokens,
-      coalesce(cache_read_tokens, 0)::float8 as cache_read_tokens,
-      coalesce(cache_write_tokens, 0)::float8 as cache_write_tokens,
-      coalesce(reasoning_tokens, 0)::float8 as reasoning_tokens,
-      cost_usd
-    from roots join totals using (trace_id) left join usage using (trace_id)`
+  const [row] = await reader.askOnce<SummaryRow>(summaryOf(quote(traceId), maxSpans + 1))
   return row && toSummary(row, maxSpans)
 }
+
+const summaryOf = (traceId: string, limit: number): string => `
+  with recursive trace_spans as materialized (${firstSpans(traceId, limit)}),
+  above as (${SPANS_ABOVE_CALLS}),
+  usage as (${USAGE_OF_LEAF_CALLS}),
+  totals as (
+    select count(*) as spans, count(*) filter (where status = 2) as error_spans,
+      min(crew_id) as crew_id, min(kickoff_id) as kickoff_id
+    from trace_spans
+  ),
+  root as (
+    select trace_id, span_id, name, parent_span_id is null as is_root, status,
+      (extract(epoch from start_time) * 1000000)::int8 as start_us, start_ns, duration_ns,
+      crew_id, kickoff_id
+    from trace_spans
+    order by parent_span_id is null desc, start_time, span_id limit 1
+  )
+  select trace_id, span_id, name, is_root, status, start_us, start_ns, duration_ns,
+    spans::float8 as spans, error_spans::float8 as error_spans,
+    coalesce(root.crew_id, totals.crew_id) as crew_id,
+    coalesce(root.kickoff_id, totals.kickoff_id) as kickoff_id,
+    models[:${MAX_MODELS}] as models,
+    llm_calls::float8 as llm_calls,
+    coalesce(input_tokens, 0)::float8 as input_tokens,
+    coalesce(output_tokens, 0)::float8 as output_tokens,
+    coalesce(cache_read_tokens, 0)::float8 as cache_read_tokens,
+    coalesce(cache_write_tokens, 0)::float8 as cache_write_tokens,
+    coalesce(reasoning_tokens, 0)::float8 as reasoning_tokens,
+    cost_usd
+  from root, totals, usage`
 
 /**
  * In an order that no index has: else the planner walks through all spans by time rather than look
  * up the trace. Every part of the question is about one trace, so Citus asks the node that has it.
  */
-const firstSpans = (sql: Queryable, traceId: string, limit: number) => sql`
+const firstSpans = (traceId: string, limit: number): string => `
   select found.* from (
     select trace_id, span_id, parent_span_id, start_time, start_ns, duration_ns, status, name,
       crew_id, kickoff_id, llm_call, coalesce(request_model, response_model) as model,
       input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens,
       cost_usd, organization, min(organization) over () as shown_organization
-    from live_spans where trace_id = ${traceId}::text::uuid
+    from live_spans where trace_id = ${traceId}
     order by organization, start_time + interval '0' limit ${limit}
   ) as found
   where organization = shown_organization`
 
 /** `union` keeps each span once: that is linear, and spans in a circle come to an end. */
-const spansAboveCalls = (sql: Queryable) => sql`
-  select trace_id, parent_span_id as span_id
+const SPANS_ABOVE_CALLS = `
+  select parent_span_id as span_id
   from trace_spans where llm_call and parent_span_id is not null
   union
-  select trace_id, parent_span_id
-  from above join trace_spans using (trace_id, span_id)
+  select parent_span_id
+  from above join trace_spans using (span_id)
   where parent_span_id is not null`
 
-const usageOfLeafCalls = (sql: Queryable) => sql`
-  select trace_id, count(*) as llm_calls, array_agg(distinct model) as models,
+const USAGE_OF_LEAF_CALLS = `
+  select count(*) as llm_calls, array_agg(distinct model) as models,
     sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
     sum(cache_read_tokens) as cache_read_tokens, sum(cache_write_tokens) as cache_write_tokens,
     sum(reasoning_tokens) as reasoning_tokens, sum(cost_usd) as cost_usd
   from trace_spans as call
-  where llm_call and not exists (
-    select from above where above.trace_id = call.trace_id and above.span_id = call.span_id
-  )
-  group by trace_id`
+  where llm_call and not exists (select from above where above.span_id = call.span_id)`
 
 function toSummary(row: SummaryRow, maxSpans: number): TraceSummary {
   const start = BigInt(row.startUs) * 1000n + BigInt(row.startNs)

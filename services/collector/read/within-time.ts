@@ -22,6 +22,7 @@ export function withinTime(reader: AnswerReader, totalMs: number): AnswerReader 
     organization: reader.organization,
     lagMs: () => reader.lagMs(),
     ask: (question) => limit(() => reader.ask(question)),
+    askOnce: (statement) => limit(() => reader.askOnce(statement)),
     copyOut: (statement, onRow) => limit(() => reader.copyOut(statement, onRow)),
   }
 }

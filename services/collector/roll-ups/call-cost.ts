@@ -1,4 +1,5 @@
 import type { Price, TokenPrices } from '../../shared/prices/price-table.ts'
+import { arrayText } from '../../shared/postgres/arrays.ts'
 import { quote } from '../../shared/postgres/copy/copy-connection.ts'
 
 const KINDS = [
@@ -26,10 +27,14 @@ export function priceJoins(prices: readonly Price[]): PriceJoins {
     { list: common, name: 'common', model: 'response_model' },
     { list: common, name: 'common_asked', model: 'request_model' },
   ].filter(({ list }) => list.length > 0)
-  const costs = sources.map(({ name }) => `when ${name}.model is not null then ${costBy(name)}`)
+  const first = (column: string): string =>
+    `coalesce(${sources.map(({ name }) => `${name}.${column}`).join(', ')})`
   return {
     joins: sources.map(joinOf).join(''),
-    computedCost: costs.length > 0 ? `case ${costs.join(' ')} end` : 'null::int8',
+    computedCost:
+      sources.length > 0
+        ? `case when ${first('model')} is not null then ${costBy(first)} end`
+        : 'null::int8',
   }
 }
 
@@ -44,30 +49,46 @@ const plainModel = (model: string): string => `case when strpos(${model}, '/') =
         then lower(${model}) else lower(reverse(split_part(reverse(${model}), '/', 1))) end`
 
 function joinOf({ list, name, model }: Source): string {
-  const columns = `model, organization, begins, ends, ${KINDS.join(', ')}`
+  const columns = COLUMNS.map(([column]) => column).join(', ')
   return `
-    left join (values ${list.flatMap(rowsOf).join(', ')}) as ${name} (${columns})
+    left join ${unnested(list.flatMap(rowsOf))} as ${name} (${columns})
       on ${name}.model = ${plainModel(`call.${model}`)}
       and call.start_time >= ${name}.begins and call.start_time < ${name}.ends
       and (${name}.organization = '' or ${name}.organization = call.organization)`
 }
 
-function rowsOf({ models, organization = '', from, until, perMillion }: Price): string[] {
-  const begins = `${quote(from ?? '-infinity')}::timestamptz`
-  const ends = `${quote(until ?? 'infinity')}::timestamptz`
-  const amounts = KINDS.map((kind) => perToken(perMillion[kind] ?? perMillion[FALLBACK[kind]] ?? 0))
-  return models.map(
-    (model) =>
-      `(${quote(model)}, ${quote(organization)}, ${begins}, ${ends}, ${amounts.join(', ')})`,
+const COLUMNS = [
+  ['model', 'text'],
+  ['organization', 'text'],
+  ['begins', 'timestamptz'],
+  ['ends', 'timestamptz'],
+  ...KINDS.map((kind) => [kind, 'float8'] as const),
+] as const
+
+type PriceRow = readonly (string | number)[]
+
+/**
+ * The rows as an array for each column: as a list of values PostgreSQL takes longer to read them
+ * than to answer.
+ */
+function unnested(rows: readonly PriceRow[]): string {
+  const arrays = COLUMNS.map(
+    ([, type], at) => `${quote(arrayText(rows.map((row) => row[at] ?? null)))}::${type}[]`,
   )
+  return `unnest(${arrays.join(', ')})`
+}
+
+function rowsOf({ models, organization = '', from, until, perMillion }: Price): PriceRow[] {
+  const amounts = KINDS.map((kind) => perToken(perMillion[kind] ?? perMillion[FALLBACK[kind]] ?? 0))
+  const time = [from ?? '-infinity', until ?? 'infinity']
+  return models.map((model) => [model, organization, ...time, ...amounts])
 }
 
 /**
  * In 1e-12 dollars: of all prices that are written with six decimals or fewer that is a whole
  * number, and so is the cost, which is exact up to 9000 dollars a call.
  */
-const perToken = (perMillion: number): string =>
-  `${Number((perMillion * 1e6).toPrecision(15))}::float8`
+const perToken = (perMillion: number): number => Number((perMillion * 1e6).toPrecision(15))
 
 /** The kind whose price counts where a price list has none of its own. */
 const FALLBACK: Readonly<Record<(typeof KINDS)[number], keyof TokenPrices>> = {
@@ -94,7 +115,7 @@ const PARTS = {
  * Input includes what was read from and written to the cache and audio, output includes reasoning
  * and audio; where the parts are larger than the whole, the sender counts them beside it.
  */
-function costBy(price: string): string {
+function costBy(priceOf: (kind: string) => string): string {
   const terms = Object.entries(PARTS).flatMap(([column, parts]) => {
     const whole = `call.${column}`
     const sum = Object.keys(parts)
@@ -102,8 +123,8 @@ function costBy(price: string): string {
       .join(' + ')
     const plain = column === 'input_tokens' ? 'input' : 'output'
     const rest = `(case when ${sum} > ${whole} then ${whole} else ${whole} - (${sum}) end)`
-    const others = Object.entries(parts).map(([part, kind]) => `call.${part} * ${price}.${kind}`)
-    return [`${rest} * ${price}.${plain}`, ...others]
+    const others = Object.entries(parts).map(([part, kind]) => `call.${part} * ${priceOf(kind)}`)
+    return [`${rest} * ${priceOf(plain)}`, ...others]
   })
   return `least(${terms.join(' + ')}, 1e18)::int8`
 }

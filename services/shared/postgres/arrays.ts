@@ -7,6 +7,10 @@ function writeElement(value: string | number | null): string {
   return value === null ? 'NULL' : `"${String(value).replace(SPECIAL, '\\$&')}"`
 }
 
+/** Writes the text of an array, of one dimension, as PostgreSQL reads it. */
+export const arrayText = (values: readonly (string | number | null)[]): string =>
+  `{${values.map(writeElement).join(',')}}`
+
 /** Reads `{a,"b c",NULL}`. No statement returns an array of arrays. */
 function readArray<Element>(text: string, fromText: (text: string) => Element): (Element | null)[] {
   if (!/^\{[^{]/.test(text)) throw new Error('Only arrays of one dimension, from 1, can be read.')
@@ -23,7 +27,7 @@ function arrayType<Element extends string | number>(
   return {
     to: oid,
     from: [oid],
-    serialize: (values: readonly (Element | null)[]) => `{${values.map(writeElement).join(',')}}`,
+    serialize: (values: readonly (Element | null)[]) => arrayText(values),
     parse: (text: string) => readArray(text, fromText),
   }
 }

@@ -14,6 +14,7 @@ import type { Reader } from '../../../services/collector/read/reader.ts'
 
 const readerOf = (sql: Database): Reader => ({
   organization: undefined,
+  askOnce: () => Promise.reject(new Error('Lists have parameters.')),
   copyOut: () => Promise.reject(new Error('No list copies.')),
   ask: (question) => question(sql),
 })

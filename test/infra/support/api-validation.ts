@@ -14,7 +14,7 @@ const SOURCE = resolve('test/infra/api-validation')
 const PROGRAM = resolve('node_modules/.cache/api-validation/api-validation')
 
 /** What Kubernetes makes of one stream of YAML. */
-interface Verdict {
+export interface Verdict {
   readonly objects: readonly unknown[]
   readonly problems: readonly string[]
 }

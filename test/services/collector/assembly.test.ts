@@ -5,12 +5,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundledScript } from '../../support/npm.ts'
+import { isLong } from '../../support/long.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const committed = join(root, 'services/collector/otlp')
-
-/** With `npm run test:long` the modules are compiled; else their digests are read. */
-const isLong = process.env['FUZZ_RUNS'] !== undefined
 
 const assemble = (argument: string): void => {
   const options = { cwd: root, stdio: 'pipe' } as const
@@ -19,6 +17,7 @@ const assemble = (argument: string): void => {
 
 it('the modules of the collector are from their sources', () => assemble('--check'), 180_000)
 
+/** With `npm run test:long` the modules are compiled; else their digests are read. */
 describe.runIf(isLong)('what `npm run assemble` writes', () => {
   let directory: string
   beforeAll(() => {

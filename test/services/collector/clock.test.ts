@@ -4,6 +4,7 @@ import { dayOf, partitionName } from '../../../services/collector/storage/partit
 import { createHarness, postTo, readMetric, silent } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { nanos, requestOf, spanOf, toProtobuf } from './support/otlp.ts'
+import { few } from '../../support/long.ts'
 
 const DAY_MS = 86_400_000
 const shiftedBy = (days: number) => () => Date.now() + days * DAY_MS
@@ -28,7 +29,7 @@ describe('a collector whose own clock is wrong', () => {
     return rows.map(({ relname }) => String(relname))
   }
 
-  it.each([100, 2, -100])('drops no day when it is %i days ahead', async (ahead) => {
+  it.each(few([100, 2, -100], 1))('drops no day when it is %i days ahead', async (ahead) => {
     for (const age of [0, 1, 6]) await harness.post(bodyAt(Date.now() - age * DAY_MS))
     const [before, spans] = [await days(), await count()]
     await startShifted(ahead)
@@ -36,7 +37,7 @@ describe('a collector whose own clock is wrong', () => {
     expect(await count()).toBe(spans)
   })
 
-  it.each([100, -2])(
+  it.each(few([-2, 100], 1))(
     'takes live spans and tokens, as PostgreSQL has its time right, when it is %i days ahead',
     async (ahead) => {
       const { url } = await startShifted(ahead)

@@ -8,6 +8,7 @@ import { runProgram } from '../../support/program.ts'
 import { createHarness, JSON_TYPE, postTo, SECRET } from './support/harness.ts'
 import type { Harness } from './support/harness.ts'
 import { requestOf, spanOf, toJson } from './support/otlp.ts'
+import { few } from '../../support/long.ts'
 
 /** `main.js …`, as people and pods run it. */
 const runMain = (args: readonly string[], env?: Readonly<Record<string, string>>) =>
@@ -76,7 +77,9 @@ describe('the commands of the collector', () => {
         [['--url', url], { COLLECTOR_JWT_SECRET: 'short-one' }, /has 9 characters/],
         [['--url', url, '--nonsense'], withSecret, /Unknown option '--nonsense'[^]*Usage/],
       ]
-      const ended = await Promise.all(cases.map(([args, env]) => runMain(['verify', ...args], env)))
+      const ended = await Promise.all(
+        few(cases, 3).map(([args, env]) => runMain(['verify', ...args], env)),
+      )
       for (const [index, { code, stderr }] of ended.entries()) {
         expect(stderr).toMatch(cases[index]?.[2] ?? /never/)
         expect(code).toBe(3)
@@ -104,7 +107,7 @@ describe('the commands of the collector', () => {
     })
 
     it('refuses a time that it does not understand, or that is too long', async () => {
-      const times = ['soon', '0s', '367d']
+      const times = few(['soon', '0s', '367d'], 1)
       const ended = await Promise.all(
         times.map((ttl) => runMain(['token', '--ttl', ttl], withSecret)),
       )

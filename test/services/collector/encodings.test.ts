@@ -11,7 +11,7 @@ import { nanos, requestOf, spanOf, textAttribute, toJson, toProtobuf } from './s
 import type { AnyValue, KeyValue, OtlpSpan, TraceRequest } from './support/otlp.ts'
 
 /** Runs of a property; `FUZZ_RUNS=2000` is the long form. */
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 500)
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 200)
 const ALWAYS = { oldest: -(2 ** 53), newest: 2 ** 53 }
 
 const memory = createMemory(4 << 20)

@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openReaders } from '../../../services/collector/read/reader.ts'
 import { withinTime } from '../../../services/collector/read/within-time.ts'
-import { openTraceDocument } from '../../../services/collector/read/trace-document.ts'
+import {
+  openTraceDocument,
+  readSmallDocument,
+} from '../../../services/collector/read/trace-document.ts'
 import { summarizeTrace } from '../../../services/collector/read/trace-summary.ts'
 import { signCollectorToken } from '../../../services/shared/collector-token.ts'
 import { parseAddress } from '../../../services/shared/postgres/address.ts'
@@ -257,10 +260,16 @@ describe('reading traces back', () => {
       const whole = await read({ spans: 12, bytes: 1 << 20 })
       expect(whole.isTruncated).toBe(false)
       expect(whole.document.truncated).toBeUndefined()
+      const atOnce = async (limits: { spans: number; bytes: number }, organization?: string) =>
+        readSmallDocument(readers.for(organization), traceId, limits)
+      const text = await atOnce({ spans: 12, bytes: 1 << 20 })
+      expect(JSON.parse(text ?? '')).toEqual(whole.document)
+      expect(await atOnce({ spans: 12, bytes: 1 << 20 }, 'another')).toBeUndefined()
       for (const limits of [
         { spans: 3, bytes: 1 << 20 },
         { spans: 100, bytes: 3500 },
       ]) {
+        expect(await atOnce(limits)).toBeUndefined()
         const { isTruncated, document } = await read(limits)
         expect(isTruncated).toBe(true)
         expect(document.truncated).toMatchObject({ spans_shown: 3 })
@@ -268,7 +277,7 @@ describe('reading traces back', () => {
         const names = scopeSpans[0].spans.map(({ name }: OtlpSpan) => name)
         expect(names).toEqual(['0', '1', '2'])
       }
-      const summary = await reader.ask((sql) => summarizeTrace(sql, traceId, 5))
+      const summary = await summarizeTrace(reader, traceId, 5)
       expect(summary).toMatchObject({ spans: 5, name: '0', truncated: true })
       await readers.close()
     })

@@ -245,7 +245,8 @@ describe('a hostile provider of an organization', () => {
     async (what, intercept, [status, why]) => {
       const id = await create(`hostile ${what}`.replace(/\W/g, '-').slice(0, 60), robot())
       platform.idp.intercept('/token', intercept)
-      const answer = await begin(id, impatient)
+      // A busy machine needs its time for those that answer.
+      const answer = await (status === 504 ? begin(id, impatient) : begin(id))
       expect([answer.status, answer.body['message']]).toEqual([status, expect.stringMatching(why)])
       expect(String(answer.body['message'])).not.toMatch(/canary|<script>/)
     },

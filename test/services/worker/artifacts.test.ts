@@ -159,7 +159,7 @@ describe('the files that tasks write', () => {
     const id = await platform.kickoff()
     const lease = await platform.takeOne()
     const file = { name: 'a.md', task: 'write', content: 'x' }
-    await storeArtifacts(platform.sql, { id, leaseId: id }, [file])
+    await storeArtifacts(platform.sql, { ...lease, leaseId: id }, [file])
     expect(await listArtifacts(platform.sql, id)).toEqual([])
     await storeArtifacts(platform.sql, lease, [file, { ...file, content: 'y' }])
     expect(await filesOf(id)).toEqual([['a.md', 'y']])

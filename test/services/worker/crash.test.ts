@@ -7,7 +7,7 @@ import { programPath } from '../../support/program.ts'
 it('pays for no step twice when worker, crew and database are killed or replaced', async () => {
   const seed = Math.floor(Math.random() * 1e9)
   const programs = dirname(dirname(programPath('worker')))
-  const options = { kills: 10, seed, programs, callsBetween: 20, runs: 8 }
+  const options = { kills: 3, seed, programs, callsBetween: 20, runs: 4 }
   expect(await faultRuns(options), `seed ${seed}`).toMatchObject({
     paidTwice: [],
     wrong: [],

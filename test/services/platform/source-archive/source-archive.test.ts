@@ -16,6 +16,7 @@ import { writeHeader } from '../../../../services/shared/tar/tar-header.ts'
 import { tarGz } from '../../../support/tar.ts'
 import { useDatabase } from '../../../support/use-database.ts'
 import { zip } from '../../web/support/zip.ts'
+import { isLong } from '../../../support/long.ts'
 
 const run = promisify(execFile)
 const database = useDatabase({ max: 2 })
@@ -111,13 +112,18 @@ describe('an archive', () => {
     )
   })
 
-  it('with a million files that are left out is not read to its end either', async () => {
-    const path = Buffer.from('node_modules/a')
-    const header = writeHeader({ path, type: '0', size: 0, mode: 0o644 })
-    const part = gzipSync(Buffer.alloc(512 * 10_000, header))
-    const million = Buffer.concat([...Array.from({ length: 100 }, () => part), tarGz(FILES)])
-    expect(await refusalOf(million)).toMatch(/^payload_too_large: A source has at most 20000 files/)
-  })
+  it.runIf(isLong)(
+    'with a million files that are left out is not read to its end either',
+    async () => {
+      const path = Buffer.from('node_modules/a')
+      const header = writeHeader({ path, type: '0', size: 0, mode: 0o644 })
+      const part = gzipSync(Buffer.alloc(512 * 10_000, header))
+      const million = Buffer.concat([...Array.from({ length: 100 }, () => part), tarGz(FILES)])
+      expect(await refusalOf(million)).toMatch(
+        /^payload_too_large: A source has at most 20000 files/,
+      )
+    },
+  )
 
   it('that grows beyond the limit as it is unpacked is refused', async () => {
     const bomb = [

@@ -20,6 +20,7 @@ import type { SignedInUser } from '../support/platform.ts'
 import { CLIENT_SECRET, openPlatformWithConnections } from '../support/platform-with-connections.ts'
 import type { PlatformWithConnections } from '../support/platform-with-connections.ts'
 import { makeWheel, uploadForm } from '../support/wheels.ts'
+import { few } from '../../../support/long.ts'
 
 const PASSWORD = 'a long and good password'
 const API_KEY = 'sk-a-key-of-a-model-provider'
@@ -478,24 +479,28 @@ describe('the audit', () => {
     expect(mounted().toSorted()).toEqual(Object.keys(ROUTES).toSorted())
   })
 
-  it.each([
+  const wrong = [
     ['a control character', 'a\u0000b'],
     ['300,000 characters', 'x'.repeat(300_000)],
-  ])('has no change of a field with %s, which every route refuses', async (_, text) => {
-    const taken: string[] = []
-    for (const [route, send] of Object.entries(ROUTES)) {
-      if (typeof send === 'string' || !send.withTexts) continue
-      const path = await pathOf(route)
-      for (const [field, sendWrong] of send.withTexts(text)) {
-        if (CHOICES.has(field)) continue
-        const { status } = await sendWrong(path)
-        if (status < 400 || status >= 500) taken.push(`${route}: ${field}: ${status}`)
+  ] as const
+  it.each(few(wrong, 1))(
+    'has no change of a field with %s, which every route refuses',
+    async (_, text) => {
+      const taken: string[] = []
+      for (const [route, send] of Object.entries(ROUTES)) {
+        if (typeof send === 'string' || !send.withTexts) continue
+        const path = await pathOf(route)
+        for (const [field, sendWrong] of send.withTexts(text)) {
+          if (CHOICES.has(field)) continue
+          const { status } = await sendWrong(path)
+          if (status < 400 || status >= 500) taken.push(`${route}: ${field}: ${status}`)
+        }
       }
-    }
-    expect(taken).toEqual([])
-    // The automation takes so many runs at a time.
-    await platform.sql`delete from executions`
-  })
+      expect(taken).toEqual([])
+      // The automation takes so many runs at a time.
+      await platform.sql`delete from executions`
+    },
+  )
 
   it('has who changed what, for each of them, and no secret', async () => {
     const { sql, acme } = platform

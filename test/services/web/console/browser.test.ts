@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hashPassword } from '../../../../services/platform/passwords.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
+import { few } from '../../../support/long.ts'
 
 const PASSWORD = 'correct horse battery staple'
 describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
@@ -64,7 +65,7 @@ describe.skipIf(hasNoBrowser)('in a browser without JavaScript', () => {
     const automation = `/automations/${site.platform.acme.research.automationId}`
     const tabs = ['', '/integrate', '/tokens', '/design', '/deployments', '/settings']
     const paths = tabs.map((tab) => automation + tab)
-    for (const path of ['/', '/automations', ...paths, '/nothing']) {
+    for (const path of few([...paths, '/', '/automations', '/nothing'], 3)) {
       await page.goto(site.service.url + path)
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme })

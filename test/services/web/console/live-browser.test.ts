@@ -6,6 +6,7 @@ import { kickoff } from '../../../../services/platform/runs.ts'
 import { publishTexts } from '../../../../services/platform/run-texts.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
+import { isLong } from '../../../support/long.ts'
 
 describe.skipIf(hasNoBrowser)('a run in a browser', () => {
   let site: Console
@@ -84,7 +85,7 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     await page.context().close()
   })
 
-  it('copies the output as it was written', async () => {
+  it.runIf(isLong)('copies the output as it was written', async () => {
     const { page, lease } = await openRun()
     const usage = { inputTokens: 7, outputTokens: 5 }
     await completeRun(site.platform.sql, lease, { output: '**Whales** sing.', usage })

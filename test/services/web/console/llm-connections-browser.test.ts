@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
+import { isLong } from '../../../support/long.ts'
 
 const KEY = 'sk-canary-0123456789abcdef'
 describe.skipIf(hasNoBrowser)('LLM connections in a browser without JavaScript', () => {
@@ -49,7 +50,7 @@ describe.skipIf(hasNoBrowser)('LLM connections in a browser without JavaScript',
     await page.context().close()
   })
 
-  it('nothing is wider than a small screen', async () => {
+  it.runIf(isLong)('nothing is wider than a small screen', async () => {
     const row = { organization_id: site.platform.acme.organizationId, name: 'n'.repeat(100) }
     const long = {
       provider: 'openai',

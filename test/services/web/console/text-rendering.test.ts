@@ -18,6 +18,7 @@ const HOSTILE = [
   '[x](data:text/html;base64,PHNjcmlwdD4=)',
   '[x](vbscript:msgbox)',
   '[x](/sign-out)',
+  '[x]()',
   '[x](//evil.test)',
   '<javascript:alert(1)>',
   '![x](https://evil.test/pixel.png)',
@@ -36,7 +37,7 @@ const HOSTILE = [
 const tagsOf = (text: string): string[] => text.match(/<[a-z][^>]*>/gi) ?? []
 
 const PLAIN = new RegExp(
-  '^<(?:p|br|strong|em|s|ul|ol|li|h[3-6]|blockquote|pre|code|hr|table|thead|tbody|tr|th|td)' +
+  '^<(?:a|p|br|strong|em|s|ul|ol|li|h[3-6]|blockquote|pre|code|hr|table|thead|tbody|tr|th|td)' +
     '(?: start="\\d+")?(?: class="(?:number|language-[^"<>]*)")?>$',
 )
 const LINK = new RegExp(

@@ -14,6 +14,9 @@ import { startDependencies } from './support/dependencies.ts'
 import type { Dependencies } from './support/dependencies.ts'
 import { busyness } from '../../../support/busyness.ts'
 import { startDuration } from '../../../support/duration.ts'
+import { isLong } from '../../../support/long.ts'
+
+const RUNS = isLong ? 100 : 24
 
 let dependencies: Dependencies
 
@@ -86,12 +89,12 @@ describe('dependencies that hang (SPEC 8)', () => {
     },
   )
 
-  it('a hundred runs against silence leave no socket, no handle and no memory behind', async () => {
+  it(`${RUNS} runs against silence leave no socket, no handle and no memory behind`, async () => {
     const server = await silent()
     const limits = { abortMs: 25, checkMs: 40, totalMs: 1000 }
     const web = await serveWeb(surrounded(server, limits))
     const run = async () => expect((await web.report()).http).toBe(503)
-    for (let count = 0; count < 25; count += 1) await run()
+    for (let count = 0; count < RUNS / 4; count += 1) await run()
     const settled = async () => {
       await expect.poll(() => server.open()).toBe(0)
       // postgres.js and the sockets end what they began within this time.
@@ -101,15 +104,14 @@ describe('dependencies that hang (SPEC 8)', () => {
     }
     await settled()
     const before = { ...resources(), heap: process.memoryUsage().heapUsed }
-    for (let count = 0; count < 100; count += 1) await run()
+    for (let count = 0; count < RUNS; count += 1) await run()
     await settled()
     const { timers, others } = resources()
     expect(others).toEqual(before.others)
-    // One for each run would be a hundred.
     expect(timers - before.timers).toBeLessThan(5)
     const grown = process.memoryUsage().heapUsed - before.heap
-    // One kept socket or pool has more than this.
-    expect(grown / 100).toBeLessThan(20_000)
+    // One kept socket or pool has more than this; a few runs grow by less than what is freed late.
+    if (isLong) expect(grown / RUNS).toBeLessThan(20_000)
     await web.close()
     await server.stop()
   }, 180_000)

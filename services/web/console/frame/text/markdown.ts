@@ -44,6 +44,11 @@ function fitHeadings(tokens: readonly Token[]): void {
 }
 
 function guardLink(token: Token): void {
+  // Markdown may leave the address out; a link to nowhere would open the page once more.
+  if (token.attrGet('href') === '') {
+    token.attrs = null
+    return
+  }
   token.attrSet('rel', 'noopener noreferrer nofollow')
   token.attrSet('target', '_blank')
 }

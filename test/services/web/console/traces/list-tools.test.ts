@@ -1,12 +1,13 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expectAccessible } from '../../../../support/axe.ts'
+import { expectAccessible, inEveryLook } from '../../../../support/axe.ts'
 import type { OtlpSpan } from '../../../collector/support/otlp.ts'
 import { hasNoBrowser } from '../../support/console.ts'
 import type { Console } from '../../support/console.ts'
 import { exampleTrace } from '../../support/example-trace.ts'
 import { freshTraceId, openTracedConsole } from '../../support/traces.ts'
 import type { TracedConsole } from '../../support/traces.ts'
+import { isLong } from '../../../../support/long.ts'
 
 const MINUTE = 60_000
 const WIDE = { viewport: { width: 1440, height: 1000 } }
@@ -105,7 +106,7 @@ describe.skipIf(hasNoBrowser)('what can be done with the list of traces', () => 
     await page.locator('tr.fresh', { hasText: 'fresh' }).waitFor()
     expect(await names(page)).toEqual(['fresh', 'fast', 'slow'])
     expect(await page.getByLabel('Compare fast').isChecked()).toBe(true)
-    await expectAccessible(page, [1024, 390])
+    if (inEveryLook) await expectAccessible(page, [1024, 390])
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByLabel('Compare slow').check()
     await page.getByRole('button', { name: 'Compare two' }).click()
@@ -128,21 +129,24 @@ describe.skipIf(hasNoBrowser)('what can be done with the list of traces', () => 
     await page.context().close()
   })
 
-  it('offers traces to compare with, and tells at the field which id is none', async () => {
-    const page = await open(`/traces/${idOf(fast)}`)
-    await page.getByRole('link', { name: 'Compare' }).click()
-    await page.getByRole('link', { name: 'slow' }).waitFor()
-    await page.getByLabel('Trace id to compare with').fill('nothing')
-    await page.getByRole('button', { name: 'Compare' }).click()
-    expect(await page.getByRole('alert').innerText()).toContain('no trace with this id')
-    await expectAccessible(page, [1024, 390])
-    await page.getByLabel('Trace id to compare with').fill(idOf(slow))
-    await page.getByRole('button', { name: 'Compare' }).click()
-    await page.getByRole('table', { name: 'Totals' }).waitFor()
-    await page.context().close()
-  })
+  it.runIf(isLong)(
+    'offers traces to compare with, and tells at the field which id is none',
+    async () => {
+      const page = await open(`/traces/${idOf(fast)}`)
+      await page.getByRole('link', { name: 'Compare' }).click()
+      await page.getByRole('link', { name: 'slow' }).waitFor()
+      await page.getByLabel('Trace id to compare with').fill('nothing')
+      await page.getByRole('button', { name: 'Compare' }).click()
+      expect(await page.getByRole('alert').innerText()).toContain('no trace with this id')
+      if (inEveryLook) await expectAccessible(page, [1024, 390])
+      await page.getByLabel('Trace id to compare with').fill(idOf(slow))
+      await page.getByRole('button', { name: 'Compare' }).click()
+      await page.getByRole('table', { name: 'Totals' }).waitFor()
+      await page.context().close()
+    },
+  )
 
-  it('leads back to the list with its filter', async () => {
+  it.runIf(isLong)('leads back to the list with its filter', async () => {
     const page = await open('/traces?window=24h&min_duration_ms=5000')
     await page.getByRole('link', { name: 'slow' }).click()
     await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').click()
@@ -151,7 +155,7 @@ describe.skipIf(hasNoBrowser)('what can be done with the list of traces', () => 
     await page.context().close()
   })
 
-  it('keeps the rules of accessibility', async () => {
+  it.runIf(inEveryLook)('keeps the rules of accessibility', async () => {
     const page = await open('/traces')
     for (const path of ['/traces', `/trace-comparison?trace=${idOf(fast)}&trace=${idOf(slow)}`]) {
       await page.goto(site.service.url + path)

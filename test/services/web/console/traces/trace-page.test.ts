@@ -1,11 +1,12 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expectAccessible } from '../../../../support/axe.ts'
+import { expectAccessible, inEveryLook } from '../../../../support/axe.ts'
 import { hasNoBrowser } from '../../support/console.ts'
 import type { Console } from '../../support/console.ts'
 import { exampleTrace, idOf } from '../../support/example-trace.ts'
 import { freshTraceId, openTracedConsole } from '../../support/traces.ts'
 import type { TracedConsole } from '../../support/traces.ts'
+import { few, isLong } from '../../../../support/long.ts'
 
 describe.skipIf(hasNoBrowser)('the page of a trace', () => {
   let traced: TracedConsole
@@ -131,7 +132,7 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     await page.context().close()
   })
 
-  it.each([true, false])(
+  it.each(few([true, false], 1))(
     'folds messages, and shows them rendered or as they were written; with a script: %s',
     async (javaScriptEnabled) => {
       const page = await open(`?span=${idOf(3)}`, { javaScriptEnabled })
@@ -145,12 +146,12 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
       expect(new URL(page.url()).searchParams.get('as')).toBe('text')
       await system.locator('summary').click()
       await system.getByText('You are a **careful** researcher.').waitFor({ state: 'hidden' })
-      if (javaScriptEnabled) await expectAccessible(page, [1024, 390])
+      if (javaScriptEnabled && inEveryLook) await expectAccessible(page, [1024, 390])
       await page.context().close()
     },
   )
 
-  it('copies a message as it was sent', async () => {
+  it.runIf(isLong)('copies a message as it was sent', async () => {
     const permissions = ['clipboard-read', 'clipboard-write']
     const page = await ready(`?span=${idOf(4)}`, { permissions })
     const copied = async (message: string): Promise<unknown> => {
@@ -166,7 +167,7 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     await page.context().close()
   })
 
-  it('has times along the axis that do not touch, however narrow it is', async () => {
+  it.runIf(isLong)('has times along the axis that do not touch, however narrow it is', async () => {
     const page = await ready()
     for (const width of [1440, 1200, 700, 390]) {
       await page.setViewportSize({ width, height: 900 })
@@ -225,19 +226,23 @@ describe.skipIf(hasNoBrowser)('the page of a trace', () => {
     await page.context().close()
   })
 
-  it('keeps the rules of accessibility, with its script and without', async () => {
-    const page = await ready(`?span=${idOf(5)}`, { viewport: { width: 1440, height: 1000 } })
-    await page.getByText('Rate or add a note').click()
-    await page.getByLabel('Good').check()
-    await page.getByRole('button', { name: 'Add' }).click()
-    await page.getByText('Ada Park').first().waitFor()
-    await page.locator('.tree-row').first().waitFor()
-    await page.getByText('Rate or add a note').click()
-    await expectAccessible(page, [1024, 390])
-    await page.route('**/assets/trace-*.js', (route) => route.abort())
-    await page.reload()
-    await page.locator('.waterfall').waitFor()
-    await expectAccessible(page, [1024, 390])
-    await page.context().close()
-  }, 180_000)
+  it.runIf(inEveryLook)(
+    'keeps the rules of accessibility, with its script and without',
+    async () => {
+      const page = await ready(`?span=${idOf(5)}`, { viewport: { width: 1440, height: 1000 } })
+      await page.getByText('Rate or add a note').click()
+      await page.getByLabel('Good').check()
+      await page.getByRole('button', { name: 'Add' }).click()
+      await page.getByText('Ada Park').first().waitFor()
+      await page.locator('.tree-row').first().waitFor()
+      await page.getByText('Rate or add a note').click()
+      await expectAccessible(page, [1024, 390])
+      await page.route('**/assets/trace-*.js', (route) => route.abort())
+      await page.reload()
+      await page.locator('.waterfall').waitFor()
+      await expectAccessible(page, [1024, 390])
+      await page.context().close()
+    },
+    180_000,
+  )
 })
