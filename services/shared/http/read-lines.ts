@@ -24,11 +24,12 @@ export async function* readLineBatches(
   const reader = stream.getReader()
   const decoder = new TextDecoder()
   const cancel = (): void => void reader.cancel().catch(() => {})
+  const silence = watchSilence(silenceMs, cancel)
   signal.addEventListener('abort', cancel, { once: true })
   let open = ''
   try {
     for (;;) {
-      const { done, value } = await within(silenceMs, reader.read())
+      const { done, value } = await silence.within(() => reader.read())
       const piece = decoder.decode(value, { stream: !done })
       open += piece
       if (piece.includes('\n')) {
@@ -43,20 +44,31 @@ export async function* readLineBatches(
     }
     if (open !== '') yield [open]
   } finally {
+    silence.stop()
     signal.removeEventListener('abort', cancel)
     cancel()
   }
 }
 
-async function within<Result>(silenceMs: number, read: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  const silence = new Promise<never>((_, reject) => {
-    const error = new Error(`nothing was heard for ${silenceMs / 1000} s`)
-    timer = setTimeout(() => reject(error), silenceMs)
-  })
-  try {
-    return await Promise.race([read, silence])
-  } finally {
-    clearTimeout(timer)
+/** Cancels a read that takes longer, and raises then. One timer serves all reads. */
+function watchSilence(silenceMs: number, cancel: () => void) {
+  let isReading = false
+  let isOver = false
+  const timer = setTimeout(() => {
+    isOver = isReading
+    if (isOver) cancel()
+  }, silenceMs)
+  // What is read holds a connection open; a stream that nobody reads on holds up no exit.
+  timer.unref()
+  return {
+    async within<Result>(read: () => Promise<Result>): Promise<Result> {
+      isReading = true
+      timer.refresh()
+      const result = await read()
+      isReading = false
+      if (isOver) throw new Error(`nothing was heard for ${silenceMs / 1000} s`)
+      return result
+    },
+    stop: () => clearTimeout(timer),
   }
 }

@@ -9,7 +9,7 @@ export interface Compared {
   readonly nodeMicros: number
   /** CPU microseconds for each span. */
   readonly postgresMicros: number
-  /** The same until all of them are rolled up, and their texts can be found. */
+  /** The same until all of them are rolled up. */
   readonly rolledUpMicros: number
 }
 
