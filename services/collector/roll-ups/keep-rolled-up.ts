@@ -29,6 +29,8 @@ const REST = 3
 /** but begins again before what came meanwhile is this old. */
 const IN_TIME_MS = 900
 const AFTER_FAILURE_MS = 2000
+/** A turn that takes longer is planned anew; to plan takes some 20 ms. */
+const SLOW_MS = 1000
 const LAG_MS = 1000
 /** From this age of the oldest note on it rests less. */
 const BEHIND_MS = 1000
@@ -56,6 +58,8 @@ async function takeMeasuredTurn(session: Session, { metrics }: RollUpOptions): P
   const started = performance.now()
   const turn = await takeTurn(session)
   const ms = performance.now() - started
+  // Its plan may be from when a new day's table was empty, and go through all of it.
+  if (ms > SLOW_MS) await session.query('discard plans')
   metrics.rolledUpTraces.inc(turn.traces)
   if (turn.traces > 0) metrics.rollUpSeconds.observe(ms / 1000)
   return restAfter(turn, ms)
