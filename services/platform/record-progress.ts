@@ -100,13 +100,8 @@ async function write(
       where run_steps.state <> 'finished')
     ${calls === undefined ? sql`` : bookCalls(sql, calls)}
     select p.lease ${calls === undefined ? sql`` : bookedColumns(sql)} from owned p`
-  const isBooked = calls !== undefined
-  return new Map(
-    rows.map((row) => [
-      row.lease,
-      isBooked ? { state: 'written', booking: bookingOf(row) } : { state: 'written' },
-    ]),
-  )
+  const booked = (row: Row) => (calls === undefined ? {} : { booking: bookingOf(row) })
+  return new Map(rows.map((row) => [row.lease, { state: 'written', ...booked(row) }]))
 }
 
 const keepPayloads = (sql: Queryable) => sql`

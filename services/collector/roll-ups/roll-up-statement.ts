@@ -17,16 +17,8 @@ const MAX_COST = '1e6'
 /** What the roll-ups read of a span, beside its trace and its organization. */
 export const SPAN_COLUMNS: readonly string[] = [
   ['span_id', 'parent_span_id', 'start_time', 'start_ns', 'duration_ns', 'status', 'llm_call'],
-  [
-    'operation_kind',
-    'name',
-    'resource_id',
-    'agent',
-    'crew_id',
-    'kickoff_id',
-    'session_id',
-    'user_id',
-  ],
+  ['operation_kind', 'name', 'resource_id', 'agent'],
+  ['crew_id', 'kickoff_id', 'session_id', 'user_id'],
   ['request_model', 'response_model', ...TERM_COLUMNS, ...TOKEN_COLUMNS, 'cost_usd'],
 ].flat()
 
