@@ -19,7 +19,7 @@ import { takeNotes, toArguments } from './notes.ts'
 import { ROLL_UP_PARAMETERS, rollUpStatement } from './roll-up-statement.ts'
 
 /** Any number: who holds this lock is the leader, for one transaction. */
-const LEADER_LOCK = 7_310_452_121
+export const LEADER_LOCK = 7_310_452_121
 const STATEMENT_MS = 120_000
 /** Whoever follows the traces and has missed more than these is told so. */
 const FORGET_CHANGES = `

@@ -10,7 +10,7 @@ import { excerptOf } from './excerpt.ts'
 import { HAS_TEXTS } from './note-texts.ts'
 
 /** Any number: who holds this lock reads texts, for one transaction. */
-const EXTRACT_LOCK = 7_310_452_123
+export const EXTRACT_LOCK = 7_310_452_123
 const STATEMENT_MS = 120_000
 const DAY_MS = 86_400_000
 /** Spans in memory at a time, and bytes above which a large value of a span is not read. */

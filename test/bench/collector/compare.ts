@@ -16,11 +16,12 @@ import { until } from '../../support/until.ts'
 import { countChildren, cpuOf, cpuOfFamily } from '../support/processes.ts'
 import { quantile } from '../support/statistics.ts'
 import { COMPARED_LOADS, createRound } from './compared-loads.ts'
-import type { ComparedLoad } from './compared-loads.ts'
+import type { ComparedLoad, Round } from './compared-loads.ts'
 import { buildCollector } from './checkout.ts'
 import { printComparison } from './comparison-report.ts'
 import type { Compared } from './comparison-report.ts'
 import { createOwnCopy, createPsqlCopy, hasPsql, toCopyData } from './copy-limit.ts'
+import { ingestAlone } from './ingest-alone.ts'
 import { createConnections, sendLoad } from './load.ts'
 import type { Connections } from './load.ts'
 import { SERVER_SETTINGS } from './server-settings.ts'
@@ -35,6 +36,8 @@ type Contender = (load: ComparedLoad) => Promise<Compared>
 
 interface Opened {
   readonly contender: Contender
+  /** The same without roll-ups, of a collector. */
+  readonly alone?: Contender
   readonly close: () => Promise<void>
 }
 
@@ -88,7 +91,10 @@ async function measure(
   for (let round = 0; round <= ROUNDS; round++) {
     const turns = round % 2 === 0 ? [...opened] : [...opened].toReversed()
     const samples = new Map<string, Compared>()
-    for (const [one, { contender }] of turns) samples.set(one, await contender(load))
+    for (const [one, { contender, alone }] of turns) {
+      samples.set(one, await contender(load))
+      if (one === 'this' && alone) samples.set('alone', await alone(load))
+    }
     if (round > 0) rounds.push(samples)
     process.stderr.write(`${name} ${round}/${ROUNDS}\n`)
   }
@@ -111,9 +117,7 @@ async function openCollector(main: string, { url, postgresPid }: Address): Promi
   const sql = connectDatabase(parseAddress(url), { name: 'bench', max: 1 })
   const clients = createClients()
   const cpu = (): number => replicas.reduce((sum, { child }) => sum + cpuOf(child.pid ?? 0), 0)
-  const contender: Contender = async (load) => {
-    const { bodies, spans } = createRound(load)
-    await empty(sql)
+  const send = async (load: ComparedLoad, { bodies, spans }: Round): Promise<Compared> => {
     const token = await bearer()
     const [node, postgres] = [cpu(), cpuOfFamily(postgresPid)]
     const results = await Promise.all(
@@ -123,9 +127,7 @@ async function openCollector(main: string, { url, postgresPid }: Address): Promi
       }),
     )
     const nodeMicros = ((cpu() - node) / load.requests) * 1e6
-    const perSpan = (): number => ((cpuOfFamily(postgresPid) - postgres) / spans) * 1e6
-    const postgresMicros = perSpan()
-    await rolledUp(sql)
+    const postgresMicros = ((cpuOfFamily(postgresPid) - postgres) / spans) * 1e6
     const latenciesMs = results.flatMap((result) => result.latenciesMs)
     return {
       spansPerSecond: spans / Math.max(...results.map(({ seconds }) => seconds)),
@@ -133,15 +135,31 @@ async function openCollector(main: string, { url, postgresPid }: Address): Promi
       p99Ms: quantile(latenciesMs, 0.99),
       nodeMicros,
       postgresMicros,
-      rolledUpMicros: perSpan(),
+      rolledUpMicros: Number.NaN,
     }
+  }
+  const contender: Contender = async (load) => {
+    const round = createRound(load)
+    await empty(sql)
+    const postgres = cpuOfFamily(postgresPid)
+    const sent = await send(load, round)
+    await rolledUp(sql)
+    const seconds = cpuOfFamily(postgresPid) - postgres
+    return { ...sent, rolledUpMicros: (seconds / round.spans) * 1e6 }
+  }
+  const alone: Contender = async (load) => {
+    const round = createRound(load)
+    await empty(sql)
+    const sent = await ingestAlone(sql, () => send(load, round))
+    await rolledUp(sql)
+    return sent
   }
   const close = async (): Promise<void> => {
     clients.close()
     await sql.end()
     await Promise.all(replicas.map((replica) => replica.kill('SIGTERM')))
   }
-  return { contender, close }
+  return { contender, alone, close }
 }
 
 /** Connections by address and number, kept from round to round. */

@@ -31,15 +31,16 @@ export function printComparison(
     const values = (name: string): number[] =>
       rounds.flatMap((round) => [round.get(name)].flatMap((one) => (one ? [valueOf(one)] : [])))
     const [others, own] = [values('other'), values('this')]
-    const [copies, bare] = [values('copy'), values('http')]
+    const [copies, bare, alone] = [values('copy'), values('http'), values('alone')]
     // Each round is compared with the same round: what slows the machine slows all of it.
     const ratio = (to: readonly number[], from = own): number =>
       median(from.map((value, i) => value / (to[i] ?? Number.NaN)))
-    const medians = [others, own, bare, copies].map((list) => number(median(list)))
-    const ratios = [ratio(others), ratio(copies), ratio(copies, bare)].map(number)
-    return [figure, ...medians, ...ratios]
+    const medians = [others, own, alone, bare, copies].map((list) => number(median(list)))
+    const toCopy = [own, alone, bare].map((from) => ratio(copies, from))
+    return [figure, ...medians, ...[ratio(others), ...toCopy].map(number)]
   })
-  const head = [title, 'other', 'this', 'http', 'copy', 'this/other', 'this/copy', 'http/copy']
+  const names = ['other', 'this', 'alone', 'http', 'copy']
+  const head = [title, ...names, 'this/other', 'this/copy', 'alone/copy', 'http/copy']
   process.stdout.write(`\n${toTable(head, rows)}\n`)
 }
 

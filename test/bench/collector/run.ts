@@ -24,6 +24,7 @@ import { createOwnCopy, createPsqlCopy, hasPsql, toCopyData } from './copy-limit
 import type { CopyAll } from './copy-limit.ts'
 import { openSessions, sendGrpcLoad } from './grpc-load.ts'
 import { freshBodies } from './fresh-bodies.ts'
+import { ingestAlone } from './ingest-alone.ts'
 import { createConnections, sendLoad } from './load.ts'
 import type { Connections } from './load.ts'
 import { printResults } from './report.ts'
@@ -152,10 +153,19 @@ async function measure(profile: Profile, stage: Stage): Promise<void> {
   printResults({ profile, samples })
 }
 
+/** What a contender leaves to be rolled up must not slow the next one. */
+async function empty(sql: Database): Promise<void> {
+  await ingestAlone(
+    sql,
+    () => sql`truncate spans, touched_traces, traces, traces_daily, trace_days, usage_hourly,
+      days_to_roll_up, span_texts, traces_to_extract`,
+  )
+  await sql`checkpoint`
+}
+
 async function runOnce(stage: Stage, contender: Contender): Promise<Sample> {
   const { sql, postgresPid } = stage
-  await sql`truncate spans`
-  await sql`checkpoint`
+  await empty(sql)
   const cpu = cpuOfFamily(postgresPid)
   const [before] = await sql`select pg_current_wal_insert_lsn() as lsn`
   const outcome = await contender()
@@ -180,6 +190,8 @@ function contendersOf(profile: Profile, stage: Stage): Record<string, Contender>
   const { inPod } = stage
   return {
     collector: () => sendTo(stage, addressOf(stage.collector), bodies()),
+    'collector, ingest alone': () =>
+      ingestAlone(stage.sql, () => sendTo(stage, addressOf(stage.collector), bodies())),
     'collector, gRPC': () => sendOverGrpc(stage, bodies()),
     'collector, redacting': () => sendTo(stage, addressOf(stage.redacting), bodies()),
     'copy, as many connections': () => copyTo(stage, bodies(), WRITERS),
