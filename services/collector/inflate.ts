@@ -1,6 +1,7 @@
 import * as zlib from 'node:zlib'
 import type { Transform } from 'node:stream'
 import { AppError, toError } from '../shared/errors.ts'
+import { freeMemory, moveBytes } from './move-bytes.ts'
 import { overBudget, tooLarge } from './refusals.ts'
 import { grow } from './request-body.ts'
 import type { BodyLimits } from './request-body.ts'
@@ -93,6 +94,8 @@ function gunzipSmall(body: Buffer, claimed: number, { memory }: BodyLimits): Buf
     const place = memory.take(inflated.length)
     if (!place) throw overBudget()
     inflated.copy(place)
+    // A small one is in memory that Node shares out.
+    if (inflated.buffer.byteLength === options.chunkSize) freeMemory(inflated.buffer)
     return place
   } catch (thrown) {
     const error = toError(thrown)
@@ -123,7 +126,7 @@ async function inflateStreaming(
       const needed = size + chunk.length
       if (needed > maxBytes) throw tooLarge(maxBytes)
       if (needed > bytes.length) bytes = grow(bytes, size, { ...limits, needed })
-      size += chunk.copy(bytes, size)
+      size += moveBytes(chunk, bytes, size)
     }
   } catch (error) {
     memory.give(bytes)

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { toError } from '../shared/errors.ts'
 import { enlarge } from './memory.ts'
 import type { Memory } from './memory.ts'
+import { moveBytes } from './move-bytes.ts'
 import { bodyStalled, clientGone, tooLarge } from './refusals.ts'
 
 /** The size limit of a body, and the memory that it is kept in. */
@@ -59,7 +60,7 @@ function takeWhole(incoming: BodyStream, given: Buffer): Buffer | undefined {
   if (complete !== true || destroyed || readableLength === 0) return undefined
   if (readableLength > given.length) return undefined
   const bytes: unknown = incoming.read()
-  return Buffer.isBuffer(bytes) ? given.subarray(0, bytes.copy(given)) : undefined
+  return Buffer.isBuffer(bytes) ? given.subarray(0, moveBytes(bytes, given, 0)) : undefined
 }
 
 function readChunks(incoming: BodyStream, given: Buffer, limits: ReadLimits): Promise<Buffer> {
@@ -71,7 +72,7 @@ function readChunks(incoming: BodyStream, given: Buffer, limits: ReadLimits): Pr
     if (size + chunk.length > bytes.length) {
       bytes = grow(bytes, size, { ...limits, needed: size + chunk.length })
     }
-    size += chunk.copy(bytes, size)
+    size += moveBytes(chunk, bytes, size)
   }
   return new Promise((resolve, reject) => {
     let idle: NodeJS.Timeout | undefined
