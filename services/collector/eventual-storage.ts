@@ -150,7 +150,8 @@ async function openStorage(
   if (health.phase() === 'starting') health.enter('running')
   log.info({ version }, 'ready')
   const jobs = [maintainHourly, watchDatabase, watchClock, guardSpace]
-  const atCoordinator = { ...background, address: ddl, version }
+  const { writingShare } = storage
+  const atCoordinator = { ...background, address: ddl, version, writingShare }
   const extraction = search === 'on' ? [keepExtracted, watchExtraction] : []
   const leaders = [keepRolledUp, watchRollUps, keepDaysSummed, keepExpired, ...extraction]
   const running = Promise.all([

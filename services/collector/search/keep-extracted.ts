@@ -4,6 +4,7 @@ import { toError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { CollectorMetrics } from '../metrics.ts'
 import { pause } from '../pause.ts'
+import type { WritingShare } from '../storage/writing-share.ts'
 import { takeTurns } from '../take-turns.ts'
 import { openExtraction, takeExtraction } from './extract-texts.ts'
 import type { Extraction } from './extract-texts.ts'
@@ -15,24 +16,31 @@ export interface ExtractionOptions {
   readonly metrics: CollectorMetrics
   readonly log: Log
   readonly signal: AbortSignal
+  readonly writingShare: Pick<WritingShare, 'look'>
 }
 
 const IDLE_MS = 1000
-const LONGEST_MS = 5000
 const AFTER_FAILURE_MS = 5000
 const LAG_MS = 5000
-/** It rests for this many times as long as it worked. */
-const REST = 2
-/** Texts that are older than this can be found before it rests again. */
+/** Texts that are older than this can be found before it rests as long again. */
 const LATE_MS = 60_000
+/** The writers are busy when they write for more than this of the time. */
+const BUSY = 0.8
+
+/** It rests for this many times as long as it worked, but not longer than that. */
+const RESTS = {
+  quiet: { times: 2, timesLate: 0, longestMs: 5000 },
+  busy: { times: 8, timesLate: 2, longestMs: 15_000 },
+} as const
 
 /**
- * Reads texts until the signal. It rests for twice as long as it works: senders and lists come
- * first, and under load texts are found later. It does not rest while they are a minute late, or
- * under a steady load they would come later and later.
+ * Reads texts until the signal. To index a text costs as much as to store twenty spans, so it rests
+ * for twice as long as it works, and for eight times as long while the writers are busy: senders
+ * and lists come first, and under load texts are found later. Once they are a minute late it rests
+ * less, or under a steady load they would come later and later.
  */
 export function keepExtracted(options: ExtractionOptions): Promise<void> {
-  const { address, metrics } = options
+  const { address, metrics, writingShare } = options
   return takeTurns({
     ...options,
     open: () => openExtraction(address),
@@ -40,17 +48,22 @@ export function keepExtracted(options: ExtractionOptions): Promise<void> {
       const started = performance.now()
       const extraction = await takeExtraction(session)
       metrics.extractedTexts.inc(extraction.spans)
-      return restAfter(extraction, performance.now() - started)
+      return restAfter(extraction, performance.now() - started, writingShare.look())
     },
     afterFailureMs: AFTER_FAILURE_MS,
     failure: 'the texts of spans are not up to date',
   })
 }
 
-/** How long to rest after a turn that took so many milliseconds. */
-export function restAfter({ isDone, lagMs }: Extraction, workedMs: number): number {
+/** How long to rest after a turn that took so many milliseconds, with writers this busy. */
+export function restAfter(
+  { isDone, lagMs }: Extraction,
+  workedMs: number,
+  writingShare: number,
+): number {
   if (isDone) return IDLE_MS
-  return lagMs > LATE_MS ? 0 : Math.min(workedMs * REST, LONGEST_MS)
+  const { times, timesLate, longestMs } = RESTS[writingShare > BUSY ? 'busy' : 'quiet']
+  return Math.min(workedMs * (lagMs > LATE_MS ? timesLate : times), longestMs)
 }
 
 /** Measures until the signal how late the texts are. */

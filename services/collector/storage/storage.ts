@@ -17,6 +17,8 @@ import type { Partitions } from './partitions.ts'
 import { retentionCutoff } from './retention.ts'
 import { createWriter } from './writer.ts'
 import type { Writer, Written } from './writer.ts'
+import { createWritingShare } from './writing-share.ts'
+import type { WritingShare } from './writing-share.ts'
 
 /** The parts of the way from bodies to committed rows. */
 export interface StorageOptions {
@@ -39,6 +41,7 @@ export interface StorageOptions {
 /** Commits rows until it is stopped. */
 export interface Storage {
   readonly commit: GroupCommit
+  readonly writingShare: Pick<WritingShare, 'look'>
   /** Writes what is left, for `timeoutMs` at the most, and closes the connections. */
   stop(timeoutMs: number): Promise<void>
 }
@@ -50,6 +53,7 @@ export function createStorage(options: StorageOptions): Storage {
   const { now, clock, metrics, memory } = options
   const stopping = new AbortController()
   const writers = createWriters(options, stopping.signal)
+  const writingShare = createWritingShare(options.writers)
   const commit = createGroupCommit({
     transcode: createTranscoder(memory, options.redaction),
     memory,
@@ -58,11 +62,13 @@ export function createStorage(options: StorageOptions): Storage {
     window: () => windowAt(clock.now(), options),
     onWritten(written, facts) {
       countWritten(metrics, written, facts)
+      writingShare.note(facts.seconds)
       metrics.lastCommit.set(clock.now() / 1000)
     },
   })
   return {
     commit,
+    writingShare,
     async stop(timeoutMs) {
       const timer = setTimeout(() => stopping.abort(), timeoutMs)
       try {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { excerptOf } from '../../../services/collector/search/excerpt.ts'
 import { restAfter } from '../../../services/collector/search/keep-extracted.ts'
+import { createWritingShare } from '../../../services/collector/storage/writing-share.ts'
 import { prepareSearch } from '../../../services/collector/search/prepare-search.ts'
 import { openTurns, startRebuild } from '../../../services/collector/roll-ups/roll-up-turn.ts'
 import { dayOf, partitionName } from '../../../services/collector/storage/partitions.ts'
@@ -225,11 +226,26 @@ describe('the text of a span', () => {
 
 describe('the one who reads texts', () => {
   it.each([
-    { rests: 'twice as long as it worked', lagMs: 60_000, worked: 700, expected: 1400 },
-    { rests: 'five seconds at the most', lagMs: 60_000, worked: 4000, expected: 5000 },
+    { rests: 'twice as long as it worked', worked: 700, expected: 1400 },
+    { rests: 'five seconds at the most', worked: 4000, expected: 5000 },
     { rests: 'not at all while texts are a minute late', lagMs: 60_001, worked: 4000, expected: 0 },
     { rests: 'a second with nothing to read', lagMs: 0, isDone: true, worked: 1, expected: 1000 },
-  ])('rests $rests', ({ lagMs, isDone = false, worked, expected }) => {
-    expect(restAfter({ spans: 0, isDone, lagMs }, worked)).toBe(expected)
+    { rests: 'eight times as long below busy writers', busy: 0.9, worked: 700, expected: 5600 },
+    { rests: 'longer below those', busy: 0.9, worked: 4000, expected: 15_000 },
+    { rests: 'twice as long, late below those', lagMs: 60_001, busy: 1, worked: 9, expected: 18 },
+  ])('rests $rests', ({ lagMs = 60_000, isDone = false, busy = 0.8, worked, expected }) => {
+    expect(restAfter({ spans: 0, isDone, lagMs }, worked, busy)).toBe(expected)
+  })
+
+  it('knows how much of the time the writers were writing', () => {
+    let now = 1000
+    const share = createWritingShare(2, () => now)
+    share.note(0.5)
+    now += 1000
+    expect(share.look()).toBe(0.25)
+    share.note(9)
+    now += 1000
+    expect(share.look()).toBe(1)
+    expect(share.look()).toBe(0)
   })
 })
