@@ -235,11 +235,12 @@ function openCopy({ url, postgresPid, directory }: Address): Opened {
 }
 
 /**
- * What a contender leaves behind must not slow the next one. The texts of model calls are not
- * waited for: to read them rests for twice as long as it works.
+ * What a contender leaves behind must not slow the next one. The texts of model calls would take
+ * longer than all rounds, so what is left of them is forgotten.
  */
 async function rolledUp(sql: Database): Promise<void> {
   await until(async () => (await sql`select from touched_traces limit 1`).length === 0)
+  await sql`truncate traces_to_extract`
 }
 
 async function empty(sql: Database): Promise<void> {
