@@ -54,11 +54,14 @@ export function readBody(
   return takeWhole(incoming, given) ?? readChunks(incoming, given, limits)
 }
 
+/** Node reads so much from a socket at a time; it would join the pieces of more in new memory. */
+const PIECE_BYTES = 64 * 1024
+
 /** A body that lies in the stream as one piece that fits; undefined for any other. */
 function takeWhole(incoming: BodyStream, given: Buffer): Buffer | undefined {
   const { complete, destroyed, readableLength } = incoming
   if (complete !== true || destroyed || readableLength === 0) return undefined
-  if (readableLength > given.length) return undefined
+  if (readableLength > Math.min(given.length, PIECE_BYTES)) return undefined
   const bytes: unknown = incoming.read()
   return Buffer.isBuffer(bytes) ? given.subarray(0, moveBytes(bytes, given, 0)) : undefined
 }
