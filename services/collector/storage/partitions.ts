@@ -112,9 +112,14 @@ async function createPartition(session: Session, day: Day): Promise<boolean> {
       select from pg_inherits
       where inhparent = 'spans'::regclass and inhrelid = to_regclass('${name}')`)
     if (found === 'SELECT 0') {
-      // One by one: Citus sends each to its other nodes by itself.
-      await session.query(createStatement(name))
-      const [row] = await session.rows('select is_distributed()')
+      const [row] = await session.rows(`
+        select is_distributed(), to_regclass('${name}') is not null`)
+      // One that someone has detached is taken back with its rows.
+      if (row?.[1] === 'f') {
+        // One by one: Citus sends each to its other nodes by itself.
+        await session.query(createStatement(name))
+        await session.query(indexStatement(name))
+      }
       if (row?.[0] === 't') await session.query(identifyWholeRows(name))
       await session.query(attachStatement(name, day))
     }
@@ -127,17 +132,16 @@ async function createPartition(session: Session, day: Day): Promise<boolean> {
   }
 }
 
-/**
- * A table of that name that someone has detached is taken back with its rows. The key comes first,
- * and the index on the trace id with the attachment: of two that cost the same the planner takes the
- * younger one, and a plan that was made while the day was empty would go through all of it by the
- * key for each trace.
- */
 const createStatement = (name: string): string => `
-  create table if not exists ${name} (
-    like spans including storage including compression including constraints,
-    primary key (start_time, trace_id, span_id, organization)
-  )`
+  create table ${name} (like spans including storage including compression including constraints)`
+
+/**
+ * The key comes first, and the index on the trace id with the attachment: of two that cost the same
+ * the planner takes the younger one, and a plan that was made while the day was empty would go
+ * through all of it by the key for each trace.
+ */
+const indexStatement = (name: string): string =>
+  `create unique index on ${name} (start_time, trace_id, span_id, organization)`
 
 const attachStatement = (name: string, day: Day): string => `
   alter table spans attach partition ${name}
