@@ -10,12 +10,16 @@ export function freeMemory(memory: ArrayBufferLike): void {
   if (typeof transfer === 'function' && memory instanceof ArrayBuffer) transfer.call(memory, 0)
 }
 
+/** Smaller ones are soon gone with the objects around them, and to free them costs more. */
+const WORTHWHILE_BYTES = 16 * 1024
+
 /**
  * Copies a chunk, which is not to be read again, to a place; returns its length. Its memory is
  * given back, unless the chunk is a view of something larger, which others see too.
  */
 export function moveBytes(chunk: Buffer, to: Buffer, at: number): number {
   const length = chunk.copy(to, at)
-  if (chunk.buffer.byteLength === length) freeMemory(chunk.buffer)
+  const isAll = chunk.buffer.byteLength === length
+  if (isAll && length >= WORTHWHILE_BYTES) freeMemory(chunk.buffer)
   return length
 }

@@ -12,14 +12,14 @@ describe('bytes that are moved', () => {
   })
 
   it('leave the memory of a chunk that is a part of it', () => {
-    const whole = Buffer.allocUnsafeSlow(16).fill('x')
-    moveBytes(whole.subarray(4, 8), Buffer.alloc(16), 0)
-    expect(whole.toString()).toBe('x'.repeat(16))
+    const whole = Buffer.allocUnsafeSlow(65_536).fill('x')
+    moveBytes(whole.subarray(1), Buffer.alloc(65_536), 0)
+    expect(whole.equals(Buffer.alloc(65_536, 'x'))).toBe(true)
   })
 
-  it.runIf(canFree)('give the memory of a chunk back that has all of it', () => {
-    const chunk = Buffer.allocUnsafeSlow(16).fill('x')
-    moveBytes(chunk, Buffer.alloc(16), 0)
+  it.runIf(canFree)('give the memory of a large chunk back that has all of it', () => {
+    const chunk = Buffer.allocUnsafeSlow(65_536).fill('x')
+    moveBytes(chunk, Buffer.alloc(65_536), 0)
     expect(chunk.buffer.byteLength).toBe(0)
   })
 
