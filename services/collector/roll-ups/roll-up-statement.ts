@@ -91,8 +91,8 @@ const root = ROOT_COLUMNS.map(
 ).join(', ')
 
 /**
- * A row for each trace, of one look at its spans. Of an empty day the index on the trace id looks as
- * cheap as the key, whose order the sums could use: `offset 0` keeps that from the planner.
+ * A row for each trace, of one look at its spans. Of an empty day the index on the trace id looks
+ * as cheap as the key, whose order the sums could use: `offset 0` keeps that from the planner.
  */
 const tracesIn = ({ spans, resources }: Tables): string => `
   grouped as materialized (
