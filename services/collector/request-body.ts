@@ -66,8 +66,12 @@ function takeWhole(incoming: BodyStream, given: Buffer): Buffer | undefined {
   return Buffer.isBuffer(bytes) ? given.subarray(0, moveBytes(bytes, given, 0)) : undefined
 }
 
+const copyBytes: typeof moveBytes = (chunk, to, at) => chunk.copy(to, at)
+
 function readChunks(incoming: BodyStream, given: Buffer, limits: ReadLimits): Promise<Buffer> {
   const { idleMs } = limits
+  // Those of HTTP/2 lie in memory that its session reads on in.
+  const take = incoming.complete === undefined ? copyBytes : moveBytes
   let bytes = given
   let size = 0
   const keep = (chunk: Buffer): void => {
@@ -75,7 +79,7 @@ function readChunks(incoming: BodyStream, given: Buffer, limits: ReadLimits): Pr
     if (size + chunk.length > bytes.length) {
       bytes = grow(bytes, size, { ...limits, needed: size + chunk.length })
     }
-    size += moveBytes(chunk, bytes, size)
+    size += take(chunk, bytes, size)
   }
   return new Promise((resolve, reject) => {
     let idle: NodeJS.Timeout | undefined
