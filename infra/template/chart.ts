@@ -1,4 +1,4 @@
-import { referencesOf } from './expression.ts'
+import { operandsOf } from './expression.ts'
 import type { Expression } from './expression.ts'
 import { areGiven } from './given.ts'
 import type { GivenObjects } from './given.ts'
@@ -11,6 +11,7 @@ import type { Rule } from './rules.ts'
 import { leavesOf } from './leaves.ts'
 import type { Shape } from './schema.ts'
 import { allOf } from './neighbours.ts'
+import { readMarked } from './template-reading.ts'
 import { treeOf } from './tree.ts'
 import { valuesSchema, valuesYaml } from './values-files.ts'
 import { repeatedOver } from './structure.ts'
@@ -70,9 +71,13 @@ export function renderChart({
   const helpers = new Helpers()
   const usedBy = new Map<string, Set<string>>()
   const carried = new Map<string, string>()
+  const valuesIn = createValuesIn()
   const templates = readTemplates(tree).map(({ object, write }) => {
     const path = `templates/${object.component}/${object.name}.yaml`
+    const seen = new Set<Expression>()
     const visit = (expression: Expression): void => {
+      if (seen.has(expression)) return
+      seen.add(expression)
       helpers.add(expression)
       if (expression.op === 'file') carried.set(expression.path, expression.content)
       for (const value of valuesIn(expression)) {
@@ -119,11 +124,12 @@ interface Template {
   readonly write: (visitor: Visitor) => string
 }
 
-function readTemplates({ objects, templates }: SourceTree): readonly Template[] {
+function readTemplates({ objects, existence }: SourceTree): readonly Template[] {
   return objects.map((object) => {
     const { source } = object
     if (areGiven(source)) return { object, write: givenTemplate(source) }
-    const tree = treeOf(templates.manifestOf(source), templates.marksOf(source))
+    const { manifest, marks } = readMarked(source, existence)
+    const tree = treeOf(manifest, marks)
     return {
       object,
       write: (visitor) => {
@@ -152,10 +158,20 @@ function guarded(guards: readonly Expression[], body: string): string {
   return guard ? `{{- if ${printGo(guard, TOP)} }}\n${body}{{- end }}\n` : body
 }
 
-const valuesIn = (expression: Expression): readonly string[] =>
-  referencesOf(expression)
-    .filter(({ path }) => path[0] === 'Values')
-    .map(({ path }) => path.slice(1).join('.'))
+/** Creates a function that returns the paths of the values in an expression, read once each. */
+function createValuesIn(): (expression: Expression) => ReadonlySet<string> {
+  const known = new WeakMap<Expression, ReadonlySet<string>>()
+  const read = (expression: Expression): ReadonlySet<string> =>
+    expression.op === 'reference'
+      ? new Set(expression.path[0] === 'Values' ? [expression.path.slice(1).join('.')] : [])
+      : new Set(operandsOf(expression).flatMap((operand) => [...valuesIn(operand)]))
+  const valuesIn = (expression: Expression): ReadonlySet<string> => {
+    const values = known.get(expression) ?? read(expression)
+    known.set(expression, values)
+    return values
+  }
+  return valuesIn
+}
 
 function refuseUnused(shape: Shape, usedBy: UsedBy): void {
   const unused = leavesOf(shape).filter(({ path }) => usersOf(usedBy, path).length === 0)

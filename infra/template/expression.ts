@@ -175,24 +175,24 @@ const sameList = (a: readonly Expression[], b: readonly Expression[]): boolean =
     return other !== undefined && same(one, other)
   })
 
-/** Every reference inside an expression. */
-export function referencesOf(expression: Expression): readonly Reference[] {
+/** The expressions that an expression is made of. */
+export function operandsOf(expression: Expression): readonly Expression[] {
   switch (expression.op) {
     case 'literal':
     case 'item':
     case 'file':
     case 'included':
-      return []
     case 'reference':
-      return [expression]
+      return []
     case 'call':
-      return expression.args.flatMap(referencesOf)
+      return expression.args
     case 'helper':
-      return referencesOf(expression.body)
+      return [expression.body]
     case 'labels':
-      return [
-        ...Object.values(expression.entries),
-        ...(expression.more ? [expression.more] : []),
-      ].flatMap(referencesOf)
+      return [...Object.values(expression.entries), ...(expression.more ? [expression.more] : [])]
   }
 }
+
+/** Every reference inside an expression. */
+export const referencesOf = (expression: Expression): readonly Reference[] =>
+  expression.op === 'reference' ? [expression] : operandsOf(expression).flatMap(referencesOf)

@@ -14,9 +14,13 @@ interface Named extends About {
 /** Collects the named expressions and parts that templates include, and defines each once. */
 export class Helpers {
   private readonly expressions = new Map<string, Helper | Labels>()
+  /** What was looked through. */
+  private readonly added = new WeakSet<Expression>()
   private readonly parts = new Map<string, Named & Use>()
 
   add(expression: Expression): void {
+    if (this.added.has(expression)) return
+    this.added.add(expression)
     if (expression.op === 'call') expression.args.forEach((argument) => this.add(argument))
     if (expression.op !== 'helper' && expression.op !== 'labels') return
     const known = this.expressions.get(expression.name)

@@ -4,7 +4,6 @@ import { createExistence } from './existence.ts'
 import type { Existence } from './existence.ts'
 import type { Expression } from './expression.ts'
 import { guardsOf } from './structure.ts'
-import { TemplateReading } from './template-reading.ts'
 
 /** Adds a whole deployment to an app. Its direct children are the components, in apply order. */
 export type Build = (app: App) => Chart
@@ -24,8 +23,6 @@ export interface SourceTree {
   readonly components: readonly string[]
   readonly objects: readonly SourceObject[]
   readonly existence: Existence
-  /** The reading that cdk8s itself carries out, because it is one of the app's resolvers. */
-  readonly templates: TemplateReading
   /** Maps and lists in which nothing is symbolic, as far as a plain reading has found them. */
   readonly constants: WeakSet<object>
 }
@@ -33,8 +30,7 @@ export interface SourceTree {
 /** Builds the tree. It is the same for all values: a process that renders often reads it again. */
 export function buildTree(build: Build): SourceTree {
   const existence = createExistence()
-  const templates = new TemplateReading(existence)
-  const chart = build(new App({ resolvers: [templates] }))
+  const chart = build(new App())
   const sources = chart.node.findAll().filter((node) => node instanceof ApiObject)
   const objects = sources.map((source) => {
     const [component = '', ...rest] = source.node.path.split('/').slice(1)
@@ -42,5 +38,5 @@ export function buildTree(build: Build): SourceTree {
     return { component, name: rest.join('-'), guards, source }
   })
   const components = chart.node.children.map(({ node }) => node.id)
-  return { components, objects, existence, templates, constants: new WeakSet() }
+  return { components, objects, existence, constants: new WeakSet() }
 }

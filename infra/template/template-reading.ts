@@ -1,13 +1,22 @@
-import { ApiObject } from 'cdk8s'
-import type { IResolver, ResolutionContext } from 'cdk8s'
+import type { ApiObject } from 'cdk8s'
 import { same, Val } from './expression.ts'
 import type { Expression } from './expression.ts'
 import type { Condition } from './operators.ts'
 import { Given, Instead, Items } from './given.ts'
+import { isObject } from './json.ts'
 import { manifestOf } from './strictness.ts'
 import type { Existence } from './existence.ts'
 import { Member } from './parts.ts'
-import { Each, Either, elementOf, isSpread, Noted, Quantities, When } from './structure.ts'
+import {
+  definitionOf,
+  Each,
+  Either,
+  elementOf,
+  isSpread,
+  Noted,
+  Quantities,
+  When,
+} from './structure.ts'
 
 /** One symbolic place of a manifest. */
 export interface Mark {
@@ -37,66 +46,72 @@ export const PLACEHOLDER = '\u0000symbolic\u0000'
 export const childKey = (parent: string, step: string): string =>
   parent === '' ? step.toLowerCase() : `${parent}\u0000${step.toLowerCase()}`
 
-const pathKey = (path: readonly string[]): string => path.join('\u0000').toLowerCase()
+/** A manifest with placeholders, and what is to be known of them. */
+interface Marked {
+  readonly manifest: Readonly<Record<string, unknown>>
+  readonly marks: Marks
+}
 
-// cdk8s resolves an object's metadata by itself, with paths that start inside it.
-const METADATA_KEYS = new Set(['name', 'namespace', 'labels', 'annotations'])
+/** Reads an object as a template: each symbolic place gets a placeholder and a mark by its path. */
+export function readMarked(object: ApiObject, existence: Existence): Marked {
+  const reading = new TemplateReading(existence)
+  const { apiVersion, kind } = object
+  const manifest = manifestOf(object, reading.read(definitionOf(object), ''))
+  return { manifest: { apiVersion, kind, ...manifest }, marks: reading.marks }
+}
 
-/**
- * Reads a construct tree as templates: the manifest keeps placeholders, and each symbolic place has
- * a mark by its path.
- */
-export class TemplateReading implements IResolver {
-  private readonly objects = new Map<ApiObject, Map<string, Mark>>()
+class TemplateReading {
+  readonly marks = new Map<string, Mark>()
   private readonly existence: Existence
 
   constructor(existence: Existence) {
     this.existence = existence
   }
 
-  /** The manifest with its placeholders; reading it makes the marks. */
-  manifestOf(object: ApiObject): unknown {
-    // The L1 classes' own `toJson` would resolve twice, and silently drop fields that Kubernetes
-    // does not have.
-    return manifestOf(object, ApiObject.prototype.toJson.call(object))
-  }
-
-  marksOf(object: ApiObject): Marks {
-    return this.objects.get(object) ?? new Map()
-  }
-
-  resolve(resolution: ResolutionContext): void {
-    const node: unknown = resolution.value
+  read(node: unknown, place: string): unknown {
     const condition = this.ownCondition(node)
-    if (condition) this.guard(resolution, condition.expression)
-    if (node instanceof When) resolution.replaceValue(node.inner)
-    else if (node instanceof Member) {
-      const { parts = [] } = this.at(resolution) ?? {}
-      // A tree may be read again.
-      this.mark(resolution, { parts: parts.includes(node) ? parts : [...parts, node] })
-      resolution.replaceValue(node.definition)
-    } else if (node instanceof Noted) {
-      this.mark(resolution, { comment: node.comment })
-      resolution.replaceValue(node.inner)
-    } else this.resolveValue(resolution, node)
+    if (condition) this.guard(place, condition.expression)
+    if (node instanceof When) return this.read(node.inner, place)
+    if (node instanceof Member) {
+      const { parts = [] } = this.marks.get(place) ?? {}
+      this.mark(place, { parts: [...parts, node] })
+      return this.read(node.definition, place)
+    }
+    if (node instanceof Noted) {
+      this.mark(place, { comment: node.comment })
+      return this.read(node.inner, place)
+    }
+    return this.readValue(node, place)
   }
 
-  private resolveValue(resolution: ResolutionContext, node: unknown): void {
-    if (node instanceof Val) resolution.replaceValue(this.placeholderFor(resolution, node))
-    else if (node instanceof Quantities || node instanceof Given)
-      resolution.replaceValue(this.placeholderFor(resolution, node.value))
-    else if (node instanceof Items) {
-      this.mark(resolution, { value: node.value })
-      resolution.replaceValue({})
-    } else if (node instanceof Instead) {
-      this.mark(resolution, { instead: node.value })
-      resolution.replaceValue(node.own)
-    } else if (node instanceof Either) {
-      resolution.replaceValue({ value: this.placeholderFor(resolution, node.value) })
-    } else if (node instanceof Each) {
-      this.mark(resolution, { range: node.over.expression })
-      resolution.replaceValue(elementOf(node))
+  private readValue(node: unknown, place: string): unknown {
+    if (node instanceof Val) return this.placeholderFor(node, place)
+    if (node instanceof Quantities || node instanceof Given)
+      return this.placeholderFor(node.value, place)
+    if (node instanceof Items) {
+      this.mark(place, { value: node.value })
+      return {}
     }
+    if (node instanceof Instead) {
+      this.mark(place, { instead: node.value })
+      return this.read(node.own, place)
+    }
+    if (node instanceof Either) return { value: this.placeholderFor(node.value, place) }
+    if (node instanceof Each) {
+      this.mark(place, { range: node.over.expression })
+      return this.read(elementOf(node), place)
+    }
+    return this.readMembers(node, place)
+  }
+
+  private readMembers(node: unknown, place: string): unknown {
+    if (Array.isArray(node))
+      return node.map((item, index) => this.read(item, childKey(place, `${index}`)))
+    if (!isObject(node)) return node
+    const entries = Object.entries(node).filter(([, member]) => member !== undefined)
+    return Object.fromEntries(
+      entries.map(([key, member]) => [key, this.read(member, childKey(place, key))]),
+    )
   }
 
   /** The guard of a node without what is inside a `when`; a range over nothing needs none. */
@@ -105,32 +120,20 @@ export class TemplateReading implements IResolver {
     return node instanceof When ? node.condition : this.existence(node)
   }
 
-  private placeholderFor(resolution: ResolutionContext, value: Val<unknown>): unknown {
-    this.mark(resolution, { value })
-    if (isSpread(resolution.key.at(-1) ?? '')) return PLACEHOLDER
+  private placeholderFor(value: Val<unknown>, place: string): unknown {
+    this.mark(place, { value })
+    if (isSpread(place.slice(place.lastIndexOf('\u0000') + 1))) return PLACEHOLDER
     if (value.kind === 'list') return []
     return value.kind === 'map' ? {} : PLACEHOLDER
   }
 
-  private guard(resolution: ResolutionContext, guard: Expression): void {
-    const { guards = [] } = this.at(resolution) ?? {}
+  private guard(place: string, guard: Expression): void {
+    const { guards = [] } = this.marks.get(place) ?? {}
     if (!guards.some((other) => same(other, guard)))
-      this.mark(resolution, { guards: [...guards, guard] })
+      this.mark(place, { guards: [...guards, guard] })
   }
 
-  private at({ obj, key }: ResolutionContext): Mark | undefined {
-    return this.objects.get(obj)?.get(pathKey(fullPath(key)))
-  }
-
-  private mark(resolution: ResolutionContext, mark: Partial<Mark>): void {
-    const { obj, key } = resolution
-    const marks = this.objects.get(obj) ?? new Map<string, Mark>()
-    this.objects.set(
-      obj,
-      marks.set(pathKey(fullPath(key)), { guards: [], ...this.at(resolution), ...mark }),
-    )
+  private mark(place: string, mark: Partial<Mark>): void {
+    this.marks.set(place, { guards: [], ...this.marks.get(place), ...mark })
   }
 }
-
-const fullPath = ([first = '', ...rest]: readonly string[]): readonly string[] =>
-  METADATA_KEYS.has(first) ? ['metadata', first, ...rest] : [first, ...rest]

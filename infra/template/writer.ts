@@ -85,6 +85,10 @@ type PartSegment<Kind extends Branch> = Required<Segment<Kind>>
 const innerOf = ({ parts = [] }: Branch): readonly Member[] | undefined =>
   parts.length > 1 ? parts.slice(1) : undefined
 
+/** Returns true for a branch that is always there, in its own words. */
+const isPlain = ({ guards, parts, comment }: Branch): boolean =>
+  guards.length === 0 && parts === undefined && comment === undefined
+
 const commentLines = ({ comment }: Branch, depth: number): Lines =>
   comment === undefined ? [] : wrap(comment).map((text) => line(depth, `# ${text}`))
 
@@ -99,18 +103,23 @@ class Writer {
 
   /** The lines of a map or a list. */
   block(tree: Tree, at: Position): Lines {
-    if (tree.kind === 'map')
-      return this.segments(gathered(tree.entries), at, (entry, inner) => this.entry(entry, inner))
+    if (tree.kind === 'map') {
+      const { entries } = tree
+      // Most maps are there whole, and without a part.
+      if (entries.every(isPlain)) return entries.flatMap((entry) => this.plainEntry(entry, at))
+      return this.segments(gathered(entries), at, (entry, inner) =>
+        this.guarded(entry, inner, (own) => this.plainEntry(entry, own)),
+      )
+    }
     if (tree.kind === 'list') return this.list(tree.items, at)
     throw new Error('only a map or a list is a block')
   }
 
-  private entry(entry: Entry, at: Position): Lines {
-    return this.guarded(entry, at, (inner) =>
-      isSpread(entry.key) && entry.tree.kind === 'value'
-        ? this.spreadEntries(entry.tree.value, inner)
-        : this.keyed(`${yamlScalar(entry.key)}:`, entry.tree, inner),
-    )
+  /** An entry behind what it needs to be there. */
+  private plainEntry({ key, tree }: Entry, at: Position): Lines {
+    return isSpread(key) && tree.kind === 'value'
+      ? this.spreadEntries(tree.value, at)
+      : this.keyed(`${yamlScalar(key)}:`, tree, at)
   }
 
   private keyed(key: string, tree: Tree, { depth, scope }: Position): Lines {
@@ -151,6 +160,7 @@ class Writer {
   }
 
   private list(items: readonly Branch[], at: Position): Lines {
+    if (items.every(isPlain)) return items.flatMap((item) => this.repeated(item, at))
     return this.segments(items, at, (item, inner) =>
       this.guarded(item, inner, (own) => this.repeated(item, own)),
     )
