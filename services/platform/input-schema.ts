@@ -33,7 +33,9 @@ function schemaOf({
 }
 
 function typeOf(type: InputType | undefined) {
-  if (type === undefined) return { type: JSON_TYPES.filter((each) => each !== 'integer') }
+  // Generators of clients leave out what may be an array without items.
+  if (type === undefined)
+    return { type: JSON_TYPES.filter((each) => each !== 'integer'), items: {} }
   if (type === 'file') return FILE
   if (type !== 'integer') return { type }
   return { type, minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }

@@ -27,10 +27,11 @@ export interface ProjectKey {
   readonly projectId: number
 }
 
-const NAME = /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u
+/** What the name of a project matches. */
+export const PROJECT_NAME = /^(?!\s)[^\p{Cc}]{1,200}(?<!\s)$/u
 /** Returns what is wrong with the name of a project. */
 export const projectNameProblem = (name: string): string | undefined =>
-  NAME.test(name)
+  PROJECT_NAME.test(name)
     ? undefined
     : 'must have 1 to 200 characters, no control characters, and no space at its ends'
 

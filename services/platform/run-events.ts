@@ -1,5 +1,8 @@
 import type { Queryable } from '../shared/postgres/database.ts'
 
+/** The largest number of an event: that of the column. */
+export const EVENT_NUMBER_MAX = 2 ** 31 - 1
+
 /** One event of a run, as those hear of it who follow the run. */
 export interface RunEvent {
   /** Its number within the run, from 1; the next one has the next number. */

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { createHash } from 'node:crypto'
-import { readEvents } from '../../platform/run-events.ts'
+import { EVENT_NUMBER_MAX, readEvents } from '../../platform/run-events.ts'
 import { AppError } from '../../shared/errors.ts'
 import type { AuthorizedCall } from '../context.ts'
 import type { ApiRoute, ApiRouteDeps } from './api-route.ts'
@@ -25,8 +25,9 @@ export const eventsRoute: ApiRoute = {
   async answer(c, deps) {
     const { id } = await getRun(c, deps.sql)
     const after = readPosition(c)
+    const limit = readLimit(c)
     const withTexts = readFlag(c.req.query('text_deltas'), 'text_deltas')
-    if (wantsJson(c.req.header('accept') ?? '')) return answerPage(c, deps, { id, after })
+    if (wantsJson(c.req.header('accept') ?? '')) return answerPage(c, deps, { id, after, limit })
     const { last, isOver } = await readEvents(deps.sql, id, { after, limit: 1 })
     if (after > last) {
       throw new AppError(
@@ -80,9 +81,13 @@ function followOr429(c: Context<AuthorizedCall>, { watch }: ApiRouteDeps, runId:
 function readPosition(c: Context<AuthorizedCall>): number {
   const header = c.req.header('last-event-id')
   return header === undefined || header === ''
-    ? readWhole(c.req.query('after'), { name: 'after', max: 2 ** 31 - 1, absent: 0 })
-    : readWhole(header, { name: 'Last-Event-ID', max: 2 ** 31 - 1, absent: 0 })
+    ? readWhole(c.req.query('after'), { name: 'after', max: EVENT_NUMBER_MAX, absent: 0 })
+    : readWhole(header, { name: 'Last-Event-ID', max: EVENT_NUMBER_MAX, absent: 0 })
 }
+
+/** Only pages have a length; a wrong one is refused for streams, too, as any other parameter is. */
+const readLimit = (c: Context<AuthorizedCall>): number =>
+  readWhole(c.req.query('limit'), { name: 'limit', min: 1, max: LIMIT_MAX, absent: LIMIT_DEFAULT })
 
 /** Returns true for a caller that names JSON and no stream; one that takes anything gets that. */
 const wantsJson = (accept: string): boolean =>
@@ -91,14 +96,8 @@ const wantsJson = (accept: string): boolean =>
 async function answerPage(
   c: Context<AuthorizedCall>,
   { sql }: ApiRouteDeps,
-  { id, after }: { id: string; after: number },
+  { id, after, limit }: { id: string; after: number; limit: number },
 ): Promise<Response> {
-  const limit = readWhole(c.req.query('limit'), {
-    name: 'limit',
-    min: 1,
-    max: LIMIT_MAX,
-    absent: LIMIT_DEFAULT,
-  })
   const { events, isOver } = await readEvents(sql, id, { after, limit })
   return c.json({
     events: events.map(toWire),

@@ -1,3 +1,4 @@
+import { EVENT_NUMBER_MAX } from '../../platform/run-events.ts'
 import type { Inputs } from '../../platform/runs.ts'
 import { automationPath } from '../automation-api/automation-urls.ts'
 import type { WebConfig } from '../env.ts'
@@ -74,7 +75,7 @@ const status = {
   },
 }
 
-const position = { type: 'integer', minimum: 0, default: 0 }
+const position = { type: 'integer', minimum: 0, maximum: EVENT_NUMBER_MAX, default: 0 }
 const events = {
   operationId: 'events',
   tags: ['Automations'],

@@ -40,6 +40,7 @@ export const BUDGET_SCHEMAS = {
     additionalProperties: false,
     description: 'One limit at least. One that is null or left out does not hold.',
     properties: { ...limits, unpriced: { ...limits.unpriced, default: 'refuse' } },
+    not: { properties: { tokens_max: { type: 'null' }, usd_max: { type: 'null' } } },
   },
   Budget: closed({
     automation_id: nullable('string', {

@@ -4,8 +4,7 @@ import { exampleInputs, inputsSchema } from '../../platform/input-schema.ts'
 import { automationPaths } from './automation.ts'
 import { describeApi } from './describe-api.ts'
 import { closed } from './parts.ts'
-import { AUTOMATION_SCHEMAS, from_step, perhaps } from './schemas.ts'
-import { WEBHOOK_SCHEMAS } from './webhooks.ts'
+import { from_step, perhaps } from './schemas.ts'
 
 /** Describes the API of one automation as OpenAPI 3.1, with the types of its inputs. */
 export function describeAutomation(
@@ -15,20 +14,37 @@ export function describeAutomation(
 ) {
   const whole = describeApi(config)
   const inputs = inputsSchema(fields)
+  const paths = automationPaths(config, { id, inputs: exampleInputs(fields) })
+  const schemas = {
+    ...whole.components.schemas,
+    KickoffRequest: closed({ inputs }),
+    ForkRequest: perhaps({ inputs, from_step }, ['inputs']),
+  }
   const description = 'Start this automation and follow its runs. Errors are RFC 9457 problems.'
   return {
     ...whole,
     info: { ...whole.info, title: name, description },
     tags: whole.tags.filter(({ name: tag }) => tag === 'Automations' || tag === 'Webhooks'),
-    paths: automationPaths(config, { id, inputs: exampleInputs(fields) }),
+    paths,
     components: {
       ...whole.components,
-      schemas: {
-        ...AUTOMATION_SCHEMAS,
-        ...WEBHOOK_SCHEMAS,
-        KickoffRequest: closed({ inputs }),
-        ForkRequest: perhaps({ inputs, from_step }, ['inputs']),
-      },
+      schemas: referredSchemas([paths, whole.webhooks], schemas),
     },
   }
+}
+
+/** Picks the schemas that a part of the document refers to, directly or through other schemas. */
+function referredSchemas(part: unknown, schemas: Readonly<Record<string, unknown>>) {
+  const found = new Map<string, unknown>()
+  const visit = (value: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(value).matchAll(
+      /"#\/components\/schemas\/(\w+)"/g,
+    )) {
+      if (found.has(name)) continue
+      found.set(name, schemas[name])
+      visit(schemas[name])
+    }
+  }
+  visit(part)
+  return Object.fromEntries(found)
 }

@@ -1,4 +1,5 @@
 import { crewDefinitionSchema } from '../../platform/crew-definition-schema.ts'
+import { PROJECT_NAME } from '../../platform/projects.ts'
 import { PROBLEM_LEVELS } from '../../platform/crewai/report.ts'
 import {
   closed,
@@ -42,6 +43,9 @@ const page = (name: string, items: string) =>
   })
 const definition = schema('CrewDefinition')
 
+/** What a crew of the process `hierarchical` names one of, and others name none of. */
+const MANAGERS = [{ required: ['manager_llm'] }, { required: ['manager_agent'] }]
+
 const importProblem = {
   file: text,
   key: text,
@@ -54,12 +58,22 @@ const problems = list(schema('ImportProblem'))
 export const designerSchemas = () => ({
   CrewDefinition: {
     ...crewDefinitionSchema(),
+    not: {
+      anyOf: [
+        { properties: { process: { const: 'sequential' } }, anyOf: MANAGERS },
+        {
+          required: ['process'],
+          properties: { process: { const: 'hierarchical' } },
+          not: { oneOf: MANAGERS },
+        },
+      ],
+    },
     description:
       'Agents, and the tasks that they do. Texts may have places for inputs, such as {topic}. ' +
       'Tasks name agents, and agents name tools, by their keys; `pinned` is what publishing ' +
       'reads from a tool.',
   },
-  ProjectRequest: closed({ name: { ...text, minLength: 1, maxLength: 200 } }),
+  ProjectRequest: closed({ name: { ...text, pattern: PROJECT_NAME.source } }),
   Project: closed({
     id: integer,
     name: text,

@@ -1,5 +1,6 @@
 import {
   body,
+  cursor,
   idempotencyKey,
   json,
   location,
@@ -40,7 +41,7 @@ const paging = [
   parameter('limit', 'query', {
     schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
   }),
-  parameter('cursor', 'query', { description: 'The next_cursor of the page before.' }),
+  cursor,
 ]
 
 const operation = (operationId: string, summary: string, rest: Record<string, unknown>) => ({

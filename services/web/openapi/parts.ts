@@ -72,6 +72,12 @@ export const idempotencyKey = parameter('Idempotency-Key', 'header', {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 })
 
+/** The query parameter that asks for the next page of a list. */
+export const cursor = parameter('cursor', 'query', {
+  description: 'The next_cursor of the page before.',
+  schema: { type: 'string', minLength: 1 },
+})
+
 /** An object whose properties are all required, and no others allowed. */
 export const closed = (
   properties: Record<string, unknown>,

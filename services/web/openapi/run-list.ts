@@ -2,6 +2,7 @@ import { ORIGIN_ACTIONS, RUN_STATUSES, TRIGGERS } from '../../platform/runs.ts'
 import { STATES } from '../automation-api/run-status.ts'
 import {
   closed,
+  cursor,
   integer,
   json,
   list,
@@ -29,7 +30,7 @@ export const listRuns = (common: Record<string, unknown>) => ({
     parameter('limit', 'query', {
       schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
     }),
-    parameter('cursor', 'query', { description: 'The next_cursor of the page before.' }),
+    cursor,
   ],
   responses: {
     '200': json('The runs.', 'Runs'),

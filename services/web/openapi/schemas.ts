@@ -1,4 +1,5 @@
 import { DECISIONS, UNDECIDED } from '../../platform/approval-decisions.ts'
+import { ANSWER_CHARACTERS_MAX } from '../../platform/run-approvals.ts'
 import { ORIGIN_ACTIONS, RUN_STATUSES } from '../../platform/runs.ts'
 import { STEP_KINDS } from '../../platform/step-key.ts'
 import { INPUT_TYPES } from '../../platform/input-declarations.ts'
@@ -131,11 +132,27 @@ export const AUTOMATION_SCHEMAS = {
   ResumeRequest: {
     type: 'object',
     additionalProperties: false,
-    required: ['task', 'decision'],
+    description: 'A decision; or an empty object, for a run that waits for a budget.',
     properties: {
-      task: { ...text, description: 'The key of the task that waits.' },
+      task: { ...text, minLength: 1, description: 'The key of the task that waits.' },
       decision: { ...text, enum: DECISIONS },
-      text: { ...text, description: 'What the task puts out instead, or why it is rejected.' },
+      text: {
+        ...text,
+        maxLength: ANSWER_CHARACTERS_MAX,
+        description:
+          'What the task puts out instead, which `edit` needs; or why the output is rejected.',
+      },
+    },
+    // Generators of clients know `required` and `not`; with `anyOf` they would lose the properties.
+    not: {
+      anyOf: [
+        { minProperties: 1, not: { required: ['task', 'decision'] } },
+        {
+          required: ['decision'],
+          properties: { decision: { const: 'edit' } },
+          not: { required: ['text'] },
+        },
+      ],
     },
   },
   Resumed: closed({

@@ -277,6 +277,71 @@ describe('GET /openapi.json', () => {
     expect([valid, validator.version]).toEqual([true, '3.1'])
   })
 
+  const automationToken = () =>
+    issueStaticToken(oauth.sql, {
+      organizationId: oauth.acme.organizationId,
+      deploymentId: null,
+      name: 'reader',
+      createdBy: null,
+    })
+
+  it.each(['of all APIs', 'of one automation'])('%s has all that it refers to', async (which) => {
+    const document =
+      which === 'of all APIs'
+        ? await read()
+        : await readObject(await call('openapi.json', { token: await automationToken() }))
+    const text = JSON.stringify(document)
+    const names = [...text.matchAll(/"\$ref":"([^"]*)"/g)].map(([, ref]) => String(ref))
+    const found = Object.keys(Object(Object(document.components).schemas))
+    const referred = names.map((ref) => ref.replace('#/components/schemas/', ''))
+    expect(new Set(referred)).toEqual(new Set(found))
+    expect(found.length).toBeGreaterThan(15)
+  })
+
+  it.each([
+    { name: 'ProjectRequest', path: '/projects', body: { name: 'a\u0001b' } },
+    { name: 'ProjectRequest', path: '/projects', body: { name: ' a' } },
+    { name: 'BudgetRequest', path: '/budgets/day', method: 'PUT', body: {} },
+    { name: 'BudgetRequest', path: '/budgets/day', method: 'PUT', body: { usd_max: null } },
+    {
+      name: 'VersionRequest',
+      path: '/projects/1/versions',
+      body: { definition: { ...definition, manager_agent: 'writer' } },
+    },
+    {
+      name: 'VersionRequest',
+      path: '/projects/1/versions',
+      body: { definition: { ...definition, process: 'hierarchical' } },
+    },
+    { name: 'ResumeRequest', path: 'resume', body: { task: 'write', decision: 'edit' } },
+    { name: 'ResumeRequest', path: 'resume', body: { decision: 'approve' } },
+    { name: 'ResumeRequest', path: 'resume', body: { task: '', decision: 'reject' } },
+  ])('refuses as $name what the server refuses: $body', async ({ name, path, method, body }) => {
+    const { components } = await read()
+    const validate = new Ajv2020({ strict: false, validateFormats: false })
+      .addSchema({ $id: 'api', components })
+      .compile({ $ref: `api#/components/schemas/${name}` })
+    expect(validate(body)).toBe(false)
+    const url =
+      path === 'resume'
+        ? oauth.api(`resume/${await start()}`)
+        : `${oauth.service.url}/designer/v2${path.replace('/1/', `/${await projectId()}/`)}`
+    const token = path === 'resume' ? oauth.token() : await automationToken()
+    const response = await fetch(url, {
+      method: method ?? 'POST',
+      body: JSON.stringify(body),
+      headers: { ...newCaller(token), 'content-type': 'application/json' },
+    })
+    expect(response.status).toBe(422)
+  })
+
+  const projectId = async (): Promise<number> => {
+    const [project] = await oauth.sql<[{ id: number }]>`
+      insert into projects (organization_id, name)
+      values (${oauth.acme.organizationId}, ${crypto.randomUUID()}) returning id`
+    return project.id
+  }
+
   it('describes each address that asks for a token', async () => {
     const guarded = inspectRoutes(oauth.app)
       .filter(({ name }) => name === 'authenticate')

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLog } from '../../../../services/shared/log.ts'
+import { automationPath } from '../../../../services/web/automation-api/automation-urls.ts'
 import { start } from '../../../../services/web/start.ts'
 import { runCommands } from '../../../support/run-commands.ts'
 import { says } from '../../crew/fake-model.ts'
@@ -25,12 +26,15 @@ const PYTHON = 'openapi-python-client==0.29.1'
 const CONFIG = `post_hooks: []
 content_type_overrides:
   application/zip: application/octet-stream
+  application/gzip: application/octet-stream
 `
 const hasUv = spawnSync('which', ['uv']).status === 0
 if (isLong && !hasUv) console.warn('openapi-python-client was not tried: uv is not on the PATH')
 
 let platform: Awaited<ReturnType<typeof openRunningPlatform>>
 let document: string
+/** That of one automation, one of whose inputs may be of any type. */
+let automationDocument: string
 let env: Record<string, string>
 
 beforeAll(async () => {
@@ -40,7 +44,14 @@ beforeAll(async () => {
   const web = await start(environment(platform.url), { log, lingerMs: 0 })
   platform.own(web)
   document = await (await fetch(`${web.url}/openapi.json`)).text()
-  env = { PLATFORM_URL: web.url, TOKEN: await platform.issueToken(platform.acme) }
+  const token = await platform.issueToken(platform.acme)
+  const path = automationPath(
+    { PLATFORM_API_PREFIX: 'platform' },
+    platform.acme.research.automationId,
+  )
+  const headers = { authorization: `Bearer ${token}` }
+  automationDocument = await (await fetch(`${web.url}${path}/openapi.json`, { headers })).text()
+  env = { PLATFORM_URL: web.url, TOKEN: token }
 })
 
 afterAll(() => platform.close())
@@ -54,11 +65,12 @@ const SAID = {
   refused: 'not_found',
 }
 
-/** The folder of a program, with the document in it. */
+/** The folder of a program, with the documents in it. */
 function folderOf(name: string): string {
   const folder = isLong ? join(CACHE, name) : mkdtempSync(join(tmpdir(), 'clients-'))
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'openapi.json'), document)
+  writeFileSync(join(folder, 'automation.json'), automationDocument)
   return folder
 }
 
@@ -81,6 +93,7 @@ describe('a client made from /openapi.json', () => {
     }
     const generate = [
       `npm install --silent --no-save --no-audit ${NODE}`,
+      'npx --no-install openapi-typescript automation.json --output automation.ts',
       'npx --no-install openapi-typescript openapi.json --output api.ts',
       'npx --no-install tsc --strict --noEmitOnError --target es2023 --module nodenext ' +
         '--rewriteRelativeImportExtensions program.ts',
@@ -99,9 +112,13 @@ describe('a client made from /openapi.json', () => {
       const generate = [
         '[ -e .venv ] || uv venv --quiet',
         `uv pip install --quiet ${PYTHON}`,
-        'openapi-python-client generate --path openapi.json --output-path client --meta none ' +
-          '--overwrite --config config.yaml --fail-on-warning',
+        ...['openapi.json --output-path client', 'automation.json --output-path automation'].map(
+          (paths) =>
+            `openapi-python-client generate --path ${paths} --meta none --overwrite ` +
+            '--config config.yaml --fail-on-warning',
+        ),
         'python program.py',
+        'python -c "from automation.api.automations import fork_run, kickoff"',
       ]
       expect(await run(folder, generate.join('\n'))).toEqual(SAID)
     },
