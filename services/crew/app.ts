@@ -15,6 +15,7 @@ import { AppError } from '../shared/errors.ts'
 import { requestLog } from '../shared/log.ts'
 import type { Log, RequestVariables } from '../shared/log.ts'
 import { problemResponse } from '../shared/http/problem.ts'
+import { createMcpEras } from '../shared/mcp/per-request.ts'
 import type { OutgoingGuard } from '../shared/outgoing/guard.ts'
 import { createToolGuard } from '../shared/outgoing/tool-guard.ts'
 import { streamEvents } from './event-stream.ts'
@@ -86,6 +87,7 @@ export function createApp(deps: CrewDeps): Hono<Env> {
 
 function kickoffHandler(deps: CrewDeps) {
   const { log, draining, heartbeatMs = HEARTBEAT_MS, toolGuard = createToolGuard([]) } = deps
+  const eras = createMcpEras()
   let runs = 0
   let fileBytes = 0
   // Each run listens; Node would take more than ten for a leak.
@@ -108,7 +110,7 @@ function kickoffHandler(deps: CrewDeps) {
     const body = streamEvents({
       run: (channel, signal) => {
         const steps = openSteps(request, { channel, signal, draining })
-        const toolDeps = { guard: toolGuard, connections: request.connections }
+        const toolDeps = { guard: toolGuard, eras, connections: request.connections }
         return runCrew({ definition, llmFor, steps, toolDeps, material }, material.inputs)
       },
       heartbeatMs,

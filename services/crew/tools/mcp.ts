@@ -16,6 +16,7 @@ export const openServer = (deps: ToolDeps, tool: ToolOf<'mcp'>): McpSession =>
     url: new URL(tool.url),
     token: () => tokenOf(deps, tool.connection),
     guard: deps.guard,
+    eras: deps.eras,
     responseBytesMax: RESPONSE_BYTES_MAX,
   })
 
@@ -42,7 +43,9 @@ export function createMcpTool(
     async call({ arguments: given, idempotencyKey, signal }) {
       await refuseChange(session, pinned, signal)
       const meta = { 'idempotency-key': idempotencyKey }
-      const result = await session.callTool({ name: pinned.name, arguments: given, meta }, signal)
+      const { name: own, input_schema: inputSchema } = pinned
+      const call = { name: own, arguments: given, inputSchema, meta }
+      const result = await session.callTool(call, signal)
       return toAnswer(result)
     },
   }

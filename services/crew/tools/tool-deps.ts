@@ -1,3 +1,4 @@
+import type { McpEras } from '../../shared/mcp/per-request.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import type { SentToken } from '../../shared/outgoing/token-header.ts'
 
@@ -7,6 +8,8 @@ const TIMEOUT_SECONDS = 30
 export interface ToolDeps {
   /** Stands before every address of a tool. */
   readonly guard: OutgoingGuard
+  /** What is known of MCP servers so far. @default nothing */
+  readonly eras?: McpEras
   /**
    * The access tokens of connections; a long run gets new ones. Nothing of it is ever logged,
    * traced or stored.

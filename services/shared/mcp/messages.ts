@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 
-/** The version of the protocol that this client speaks, and the older ones that it understands. */
+/** The version in which this client asks for a session, and those that it understands in one. */
 export const PROTOCOL_VERSION = '2025-06-18'
 export const PROTOCOL_VERSIONS: readonly string[] = [PROTOCOL_VERSION, '2025-03-26', '2025-11-25']
 
@@ -11,7 +11,7 @@ export const message = v.union([
   v.object({ id, result: v.record(v.string(), v.unknown()) }),
   v.object({
     id: v.nullish(id),
-    error: v.object({ code: v.number(), message: v.string() }),
+    error: v.object({ code: v.number(), message: v.string(), data: v.optional(v.unknown()) }),
   }),
   v.object({ id: v.optional(id), method: v.string() }),
 ])
@@ -20,6 +20,14 @@ export type McpMessage = v.InferOutput<typeof message>
 
 /** A request of a server, or without an id a notification. */
 export type McpRequest = Extract<McpMessage, { readonly method: string }>
+
+/** The refusal of a server that does not speak the version of a request. */
+export const versionRefusal = v.object({
+  error: v.object({
+    code: v.literal(-32_022),
+    data: v.object({ supported: v.array(v.string()) }),
+  }),
+})
 
 /** The result of `initialize`. */
 export const initialized = v.object({
@@ -43,6 +51,8 @@ export const toolResult = v.object({
   content: v.optional(v.array(v.looseObject({ type: v.string() })), []),
   structuredContent: v.optional(v.unknown()),
   isError: v.optional(v.boolean(), false),
+  /** Anything but `complete` is not the result yet. */
+  resultType: v.optional(v.string(), 'complete'),
 })
 /** What a tool answered. */
 export type McpToolResult = v.InferOutput<typeof toolResult>

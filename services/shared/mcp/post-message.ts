@@ -6,10 +6,15 @@ import { openResponse, readBody } from '../outgoing/send-request.ts'
 import { tokenHeader } from '../outgoing/token-header.ts'
 import type { SentToken } from '../outgoing/token-header.ts'
 import { message } from './messages.ts'
+import type { McpEras } from './per-request.ts'
 import type { McpMessage, McpRequest } from './messages.ts'
 import { readEvents } from '../http/read-events.ts'
 
 const NOTICES_MAX = 10_000
+/** What to do about an answer that an MCP server does not give. */
+export const CHECK_ADDRESS =
+  'Check the address: it is the one of the MCP endpoint, such as https://host/mcp.'
+const LESS = 'Let the server answer with less: fewer tools, or a shorter result.'
 
 /** A server, and what a client needs to talk to it. */
 export interface McpServer {
@@ -18,6 +23,8 @@ export interface McpServer {
   readonly token?: (() => SentToken | undefined) | undefined
   readonly guard: OutgoingGuard
   readonly responseBytesMax: number
+  /** What is known of servers so far. @default nothing */
+  readonly eras?: McpEras | undefined
 }
 
 /** A message to a server. */
@@ -98,12 +105,14 @@ async function readJson(
 ): Promise<McpMessage | undefined> {
   const { statusCode: status = 0, headers } = response
   const type = headers['content-type'] ?? ''
-  if (!/^application\/json\b/i.test(type)) throw badAnswer(server, describeType(status, type))
+  if (!/^application\/json\b/i.test(type)) {
+    throw badAnswer(server, describeType(status, type), CHECK_ADDRESS)
+  }
   const { body, isCut } = await readBody(response, server.responseBytesMax)
-  if (isCut) throw badAnswer(server, `more than ${server.responseBytesMax} bytes`)
+  if (isCut) throw badAnswer(server, `more than ${server.responseBytesMax} bytes`, LESS)
   const said = parse(body.toString('utf8'))
   if (said || status >= 400) return said
-  throw badAnswer(server, 'JSON that is no message of MCP')
+  throw badAnswer(server, 'JSON that is no message of MCP', CHECK_ADDRESS)
 }
 
 async function readStream(
@@ -120,7 +129,7 @@ async function readStream(
       if ((seen += 1) > NOTICES_MAX) throw new RangeError(`more than ${NOTICES_MAX} events`)
     }
   } catch (thrown) {
-    if (thrown instanceof RangeError) throw badAnswer(server, thrown.message)
+    if (thrown instanceof RangeError) throw badAnswer(server, thrown.message, LESS)
     throw thrown
   }
   throw badAnswer(server, 'a stream that ended without the response')
@@ -138,11 +147,8 @@ function parse(text: string): McpMessage | undefined {
 const describeType = (status: number, type: string): string =>
   `HTTP ${status} and ${type === '' ? 'no content type' : type.slice(0, 100)}`
 
-/** Builds the error for an answer that is none of MCP. */
-export const badAnswer = ({ url }: McpServer, what: string): AppError =>
-  new AppError(
-    'bad_gateway',
-    `The MCP server at ${url.host} answered with ${what}. Check the address: it is the one of ` +
-      'the MCP endpoint, such as https://host/mcp.',
-    { details: { problem: 'bad_answer' } },
-  )
+/** Builds the error for an answer that cannot be used, with what to do about it. */
+export function badAnswer({ url }: McpServer, what: string, todo = ''): AppError {
+  const message = `The MCP server at ${url.host} answered with ${what}. ${todo}`.trim()
+  return new AppError('bad_gateway', message, { details: { problem: 'bad_answer' } })
+}
