@@ -1,7 +1,8 @@
 import { excerpt } from '../platform/event-text.ts'
 import type { CrewMessage, LlmCallEvent } from '../platform/crew-protocol.ts'
-import { messageText } from './llm.ts'
-import type { ChatMessage, Llm, LlmCall, LlmResult } from './llm.ts'
+import { messageText } from './llm-call.ts'
+import type { Llm, LlmResult } from './llm.ts'
+import type { ChatMessage, LlmCall } from './llm-call.ts'
 import { estimateCall } from './estimate-call.ts'
 import { completion } from './llm-answer.ts'
 import type { Completion } from './llm-answer.ts'
@@ -76,6 +77,7 @@ function describeCall(llm: Llm, call: LlmCall, result: LlmResult): CallFacts {
     input_tokens: result.inputTokens,
     output_tokens: result.outputTokens,
     cached_input_tokens: result.cachedInputTokens,
+    reasoning_output_tokens: result.reasoningTokens,
   }
 }
 

@@ -1,6 +1,6 @@
 import { OUTPUT_TOKENS_ASSUMED } from '../platform/assumed-tokens.ts'
 import type { StepUsage } from '../platform/crew-protocol.ts'
-import type { LlmCall } from './llm.ts'
+import type { LlmCall } from './llm-call.ts'
 
 /** Few texts have a token for less: English has one for four bytes, most others for three. */
 const BYTES_PER_TOKEN = 3

@@ -1,6 +1,6 @@
 import { fillIn } from '../platform/crew-definition.ts'
 import type { Agent, Task } from '../platform/crew-definition.ts'
-import type { ChatMessage } from './llm.ts'
+import type { ChatMessage } from './llm-call.ts'
 import type { Material } from './material/material.ts'
 import { askForJson } from './task/json-answer.ts'
 

@@ -3,7 +3,8 @@ import { excerpt } from '../platform/event-text.ts'
 import type { ToolCallEvent } from '../platform/crew-protocol.ts'
 import { callModel } from './call-model.ts'
 import type { AgentPlace } from './call-model.ts'
-import type { ChatMessage, ChatTool, Llm, LlmCall, ResponseFormat } from './llm.ts'
+import type { Llm } from './llm.ts'
+import type { ChatMessage, ChatTool, LlmCall, ResponseFormat } from './llm-call.ts'
 import type { Completion } from './llm-answer.ts'
 import { stepFailure } from './steps.ts'
 import type { ActContext, Steps } from './steps.ts'
@@ -28,7 +29,7 @@ export interface AgentRun {
   /** The path that its steps begin with. @default the task and the agent */
   readonly path?: readonly string[]
   /** The model, and how it is called. */
-  readonly call: Pick<LlmCall, 'model' | 'temperature' | 'max_tokens'>
+  readonly call: Pick<LlmCall, 'model' | 'temperature' | 'max_tokens' | 'reasoning_effort'>
   readonly llmFor: (model: string) => Llm
   /** The beginning of the conversation. */
   readonly messages: readonly ChatMessage[]
@@ -115,8 +116,9 @@ const toChatTool = ({ name, description, parameters }: CrewTool): ChatTool => ({
   function: { name, description, parameters },
 })
 
-const toMessage = ({ text, toolCalls = [] }: Completion): ChatMessage => ({
+const toMessage = ({ text, toolCalls = [], items }: Completion): ChatMessage => ({
   role: 'assistant',
+  ...(items ? { items } : {}),
   content: text === '' ? null : text,
   tool_calls: toolCalls.map(({ id, name, arguments: given }) => ({
     id,

@@ -10,6 +10,7 @@ import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
 import { createApp } from './app.ts'
 import { crewEnv } from './env.ts'
+import { createHabits } from './habits.ts'
 import { createLlm } from './llm.ts'
 import { readDefinition } from './read-definition.ts'
 
@@ -31,10 +32,11 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const timeoutMs = env.LLM_TIMEOUT_SECONDS * 1000
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = env
   const proxy = createForwardProxy(env)
-  const llm = createLlm({ baseUrl, apiKey, timeoutMs, proxy })
+  const habits = createHabits()
+  const llm = createLlm({ baseUrl, apiKey, timeoutMs, proxy, habits })
   const guard = createLlmGuard([...env.LLM_PRIVATE_ORIGINS, new URL(baseUrl).origin], proxy)
-  const llmAt = ({ base_url, api_key }: ModelEndpoint) =>
-    createLlm({ baseUrl: base_url, apiKey: api_key, timeoutMs, guard })
+  const llmAt = ({ base_url, api_key, api }: ModelEndpoint) =>
+    createLlm({ baseUrl: base_url, apiKey: api_key, api, timeoutMs, guard, habits })
   const drainMs = env.CREW_DRAIN_SECONDS * 1000
   const draining = new AbortController()
   const app = createApp({

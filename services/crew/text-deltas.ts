@@ -1,5 +1,5 @@
 import type { TextDelta } from '../platform/crew-protocol.ts'
-import type { HearText } from './streamed-answer.ts'
+import type { HearText } from './wire/wire-form.ts'
 
 /** The pause between two reports: eyes follow no faster, and each one is a line. */
 const EVERY_MS = 100

@@ -27,6 +27,19 @@ const few = <Item extends v.GenericSchema>(item: Item) =>
     v.maxLength(100, 'must have at most 100 entries'),
   )
 
+/** How much a model reasons before it answers; each model takes some of these. */
+export const REASONING_EFFORTS = [
+  'none',
+  'minimal',
+  'low',
+  'medium',
+  'high',
+  'xhigh',
+  'max',
+] as const
+/** How much a model reasons. */
+export type ReasoningEffort = (typeof REASONING_EFFORTS)[number]
+
 const llm = closedObject({
   model: v.pipe(text, v.minLength(1, 'must not be empty')),
   temperature: v.optional(
@@ -42,6 +55,10 @@ const llm = closedObject({
       v.integer('must be a whole number'),
       v.minValue(1, 'must be at least 1'),
     ),
+  ),
+  /** @default the model's own */
+  reasoning_effort: v.optional(
+    v.picklist(REASONING_EFFORTS, `must be one of ${REASONING_EFFORTS.join(', ')}`),
   ),
 })
 

@@ -79,6 +79,8 @@ const llmCall = v.object({
   input_tokens: v.optional(count),
   output_tokens: v.optional(count),
   cached_input_tokens: v.optional(count),
+  /** Those of the output that the model reasoned with. */
+  reasoning_output_tokens: v.optional(count),
   error: v.optional(failure),
 })
 

@@ -1,6 +1,7 @@
 import { sqlState } from '../shared/postgres/failures.ts'
 import type { Queryable } from '../shared/postgres/database.ts'
 import { AppError } from '../shared/errors.ts'
+import type { LlmApi } from './model-endpoint.ts'
 import { contains, keyset, toPage } from './paging.ts'
 import type { Page, PageRequest } from './paging.ts'
 
@@ -14,12 +15,17 @@ export interface LlmConnection {
   readonly model: string
   /** Set: the provider is specific to this tenant. */
   readonly baseUrl: string | null
+  /** The form in which the model is asked. */
+  readonly api: LlmApi
   /** It has a key of its own; else the variables of the platform are used. */
   readonly hasKey: boolean
 }
 
 /** The fields of a connection that people enter. */
-export type LlmConnectionFields = Omit<LlmConnection, 'id' | 'hasKey'>
+export type LlmConnectionFields = Omit<LlmConnection, 'id' | 'hasKey' | 'api'> & {
+  /** @default auto */
+  readonly api?: LlmApi
+}
 
 /** Names a connection of an organization. */
 export interface LlmConnectionKey {
@@ -28,7 +34,7 @@ export interface LlmConnectionKey {
 }
 
 const columns = (sql: Queryable) => sql`
-  id, organization_id, name, provider, model, base_url, sealed_key is not null as has_key`
+  id, organization_id, name, provider, model, base_url, api, sealed_key is not null as has_key`
 
 /** Creates a connection. Raises `conflict` when the organization has one of that name. */
 export async function createLlmConnection(
@@ -53,11 +59,11 @@ export async function updateLlmConnection(
   id: number,
   connection: LlmConnectionFields,
 ): Promise<LlmConnection | undefined> {
-  const { organizationId, name, provider, model, baseUrl } = connection
+  const { organizationId, name, provider, model, baseUrl, api = 'auto' } = connection
   try {
     const [row] = await sql<LlmConnection[]>`
       update llm_connections set name = ${name}, provider = ${provider}, model = ${model},
-        base_url = ${baseUrl}, updated_at = now(),
+        base_url = ${baseUrl}, api = ${api}, updated_at = now(),
         sealed_key = case when provider = ${provider} and base_url is not distinct from ${baseUrl}
           then sealed_key end
       where id = ${id} and organization_id = ${organizationId} returning ${columns(sql)}`

@@ -27,6 +27,7 @@ export function describeLlmCall(event: LlmCallEvent): {
       'gen_ai.usage.input_tokens': event.input_tokens,
       'gen_ai.usage.output_tokens': event.output_tokens,
       'gen_ai.usage.cache_read.input_tokens': event.cached_input_tokens,
+      'gen_ai.usage.reasoning.output_tokens': event.reasoning_output_tokens,
       'gen_ai.input.messages': messages(event.messages_in),
       'gen_ai.output.messages':
         event.messages_out.length === 0

@@ -55,7 +55,9 @@ function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | st
     const needed = describeRequirements(missing)
     return `it has no key, and the platform has no ${needed}. Enter a key, or set the variable.`
   }
-  const base = { base_url: chatUrl }
+  const { api } = connection
+  // Crews of former versions know no other one.
+  const base = { base_url: chatUrl, ...(api === 'auto' ? {} : { api }) }
   if (connection.sealedKey) {
     const keys = createLlmKeys(deps.secretKeyBase, deps.previousSecretKeyBase)
     const key = keys.open(connection.sealedKey, connection)

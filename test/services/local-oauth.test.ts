@@ -152,9 +152,10 @@ describe('npm start -- --with-idp', () => {
     async (shell) => {
       const call = walks('docs/call.md')
       const design = walks('docs/design.md').filter((code) => code.includes('PROJECT='))
-      expect([call.length, design.length]).toEqual([3, 1])
+      const first = walks('docs/first-crew.md')
+      expect([call.length, design.length, first.length]).toEqual([3, 1, 1])
       // Those of one page go on with what the ones before them have set.
-      for (const code of [call.join('\n'), ...design]) {
+      for (const code of [call.join('\n'), ...design, ...first]) {
         const { stdout, stderr } = await run(shell, ['-euc', onOwnData(code)], options)
         expect(stderr).toBe('')
         expect(stdout).toContain('"status":')

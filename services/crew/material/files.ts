@@ -5,7 +5,7 @@ import { fileIdOf } from '../../platform/input-declarations.ts'
 import type { KickoffFile, KickoffFiles } from '../../platform/kickoff-files.ts'
 import { numberedName } from '../../platform/output-file.ts'
 import { AppError } from '../../shared/errors.ts'
-import type { ContentPart } from '../llm.ts'
+import type { ContentPart } from '../llm-call.ts'
 import { wholeEnd } from './read-file.ts'
 
 /** The part of a text that a prompt shows; `read_file` reads the rest. */

@@ -1,6 +1,6 @@
 import { isObject } from '../../shared/is-object.ts'
 import type { JsonSchema } from '../../shared/json-schema.ts'
-import type { ResponseFormat } from '../llm.ts'
+import type { ResponseFormat } from '../llm-call.ts'
 
 /** What providers take when they guarantee an answer under a schema. */
 const STRICT = new Set(

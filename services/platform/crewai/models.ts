@@ -1,4 +1,6 @@
 import { isObject } from '../../shared/is-object.ts'
+import { REASONING_EFFORTS } from '../crew-definition.ts'
+import type { ReasoningEffort } from '../crew-definition.ts'
 import { PROVIDER_NAMES, providerOf } from '../llm-providers.ts'
 import { isOff, isPython, kindOf } from './fields.ts'
 import type { Field } from './fields.ts'
@@ -10,6 +12,7 @@ export interface ImportedModel {
   readonly model: string
   readonly temperature?: number
   readonly max_tokens?: number
+  readonly reasoning_effort?: ReasoningEffort
 }
 
 /** The model of an agent that names none. */
@@ -58,11 +61,13 @@ function readSettings(
   const number = (key: string) => readSetting(key, others, { field, report })
   const temperature = number('temperature')
   const max_tokens = number('max_tokens') ?? number('max_completion_tokens')
+  const reasoning_effort = readEffort(others['reasoning_effort'], field, report)
   reportSettings(others, field, report)
   return {
     model: withoutProvider(name, field, report),
     ...(temperature === undefined ? {} : { temperature }),
     ...(max_tokens === undefined ? {} : { max_tokens }),
+    ...(reasoning_effort === undefined ? {} : { reasoning_effort }),
   }
 }
 
@@ -70,6 +75,7 @@ const TAKEN = [
   'temperature',
   'max_tokens',
   'max_completion_tokens',
+  'reasoning_effort',
   'model_name',
   'deployment_name',
 ]
@@ -86,13 +92,27 @@ function readSetting(
   return undefined
 }
 
+function readEffort(value: unknown, field: Field, report: Report): ReasoningEffort | undefined {
+  if (value === undefined || value === null) return undefined
+  const effort = REASONING_EFFORTS.find((each) => each === value)
+  if (effort !== undefined) return effort
+  const place = { file: field.file, key: `${field.key}.reasoning_effort` }
+  const given = typeof value === 'string' ? value.slice(0, 40) : kindOf(value)
+  report.refuse(place, `This must be one of ${REASONING_EFFORTS.join(', ')}; it is ${given}.`)
+  return undefined
+}
+
 function reportSettings(settings: object, field: Field, report: Report): void {
   for (const [name, value] of Object.entries(settings)) {
     const place = { file: field.file, key: `${field.key}.${name}` }
     if (TAKEN.includes(name) || isOff(value)) continue
     if (OF_CONNECTION.includes(name)) report.leaveOut(place, CONNECTION)
     else if (HARMLESS.includes(name)) report.note(place, 'The platform decides this itself.')
-    else report.leaveOut(place, 'Of a model only its name, temperature and max_tokens are set.')
+    else
+      report.leaveOut(
+        place,
+        'Of a model only its name, temperature, max_tokens and reasoning_effort are set.',
+      )
   }
 }
 

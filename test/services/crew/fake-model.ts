@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { AddressInfo } from 'node:net'
 
 export interface ModelRequest {
+  readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: {
     readonly model: string
@@ -31,6 +32,7 @@ interface Usage {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly prompt_tokens_details?: { readonly cached_tokens: number }
+  readonly completion_tokens_details?: { readonly reasoning_tokens: number }
 }
 
 export const says =
@@ -82,6 +84,44 @@ export const refuses =
     response.end(JSON.stringify({ error: { message } }))
   }
 
+/** A message in an answer of `responses`. */
+export const messageOf = (text: string, more: object = {}) => ({
+  id: 'msg_1',
+  type: 'message',
+  status: 'completed',
+  role: 'assistant',
+  content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
+  ...more,
+})
+
+/** An answer of `responses`, as OpenAI's reference has it. */
+export const responseOf = (output: readonly object[], more: object = {}) => ({
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1_795_431_670,
+  status: 'completed',
+  error: null,
+  incomplete_details: null,
+  model: 'gpt-5.6-2026-07-01',
+  output,
+  store: false,
+  usage: {
+    input_tokens: 70,
+    input_tokens_details: { cached_tokens: 40, cache_write_tokens: 0 },
+    output_tokens: 30,
+    output_tokens_details: { reasoning_tokens: 20 },
+    total_tokens: 100,
+  },
+  ...more,
+})
+
+export const responds =
+  (output: readonly object[], more: object = {}): Answer =>
+  (response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(responseOf(output, more)))
+  }
+
 export const isSilent: Answer = () => {}
 
 /** A model that answers what a test tells it to. */
@@ -99,7 +139,7 @@ export async function startFakeModel(): Promise<FakeModel> {
       response.on('close', () => !response.writableFinished && resolve())
     })
     const body = JSON.parse(content.toString()) as ModelRequest['body']
-    const request = { headers: incoming.headers, body, abandoned }
+    const request = { path: incoming.url ?? '', headers: incoming.headers, body, abandoned }
     requests.push(request)
     for (const resolve of arrived) resolve(request)
     arrived = []

@@ -1,5 +1,6 @@
-import { messageText } from '../../../services/crew/llm.ts'
-import type { Llm, LlmCall } from '../../../services/crew/llm.ts'
+import { messageText } from '../../../services/crew/llm-call.ts'
+import type { Llm } from '../../../services/crew/llm.ts'
+import type { LlmCall } from '../../../services/crew/llm-call.ts'
 import type { Completion } from '../../../services/crew/llm-answer.ts'
 import { runCrew } from '../../../services/crew/run-crew.ts'
 import { createSteps } from '../../../services/crew/steps.ts'

@@ -51,6 +51,11 @@ describe('a crew definition', () => {
     ['an agent that is a text', { ...definition, agents: ['x'] }, 'agents[0]: must be an object'],
     ['a number', { ...definition, name: 7 }, 'name: must be a text'],
     [
+      'an unknown effort',
+      { ...definition, llm: { model: 'x', reasoning_effort: 'most' } },
+      'llm.reasoning_effort: must be one of none, minimal, low, medium, high, xhigh, max',
+    ],
+    [
       'too high a temperature',
       { ...definition, llm: { model: 'x', temperature: 3 } },
       'llm.temperature: must be at most 2',

@@ -16,7 +16,7 @@ import type { RunDeps } from '../../../services/worker/perform-run.ts'
 import { noTracing } from '../../../services/worker/run-trace.ts'
 import { definition } from '../../support/crew.ts'
 import { seedAutomation } from '../../support/platform.ts'
-import { isSilent, says, startFakeModel } from '../crew/fake-model.ts'
+import { isSilent, messageOf, responds, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from './broken-crew.ts'
 import type { BrokenCrew } from './broken-crew.ts'
@@ -197,6 +197,15 @@ describe('a run whose organization has an LLM connection for its model', () => {
       'Bearer sk-own',
       'Bearer sk-own',
     ])
+  })
+
+  it('asks the model in the form that the connection says', async () => {
+    await connect(platform.automation.organizationId, { api: 'responses' })
+    model.play(responds([messageOf('Facts.')]), responds([messageOf('A summary.')]))
+    const id = await platform.kickoff()
+    expect(await runNext()).toBe('completed')
+    expect(await platform.get(id)).toMatchObject({ output: 'A summary.' })
+    expect(model.requests.map(({ path }) => path)).toEqual(['/v1/responses', '/v1/responses'])
   })
 
   it('goes with a platform key to platform addresses only, never to an own one', async () => {

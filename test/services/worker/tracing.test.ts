@@ -218,7 +218,13 @@ describe('the trace of a run (SPEC 9)', () => {
   })
 
   it('carries the inputs, the outputs, the messages and the token usage', async () => {
-    model.play(says('Facts.'), says('A summary.'))
+    const usage = {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      prompt_tokens_details: { cached_tokens: 4 },
+      completion_tokens_details: { reasoning_tokens: 3 },
+    }
+    model.play(says('Facts.', usage), says('A summary.'))
     await startWorker()
     const id = await platform.kickoff({ topic: 'whales' })
     const spans = await spansOf(7)
@@ -258,6 +264,8 @@ describe('the trace of a run (SPEC 9)', () => {
       'gen_ai.response.finish_reasons': ['stop'],
       'gen_ai.usage.input_tokens': 10,
       'gen_ai.usage.output_tokens': 5,
+      'gen_ai.usage.cache_read.input_tokens': 4,
+      'gen_ai.usage.reasoning.output_tokens': 3,
       'server.address': '127.0.0.1',
       'server.port': Number(new URL(model.baseUrl).port),
     })

@@ -1,4 +1,6 @@
 import type { LlmConnectionFields } from '../../../platform/llm-connections.ts'
+import { LLM_APIS } from '../../../platform/model-endpoint.ts'
+import type { LlmApi } from '../../../platform/model-endpoint.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 
 /**
@@ -10,6 +12,7 @@ export interface TypedConnection {
   readonly provider: string
   readonly model: string
   readonly baseUrl: string
+  readonly api: LlmApi
 }
 
 /** A form of a connection, read. */
@@ -25,7 +28,13 @@ export interface ReadConnection {
 export const LENGTHS = { name: 100, provider: 60, model: 200, baseUrl: 500, key: 4000 }
 
 /** The form of a new connection. */
-export const EMPTY: TypedConnection = { name: '', provider: '', model: '', baseUrl: '' }
+export const EMPTY: TypedConnection = {
+  name: '',
+  provider: '',
+  model: '',
+  baseUrl: '',
+  api: 'auto',
+}
 
 /** Reads the form of a connection, with the first problem in it. */
 export function readConnectionForm(form: URLSearchParams, guard: OutgoingGuard): ReadConnection {
@@ -35,6 +44,7 @@ export function readConnectionForm(form: URLSearchParams, guard: OutgoingGuard):
     provider: read('provider').toLowerCase(),
     model: read('model'),
     baseUrl: read('base_url').replace(/\/+$/, ''),
+    api: LLM_APIS.find((api) => api === read('api')) ?? 'auto',
   }
   const key = read('api_key')
   const problem =
@@ -42,6 +52,7 @@ export function readConnectionForm(form: URLSearchParams, guard: OutgoingGuard):
     providerProblem(typed.provider) ??
     textProblem('model', typed.model, LENGTHS.model) ??
     addressProblem(typed.baseUrl, guard) ??
+    apiProblem(read('api')) ??
     keyProblem(key)
   return { typed, key, forgetKey: form.get('forget_key') === 'yes', problem }
 }
@@ -80,6 +91,11 @@ function addressProblem(address: string, guard: OutgoingGuard): string | undefin
   const extra = url.username || url.password || url.search || url.hash
   if (extra) return 'The base URL must have no user name, password, query or fragment.'
   return guard.problemOf(url)
+}
+
+function apiProblem(api: string): string | undefined {
+  if (api === '' || LLM_APIS.some((known) => known === api)) return undefined
+  return `The API must be one of ${LLM_APIS.join(', ')}.`
 }
 
 function keyProblem(key: string): string | undefined {

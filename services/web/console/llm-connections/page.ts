@@ -1,5 +1,7 @@
 import { html } from 'hono/html'
 import type { LlmConnection } from '../../../platform/llm-connections.ts'
+import { LLM_APIS } from '../../../platform/model-endpoint.ts'
+import type { LlmApi } from '../../../platform/model-endpoint.ts'
 import { PROVIDER_NAMES } from '../../../platform/llm-providers.ts'
 import type { Session } from '../../../platform/sessions.ts'
 import { LENGTHS } from './form.ts'
@@ -69,11 +71,12 @@ export function llmConnectionPage(view: LlmConnectionPage): Html {
   )
 }
 
-const typedOf = ({ name, provider, model, baseUrl }: LlmConnection): TypedConnection => ({
+const typedOf = ({ name, provider, model, baseUrl, api }: LlmConnection): TypedConnection => ({
   name,
   provider,
   model,
   baseUrl: baseUrl ?? '',
+  api,
 })
 
 const crumbs = (): Html =>
@@ -102,7 +105,7 @@ function connectionForm({ session, action, typed, models, hasKey }: ConnectionFo
         required
       />
     </label>
-    ${modelFields(typed, models)} ${addressField(typed)} ${keyField(hasKey)}
+    ${modelFields(typed, models)} ${addressField(typed)} ${apiField(typed)} ${keyField(hasKey)}
     <div><button class="button primary">Save</button></div>
   </form>`
 }
@@ -162,6 +165,29 @@ const addressField = ({ baseUrl }: TypedConnection): Html =>
     <p class="hint under" id="base-url-hint">
       The address of an OpenAI-compatible endpoint of your own. Only the key of this connection is
       sent there, never a key of the platform.
+    </p>`
+
+const API_LABELS: Readonly<Record<LlmApi, string>> = {
+  auto: 'As its answers ask for',
+  chat_completions: 'chat/completions',
+  responses: 'responses',
+}
+
+const apiField = ({ api }: TypedConnection): Html =>
+  html`<label
+      >API
+      <select name="api" aria-describedby="api-hint">
+        ${LLM_APIS.map(
+          (each) =>
+            html`<option value="${each}" ${each === api ? 'selected' : ''}>
+              ${API_LABELS[each]}
+            </option>`,
+        )}
+      </select>
+    </label>
+    <p class="hint under" id="api-hint">
+      Crews ask at chat/completions first, and at responses once the answer says that the model
+      needs it.
     </p>`
 
 /** The field of the key, which is never shown: neither its value, nor its end, nor its length. */

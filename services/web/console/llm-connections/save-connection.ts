@@ -71,10 +71,11 @@ export const entryOf = (action: string, { id, name }: LlmConnection): AuditEntry
   target: { kind: 'llm_connection', id, name },
 })
 
-const factsOf = ({ name, provider, model, baseUrl, hasKey }: LlmConnection) => ({
+const factsOf = ({ name, provider, model, baseUrl, api, hasKey }: LlmConnection) => ({
   name,
   provider,
   model,
   base_url: baseUrl,
+  api,
   has_key: hasKey,
 })

@@ -101,6 +101,7 @@ export function applyForm(draft: Draft, form: URLSearchParams): Draft {
       model: form.get('llm.model') ?? '',
       temperature: number(form.get('llm.temperature') ?? ''),
       max_tokens: number(form.get('llm.max_tokens') ?? ''),
+      reasoning_effort: optional(form.get('llm.reasoning_effort') ?? ''),
     }),
     process: optional(form.get('process') ?? ''),
     ...given,

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import { DECIDE_WITHIN_MINUTES, UNDECIDED } from '../../../platform/approval-decisions.ts'
+import { REASONING_EFFORTS } from '../../../platform/crew-definition.ts'
 import { PROCESSES } from '../../../platform/crew-process.ts'
 import { INPUT_TYPES } from '../../../platform/input-declarations.ts'
 import { isObject } from '../../../shared/is-object.ts'
@@ -20,6 +21,10 @@ export function editorForm(draft: Draft): Html {
         })}
         ${field('llm.temperature', { label: 'Temperature', value: textOf(llm, 'temperature') })}
         ${field('llm.max_tokens', { label: 'Longest answer', value: textOf(llm, 'max_tokens') })}
+        ${select('llm.reasoning_effort', 'Reasoning', {
+          value: textOf(llm, 'reasoning_effort'),
+          options: ['', ...REASONING_EFFORTS],
+        })}
       </div>
     </div>
     ${entries(draft, { list: 'inputs', one: 'input', show: inputFields })}

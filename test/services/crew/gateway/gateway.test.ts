@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLlm } from '../../../../services/crew/llm.ts'
+import type { LlmApi } from '../../../../services/platform/model-endpoint.ts'
 import { runHere } from '../run-here.ts'
 import { hasUv, installLiteLlm, startLiteLlm } from './litellm.ts'
 import { ANSWER, PROVIDERS, TOOL } from './providers.ts'
@@ -36,7 +37,7 @@ afterAll(async () => {
 })
 
 /** Runs a crew that computes with a tool; its words are followed or not. */
-async function run(model: string, isStreamed: boolean) {
+async function run(model: string, api: LlmApi, isStreamed: boolean) {
   const definition = {
     name: 'Crew',
     llm: { model },
@@ -45,22 +46,29 @@ async function run(model: string, isStreamed: boolean) {
     tasks: [{ key: 'task', agent: 'ada', description: '6 × 7?', expected_output: 'A number' }],
   }
   const heard: string[] = []
-  const llm = createLlm({ baseUrl: `${recording.url}/v1`, apiKey: KEY, timeoutMs: 60_000 })
+  const llm = createLlm({ baseUrl: `${recording.url}/v1`, apiKey: KEY, api, timeoutMs: 60_000 })
   const listening: typeof llm = {
     ...llm,
     complete: (call, signal) => llm.complete(call, signal, (text) => void heard.push(String(text))),
   }
+  recording.requests.length = 0
+  upstream.calls.length = 0
   return { heard, ...(await runHere({ definition, llm: isStreamed ? listening : llm })) }
 }
 
-describe.each(Object.keys(PROVIDERS))('a model of %s behind LiteLLM', (provider) => {
-  it.each([
-    ['as a whole', false],
-    ['word by word', true],
-  ])('calls a tool and answers %s, and counts its tokens', async (_, isStreamed) => {
-    recording.requests.length = 0
-    upstream.calls.length = 0
-    const { output, failure, usage, events, heard } = await run(provider, isStreamed)
+const WAYS = [
+  ['as a whole', false],
+  ['word by word', true],
+] as const
+const TRANSLATED = Object.keys(PROVIDERS).filter((name) => name !== 'openai')
+
+describe.each([
+  ...TRANSLATED.map((provider) => [provider, 'chat_completions'] as const),
+  // Its own form of responses is OpenAI's.
+  ...TRANSLATED.filter((name) => name !== 'azure').map((name) => [name, 'responses'] as const),
+])('a model of %s behind the %s of LiteLLM', (provider, api) => {
+  it.each(WAYS)('calls a tool and answers %s, and counts its tokens', async (_, isStreamed) => {
+    const { output, failure, usage, events, heard } = await run(provider, api, isStreamed)
     expect(failure).toBeUndefined()
     expect(output).toBe(ANSWER)
     expect(usage).toMatchObject({ input_tokens: 100, output_tokens: 18 })
@@ -70,8 +78,24 @@ describe.each(Object.keys(PROVIDERS))('a model of %s behind LiteLLM', (provider)
     expect(recording.requests).toHaveLength(2)
     if (!isLive) return
     const [first, second] = upstream.calls
-    expect(first).toEqual({ provider, isStreamed, result: undefined })
+    expect(first).toMatchObject({ provider, isStreamed, result: undefined })
     expect(second).toMatchObject({ provider, isStreamed })
     expect(JSON.stringify(second?.result)).toContain('42')
+  })
+})
+
+describe('a model of OpenAI behind LiteLLM that takes tools at responses only', () => {
+  it.each(WAYS)('is asked there, and answers %s', async (_, isStreamed) => {
+    const { output, usage, events, heard } = await run('openai', 'auto', isStreamed)
+    expect(output).toBe(ANSWER)
+    expect(heard.join('')).toBe(isStreamed ? ANSWER : '')
+    expect(usage).toEqual({ input_tokens: 100, output_tokens: 18, cached_input_tokens: 40 })
+    const [first] = events.filter(({ type }) => type === 'llm_call')
+    expect(first).toMatchObject({ attempts: 2, reasoning_output_tokens: 4 })
+    if (!isLive) return
+    expect(upstream.calls).toMatchObject([
+      { result: undefined, isStreamed },
+      { result: { output: '42' }, isSealed: true, isStreamed },
+    ])
   })
 })

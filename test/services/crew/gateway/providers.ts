@@ -1,3 +1,4 @@
+import { messageOf, responseOf } from '../fake-model.ts'
 import { toAmazonEvent } from './event-stream.ts'
 
 /** What the models do with the question of the test: they call a tool, and then they answer. */
@@ -16,6 +17,8 @@ export interface Provider {
   readonly settings: Readonly<Record<string, string>>
   /** Where an answer as a whole is asked for, and where a streamed one. */
   readonly paths: Readonly<Record<'whole' | 'streamed', string>>
+  /** The path at which it answers 400, and what it says there. */
+  readonly refusal?: { readonly path: string; readonly message: string }
   /** Whether this is the part of a request that has the result of the tool. */
   readonly isResult: (part: Fields) => boolean
   readonly whole: (turn: Turn) => unknown
@@ -168,10 +171,62 @@ function gemini(): Provider {
   }
 }
 
+/** What a model reasoned before it called the tool, which has to come back. */
+export const SEALED = 'gAAAAABsealed'
+
+/** A model that takes tools at `responses` only. */
+function openAi(): Provider {
+  const path = '/responses'
+  const usage = {
+    input_tokens: 50,
+    input_tokens_details: { cached_tokens: 20, cache_write_tokens: 0 },
+    output_tokens: 9,
+    output_tokens_details: { reasoning_tokens: 4 },
+    total_tokens: 59,
+  }
+  const reasoning = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: SEALED }
+  const called = {
+    id: 'fc_1',
+    type: 'function_call',
+    status: 'completed',
+    call_id: 'call_1',
+    name: TOOL,
+    arguments: JSON.stringify(GIVEN),
+  }
+  const outputOf = (turn: Turn) => (turn === 'call' ? [reasoning, called] : [messageOf(ANSWER)])
+  const whole = (turn: Turn) => responseOf(outputOf(turn), { model: 'gpt-5.6', usage })
+  const begun = responseOf([], { model: 'gpt-5.6', status: 'in_progress', usage: null })
+  const place = { item_id: 'msg_1', output_index: 0, content_index: 0 }
+  return {
+    settings: { model: 'openai/gpt-5.6' },
+    paths: { whole: path, streamed: path },
+    refusal: {
+      path: '/chat/completions',
+      message:
+        'Function tools with reasoning_effort are not supported for gpt-5.6 in ' +
+        '/v1/chat/completions. To use function tools, use /v1/responses or set ' +
+        "reasoning_effort to 'none'.",
+    },
+    isResult: ({ type }) => type === 'function_call_output',
+    whole,
+    streamed: (turn) => [
+      sse({ type: 'response.created', sequence_number: 0, response: begun }),
+      ...(turn === 'call'
+        ? []
+        : [sse({ type: 'response.output_text.delta', ...place, delta: ANSWER, logprobs: [] })]),
+      ...outputOf(turn).map((item, output_index) =>
+        sse({ type: 'response.output_item.done', output_index, item }),
+      ),
+      sse({ type: 'response.completed', response: whole(turn) }),
+    ],
+  }
+}
+
 /** The providers that have no OpenAI-compatible address, or one that does less. */
 export const PROVIDERS: Readonly<Record<string, Provider>> = {
   anthropic: anthropic(),
   azure: azureOpenAi(),
   bedrock: bedrock(),
   gemini: gemini(),
+  openai: openAi(),
 }

@@ -6,8 +6,8 @@ import { startHttpServer } from '../../../support/http-server.ts'
 
 const FILE = fileURLToPath(new URL('recorded.json', import.meta.url))
 
-/** What the gateway answered, by `<provider> <whole or streamed>`, in its order. */
-type Recorded = Record<string, { type: string; body: string }[]>
+/** What the gateway answered, by `<path> <provider> <whole or streamed>`, in its order. */
+type Recorded = Record<string, { status: number; type: string; body: string }[]>
 
 /**
  * Stands before the gateway and keeps its answers; without a gateway gives those that were kept
@@ -21,17 +21,19 @@ export async function startRecording(gatewayUrl: string | undefined) {
     const body = await text(request)
     requests.push(body)
     const { model, stream = false } = JSON.parse(body) as { model: string; stream?: boolean }
-    const answers = (kept[`${model} ${stream ? 'streamed' : 'whole'}`] ??= [])
+    const key = `${request.url?.replace('/v1/', '')} ${model} ${stream ? 'streamed' : 'whole'}`
+    const answers = (kept[key] ??= [])
     if (gatewayUrl === undefined) {
-      const { type, body: said } = answers.shift() ?? { type: 'text/plain', body: 'no answer' }
-      response.writeHead(200, { 'content-type': type }).end(said)
+      const none = { status: 404, type: 'text/plain', body: 'no answer' }
+      const { status, type, body: said } = answers.shift() ?? none
+      response.writeHead(status, { 'content-type': type }).end(said)
       return
     }
     const { authorization = '', 'content-type': given = '' } = request.headers
     const headers = { authorization, 'content-type': given }
     const answered = await fetch(gatewayUrl + request.url, { method: 'POST', headers, body })
     const [type, said] = [answered.headers.get('content-type') ?? '', await answered.text()]
-    answers.push({ type, body: said })
+    answers.push({ status: answered.status, type, body: said })
     response.writeHead(answered.status, { 'content-type': type }).end(said)
   }
   const server = await startHttpServer((request, response) => {

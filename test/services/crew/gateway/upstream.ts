@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { startHttpServer } from '../../../support/http-server.ts'
-import { PROVIDERS } from './providers.ts'
+import { PROVIDERS, SEALED } from './providers.ts'
 import type { Provider } from './providers.ts'
 
 /** A call of a provider by the gateway. */
@@ -10,6 +10,8 @@ interface UpstreamCall {
   readonly isStreamed: boolean
   /** What the request has of the tool's result, in the provider's form. */
   readonly result: unknown
+  /** Whether the request has what the model reasoned before. */
+  readonly isSealed: boolean
 }
 
 /** Starts all providers, each at its own path: `/azure/openai/deployments/…`. */
@@ -29,20 +31,26 @@ async function answer(
   const [, name = '', path = ''] = /^\/(\w+)([^?]*)/.exec(request.url ?? '') ?? []
   const provider = PROVIDERS[name]
   const body: unknown = JSON.parse(await text(request))
-  const isStreamed = provider !== undefined && asksForStream(provider, path, body)
-  if (!provider || path !== provider.paths[isStreamed ? 'streamed' : 'whole']) {
-    response.writeHead(404).end()
-    return
+  if (!provider) return void response.writeHead(404).end()
+  if (path === provider.refusal?.path) return send(response, 400, refusalOf(provider.refusal))
+  const isStreamed = asksForStream(provider, path, body)
+  if (path !== provider.paths[isStreamed ? 'streamed' : 'whole']) {
+    return void response.writeHead(404).end()
   }
   const result = findPart(body, provider.isResult)
-  calls.push({ provider: name, isStreamed, result })
+  const isSealed = JSON.stringify(body).includes(SEALED)
+  calls.push({ provider: name, isStreamed, result, isSealed })
   const turn = result === undefined ? 'call' : 'answer'
   if (isStreamed) stream(response, provider.streamed(turn))
-  else
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify(provider.whole(turn)))
+  else send(response, 200, provider.whole(turn))
 }
+
+const refusalOf = ({ message }: { readonly message: string }) => ({
+  error: { message, type: 'invalid_request_error', param: 'reasoning_effort', code: null },
+})
+
+const send = (response: ServerResponse, status: number, body: unknown): void =>
+  void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
 function stream(response: ServerResponse, parts: readonly (string | Buffer)[]): void {
   const isBinary = parts.some((part) => typeof part !== 'string')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { LlmCall } from '../../../../services/crew/llm.ts'
+import type { LlmCall } from '../../../../services/crew/llm-call.ts'
 import { parseCrewDefinition } from '../../../../services/platform/crew-definition.ts'
 import type { CrewDefinition } from '../../../../services/platform/crew-definition.ts'
 import type { CrewEvent } from '../../../../services/platform/crew-protocol.ts'

@@ -84,12 +84,20 @@ describe('a project of crew.jsonc and agents/*.jsonc', () => {
 
   it('names a model by what its provider calls it, and says which connection it needs', () => {
     const imported = importJson({
-      agent: { llm: { model: 'anthropic/claude-sonnet-4-6', temperature: 0.2, max_tokens: 99 } },
+      agent: {
+        llm: {
+          model: 'anthropic/claude-sonnet-4-6',
+          temperature: 0.2,
+          max_tokens: 99,
+          reasoning_effort: 'low',
+        },
+      },
     })
     expect(imported.definition?.llm).toEqual({
       model: 'claude-sonnet-4-6',
       temperature: 0.2,
       max_tokens: 99,
+      reasoning_effort: 'low',
     })
     expect(told(imported, 'note')).toEqual([
       'agents/writer.jsonc: llm: The model claude-sonnet-4-6 is one of anthropic. Runs need an ' +
@@ -97,6 +105,8 @@ describe('a project of crew.jsonc and agents/*.jsonc', () => {
     ])
     const nested = importJson({ agent: { llm: 'openrouter/deepseek/deepseek-r1' } })
     expect(nested.definition?.llm.model).toBe('deepseek/deepseek-r1')
+    const effort = importJson({ agent: { llm: { model: 'gpt-5.6', reasoning_effort: 'most' } } })
+    expect(told(effort, 'refused')[0]).toContain('must be one of none, minimal')
     const unknown = importJson({ agent: { llm: 'my-org/model' } })
     expect(unknown.definition?.llm.model).toBe('my-org/model')
   })

@@ -85,12 +85,19 @@ describe('LLM connections', () => {
     const listed = await show('')
     expect(listed).toContain(`href="/llm-connections${path}"`)
     expect(listed).toContain('1 connection of acme')
-    const changed = { ...main, name: 'Other', provider: 'GROQ', base_url: 'https://x.test/v1/' }
+    const changed = {
+      ...main,
+      name: 'Other',
+      provider: 'GROQ',
+      base_url: 'https://x.test/v1/',
+      api: 'responses',
+    }
     const saved = await post(path, changed)
     expect(saved.headers.get('location')).toBe(
       `/llm-connections${path}?notice=llm-connection-saved`,
     )
     const page = await show(path)
+    expect(page).toMatch(/value="responses" selected/)
     expect(page).toContain('value="groq"')
     expect(page).toContain('value="https://x.test/v1"')
     expect((await post(`${path}/delete`, {})).headers.get('location')).toContain('deleted')
@@ -164,6 +171,7 @@ describe('LLM connections', () => {
     [{ base_url: 'https://user:pw@x.test' }, 'no user name, password'],
     [{ base_url: 'https://x.test/?a=b' }, 'no user name, password'],
     [{ base_url: `https://x.test/${'a'.repeat(500)}` }, 'The base URL must be an http'],
+    [{ api: 'Responses' }, 'The API must be one of auto, chat_completions, responses.'],
     [{ api_key: 'sk canary' }, 'visible ASCII characters only'],
     [{ api_key: 'x'.repeat(4001) }, 'at most 4000 characters'],
   ])('are refused with %j', async (change, problem) => {

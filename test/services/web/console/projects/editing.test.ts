@@ -51,6 +51,7 @@ const FIELDS = {
   name: 'Changed',
   'llm.model': 'other-model',
   'llm.temperature': '0.5',
+  'llm.reasoning_effort': 'high',
   'agents.0.key': 'editor',
   'agents.0.role': 'Author',
   'agents.0.goal': 'Write well\r\nabout {topic}',
@@ -70,7 +71,7 @@ describe('the editor of a version', () => {
     expect((await ada.post(path, form)).status).toBe(303)
     expect(await storedAt(path)).toMatchObject({
       name: 'Changed',
-      llm: { model: 'other-model', temperature: 0.5 },
+      llm: { model: 'other-model', temperature: 0.5, reasoning_effort: 'high' },
       agents: [{ role: 'Author', goal: 'Write well\nabout {topic}', max_iterations: 7 }],
       tasks: [
         {

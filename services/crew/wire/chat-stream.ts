@@ -1,18 +1,6 @@
 import * as v from 'valibot'
-
-/** Hears the text of an answer while it is written; the offset is where it begins in the answer. */
-export type HearText = (text: string, offset: number) => void
-
-/** An answer of `chat/completions` that comes in parts. */
-export interface StreamedAnswer {
-  /** Takes the data of one event. */
-  add(data: string): void
-  /**
-   * Returns the answer as the endpoint would have sent it whole, an error with the status of a
-   * gateway's. Raises an error for a stream that broke off.
-   */
-  whole(): { readonly status?: number; readonly body: string }
-}
+import { parseJson } from '../llm-answer.ts'
+import type { HearText, StreamedAnswer } from './wire-form.ts'
 
 const given = <Schema extends v.GenericSchema>(schema: Schema) => v.nullish(schema)
 
@@ -25,6 +13,7 @@ const chunk = v.object({
         delta: given(
           v.object({
             content: given(v.string()),
+            refusal: given(v.string()),
             tool_calls: given(
               v.array(
                 v.object({
@@ -58,13 +47,14 @@ interface Whole {
   usage?: unknown
   error?: unknown
   content: string
+  refusal: string
   finishReason?: string
   readonly toolCalls: Map<number, ToolCall>
 }
 
-/** Puts the parts of an answer together, and tells of its text while it comes. */
-export function createStreamedAnswer(hearText: HearText): StreamedAnswer {
-  const whole: Whole = { content: '', toolCalls: new Map() }
+/** Puts the parts of an answer of `chat/completions` together. */
+export function openChatStream(hearText: HearText): StreamedAnswer {
+  const whole: Whole = { content: '', refusal: '', toolCalls: new Map() }
   let isDone = false
   /** The first event that is no part of an answer. */
   let foreign: string | undefined
@@ -86,11 +76,8 @@ export function createStreamedAnswer(hearText: HearText): StreamedAnswer {
 }
 
 function parse(data: string): Chunk | undefined {
-  try {
-    return v.parse(chunk, JSON.parse(data))
-  } catch {
-    return undefined
-  }
+  const result = v.safeParse(chunk, parseJson(data))
+  return result.success ? result.output : undefined
 }
 
 function addChunk(whole: Whole, { id, model, usage, error, choices }: Chunk, hear: HearText): void {
@@ -105,11 +92,12 @@ type Choice = NonNullable<Chunk['choices']>[number]
 
 function addChoice(whole: Whole, { delta, finish_reason: reason }: Choice, hear: HearText): void {
   if (reason) whole.finishReason = reason
-  const { content, tool_calls: calls } = delta ?? {}
+  const { content, refusal, tool_calls: calls } = delta ?? {}
   if (content) {
     hear(content, whole.content.length)
     whole.content += content
   }
+  whole.refusal += refusal ?? ''
   for (const [place, call] of (calls ?? []).entries()) addCall(whole, call.index ?? place, call)
 }
 
@@ -124,8 +112,9 @@ function addCall({ toolCalls }: Whole, index: number, { id, function: part }: Ca
   call.function.arguments += part?.arguments ?? ''
 }
 
-function toCompletion({ id, model, usage, content, finishReason, toolCalls }: Whole) {
+function toCompletion({ id, model, usage, content, refusal, finishReason, toolCalls }: Whole) {
   const tool_calls = [...toolCalls].toSorted(([a], [b]) => a - b).map(([, call]) => call)
-  const message = { role: 'assistant', content, ...(tool_calls.length > 0 && { tool_calls }) }
+  const said = { role: 'assistant', content, refusal }
+  const message = { ...said, ...(tool_calls.length > 0 && { tool_calls }) }
   return { id, model, usage, choices: [{ message, finish_reason: finishReason }] }
 }
