@@ -31,8 +31,10 @@ export function composeAnswer(messages: readonly Said[]): string {
   const isProse = /paragraph|sentence[^s]|summary|briefing|reply|words/i.test(expected)
   const body = isProse ? asParagraph(subject) : asList(subject, countOf(expected))
   const source = context === undefined ? [] : [`It builds on: ${shorten(heading(context), 120)}.`]
+  const results = messages.filter(({ role }) => role === 'tool')
+  const found = results.map(({ text }) => `A tool answered: ${oneLine(text)}`)
   const note = 'Written by the built-in demo model from the words of the prompt alone.'
-  return [task, body, ...source, note].join('\n\n')
+  return [task, body, ...found, ...source, note].join('\n\n')
 }
 
 /** Returns the text after `Name:`, up to the next empty line or the next heading of the prompt. */
@@ -44,6 +46,7 @@ function section(text: string, name: string): string | undefined {
   return end < 0 ? rest : rest.slice(0, end)
 }
 
+const oneLine = (text: string): string => shorten(text.trim().replaceAll(/\s+/g, ' '), 160)
 const firstLine = (text: string): string => shorten(text.trim().split('\n')[0] ?? '', 160)
 
 function heading(context: string): string {

@@ -9,6 +9,7 @@ import type { Log } from '../shared/log.ts'
 import { serve } from '../shared/http/serve.ts'
 import type { Service } from '../shared/http/serve.ts'
 import { composeAnswer } from './model-answer.ts'
+import { nextCall, offeredTool } from './model-calls.ts'
 
 const BODY_BYTES_MAX = 8_388_608
 const WORD_MS = 25
@@ -20,12 +21,22 @@ const content = v.union([
   v.array(v.object({ type: v.literal('text'), text: v.string() })),
 ])
 
+const toolCall = v.object({ id: v.string(), function: v.object({ name: v.string() }) })
+const message = v.union([
+  v.object({ role: v.picklist(['system', 'developer', 'user', 'assistant']), content }),
+  v.object({
+    role: v.literal('assistant'),
+    content: v.nullish(content),
+    tool_calls: v.array(toolCall),
+  }),
+  v.object({ role: v.literal('tool'), content, tool_call_id: v.string() }),
+])
+
 const completionRequest = v.object({
   model: v.pipe(v.string(), v.minLength(1, 'must not be empty')),
-  messages: v.pipe(
-    v.array(v.object({ role: v.picklist(['system', 'developer', 'user', 'assistant']), content })),
-    v.minLength(1, 'must hold a message'),
-  ),
+  messages: v.pipe(v.array(message), v.minLength(1, 'must hold a message')),
+  tools: v.nullish(v.array(offeredTool)),
+  tool_choice: v.optional(v.unknown()),
   temperature: v.nullish(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
   max_tokens: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1))),
   max_completion_tokens: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1))),
@@ -95,27 +106,58 @@ function refuse(c: Context, status: 400 | 404 | 413, error: { message: string; p
 
 function complete(request: CompletionRequest) {
   const messages = request.messages.map(({ role, content: said }) => ({ role, text: textOf(said) }))
-  const whole = composeAnswer(messages)
-  const limit = request.max_completion_tokens ?? request.max_tokens ?? Infinity
-  const cut = countTokens(whole) > limit
-  const answer = cut ? whole.slice(0, limit * CHARACTERS_PER_TOKEN) : whole
+  const digest = digestOf([request.model, messages])
+  const call = request.tool_choice === 'none' ? null : callOf(request)
+  const { message: said, finish_reason } = call
+    ? asCall(`call_${digest}`, call)
+    : asText(composeAnswer(messages), request)
   const prompt_tokens = messages.reduce((sum, { text }) => sum + countTokens(text) + 4, 3)
-  const completion_tokens = countTokens(answer)
+  const completion_tokens = countTokens(call?.arguments ?? said.content ?? '')
   return {
-    id: `chatcmpl-demo-${digestOf([request.model, messages])}`,
+    id: `chatcmpl-demo-${digest}`,
     object: 'chat.completion',
     created: Math.floor(Date.now() / 1000),
     model: request.model,
     choices: [
       {
         index: 0,
-        message: { role: 'assistant', content: answer, refusal: null },
+        message: { role: 'assistant', refusal: null, ...said },
         logprobs: null,
-        finish_reason: cut ? 'length' : 'stop',
+        finish_reason,
       },
     ],
     usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens },
   }
+}
+
+interface Said {
+  readonly message: { readonly content: string | null; readonly tool_calls?: readonly object[] }
+  readonly finish_reason: string
+}
+
+const asCall = (id: string, call: object): Said => ({
+  message: { content: null, tool_calls: [{ id, type: 'function', function: call }] },
+  finish_reason: 'tool_calls',
+})
+
+function asText(whole: string, { max_completion_tokens, max_tokens }: CompletionRequest): Said {
+  const limit = max_completion_tokens ?? max_tokens ?? Infinity
+  return countTokens(whole) > limit
+    ? {
+        message: { content: whole.slice(0, limit * CHARACTERS_PER_TOKEN) },
+        finish_reason: 'length',
+      }
+    : { message: { content: whole }, finish_reason: 'stop' }
+}
+
+function callOf({ messages, tools }: CompletionRequest): ReturnType<typeof nextCall> {
+  const asked = messages.findLast(({ role }) => role === 'user')
+  const called = messages.flatMap((each) => ('tool_calls' in each ? each.tool_calls : []))
+  return nextCall({
+    text: textOf(asked?.content),
+    tools: tools ?? [],
+    called: new Set(called.map((each) => each.function.name)),
+  })
 }
 
 type Completion = ReturnType<typeof complete>
@@ -127,7 +169,7 @@ function streamWords(
   { stream_options }: CompletionRequest,
 ): Response {
   const [choice] = choices
-  const words = choice?.message.content.match(/\S+\s*/g) ?? []
+  const words = choice?.message.content?.match(/\S+\s*/g) ?? []
   const chunk = (delta: object, more: object = {}): string => {
     const part = { index: 0, delta, logprobs: null, finish_reason: null, ...more }
     return frame({ ...head, object: 'chat.completion.chunk', choices: [part] })
@@ -135,6 +177,8 @@ function streamWords(
   return streamText(c, async (stream) => {
     c.header('content-type', 'text/event-stream')
     await stream.write(chunk({ role: 'assistant', content: '' }))
+    const calls = choice?.message.tool_calls?.map((call, index) => ({ index, ...call }))
+    if (calls) await stream.write(chunk({ tool_calls: calls }))
     for (const content of words) {
       if (stream.aborted) return
       await stream.write(chunk({ content }))
@@ -152,7 +196,7 @@ const frame = (part: object): string => `data: ${JSON.stringify(part)}\n\n`
 type Content = CompletionRequest['messages'][number]['content']
 
 const textOf = (said: Content): string =>
-  typeof said === 'string' ? said : said.map(({ text }) => text).join('\n')
+  typeof said === 'string' ? said : (said ?? []).map(({ text }) => text).join('\n')
 const countTokens = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN)
 const digestOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 24)

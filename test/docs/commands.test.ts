@@ -93,6 +93,7 @@ const PROGRAMS_OF_IMAGES: Readonly<Record<string, (words: Command) => string[]>>
 }
 
 function checkNode([file = '', ...words]: Command): string[] {
+  if (file.startsWith('docs/examples/')) return existsSync(join(root, file)) ? [] : [`no ${file}`]
   const check = PROGRAMS_OF_IMAGES[file]
   return check ? check(words) : [`no image has ${file}`]
 }

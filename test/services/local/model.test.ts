@@ -63,6 +63,35 @@ describe('the built-in demo model', () => {
     expect(text).toContain('It builds on: research (Researcher).')
   })
 
+  it('calls a tool that the task names, with what is in backticks, and repeats it', async () => {
+    const parameters = { type: 'object', properties: { of: { type: 'string' } }, required: ['of'] }
+    const tools = [{ type: 'function', function: { name: 'calculator', parameters } }]
+    const said = prompt('Compute `6 * 7` with `calculator`.', 'One sentence')
+    const { body } = await ask(said, { tools })
+    const { message, finish_reason } = Object(body['choices'])[0]
+    expect(finish_reason).toBe('tool_calls')
+    expect(message).toMatchObject({
+      content: null,
+      tool_calls: [{ function: { name: 'calculator', arguments: '{"of":"6 * 7"}' } }],
+    })
+    const [{ id }] = message.tool_calls
+    const messages = [
+      { role: 'user', content: said },
+      message,
+      { role: 'tool', tool_call_id: id, content: '42' },
+    ]
+    const then = await ask(said, { tools, messages })
+    expect(JSON.stringify(then.body)).toContain('A tool answered: 42')
+    const refused = await ask(said, { tools, tool_choice: 'none' })
+    expect(Object(refused.body['choices'])[0].finish_reason).toBe('stop')
+  })
+
+  it('calls no tool that the task does not name', async () => {
+    const tools = [{ type: 'function', function: { name: 'calculator' } }]
+    const { body } = await ask(prompt('Compute `6 * 7`.', 'One sentence'), { tools })
+    expect(Object(body['choices'])[0].finish_reason).toBe('stop')
+  })
+
   it('writes the same word by word to those who ask for that', async () => {
     const content = prompt('List facts about whales.', 'One fact')
     const { body } = await ask(content)

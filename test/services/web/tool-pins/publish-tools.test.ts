@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { definition } from '../../../support/crew.ts'
 import { startHttpServer } from '../../../support/http-server.ts'
@@ -39,6 +41,16 @@ async function serveMcp(tools: TestTool[], options: McpOptions = {}) {
   const server = await startMcpServer(tools, { ...options, port })
   stop = () => server.stop()
   return server
+}
+
+/** Serves the API of the manual's first crew. */
+async function serveExample() {
+  const child = spawn(process.execPath, ['docs/examples/stock.mjs', String(port)])
+  stop = async () => {
+    child.kill()
+    await once(child, 'exit')
+  }
+  await once(child.stdout, 'data')
 }
 
 async function serveText(body: string, status = 200) {
@@ -273,6 +285,16 @@ describe('publishing a version with operations of an OpenAPI document', () => {
         },
       ],
     })
+  })
+
+  it('reads the API of the first crew of the manual', async () => {
+    await serveExample()
+    const url = `${origin()}/openapi.json`
+    const { stock } = published(
+      await publish({ stock: { type: 'http', openapi_url: url, operations: ['getStock'] } }),
+    )
+    expect(stock?.pinned).toMatchObject({ operations: [{ name: 'getStock', method: 'GET' }] })
+    expect(await (await fetch(`${origin()}/stock/bolts`)).json()).toEqual({ pieces: 120 })
   })
 
   it('takes the document inline too', async () => {
