@@ -57,8 +57,8 @@ export function isPrivateAddress(address: string): boolean {
 }
 
 /**
- * Tells whether the well-known prefix of NAT64 (RFC 6052) stands before a private IPv4 address. With
- * DNS64, names that have IPv4 addresses alone resolve to such addresses, beside them or instead.
+ * Tells whether the well-known prefix of NAT64 (RFC 6052) stands before a private IPv4 address.
+ * With DNS64, names that have IPv4 addresses alone resolve to such addresses, too.
  */
 function isPrivateBehindNat64(address: string): boolean {
   if (!nat64.check(address, 'ipv6')) return false

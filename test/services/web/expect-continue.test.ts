@@ -43,9 +43,10 @@ const source = () =>
     { path: 'data.bin', content: FILLER },
   ])
 
-function formOf(field: string, name: string, content: Buffer, more: Record<string, string> = {}) {
+function formOf(name: string, content: Buffer, texts: Record<string, string> = {}) {
   const form = new FormData()
-  for (const [key, value] of Object.entries(more)) form.append(key, value)
+  for (const [key, value] of Object.entries(texts)) form.append(key, value)
+  const [field = ''] = name.split('.')
   form.append(field, new Blob([Uint8Array.from(content)]), name)
   return form
 }
@@ -92,7 +93,7 @@ describe('a body that is sent only when it is asked for', () => {
       () =>
         upload(
           `/designer/v2/automations/${ownCrew}/deployments`,
-          formOf('source', 'source.tar.gz', source()),
+          formOf('source.tar.gz', source()),
           bearer(),
         ),
     ],
@@ -102,7 +103,7 @@ describe('a body that is sent only when it is asked for', () => {
       () =>
         upload(
           `/automations/${ownCrew}/deployments`,
-          formOf('source', 'crew.tar.gz', source(), csrf()),
+          formOf('source.tar.gz', source(), csrf()),
           person(),
         ),
     ],
@@ -112,14 +113,19 @@ describe('a body that is sent only when it is asked for', () => {
       () =>
         upload(
           '/new-automation',
-          formOf('source', 'crew.tar.gz', source(), { ...csrf(), name: 'Another' }),
+          formOf('source.tar.gz', source(), { ...csrf(), name: 'Another' }),
           person(),
         ),
     ],
     [
       'a file for runs',
       201,
-      () => upload(`${apiOf()}/files`, formOf('file', 'report.txt', Buffer.from(FILLER.toString('base64'))), bearer()),
+      () =>
+        upload(
+          `${apiOf()}/files`,
+          formOf('file.txt', Buffer.from(FILLER.toString('base64'))),
+          bearer(),
+        ),
     ],
     [
       'a package of tools',
@@ -134,9 +140,13 @@ describe('a body that is sent only when it is asked for', () => {
     [
       'a project to import that is no archive',
       400,
-      () => upload('/import-project', formOf('project', 'x.zip', FILLER, csrf()), person()),
+      () => upload('/import-project', formOf('project.zip', FILLER, csrf()), person()),
     ],
-    ['a kickoff', 202, () => upload(`${apiOf()}/kickoff`, kickoff(200_000), { ...bearer(), ...JSON_BODY })],
+    [
+      'a kickoff',
+      202,
+      () => upload(`${apiOf()}/kickoff`, kickoff(200_000), { ...bearer(), ...JSON_BODY }),
+    ],
     [
       'a kickoff that is too long',
       413,
@@ -147,11 +157,7 @@ describe('a body that is sent only when it is asked for', () => {
       413,
       () => upload('/sign-in', new URLSearchParams({ email: FILLER.toString('base64') })),
     ],
-    [
-      'a kickoff of nobody',
-      401,
-      () => upload(`${apiOf()}/kickoff`, kickoff(200_000), JSON_BODY),
-    ],
+    ['a kickoff of nobody', 401, () => upload(`${apiOf()}/kickoff`, kickoff(200_000), JSON_BODY)],
   ]
 
   it.each(routes)('is answered: %s', async (_name, status, send) => {
