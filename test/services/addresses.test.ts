@@ -140,7 +140,9 @@ const STORED: readonly Place[] = [
   connectionField('token_endpoint'),
   connectionField('revocation_endpoint'),
   connectionField('test_url'),
+  connectionField('hosts', (given) => [given]),
   tool('the url of an MCP tool', (url) => ({ type: 'mcp', url, tools: ['find'] })),
+  tool('a place of a fetch tool', (given) => ({ type: 'fetch', allow: [given] })),
   tool('the openapi_url of a tool', (openapi_url) => ({
     type: 'http',
     openapi_url,
