@@ -64,9 +64,10 @@ function missingOf(
 function chatUrlOf({ provider, baseUrl }: Connection, read: ReadVariable): string | undefined {
   const { url, chatUrl = url, overrides = [], requires } = providerOf(provider)
   const variables = [...overrides, ...(url ? [] : requires.flat())].filter(isAddress)
-  const found = baseUrl || (variables.map(read).find((value) => value) ?? chatUrl)
+  if (baseUrl) return baseUrl.replace(/\/+$/, '')
+  const found = variables.map(read).find((value) => value) ?? chatUrl
   return found && /^https?:\/\//.test(found) && URL.canParse(found)
-    ? found.replace(/\/+$/, '')
+    ? new URL(found).href.replace(/\/+$/, '')
     : undefined
 }
 

@@ -9,6 +9,7 @@ import { describeRequirements } from '../platform/llm-providers.ts'
 import { usageOf } from '../platform/llm-usage.ts'
 import type { ReadVariable } from '../platform/llm-usage.ts'
 import type { SecretKeys } from '../shared/crew-token.ts'
+import { addressProblem } from '../shared/outgoing/address.ts'
 import type { Database } from '../shared/postgres/database.ts'
 
 /** Its secret keys open the keys of LLM connections. */
@@ -51,6 +52,8 @@ function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | st
       'connection a base URL.'
     )
   }
+  const problem = addressProblem(chatUrl)
+  if (problem !== undefined) return `its base URL ${problem}. Save it in that form.`
   if (missing.length > 0) {
     const needed = describeRequirements(missing)
     return `it has no key, and the platform has no ${needed}. Enter a key, or set the variable.`

@@ -3,6 +3,7 @@ import { AUTH_METHODS, CONNECTION_KINDS } from '../../platform/oauth-connections
 import type { ConnectionKind, ConnectionSettings } from '../../platform/oauth-connections.ts'
 import { toolKey } from '../../platform/tool-definitions.ts'
 import { AppError } from '../../shared/errors.ts'
+import { addressProblem as spellingProblem } from '../../shared/outgoing/address.ts'
 import { isAllowed, isPlace } from '../../shared/outgoing/allowed-places.ts'
 import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { extraParameters, oauthScope, providerName } from '../provider-settings.ts'
@@ -260,11 +261,9 @@ function addressProblem(
 }
 
 function problemOf(address: string, guard: OutgoingGuard): string | undefined {
-  const url =
-    /^https?:\/\/[\x21-\x7e]+$/i.test(address) && URL.canParse(address) && new URL(address)
-  if (!url || url.username !== '' || url.password !== '' || url.hash !== '') {
-    return 'must be an https:// address without a user name, password or fragment'
-  }
+  const misspelled = spellingProblem(address)
+  if (misspelled !== undefined) return misspelled
+  const url = new URL(address)
   const problem = guard.problemOf(url)
   if (problem !== undefined) return `cannot be called: ${problem.replace(/\.$/, '')}`
   return url.protocol === 'https:' || guard.isListed(url)
@@ -274,7 +273,7 @@ function problemOf(address: string, guard: OutgoingGuard): string | undefined {
 
 /** The test sends the token, too. */
 function testProblem({ test_url: address, hosts }: Given): FieldProblem[] {
-  if (address === undefined || hosts.length === 0 || !URL.canParse(address)) return []
+  if (address === undefined || hosts.length === 0 || spellingProblem(address)) return []
   if (isAllowed(new URL(address), hosts)) return []
   return [{ field: 'test_url', message: 'must be at one of the places that may get the token' }]
 }

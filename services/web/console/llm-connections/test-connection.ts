@@ -4,6 +4,7 @@ import { readerOf, usageOf } from '../../../platform/llm-usage.ts'
 import { deadline } from '../../../shared/deadline.ts'
 import type { EnvSource } from '../../../shared/env.ts'
 import { toAppError } from '../../../shared/errors.ts'
+import { addressProblem } from '../../../shared/outgoing/address.ts'
 import { routeThrough } from '../../../shared/outgoing/forward-proxy.ts'
 import type { ForwardProxy } from '../../../shared/outgoing/forward-proxy.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
@@ -91,11 +92,13 @@ async function reachOf(connection: LlmConnection, surroundings: LlmSurroundings)
 }
 
 /** Asks an address that an organization chose, if the guard lets crews call it; without a key. */
-function reachOwn(
+async function reachOwn(
   { organizationId }: LlmConnection,
   baseUrl: string,
   { guard }: LlmSurroundings,
 ): Promise<Reach> {
+  const problem = addressProblem(baseUrl)
+  if (problem !== undefined) return { kind: 'refused', why: `The base URL ${problem}.` }
   const subject = `organization ${organizationId}`
   return ask(new URL(`${baseUrl.replace(/\/+$/, '')}/models`), async (url, signal) => {
     const route = await guard.pin(url, { signal, subject })

@@ -1,5 +1,6 @@
 import { EVENT_TYPES, EVERY_EVENT } from '../../../platform/webhooks.ts'
 import type { WebhookFields } from '../../../platform/webhooks.ts'
+import { addressProblem as spellingProblem } from '../../../shared/outgoing/address.ts'
 import type { OutgoingGuard } from '../../../shared/outgoing/guard.ts'
 
 /** The longest address that a webhook takes, in characters. */
@@ -41,7 +42,7 @@ export const toTyped = ({ url, eventTypes }: WebhookFields): TypedWebhook => ({
 
 /** Returns the stored fields of a form without a problem. */
 export const toFields = ({ url, ticked, others }: TypedWebhook): WebhookFields => ({
-  url: new URL(url).href,
+  url,
   eventTypes: [...new Set([...ticked, ...wordsOf(others)])],
 })
 
@@ -58,13 +59,14 @@ export function readWebhookForm(form: URLSearchParams, guard: OutgoingGuard): Re
 }
 
 function addressProblem(address: string, guard: OutgoingGuard): string | undefined {
-  const url = /^https?:\/\/[\x21-\x7e]+$/.test(address) && URL.canParse(address) && new URL(address)
-  if (!url || address.length > URL_LENGTH_MAX || url.href.length > URL_LENGTH_MAX) {
-    return 'The address must be an https:// address, such as https://crm.example.com/webhooks.'
+  if (address.length > URL_LENGTH_MAX) {
+    return `The address must have at most ${URL_LENGTH_MAX} characters.`
   }
-  if (url.username || url.password || url.hash) {
-    return 'The address must have no user name, password or fragment.'
+  const misspelled = spellingProblem(address)
+  if (misspelled !== undefined) {
+    return `The address ${misspelled}, such as https://crm.example.com/webhooks.`
   }
+  const url = new URL(address)
   const problem = guard.problemOf(url)
   if (problem !== undefined) return problem
   return url.protocol === 'https:' || guard.isListed(url)

@@ -87,8 +87,8 @@ describe('the webhooks of an automation', () => {
   })
 
   const refused: [string, string, string][] = [
-    ['', 'run_completed', 'must be an https:// address'],
-    ['javascript:alert(1)', 'run_completed', 'must be an https:// address'],
+    ['', 'run_completed', 'must be an absolute address'],
+    ['javascript:alert(1)', 'run_completed', 'must be an absolute address'],
     ['http://crm.example.com/', 'run_completed', 'must begin with https://'],
     ['https://u:p@crm.example.com/', 'run_completed', 'no user name, password or fragment'],
     ['https://127.0.0.1/', 'run_completed', 'has no public address'],
