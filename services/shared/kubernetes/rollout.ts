@@ -66,7 +66,8 @@ export async function followRollout(followed: Followed): Promise<Rollout> {
     // until it crashes again.
     if (trouble) troubledSince ??= now
     const isStuck = trouble !== undefined && now - (troubledSince ?? now) >= stuckMs
-    if (isStuck || trouble?.reason === SCALED_TO_ZERO) return { online: false, reason, trouble, isServing }
+    if (isStuck || trouble?.reason === SCALED_TO_ZERO)
+      return { online: false, reason, trouble, isServing }
     if (now - started >= timeoutMs) {
       const seconds = Math.round(timeoutMs / 1000)
       return { online: false, reason: `${reason} (after ${seconds} s)`, trouble, isServing }

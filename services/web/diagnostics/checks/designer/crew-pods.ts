@@ -73,7 +73,9 @@ export async function checkCrewPods(pods: CrewPods): Promise<Layer<CrewPodDetail
     online.map(async ({ slug, appId }): Promise<Crew> => {
       const read = await api.get(namespace, appId)
       if ('refusal' in read) return { slug, appId, read }
-      const troubles = read.found ? await explain(kubernetes, { namespace, signal, found: read.found }) : []
+      const troubles = read.found
+        ? await explain(kubernetes, { namespace, signal, found: read.found })
+        : []
       return { slug, appId, read, row: toRow(appId, read.found, troubles) }
     }),
   )
