@@ -15,8 +15,8 @@ const UNKNOWN_TABLE = '42P01'
 const SCHEMA_WARNINGS = declareCodes({
   schema_empty:
     'The database is new, or its volume is lost. Restore a backup, or begin anew. ' +
-    `${runInWeb('migrate')}, and \`kubectl -n {namespace} rollout restart deployment\`, which makes ` +
-    'the tables of the traces as well; `helm upgrade {release} dist/chart -n {namespace} ' +
+    `${runInWeb('migrate')}, and \`kubectl -n {namespace} rollout restart deployment\`, which ` +
+    'makes the tables of the traces as well; `helm upgrade {release} dist/chart -n {namespace} ' +
     '--reuse-values` then sets it up.',
   schema_behind: `Migrations of this version are missing. ${runInWeb('migrate')}.`,
   schema_ahead:

@@ -15,8 +15,8 @@ import type { Layer, LayerFailure } from '../../layer.ts'
 /** The code of crews that are online by their records and have no ready pod. */
 export const CREW_POD_CODES = declareCodes({
   crew_pods_unready:
-    'Scale up a Deployment that is scaled to zero, and look at one that is not ready with kubectl ' +
-    `describe. One that is missing comes back as follows. ${INSTALL_CREWS}.`,
+    'Scale up a Deployment that is scaled to zero, and look at one that is not ready with ' +
+    `kubectl describe. One that is missing comes back as follows. ${INSTALL_CREWS}.`,
 })
 
 /** One crew whose Deployment was looked at (SPEC 2.4). */
