@@ -211,7 +211,7 @@ export const labels = (doc: string, example: Readonly<Record<string, string>>) =
 export const daysByOrganization = (doc: string) =>
   map(doc, {
     key: {
-      pattern: /^.{0,64}$/,
+      pattern: /^[ -~]{0,64}$/,
       expected: 'the id of an organization, or ""',
     },
     value: {

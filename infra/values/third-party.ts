@@ -28,7 +28,11 @@ export const thirdParty = {
     }),
     resources: type.resources({ cpu: '2', memory: '1Gi' }, { cpu: '250m', memory: '512Mi' }),
     ...type.pods,
-    ...statefulWorkload({ liveness: { period: 10, failures: 6, timeout: 1 } }, 120),
+    // Out of its Service a server that is merely slow helps no caller: there is no other one.
+    ...statefulWorkload(
+      { liveness: { period: 10, failures: 6 }, readiness: { period: 5, failures: 6 } },
+      120,
+    ),
     service,
   }),
 
@@ -82,7 +86,7 @@ export const thirdParty = {
       ...type.pods,
       ...endingWorkload({
         startup: { period: 5, failures: 24, timeout: 10 },
-        liveness: { period: 20, failures: 3, timeout: 1 },
+        liveness: { period: 20, failures: 3 },
         readiness: { period: 15, failures: 3, timeout: 10 },
       }),
       service,

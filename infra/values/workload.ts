@@ -2,7 +2,9 @@ import type * as k8s from '../k8s.ts'
 import { ANY_TEXT, LABEL_KEY, NAMESPACE, OWN_KEY } from '../kubernetes-names.ts'
 import { free, freeList } from '../template/free.ts'
 import { boolean, group, integer, map, string, texts, word } from '../template/schema.ts'
+import type { ItemRule } from '../template/item-rules.ts'
 import * as type from '../value-types.ts'
+import { withSelector } from './affinity.ts'
 
 // What an operator may add to the pods of a component, or set otherwise. Free values go to
 // Kubernetes as they are given.
@@ -16,6 +18,13 @@ const PATH = { pattern: /^\/[^:]*$/, expected: 'an absolute path without a colon
 const NOT_EMPTY = { pattern: /^[!-~]+$/, expected: 'an image' }
 
 const sidecar = { name: 'log-shipper', image: 'registry.example.com/log-shipper:1.4.2' }
+
+/** What only a container has that stays, which says so by its restart policy. */
+const ofSidecar = (member: string): ItemRule => ({
+  where: { member, is: 'there' },
+  needs: { member: 'restartPolicy', among: ['Always'] },
+  message: `must be "Always" with ${member}: other init containers end before it counts`,
+})
 
 /** What may be added to the main container of a component, and to its pod. */
 const additions = {
@@ -49,7 +58,9 @@ const additions = {
     "Containers that run before the chart's own, or beside them with `restartPolicy: Always`.",
     {
       type: 'Container',
+      name: 'InitContainer',
       demands: { name: NAME, image: NOT_EMPTY },
+      rules: ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'].map(ofSidecar),
       example: [{ ...sidecar, restartPolicy: 'Always' }],
     },
   ),
@@ -148,6 +159,7 @@ const topologySpreadConstraints = freeList<k8s.TopologySpreadConstraint>(
         expected: 'DoNotSchedule or ScheduleAnyway',
       },
     },
+    rules: [withSelector('matchLabelKeys')],
     example: [
       {
         maxSkew: 1,
