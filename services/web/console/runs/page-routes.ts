@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { findBudgetStop } from '../../../platform/budget-stops.ts'
 import type { Run } from '../../../platform/runs.ts'
-import { listProgress, readProgressPage } from '../../../platform/progress.ts'
+import { countTokens, listProgress, readProgressPage } from '../../../platform/progress.ts'
 import type { Progress } from '../../../platform/progress.ts'
 import { getVersionNumber } from '../../../platform/run-history.ts'
 import { listArtifacts } from '../../../platform/run-artifacts.ts'
@@ -53,6 +53,7 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     automation,
     run,
     progress: await readProgressPage(sql, run.id, steps),
+    usage: run.usage ?? (await countTokens(sql, run.id)),
     textView: c.req.query('view') === 'raw' ? 'raw' : 'rendered',
     apiUrl: automationUrl(config, automation.automationId),
     notice: noticeOf(c.req.query('notice')),

@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import type { StoppedRun } from '../../../platform/budget-stops.ts'
 import type { RunRecord } from '../../../platform/run-history.ts'
-import type { Run } from '../../../platform/runs.ts'
+import type { Run, Usage } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
 import type { Artifact } from '../../../platform/run-artifacts.ts'
 import type { StepCounts } from '../../../platform/run-steps.ts'
@@ -43,6 +43,8 @@ export interface RunPage {
   readonly automation: Automation
   readonly run: Run
   readonly progress: ProgressPage
+  /** Its tokens, or those of its calls so far. */
+  readonly usage: Usage | undefined
   readonly textView: TextView
   /** The files that its tasks wrote. */
   readonly artifacts: readonly Artifact[]
@@ -96,7 +98,7 @@ export function runParts(view: RunPage): Html {
     data-say="Run ${statusName(run.status).toLowerCase()}"
   >
     ${head(view, path)}
-    <div data-part="summary">${summary(run)}</div>
+    <div data-part="summary">${summary(view)}</div>
     <div class="columns">
       <div>
         <div data-part="outcome">${outcomeSection({ ...view, path, csrfToken })}</div>
@@ -144,17 +146,27 @@ function againActions(view: RunPage, path: string): Html {
     </form>`
 }
 
-function summary(run: Run): Html {
-  const { usage, queuedAt, startedAt, attempt } = run
+function summary({ run, usage }: RunPage): Html {
+  const { queuedAt, startedAt, attempt } = run
   const waited = startedAt ? duration(startedAt.getTime() - queuedAt.getTime()) : '–'
   const facts = [
-    ['Duration', ranFor(run)],
+    ['Duration', runningTime(run)],
     ['Waited in the queue', waited],
     ['Input tokens', usage ? count(usage.inputTokens) : '–'],
     ['Output tokens', usage ? count(usage.outputTokens) : '–'],
     ...(attempt > 1 ? [['Attempt', count(attempt)] as const] : []),
   ] as const
   return factList(attempt > 1 ? 'statistics five' : 'statistics', facts)
+}
+
+/** The script of the console lets it go on, by the clock of this machine. */
+function runningTime(run: Run): Html | string {
+  const { startedAt, finishedAt } = run
+  if (!startedAt || finishedAt) return ranFor(run)
+  const now = new Date()
+  return html`<span data-started-at="${startedAt.toISOString()}" data-now="${now.toISOString()}"
+    >${ranFor(run, now)}</span
+  >`
 }
 
 const ORIGINS = { retry: 'Retries', fork: 'Changes the inputs of', rerun: 'Repeats' } as const

@@ -57,11 +57,18 @@ export const stepList = (timeline: RunTimeline): Html =>
 function stepRow(step: RunStep, timeline: RunTimeline): Html {
   const { id, depth, said, isError } = step
   return html`<li id="${id}" class="${isError ? 'bad' : ''}" data-say="${said}">
-    <div class="step-line" data-part="line-${id}">${line(step, timeline)}</div>
+    <div class="step-line" data-part="line-${id}" ${written(step)}>${line(step, timeline)}</div>
     <div class="step-body d${Math.min(depth, INDENT_MAX)}" data-part="body-${id}">
       ${problem(step)} ${folds(step, timeline)}
     </div>
   </li>`
+}
+
+/** Marks the end of a call, with which its model writes no more. */
+function written({ kind, endMs, facts }: RunStep): Html | string {
+  const key = facts['step']
+  const isOver = kind === 'llm' && endMs !== null && typeof key === 'string'
+  return isOver ? html`data-written="${key}"` : ''
 }
 
 function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
