@@ -5,6 +5,7 @@ import type { Run } from '../../../platform/runs.ts'
 import { countTokens, listProgress, readProgressPage } from '../../../platform/progress.ts'
 import type { Progress } from '../../../platform/progress.ts'
 import { getVersionNumber } from '../../../platform/run-history.ts'
+import { findApproval } from '../../../platform/run-approvals.ts'
 import { listArtifacts } from '../../../platform/run-artifacts.ts'
 import { countSteps } from '../../../platform/run-steps.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -61,6 +62,7 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     keptSteps: await countSteps(sql, run.id),
     version: await getVersionNumber(sql, run.id),
     stopped: run.status === 'waiting' ? await findBudgetStop(sql, run.id) : undefined,
+    approval: run.status === 'waiting' ? await findApproval(sql, run.id) : undefined,
     hasTrace: traces !== undefined && run.startedAt !== null,
   }
 }

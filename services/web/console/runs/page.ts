@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
+import type { Approval } from '../../../platform/run-approvals.ts'
 import type { StoppedRun } from '../../../platform/budget-stops.ts'
 import type { RunRecord } from '../../../platform/run-history.ts'
 import type { Run, Usage } from '../../../platform/runs.ts'
@@ -53,6 +54,8 @@ export interface RunPage {
   readonly notice: string | undefined
   /** The budget that it waits for. */
   readonly stopped: StoppedRun | undefined
+  /** What it asks a person. */
+  readonly approval: Approval | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
   /** The version that it is of. */
@@ -101,7 +104,9 @@ export function runParts(view: RunPage): Html {
     <div data-part="summary">${summary(view)}</div>
     <div class="columns">
       <div>
-        <div data-part="outcome">${outcomeSection({ ...view, path, csrfToken })}</div>
+        <div data-part="outcome" data-keep="${questionOf(view)}">
+          ${outcomeSection({ ...view, path, csrfToken })}
+        </div>
         <div data-part="artifacts">${artifactsSection(view.artifacts, path)}</div>
         ${progressSection(view, path)}
       </div>
@@ -112,6 +117,10 @@ export function runParts(view: RunPage): Html {
     </div>
   </div>`
 }
+
+/** Names what is asked, for as long as somebody may be writing the answer. */
+const questionOf = ({ approval }: RunPage): string =>
+  approval ? `${approval.task} ${approval.askedAt.toISOString()}` : ''
 
 function head(view: RunPage, path: string): Html {
   const { run } = view

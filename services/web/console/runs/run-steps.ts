@@ -168,7 +168,7 @@ const KINDS: readonly (readonly [word: string, kind: KindName])[] = [
   ['llm', 'llm'],
   ['tool', 'tool'],
   ['task', 'task'],
-  ['approval', 'guardrail'],
+  ['approval', 'approval'],
   ['crew', 'agent'],
 ]
 

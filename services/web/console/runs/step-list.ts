@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { nsText } from '../frame/amounts.ts'
 import { clockTime, count, duration, pretty, sentence } from '../frame/format.ts'
 import { kindIcon } from '../frame/kinds.ts'
+import type { KindName } from '../frame/kinds.ts'
 import { factList } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
 import { foreignText, foreignValue } from '../frame/text/foreign-text.ts'
@@ -87,13 +88,13 @@ function line(step: RunStep, { beginMs, endMs }: RunTimeline): Html {
       ${isCutOff ? html`<span class="flag waiting">Not finished</span>` : ''}
     </span>
     <span class="number">${tokens === null ? '' : count(tokens)}</span>
-    <span class="number">${tookText(took)}</span>
+    <span class="number">${tookText(kind, took)}</span>
     <span class="axis">${timeBar(bar, (endMs - beginMs) * NS)}</span>`
 }
 
 /** What happened at one time took none. */
-function tookText(ms: number | null): string {
-  if (ms === null) return 'running'
+function tookText(kind: KindName, ms: number | null): string {
+  if (ms === null) return kind === 'approval' ? 'waiting' : 'running'
   return ms === 0 ? '' : nsText(ms * NS)
 }
 

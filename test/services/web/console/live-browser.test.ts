@@ -2,8 +2,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ProgressEvent } from '../../../../services/platform/run-queue.ts'
 import { completeRun, takeRuns } from '../../../../services/platform/run-queue.ts'
+import { parkRun } from '../../../../services/platform/run-approvals.ts'
 import { recordEvent } from '../../../support/record-event.ts'
-import { kickoff } from '../../../../services/platform/runs.ts'
+import { kickoff, stopRun } from '../../../../services/platform/runs.ts'
 import { publishTexts } from '../../../../services/platform/run-texts.ts'
 import { hasNoBrowser, openConsole } from '../support/console.ts'
 import type { Console } from '../support/console.ts'
@@ -138,6 +139,29 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     await page.getByRole('region', { name: 'Inputs' }).getByRole('button', { name: 'Copy' }).click()
     await page.getByRole('region', { name: 'Inputs' }).getByText('Copied').waitFor()
     expect(await page.evaluate('navigator.clipboard.readText()')).toContain('"topic":"whales"')
+    await page.context().close()
+  })
+
+  it('keeps what a person writes about an approval while other steps come', async () => {
+    const { page, lease } = await openRun()
+    const { sql } = site.platform
+    await parkRun(sql, lease, { step: 'a'.repeat(32), task: 'research', output: '**Whales**' })
+    await page.getByText('Edit', { exact: true }).click()
+    const output = page.getByRole('textbox', { name: 'Output' })
+    expect(await output.inputValue()).toBe('**Whales**')
+    await output.fill('Owls')
+    const event = JSON.stringify({ type: 'task_started', task: 'other' })
+    await sql`
+      insert into execution_events (execution_id, attempt, position, event)
+      values (${lease.id}, ${lease.attempt}, 1, ${event}::text::jsonb)`
+    await page.getByText('running').waitFor()
+    expect(await output.inputValue()).toBe('Owls')
+    await page.getByRole('button', { name: 'Save the edited output' }).click()
+    await page.getByText('The decision is saved').waitFor()
+    expect(page.url()).toContain(lease.id)
+    const [decided] = await sql`select answer from run_approvals where run_id = ${lease.id}`
+    expect(decided).toEqual({ answer: 'Owls' })
+    await stopRun(sql, lease.id)
     await page.context().close()
   })
 

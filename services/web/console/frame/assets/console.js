@@ -103,6 +103,7 @@ const foldsOf = (part) => [...part.querySelectorAll('details[data-fold]')]
 
 function swapPart(part, fresh) {
   if (part.outerHTML === fresh.outerHTML) return
+  if (part.dataset.keep && part.dataset.keep === fresh.dataset.keep) return
   const hadFocus = part.contains(document.activeElement)
   const next = document.importNode(fresh, true)
   const open = foldsOf(part).flatMap((fold) => (fold.open ? fold.dataset.fold : []))
