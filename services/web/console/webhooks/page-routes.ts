@@ -18,7 +18,8 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
-import { deliveryPage } from './delivery-page.ts'
+import { deliveryPage, deliveryParts } from './delivery-page.ts'
+import type { DeliveryPage } from './delivery-page.ts'
 import { readWebhookForm, toFields } from './form.ts'
 import { entryOf, factsOf, getOwnWebhook } from './own-webhook.ts'
 import { webhookPage, webhookPath } from './page.ts'
@@ -68,12 +69,21 @@ export function webhookPageRoutes(
     return c.redirect(`${webhookPath(automation, webhook)}?notice=webhook-saved`, 303)
   })
 
-  routes.get(delivery, session, async (c) => {
+  const readDelivery = async (c: Context<SignedIn>): Promise<DeliveryPage> => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const found = await getDelivery(c, sql, webhook)
     const notice = noticeOf(c.req.query('notice'))
-    const page = { session: c.var.session, automation, webhook, delivery: found, notice }
-    return c.html(deliveryPage(page))
+    return { session: c.var.session, automation, webhook, delivery: found, notice }
+  }
+
+  routes.get(delivery, session, async (c) => c.html(deliveryPage(await readDelivery(c))))
+
+  routes.get(`${delivery}/live`, session, async (c) => {
+    const page = await readDelivery(c)
+    const { state, tries } = page.delivery
+    const etag = `W/"${state}.${tries.length}"`
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
+    return c.html(deliveryParts(page), 200, { etag })
   })
 
   routes.post(delivery, session, form, async (c) => {

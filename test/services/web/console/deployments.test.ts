@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendCrewLog } from '../../../../services/platform/crew-logs.ts'
 import { createVariableSeals } from '../../../../services/platform/crew-variables.ts'
+import { endPull, takeRepository } from '../../../../services/platform/source-repositories.ts'
 import { definition } from '../../../support/crew.ts'
 import { tarGz } from '../../../support/tar.ts'
 import { BASE_URL, SECRET, openPlatform } from '../support/platform.ts'
@@ -216,6 +217,13 @@ describe('the page of a Git repository', () => {
     expect(saved.text).not.toContain('glpat-3')
     const { location } = await post(`${path}/pull`)
     expect((await open(location)).text).toContain('A worker is pulling it.')
+    expect((await open(location)).text).toContain(`data-live="${path}/live"`)
+    const taken = await takeRepository(platform.sql)
+    if (!taken) throw new Error('nothing to pull')
+    await endPull(platform.sql, taken, { commit: 'c0ffee00c0ffee00' })
+    const pulled = (await open(`${path}/live`)).text
+    expect(pulled).toContain('data-live=""')
+    expect(pulled).toContain('c0ffee00c0ff')
     const made = await post(`${path}/webhook`)
     const [, secret = ''] = /not shown again.*?([\w-]{43})/s.exec(made.text) ?? []
     expect(secret).toHaveLength(43)
