@@ -183,5 +183,7 @@ export function describeStop({ isOfAutomation, period, of, model, ...stop }: Bud
   )
 }
 
+const amounts = new Intl.NumberFormat('en', { maximumFractionDigits: 12 })
+
 /** Without the noise of binary fractions. */
-const amount = (value: number): string => String(Number(value.toPrecision(12)))
+const amount = (value: number): string => amounts.format(Number(value.toPrecision(12)))

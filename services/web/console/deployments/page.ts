@@ -4,7 +4,7 @@ import type { ListedDeployment } from '../../../platform/crew-deployments.ts'
 import { IMAGES_KEPT } from '../../../platform/crew-images.ts'
 import type { CrewStorage } from '../../../platform/crew-storage.ts'
 import type { Session } from '../../../platform/sessions.ts'
-import { automationTabs } from '../frame/automation-tabs.ts'
+import { automationHead } from '../frame/automation-tabs.ts'
 import { byteSize } from '../frame/format.ts'
 import { page } from '../frame/layout.ts'
 import {
@@ -19,7 +19,7 @@ import type { Html } from '../frame/parts.ts'
 import { deploySection } from './deploy-form.ts'
 import { automationPath, deploymentPath } from './own-crew.ts'
 import type { OwnCrew } from './own-crew.ts'
-import { crumbs, isOpen, postButton, sourceText, statePill } from './parts.ts'
+import { deployerOf, isOpen, postButton, sourceText, statePill } from './parts.ts'
 
 /** The page of the crew of an automation, as its routes read it. */
 export interface CrewPage {
@@ -42,7 +42,7 @@ export function crewPage(view: CrewPage): Html {
   const { automation } = crew
   return page(
     { title: `Crew of ${automation.name}`, session, current: '/automations' },
-    html`${crumbs(automation)} ${automationTabs(automation, 'deploy')} ${noticeBox(notice)}
+    html`${automationHead({ automation, tab: 'deploy' })} ${noticeBox(notice)}
       ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
       <div class="columns side-first">
         <div>${crewParts(view)}</div>
@@ -115,7 +115,7 @@ const history = ({ crew: { automation }, deployments, storage }: CrewPage): Html
               </td>
               <td class="state">${statePill(each.state)}</td>
               <td data-label="Since">${time(each.stateSince)}</td>
-              <td data-label="By">${each.createdBy ?? 'API'}</td>
+              <td data-label="By">${deployerOf(each)}</td>
             </tr>`,
         )}
       </tbody>

@@ -20,6 +20,8 @@ const NS = 1e6
 const INDENT_MAX = 4
 /** The longest text, in characters, that is a fact among others; longer ones have a fold. */
 const SHORT = 160
+/** What a step is for: never among its details. */
+const RESULTS = new Set(['output', 'result'])
 /** Shown by the row itself, or of no use to a reader. */
 const HIDDEN = new Set([
   'type',
@@ -29,6 +31,7 @@ const HIDDEN = new Set([
   'kind',
   'name',
   'parent',
+  'path',
   'started_at',
   'ended_at',
   'response_id',
@@ -114,7 +117,7 @@ function folds({ id, facts, startMs }: RunStep, { beginMs }: RunTimeline): Html 
   const fields = Object.entries(facts).flatMap(([key, value]) =>
     HIDDEN.has(key) || isOfRun(facts, key) ? [] : fieldsOf({ [key]: value }),
   )
-  const long = fields.filter(({ key, text }) => key === 'output' || !isShort(text))
+  const long = fields.filter(({ key, text }) => RESULTS.has(key) || !isShort(text))
   const short = fields.filter((field) => !long.includes(field))
   const at = {
     key: 'at',

@@ -56,6 +56,8 @@ describe('the pages of automations from source', () => {
     expect(made).toMatchObject({ status: 303, location: expect.stringMatching(/deployments\/1$/) })
     const page = await open(made.location)
     expect(page.text).toMatch(/Deployment 1.*Waiting.*crew\.tar\.gz, 2 files.*ada@acme\.test/s)
+    const crew = await open(made.location.replace(/\/1$/, ''))
+    expect(crew.text).toMatch(/<h1 class="break">First<.*<nav class="tabs"/s)
     expect(page.text).toMatch(/Left out<\/dt>\s*<dd[^>]*>\.venv\/<\/dd>/)
     expect(page.text).toContain(`data-live="${made.location}/live"`)
     const automation = await open(made.location.replace(/\/deployments.*/, '/design'))
