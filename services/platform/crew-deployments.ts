@@ -278,7 +278,8 @@ export const listCrewDeployments = (
 
 const list = (sql: Queryable, condition: Fragment): Promise<ListedDeployment[]> =>
   sql<ListedDeployment[]>`
-    select ${crewDeploymentColumns(sql)}, coalesce(u.email, c.token_name) as created_by, jsonb_build_object(
+    select ${crewDeploymentColumns(sql)}, coalesce(u.email, c.token_name) as created_by,
+      jsonb_build_object(
       'digest', encode(s.digest, 'hex'), 'name', s.name, 'size', s.size,
       'fileCount', s.file_count, 'leftOut', coalesce(s.facts -> 'leftOut', '[]'),
       'leftOutMore', coalesce(s.facts -> 'leftOutMore', '0'), 'gitRef', s.git_ref,

@@ -129,7 +129,7 @@ const TASKS: Readonly<Record<string, Task>> = {
     },
   },
   'users:disable': forPeople(
-    'EMAIL|ID: end the sessions of a user and let nobody in as that user',
+    'EMAIL|ID: end the sessions of a user and refuse new ones',
     (sql, log, [who = '']) => disable(sql, who, log),
   ),
   'users:enable': forPeople('EMAIL|ID: let a disabled user in again', (sql, log, [who = '']) =>

@@ -152,8 +152,8 @@ function factsSection(deployment: ListedDeployment): Html {
           : html`<dt>As</dt>
               <dd>Deployment ${rolledBackFrom}</dd>`
       }
-      <dt>Way</dt>
-      <dd>${settings.way ?? 'As the platform decides'}</dd>
+      <dt>Way to run it</dt>
+      <dd>${settings.way ?? 'Default of the platform'}</dd>
       ${
         image === null
           ? ''

@@ -92,7 +92,7 @@ const stopSection = ({ path, csrfToken }: OutcomeSection, { stop }: StoppedRun):
       <code>${BUDGET_EXCEEDED}</code>
     </div>
     <p class="prose">${describeStop(stop)}</p>
-    <p class="hint">Nothing that is done is done again: the run goes on before the next call.</p>
+    <p class="hint">No finished step is repeated: the run continues before its next model call.</p>
     <form method="post" action="${path}/resume" class="buttons">
       ${csrfField(csrfToken)}
       <button class="button primary">Resume</button>

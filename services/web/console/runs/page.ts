@@ -145,7 +145,7 @@ function againActions(view: RunPage, path: string): Html {
     return html`<a class="button" href="${draftPath(view)}#test">Test the draft again</a>`
   }
   const edit = `/automations/${automation.automationId}?from=${run.id}#run`
-  const goOn = html`<a class="button" href="${path}/continue">Go on from a step</a>`
+  const goOn = html`<a class="button" href="${path}/continue">Continue from a step</a>`
   return html`${keptSteps.own > 0 ? goOn : ''}
     <a class="button" href="${edit}">Edit inputs and run</a>
     <form method="post" action="${path}/again">

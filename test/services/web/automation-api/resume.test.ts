@@ -142,7 +142,7 @@ describe('the page of approvals', () => {
     expect(await other.text()).not.toContain('class="badge"')
   })
 
-  it('is not the only place to decide: the page of the run has it, and is led back to', async () => {
+  it('is not the only place to decide: the page of the run is one, too', async () => {
     const id = await park('# Whales')
     const path = `/automations/${platform.acme.research.automationId}/executions/${id}`
     const headers = { cookie: ada.cookie }

@@ -63,7 +63,7 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  it('takes away what a model wrote with the end of its call, while another one writes', async () => {
+  it('removes what a model wrote with the end of its call, while another one writes', async () => {
     const { page, lease, tell } = await openRun()
     const { sql } = site.platform
     const boxes = page.locator('.writing p')
@@ -86,7 +86,8 @@ describe.skipIf(hasNoBrowser)('a run in a browser', () => {
     const { page, lease, tell } = await openRun()
     const { sql } = site.platform
     await page.clock.install()
-    await sql`update executions set started_at = now() - interval '65 seconds' where id = ${lease.id}`
+    await sql`
+      update executions set started_at = now() - interval '65 seconds' where id = ${lease.id}`
     await page.reload()
     const fact = (name: string) => page.locator('.statistics div', { hasText: name }).locator('dd')
     expect(await fact('Duration').textContent()).toMatch(/^1 min \ds?/)

@@ -149,7 +149,7 @@ describe('the webhooks of an automation', () => {
     expect(message).toBe(`${at}/deliveries/${waiting?.id}?notice=webhook-test-sent`)
     expect(await (await get(message)).text()).toContain(`msg_${waiting?.messageId}`)
     await post(`${at}/pause`)
-    expect(await (await get(at)).text()).toContain('Somebody paused it.')
+    expect(await (await get(at)).text()).toContain('A member paused it.')
     await post(`${at}/resume`)
     expect(await hooks()).toMatchObject([{ pausedAt: null }])
     const secret = await secretOf(await post(`${at}/key`))
