@@ -66,7 +66,7 @@ const TASKS: Readonly<Record<string, Task>> = {
     installInternalOrganization,
   ),
   'designer:import': {
-    summary: 'DIR: import a CrewAI project as a draft, or only say what becomes of it; see --help',
+    summary: 'DIR: import a CrewAI project as a draft, or only check it; see --help',
     async run(source, args) {
       const request = readImportRequest(args)
       if (!request) return void process.stdout.write(IMPORT_USAGE)
