@@ -1,7 +1,6 @@
 const NOTICES = {
   'token-revoked': 'The token is revoked. Calls that use it are refused from now on.',
-  'trace-token-revoked':
-    'The token is revoked. The trace collector refuses it within a minute.',
+  'trace-token-revoked': 'The token is revoked. The trace collector refuses it within a minute.',
   'oauth-saved': 'The settings are saved. They apply from the next call on.',
   'oauth-saved-off':
     'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',

@@ -432,18 +432,16 @@ describe('how values are written', () => {
       '2 years ago',
     ])
     const ahead = [0.5, 26, 59.8, 90, 7200, 7 * 86_400 - 1, 7 * 86_400, 86_400 - 5]
-    expect(ahead.map((seconds) => ago(-seconds))).toEqual(
-      [
-        'just now',
-        'in 26 s',
-        'in 1 minute',
-        'in 2 minutes',
-        'in 2 hours',
-        'in 7 days',
-        'in 7 days',
-        'tomorrow',
-      ],
-    )
+    expect(ahead.map((seconds) => ago(-seconds))).toEqual([
+      'just now',
+      'in 26 s',
+      'in 1 minute',
+      'in 2 minutes',
+      'in 2 hours',
+      'in 7 days',
+      'in 7 days',
+      'tomorrow',
+    ])
     expect(absoluteTime(now)).toBe('2026-11-21 12:00:00 UTC')
   })
 
