@@ -117,6 +117,7 @@ async function startServices(
     oauth_url: oauth.url,
     api_prefix: API_PREFIX,
     automation_id: seeded.crews[0]?.automation.automationId ?? '',
+    organization: String(seeded.organizationId),
     static_token: seeded.staticToken,
     debug_token: secrets.debugToken,
     collector_jwt_secret: secrets.collectorJwtSecret,

@@ -114,7 +114,7 @@ async function deleteTests(sql: Queryable, projectId: number): Promise<void> {
   const { count } = await sql`
     select from executions where deployment_id in ${tests} and finished_at is null limit 1`
   if (count > 0) {
-    throw new AppError('conflict', 'A test of a draft goes on. Stop its run, or wait for its end.')
+    throw new AppError('conflict', 'A test of a draft is in progress. Stop its run, or wait.')
   }
   await sql`delete from executions where deployment_id in ${tests}`
   await sql`delete from deployments where tests_project_id = ${projectId}`

@@ -15,6 +15,8 @@ export const EVENT_TYPES = [
   'run_stopped',
   'task_started',
   'task_completed',
+  'approval_requested',
+  'approval_decided',
   'budget_warning',
   'budget_exceeded',
 ] as const

@@ -21,7 +21,7 @@ export async function start(source: EnvSource, options: { log?: Log } = {}): Pro
   const config = readEnv(registryGateEnv, source)
   const log = options.log ?? createLog({ name: 'registry-gate', level: config.LOG_LEVEL })
   const { REGISTRY_URL: url, REGISTRY_KEY: key } = config
-  if (key === undefined) log.warn('REGISTRY_KEY is not set: nobody gets in')
+  if (key === undefined) log.warn('REGISTRY_KEY is not set: every request is refused')
   let draining = false
   const app = createApp({ url, key, log, ping: () => ping(url), isDraining: () => draining })
   return serve({

@@ -166,7 +166,7 @@ const oidcTogether = v.rawCheck<v.InferOutput<typeof variables>>(({ dataset, add
     if (!isLocal && !isSet(name)) miss(name, 'is required unless AUTH_PROVIDER is "local"')
   }
   if (isLocal && given['AUTH_PASSWORDS'] === 'off') {
-    miss('AUTH_PASSWORDS', 'must be "on" while AUTH_PROVIDER is "local": nobody could sign in')
+    miss('AUTH_PASSWORDS', 'must be "on" while AUTH_PROVIDER is "local": no one could sign in')
   }
   for (const [claim, value] of CLAIMS) {
     if (isSet(value) && !isSet(claim)) miss(claim, `is required with ${value}`)

@@ -50,7 +50,7 @@ export const HANDED_OVER: Ending = {
   outcome: 'released',
   failure: {
     code: 'handed_over',
-    message: 'The worker or the crew is being replaced. The run goes on after its last step.',
+    message: 'The worker or the crew is being replaced. The run continues after its last step.',
   },
   delaySeconds: 0,
 }

@@ -150,8 +150,8 @@ function withoutJournal({ url, request }: CrewCall): Failure {
   return {
     code: 'crew_without_journal',
     message:
-      `The crew at ${hostOf(url)} cannot go on after the ${length} steps that have finished: it ` +
-      'was replaced by one without the capability "journal". Replace it by one that has it and ' +
+      `The crew at ${hostOf(url)} cannot continue after the ${length} steps that have finished: ` +
+      'it was replaced by one without the capability "journal". Replace it by one with it and ' +
       'retry this run, or start a new one.',
   }
 }

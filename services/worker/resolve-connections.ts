@@ -145,7 +145,7 @@ const reasonOf = ({ reason }: AppError['details'], message: string): string =>
   REASONS[String(reason)] ?? message
 
 const REASONS: Readonly<Record<string, string>> = {
-  not_authorized: 'nobody has connected it yet.',
+  not_authorized: 'it is not connected yet.',
   refresh_refused: 'its provider no longer accepts the authorization.',
   no_refresh_token: 'its token has ended, and its provider issued none to renew it.',
   revoked: 'it was revoked.',

@@ -218,7 +218,7 @@ function clientProblems(given: Given): FieldProblem[] {
   const isAuthenticated = given.client_secret !== undefined
   const isWithoutToken = token === undefined
   const rules: readonly (readonly [isBroken: boolean, field: string, message: string])[] = [
-    [isForItself && page !== undefined, 'authorization_endpoint', 'is not used: nobody signs in'],
+    [isForItself && page !== undefined, 'authorization_endpoint', 'is not used: no one signs in'],
     [
       issuer === undefined && isWithoutToken,
       'issuer',
@@ -241,7 +241,7 @@ function clientProblems(given: Given): FieldProblem[] {
     ],
     [given.client_id === undefined, 'client_id', 'is required'],
     [isPublic && isAuthenticated, 'client_secret', 'is not sent without authentication'],
-    [isForItself && isPublic, 'token_endpoint_auth_method', 'must use a secret: nobody signs in'],
+    [isForItself && isPublic, 'token_endpoint_auth_method', 'must use a secret: no one signs in'],
   ]
   const broken = rules.filter(([isBroken]) => isBroken)
   return [

@@ -83,6 +83,7 @@ const RUNS = {
   'POST /automations/:automationId/webhooks/:webhookId/redeliver': 'admin',
   'POST /automations/:automationId/webhooks/:webhookId/delete': 'admin',
   'GET /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId': 'viewer',
+  'GET /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId/live': 'viewer',
   'POST /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId': 'admin',
   'GET /automations/:automationId/executions': 'viewer',
   'POST /automations/:automationId/executions': 'editor',

@@ -90,7 +90,7 @@ export const CREW_SCHEMAS = {
   CrewVariable: closed({
     name: text,
     secret: { type: 'boolean' },
-    value: nullable('string', { description: 'Null for a secret, which nobody is shown.' }),
+    value: nullable('string', { description: 'Null for a secret, which is never shown.' }),
     updated_at: moment,
   }),
   CrewVariables: closed({ variables: list(schema('CrewVariable')) }),

@@ -28,7 +28,7 @@ const times = {
   missed: {
     ...text,
     enum: MISSED_POLICIES,
-    description: 'What becomes of times at which no worker was there.',
+    description: 'What happens to times that were missed because no worker ran.',
   },
   inputs: { type: 'object', additionalProperties: true },
 }
@@ -132,8 +132,8 @@ export const SCHEDULE_PATHS = {
     parameters: [automation, schedule],
     post: answers(
       'resumeSchedule',
-      'Let a paused schedule go on with its next time',
-      'It goes on.',
+      'Resume a paused schedule with its next time',
+      'It is resumed.',
     ),
   },
 }

@@ -96,7 +96,7 @@ const choice = (
   html`<label
       >${label}
       <select name="${name}">
-        <option value="">As the platform decides</option>
+        <option value="">Default of the platform</option>
         ${values.map(
           (value) =>
             html`<option value="${value}" ${value === typed[name] ? 'selected' : ''}>

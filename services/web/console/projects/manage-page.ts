@@ -90,8 +90,8 @@ function archiveSection({ session, project }: ManagePage, path: string): Html {
   return html`<section class="card narrow" aria-labelledby="archive">
     <div class="card-head"><h2 id="archive">${isArchived ? 'Archived' : 'Archive'}</h2></div>
     <p class="hint">
-      An archived project is listed apart and takes no new version. Its automation goes on, and it
-      can be brought back at any time.
+      An archived project is listed apart and takes no new version. Its automation keeps running,
+      and it can be brought back at any time.
     </p>
     <form method="post" action="${path}/${isArchived ? 'unarchive' : 'archive'}">
       ${csrfField(session.csrfToken)}

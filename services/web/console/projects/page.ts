@@ -95,17 +95,19 @@ function versionsSection({ project, versions }: ProjectPage): Html {
               </tr>
             </thead>
             <tbody>
-              ${versions.map(
-                ({ number, publishedAt, createdAt, note }) =>
-                  html`<tr>
-                    <td class="lead">
-                      <a href="${versionPath(project, number)}">Version ${number}</a>
-                      ${note === null ? '' : html`<span class="sub">${shorten(note)}</span>`}
-                    </td>
-                    <td class="state">${versionPill({ publishedAt })}</td>
-                    <td data-label="Created" class="quiet">${time(createdAt)}</td>
-                  </tr>`,
-              )}
+              ${versions.map(({ number, publishedAt, createdAt, note: written }) => {
+                // Its automation was there before there was anything to deploy.
+                const isEmpty = project.fromSource && number === 1
+                const note = isEmpty ? 'Before the first deployment' : written
+                return html`<tr>
+                  <td class="lead">
+                    <a href="${versionPath(project, number)}">Version ${number}</a>
+                    ${note === null ? '' : html`<span class="sub">${shorten(note)}</span>`}
+                  </td>
+                  <td class="state">${versionPill({ publishedAt })}</td>
+                  <td data-label="Created" class="quiet">${time(createdAt)}</td>
+                </tr>`
+              })}
             </tbody>
           </table>`
         : emptyState(

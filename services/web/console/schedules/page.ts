@@ -176,7 +176,7 @@ function form({ session, typed }: OfAutomation, to: { action: string; verb: stri
       </label>
     </div>
     <label
-      >Times at which no worker was there
+      >Missed times, while no worker ran
       <select name="missed">
         ${Object.entries(MISSED).map(
           ([value, name]) =>
@@ -212,7 +212,7 @@ function lastSection({ automation, schedule }: SchedulePage): Html {
   return html`<section class="card" aria-labelledby="last">
     <div class="card-head"><h2 id="last">Last time</h2></div>
     ${problemBox(lastProblem ?? undefined)}
-    ${lastAt ? html`<p>${time(lastAt)}</p>` : html`<p class="hint">It has not come yet.</p>`}
+    ${lastAt ? html`<p>${time(lastAt)}</p>` : html`<p class="hint">It has not run yet.</p>`}
     ${lastRunId ? html`<p><a href="${run}">The last run that it started</a></p>` : ''}
   </section>`
 }

@@ -13,13 +13,17 @@ interface WebhookForm {
   readonly verb: string
 }
 
-const MEANINGS: Readonly<Record<string, string>> = {
+const OFFERED = [...EVENT_TYPES, EVERY_EVENT] as const
+
+const MEANINGS: Readonly<Record<(typeof OFFERED)[number], string>> = {
   run_completed: 'Run completed',
   run_failed: 'Run failed',
   run_stopped: 'Run stopped',
   task_started: 'Task started',
   task_completed: 'Task completed',
-  budget_warning: '80 % of a budget spent',
+  approval_requested: 'Run waits for a person',
+  approval_decided: 'A person has decided',
+  budget_warning: 'Budget 80 % spent',
   budget_exceeded: 'Run waits for a budget',
   [EVERY_EVENT]: 'Every event',
 }
@@ -44,7 +48,7 @@ export const webhookForm = ({ session, action, typed, verb }: WebhookForm): Html
     <fieldset>
       <legend>Events</legend>
       <div class="ticks">
-        ${[...EVENT_TYPES, EVERY_EVENT].map(
+        ${OFFERED.map(
           (type) =>
             html`<label class="tick"
               ><input

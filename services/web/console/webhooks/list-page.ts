@@ -38,7 +38,7 @@ export function webhooksPage(view: WebhooksPage): Html {
             : emptyState(
                 'link',
                 'No webhooks yet',
-                'A webhook tells another system what happens in the runs of this automation.',
+                'A webhook notifies another system of what happens in the runs of this automation.',
               )
         }
       </section>

@@ -18,12 +18,15 @@ import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { readPageRequest } from '../frame/lists/page-request.ts'
 import { noticeOf } from '../frame/notices.ts'
-import { deliveryPage } from './delivery-page.ts'
+import { deliveryPage, deliveryParts } from './delivery-page.ts'
+import type { DeliveryPage } from './delivery-page.ts'
 import { readWebhookForm, toFields } from './form.ts'
 import { entryOf, factsOf, getOwnWebhook } from './own-webhook.ts'
 import { webhookPage, webhookPath } from './page.ts'
 
-/** What takes back what a notice tells. */
+const PATH = '/automations/:automationId/webhooks/:webhookId'
+
+/** What takes back what a notice says. */
 const UNDO: ReadonlyMap<string, string> = new Map([
   ['webhook-paused', 'resume'],
   ['webhook-resumed', 'pause'],
@@ -39,8 +42,6 @@ export function webhookPageRoutes(
   const audited = createAudited(sql)
   const session = requireSession(deps)
   const form = requireForm(config.PLATFORM_BASE_URL)
-  const path = '/automations/:automationId/webhooks/:webhookId'
-  const delivery = `${path}/deliveries/:deliveryId`
 
   const readPage = async (c: Context<SignedIn>) => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
@@ -49,13 +50,13 @@ export function webhookPageRoutes(
     return { session: c.var.session, automation, webhook, deliveries, request }
   }
 
-  routes.get(path, session, async (c) => {
+  routes.get(PATH, session, async (c) => {
     const notice = noticeOf(c.req.query('notice'))
     const undo = UNDO.get(c.req.query('notice') ?? '')
     return c.html(webhookPage({ ...(await readPage(c)), notice, undo }))
   })
 
-  routes.post(path, session, form, async (c) => {
+  routes.post(PATH, session, form, async (c) => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const { typed, problem } = readWebhookForm(c.var.form, guard)
     if (problem !== undefined) {
@@ -68,12 +69,34 @@ export function webhookPageRoutes(
     return c.redirect(`${webhookPath(automation, webhook)}?notice=webhook-saved`, 303)
   })
 
-  routes.get(delivery, session, async (c) => {
+  routes.route('/', messagePageRoutes(deps))
+  return routes
+}
+
+/** Serves the page of a message, the parts of it that change, and its button. */
+function messagePageRoutes(deps: WebDeps): Hono<SignedIn> {
+  const { sql, config } = deps
+  const routes = new Hono<SignedIn>()
+  const audited = createAudited(sql)
+  const session = requireSession(deps)
+  const form = requireForm(config.PLATFORM_BASE_URL)
+  const delivery = `${PATH}/deliveries/:deliveryId`
+
+  const readDelivery = async (c: Context<SignedIn>): Promise<DeliveryPage> => {
     const { automation, webhook } = await getOwnWebhook(c, sql)
     const found = await getDelivery(c, sql, webhook)
     const notice = noticeOf(c.req.query('notice'))
-    const page = { session: c.var.session, automation, webhook, delivery: found, notice }
-    return c.html(deliveryPage(page))
+    return { session: c.var.session, automation, webhook, delivery: found, notice }
+  }
+
+  routes.get(delivery, session, async (c) => c.html(deliveryPage(await readDelivery(c))))
+
+  routes.get(`${delivery}/live`, session, async (c) => {
+    const page = await readDelivery(c)
+    const { state, tries } = page.delivery
+    const etag = `W/"${state}.${tries.length}"`
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
+    return c.html(deliveryParts(page), 200, { etag })
   })
 
   routes.post(delivery, session, form, async (c) => {

@@ -61,7 +61,7 @@ export function webhookPage(view: WebhookPage): Html {
 
 function stateProblem({ pausedAt, pauseReason, failingSince }: Webhook): string | undefined {
   if (pausedAt) {
-    const why = pauseReason ?? 'Somebody paused it.'
+    const why = pauseReason ?? 'A member paused it.'
     return (
       `Nothing is sent since ${absoluteTime(pausedAt)}. ${why} ` +
       'What happens meanwhile is kept for 30 days; press Resume to send it.'

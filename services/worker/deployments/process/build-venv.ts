@@ -121,7 +121,7 @@ async function withUv(build: VenvBuild, { directory, python }: Venv): Promise<Fa
   const version = pythonVersion === null ? [] : ['--python', pythonVersion]
   const make = ['venv', '--quiet', ...version, directory]
   const noVenv = 'Choose another version of Python in the settings, and deploy again.'
-  const failed = await step('The search for its Python', make, noVenv)
+  const failed = await step('Looking for Python', make, noVenv)
   if (failed) return failed
   const needs = await needsOf(project)
   const locked = join(directory, 'locked.txt')

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { appendCrewLog } from '../../../../services/platform/crew-logs.ts'
 import { createVariableSeals } from '../../../../services/platform/crew-variables.ts'
+import { endPull, takeRepository } from '../../../../services/platform/source-repositories.ts'
 import { definition } from '../../../support/crew.ts'
 import { tarGz } from '../../../support/tar.ts'
 import { BASE_URL, SECRET, openPlatform } from '../support/platform.ts'
@@ -55,6 +56,8 @@ describe('the pages of automations from source', () => {
     expect(made).toMatchObject({ status: 303, location: expect.stringMatching(/deployments\/1$/) })
     const page = await open(made.location)
     expect(page.text).toMatch(/Deployment 1.*Waiting.*crew\.tar\.gz, 2 files.*ada@acme\.test/s)
+    const crew = await open(made.location.replace(/\/1$/, ''))
+    expect(crew.text).toMatch(/<h1 class="break">First<.*<nav class="tabs"/s)
     expect(page.text).toMatch(/Left out<\/dt>\s*<dd[^>]*>\.venv\/<\/dd>/)
     expect(page.text).toContain(`data-live="${made.location}/live"`)
     const automation = await open(made.location.replace(/\/deployments.*/, '/design'))
@@ -216,6 +219,13 @@ describe('the page of a Git repository', () => {
     expect(saved.text).not.toContain('glpat-3')
     const { location } = await post(`${path}/pull`)
     expect((await open(location)).text).toContain('A worker is pulling it.')
+    expect((await open(location)).text).toContain(`data-live="${path}/live"`)
+    const taken = await takeRepository(platform.sql)
+    if (!taken) throw new Error('nothing to pull')
+    await endPull(platform.sql, taken, { commit: 'c0ffee00c0ffee00' })
+    const pulled = (await open(`${path}/live`)).text
+    expect(pulled).toContain('data-live=""')
+    expect(pulled).toContain('c0ffee00c0ff')
     const made = await post(`${path}/webhook`)
     const [, secret = ''] = /not shown again.*?([\w-]{43})/s.exec(made.text) ?? []
     expect(secret).toHaveLength(43)

@@ -144,7 +144,7 @@ describe('the schedules of an automation, over the API', () => {
 
   it.each([
     [{ name: ' x' }, 'Give the schedule a name'],
-    [{ cron: '0 0 31 2 *' }, 'never comes'],
+    [{ cron: '0 0 31 2 *' }, 'never occurs'],
     [{ time_zone: 'Nowhere' }, 'There is no time zone'],
     [{ missed: 'later' }, 'skip or run_once'],
     [{ inputs: { topik: 'x' } }, 'topik'],

@@ -5,7 +5,7 @@ import {
   sendTestMessage,
 } from '../../../../services/platform/webhook-deliveries.ts'
 import { createWebhookKeys } from '../../../../services/platform/webhook-keys.ts'
-import { listWebhooks, WEBHOOKS_MAX } from '../../../../services/platform/webhooks.ts'
+import { EVENT_TYPES, listWebhooks, WEBHOOKS_MAX } from '../../../../services/platform/webhooks.ts'
 import type { Webhook } from '../../../../services/platform/webhooks.ts'
 import { BASE_URL, openPlatform, SECRET } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
@@ -149,7 +149,7 @@ describe('the webhooks of an automation', () => {
     expect(message).toBe(`${at}/deliveries/${waiting?.id}?notice=webhook-test-sent`)
     expect(await (await get(message)).text()).toContain(`msg_${waiting?.messageId}`)
     await post(`${at}/pause`)
-    expect(await (await get(at)).text()).toContain('Somebody paused it.')
+    expect(await (await get(at)).text()).toContain('A member paused it.')
     await post(`${at}/resume`)
     expect(await hooks()).toMatchObject([{ pausedAt: null }])
     const secret = await secretOf(await post(`${at}/key`))
@@ -159,6 +159,36 @@ describe('the webhooks of an automation', () => {
     expect(await hooks()).toEqual([])
     expect(await platform.sql`select from webhook_messages`).toHaveLength(0)
     expect(await platform.sql`select from webhook_lines`).toHaveLength(0)
+  })
+
+  it('show the answer to a test message without a reload', async () => {
+    const { sql } = platform
+    const webhook = await create()
+    const at = `${path}/${webhook.id}`
+    const sent = await post(`${at}/test`)
+    const [message = ''] = sent.headers.get('location')?.split('?') ?? []
+    expect(await (await get(message)).text()).toContain(`data-live="${message}/live"`)
+    const live = await get(`${message}/live`)
+    const etag = live.headers.get('etag') ?? ''
+    const again = () =>
+      platform.app.request(`${BASE_URL}${message}/live`, {
+        headers: { cookie: ada.cookie, 'if-none-match': etag },
+      })
+    expect((await again()).status).toBe(304)
+    await sql`update webhook_messages set state = 'delivered', ended_at = now()`
+    await sql`
+      insert into webhook_attempts (message_id, number, status, problem, duration_ms)
+      select id, 1, 204, null, 12 from webhook_messages`
+    const news = await again()
+    expect(news.status).toBe(200)
+    expect(await news.text()).toMatch(/data-live="".*Delivered.*HTTP 204/s)
+  })
+
+  it('offers a box for each type of event that the platform sends', async () => {
+    const page = await (await get(path.replace('/webhooks', '/new-webhook'))).text()
+    const list = await (await get(path)).text()
+    for (const type of EVENT_TYPES) expect(page + list).toContain(`value="${type}"`)
+    expect(EVENT_TYPES).toContain('approval_requested')
   })
 
   it('show each try of a message, and send it again', async () => {
@@ -175,6 +205,7 @@ describe('the webhooks of an automation', () => {
     const at = `${path}/${webhook.id}`
     expect(await (await get(at)).text()).toContain('It answered HTTP 502.')
     const page = await (await get(`${at}/deliveries/${id}`)).text()
+    expect(page).toContain('data-live=""')
     expect(page).toContain('It did not answer within 15000 ms.')
     expect(page).toContain('31 ms')
     expect((await post(`${at}/deliveries/${id}`)).status).toBe(303)

@@ -70,7 +70,8 @@ describe('the API of crews from source', () => {
       settings: { way: null, replicas: 1, egress: [] },
       newest_deployment: null,
     })
-    const made = [{ path: 'crew/.venv/bin/python' }, { path: 'crew/.venv/pyvenv.cfg' }]
+    const folder = { path: 'crew/.venv/', type: '5' }
+    const made = [folder, { path: 'crew/.venv/bin/python' }, { path: 'crew/.venv/pyvenv.cfg' }]
     const first = await deploy(crew, formOf(project('x = 1', ...made)))
     const source = { name: 'mine.tar.gz', files: 2, left_out: ['crew/.venv/'], left_out_more: 0 }
     expect(first).toMatchObject({
@@ -89,6 +90,12 @@ describe('the API of crews from source', () => {
       { number: 2, state: 'Replaced', reason: expect.stringContaining('Deployment 3') },
       { number: 1, state: 'Replaced' },
     ])
+    // Pages name the token that deployed.
+    const { cookie } = await platform.signIn(platform.acme)
+    const page = await platform.app.request(`${BASE_URL}/automations${crew}/deployments`, {
+      headers: { cookie },
+    })
+    expect(await page.text()).toContain('data-label="By">test<')
     // Others may be sending sources at the same time.
     const folders = async () =>
       (await readdir(tmpdir())).filter((name) => name.startsWith('source-'))
