@@ -88,6 +88,21 @@ export async function setSealedKey(
       and provider = ${provider} and base_url is not distinct from ${baseUrl}`
 }
 
+/**
+ * Returns the sealed key of a connection; null when it has none, or when its provider or address
+ * changed in the meantime.
+ */
+export async function findSealedKey(
+  sql: Queryable,
+  { id, organizationId, provider, baseUrl }: LlmConnection,
+): Promise<Buffer | null> {
+  const [found] = await sql<{ sealedKey: Buffer | null }[]>`
+    select sealed_key from llm_connections
+    where id = ${id} and organization_id = ${organizationId}
+      and provider = ${provider} and base_url is not distinct from ${baseUrl}`
+  return found?.sealedKey ?? null
+}
+
 /** Deletes a connection. Returns false when the organization has no such connection. */
 export async function deleteLlmConnection(
   sql: Queryable,
