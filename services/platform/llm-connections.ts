@@ -4,6 +4,7 @@ import { AppError } from '../shared/errors.ts'
 import type { LlmApi } from './model-endpoint.ts'
 import { contains, keyset, toPage } from './paging.ts'
 import type { Page, PageRequest } from './paging.ts'
+import type { Failure } from './runs.ts'
 
 /** A connection of an organization to a model. */
 export interface LlmConnection {
@@ -122,6 +123,19 @@ export async function findLlmConnection(
   const [found] = await sql<LlmConnection[]>`
     select ${columns(sql)} from llm_connections
     where id = ${id} and organization_id = ${organizationId}`
+  return found
+}
+
+/** Returns the connection of an organization that the error of a run names. */
+export async function findConnectionOfError(
+  sql: Queryable,
+  organizationId: number,
+  { message }: Failure,
+): Promise<LlmConnection | undefined> {
+  const [found] = await sql<LlmConnection[]>`
+    select ${columns(sql)} from llm_connections
+    where organization_id = ${organizationId}
+      and strpos(${message}, 'LLM connection "' || name || '"') > 0 limit 1`
   return found
 }
 

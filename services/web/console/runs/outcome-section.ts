@@ -1,7 +1,9 @@
 import { html } from 'hono/html'
 import { BUDGET_EXCEEDED, describeStop } from '../../../platform/budget-stops.ts'
 import type { StoppedRun } from '../../../platform/budget-stops.ts'
-import type { Run } from '../../../platform/runs.ts'
+import type { LlmConnection } from '../../../platform/llm-connections.ts'
+import { findRunError } from '../../../platform/run-errors.ts'
+import type { Failure, Run } from '../../../platform/runs.ts'
 import { icon } from '../frame/icons.ts'
 import { csrfField } from '../frame/parts.ts'
 import type { Html } from '../frame/parts.ts'
@@ -19,6 +21,8 @@ export interface OutcomeSection {
   readonly path: string
   /** The budget that it waits for. */
   readonly stopped: StoppedRun | undefined
+  /** The LLM connection that its error names. */
+  readonly connection: LlmConnection | undefined
   readonly csrfToken: string
 }
 
@@ -32,15 +36,7 @@ export function outcomeSection(section: OutcomeSection): Html | string {
       <p class="prose"><a href="/approvals">Decide under Approvals</a>, and the run goes on.</p>
     </section>`
   }
-  if (error) {
-    return html`<section class="card failed" aria-labelledby="error">
-      <div class="card-head">
-        <h2 id="error">Error</h2>
-        <code>${error.code}</code>
-      </div>
-      <p class="prose">${error.message}</p>
-    </section>`
-  }
+  if (error) return errorSection(error, section.connection)
   if (output === null) return ''
   return html`<section class="card" aria-labelledby="output">
     <div class="card-head">
@@ -48,6 +44,26 @@ export function outcomeSection(section: OutcomeSection): Html | string {
       ${output.trim() ? outputActions(section, output) : ''}
     </div>
     ${output.trim() ? outputBody(section, output) : html`<p class="hint">The output is empty.</p>`}
+  </section>`
+}
+
+/** What went wrong, and what to do about it. */
+function errorSection(error: Failure, connection: LlmConnection | undefined): Html {
+  const remedy = findRunError(error.code)?.remedy
+  return html`<section class="card failed" aria-labelledby="error">
+    <div class="card-head">
+      <h2 id="error">Error</h2>
+      <code>${error.code}</code>
+    </div>
+    <p class="prose">${error.message}</p>
+    ${remedy ? html`<p class="hint">${remedy}</p>` : ''}
+    ${
+      connection
+        ? html`<p>
+            <a href="/llm-connections/${connection.id}">LLM connection ${connection.name}</a>
+          </p>`
+        : ''
+    }
   </section>`
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import type { StoppedRun } from '../../../platform/budget-stops.ts'
+import type { LlmConnection } from '../../../platform/llm-connections.ts'
 import type { RunRecord } from '../../../platform/run-history.ts'
 import type { Run } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
@@ -51,6 +52,8 @@ export interface RunPage {
   readonly notice: string | undefined
   /** The budget that it waits for. */
   readonly stopped: StoppedRun | undefined
+  /** The LLM connection that its error names. */
+  readonly connection: LlmConnection | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
   /** The version that it is of. */
