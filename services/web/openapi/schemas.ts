@@ -76,11 +76,18 @@ export const status = {
 /** The schemas of the automation API, and those that all APIs use. */
 export const AUTOMATION_SCHEMAS = {
   KickoffRequest: closed({ inputs }),
-  Kickoff: closed({
-    kickoff_id: uuid,
-    status: { ...text, const: 'queued' },
-    status_url: { ...text, format: 'uri' },
-  }),
+  Kickoff: closed(
+    {
+      kickoff_id: uuid,
+      status: { ...text, const: 'queued' },
+      status_url: { ...text, format: 'uri' },
+      message: {
+        ...text,
+        description: 'Why the run waits; absent while the automation is online.',
+      },
+    },
+    { required: ['kickoff_id', 'status', 'status_url'] },
+  ),
   InputField: {
     type: 'object',
     additionalProperties: false,

@@ -6,8 +6,8 @@ const NOTICES = {
   'oauth-saved-off':
     'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',
   'crew-restart': 'The crew is restarted. What it does now it does to its end.',
-  'crew-stop': 'The crew is being stopped. Runs wait until it is started again.',
-  'crew-start': 'The crew is being started.',
+  'crew-stop': 'It is stopped. Runs wait until it is started again.',
+  'crew-start': 'It is started.',
   'crew-saved':
     'The settings are saved. Processes and sleep hold at once, the others from the next ' +
     'deployment on.',
@@ -17,7 +17,7 @@ const NOTICES = {
   'repository-pull': 'A worker pulls the repository. Reload the page to see how it went.',
   'repository-removed': 'The repository is removed with its secrets. What is deployed stays.',
   'repository-webhook-removed': 'The webhook is removed. Pushes are refused from now on.',
-  'automation-removed': 'The automation is being deleted. It is gone once its crew is.',
+  'automation-removed': 'The automation is being deleted, with all that belongs to it.',
   'limits-saved': 'The limits are saved. They hold within seconds.',
   'limit-saved': 'The limit is saved. It applies from the next run on.',
   'client-bound': 'The OAuth Client ID is saved. It applies from the next call on.',

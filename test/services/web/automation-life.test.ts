@@ -1,0 +1,109 @@
+import { afterAll, beforeEach, afterEach, describe, expect, it } from 'vitest'
+import { deleteRemovedAutomation } from '../../../services/platform/automation-life.ts'
+import { takeRuns } from '../../../services/platform/run-queue.ts'
+import { BASE_URL, openPlatform, readObject } from './support/platform.ts'
+import type { Platform, SignedInUser } from './support/platform.ts'
+
+let platform: Platform
+let ada: SignedInUser
+let token: string
+const closing: Promise<void>[] = []
+
+beforeEach(async () => {
+  platform = await openPlatform()
+  ada = await platform.signIn(platform.acme)
+  token = await platform.issueToken(platform.acme)
+})
+afterEach(() => void closing.push(platform.close()))
+afterAll(() => Promise.all(closing))
+
+const path = () => `/automations/${platform.acme.research.automationId}`
+
+type Answer = Record<string, unknown>
+
+async function api(method: string, suffix = '', tenant = platform.acme): Promise<Answer> {
+  const authorization = `Bearer ${tenant === platform.acme ? token : await platform.issueToken(tenant)}`
+  const url = `${BASE_URL}/designer/v2${path()}${suffix}`
+  const response = await platform.app.request(url, { method, headers: { authorization } })
+  return { code: response.status, ...(await readObject(response)) }
+}
+
+const post = (to: string) =>
+  platform.app.request(`${path()}${to}`, {
+    method: 'POST',
+    body: new URLSearchParams({ csrf_token: ada.csrfToken }),
+    headers: { cookie: ada.cookie },
+  })
+
+async function read(to: string): Promise<string> {
+  const response = await platform.app.request(to, { headers: { cookie: ada.cookie } })
+  return (await response.text()).replace(/\s+/g, ' ')
+}
+
+async function kickoff(): Promise<Answer> {
+  const bearer = await platform.issueToken(platform.acme, platform.acme.research.id)
+  const url = `${BASE_URL}/platform/api/v1/crew/${platform.acme.research.automationId}/kickoff`
+  const response = await platform.app.request(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ inputs: { topic: 'tides' } }),
+  })
+  return { code: response.status, ...(await readObject(response)) }
+}
+
+describe('an automation that is designed', () => {
+  it('is stopped and started on its settings; runs wait meanwhile, and callers are told', async () => {
+    expect(await read(`${path()}/settings`)).toContain(`action="${path()}/crew/stop"`)
+    const stopped = await post('/crew/stop')
+    expect(stopped.headers.get('location')).toBe(`${path()}/settings?notice=crew-stop`)
+    expect(await read(path())).toContain('It was stopped. Start it')
+    const answer = await kickoff()
+    expect(answer).toMatchObject({ code: 202 })
+    expect(answer['message']).toMatch(/^The run waits: the automation is offline\./)
+    expect(await takeRuns(platform.sql, 1)).toEqual([])
+    expect(await read(`${path()}/settings`)).toContain(`action="${path()}/crew/start"`)
+    await post('/crew/start')
+    expect(await takeRuns(platform.sql, 1)).toHaveLength(1)
+    const entries = await platform.audit()
+    expect(entries.map(({ action }) => action)).toEqual(['crew_stopped', 'crew_started'])
+  })
+
+  it('is stopped, started and deleted by the designer API, by its own organization', async () => {
+    expect(await api('POST', '/stop', platform.rival)).toMatchObject({ code: 404 })
+    const stopped = await api('POST', '/stop')
+    expect(stopped).toMatchObject({ code: 202, settings: null, newest_deployment: null })
+    expect(stopped['stopped_at']).not.toBeNull()
+    expect((await api('POST', '/start'))['stopped_at']).toBeNull()
+    expect((await api('DELETE', ''))['removing_since']).not.toBeNull()
+    expect(await api('DELETE', '')).toMatchObject({ code: 409 })
+    expect(await api('POST', '/start')).toMatchObject({ code: 409 })
+    expect(await api('POST', '/restart')).toMatchObject({ code: 404 })
+  })
+
+  it('is deleted with its runs, and its project can be deleted then', async () => {
+    await kickoff()
+    const [{ projectId }] = await platform.sql<[{ projectId: number }]>`
+      select v.project_id from deployments d
+        join project_versions v on v.id = d.project_version_id
+      where d.id = ${platform.acme.research.id}`
+    const project = `/projects/${projectId}`
+    const remove = () =>
+      platform.app.request(`${project}/delete`, {
+        method: 'POST',
+        body: new URLSearchParams({ csrf_token: ada.csrfToken }),
+        headers: { cookie: ada.cookie },
+      })
+    expect(await (await remove()).text()).toContain('Delete the automation first')
+    expect(await read(`${path()}/delete`)).toContain('Its project stays')
+    const removed = await post('/delete')
+    expect(removed.headers.get('location')).toBe('/automations?notice=automation-removed')
+    expect(await kickoff()).toMatchObject({ code: 409 })
+    for (let turns = 0; turns < 3; turns += 1) await deleteRemovedAutomation(platform.sql)
+    expect(await api('GET')).toMatchObject({ code: 404 })
+    expect(await platform.sql`select from executions`).toHaveLength(0)
+    const gone = await remove()
+    expect([gone.status, await gone.text()]).toEqual([303, ''])
+    expect((await read(project)).length).toBeGreaterThan(0)
+    expect(await platform.sql`select from projects where id = ${projectId}`).toHaveLength(0)
+  })
+})
