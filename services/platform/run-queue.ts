@@ -87,11 +87,10 @@ async function hasDueRuns(sql: Database): Promise<boolean> {
  *   and PostgreSQL on two busy cores). `turn` is the number of runs that the automation would then
  *   have going on: in this order automations take turns, and the idle ones come first.
  * - `due`: the first `limit` of all lines, as far as no line goes beyond its own limit. They are
- *   locked here, because a run may be stopped, or its lease renewed, by somebody who does not
- *   choose; `skip locked` leaves such a run to the next look instead of waiting for it. The status
- *   is checked again, because a granted lock shows the newest row, not the one that was read above.
- * - `taken`: a new lease, which every later write of the worker has to present. A run that was
- *   `running` was lost, and counts one more lost attempt.
+ *   locked here, because a run may be stopped, or its lease renewed, by somebody else; `skip locked`
+ *   leaves such a run to the next look. The status is checked again, because a granted lock shows
+ *   the newest row, not the one that was read above.
+ * - `taken`: a new lease, which each later write has to present. A lost run counts one attempt more.
  *
  * The last part adds all that a worker needs to begin.
  */

@@ -68,6 +68,33 @@ describe('an automation that is designed', () => {
     expect(entries.map(({ action }) => action)).toEqual(['crew_stopped', 'crew_started'])
   })
 
+  it('offers no form that starts a run once its crew has failed', async () => {
+    expect(await read(path())).toContain(`action="${path()}/executions"`)
+    await platform.sql`
+      update deployments set status = 'Crew has Failed', status_reason = 'It ended.'
+      where id = ${platform.acme.research.id}`
+    const page = await read(path())
+    expect(page).not.toContain(`action="${path()}/executions"`)
+    expect(page).toContain('Its crew has failed')
+  })
+
+  it('is marked as the one that runs among the published versions of its project', async () => {
+    const { sql, acme } = platform
+    const [{ projectId }] = await sql<[{ projectId: number }]>`
+      insert into project_versions (project_id, organization_id, number, definition, published_at)
+      select project_id, organization_id, 2, definition, now() from project_versions
+      where id = ${acme.research.projectVersionId} returning project_id`
+    await sql`
+      update deployments set project_version_id =
+        (select id from project_versions where project_id = ${projectId} and number = 2)
+      where id = ${acme.research.id}`
+    await sql`update projects set last_version = 2 where id = ${projectId}`
+    const page = await read(`/projects/${projectId}`)
+    expect(page).toMatch(
+      /Version 2<\/a>.*?pill good">Runs<.*Version 1<\/a>.*?pill idle">Published</,
+    )
+  })
+
   it('is stopped, started and deleted by the designer API, by its own organization', async () => {
     expect(await api('POST', '/stop', platform.rival)).toMatchObject({ code: 404 })
     const stopped = await api('POST', '/stop')

@@ -59,11 +59,10 @@ export function tabRoutes(deps: WebDeps): Hono<SignedIn> {
     c: Context<SignedIn>,
     automation: Automation,
   ): Promise<SettingsPage> => {
-    const { organizationId, id: deploymentId } = automation
     const definition = await getDefinition(sql, automation)
-    const budgets = await listBudgets(sql, { organizationId, deploymentId })
-    const life = await getAutomationLife(sql, automation)
-    return { session: c.var.session, automation, definition, budgets, life }
+    const budgets = await listBudgets(sql, { ...automation, deploymentId: automation.id })
+    const view = { automation, definition, budgets, life: await getAutomationLife(sql, automation) }
+    return { session: c.var.session, ...view }
   }
 
   routes.get('/automations/:automationId/settings', session, async (c) => {
