@@ -12,8 +12,8 @@ export const RUN_ERRORS = {
   llm_rejected: {
     meaning: 'The provider of the model refused a call.',
     remedy:
-      'With HTTP 401 or 403 enter the key of the LLM connection again, and test it; with 404 check ' +
-      'its model and base URL; with 429 wait, or raise the quota at the provider.',
+      'With HTTP 401 or 403 enter the key of the LLM connection again, and test it; with 404 ' +
+      'check its model and base URL; with 429 wait, or raise the quota at the provider.',
   },
   llm_unreachable: {
     meaning: 'No connection to the model came about, or it broke off.',
@@ -28,8 +28,8 @@ export const RUN_ERRORS = {
   llm_invalid_response: {
     meaning: 'The model answered with something that is no answer of an OpenAI-compatible API.',
     remedy:
-      'Check that the base URL ends with the version path, such as /v1, and choose the API of the ' +
-      'LLM connection.',
+      'Check that the base URL ends with the version path, such as /v1, and choose the API of ' +
+      'the LLM connection.',
   },
   llm_address_refused: {
     meaning: 'The LLM connection leads to a private address.',

@@ -87,10 +87,10 @@ async function hasDueRuns(sql: Database): Promise<boolean> {
  *   and PostgreSQL on two busy cores). `turn` is the number of runs that the automation would then
  *   have going on: in this order automations take turns, and the idle ones come first.
  * - `due`: the first `limit` of all lines, as far as no line goes beyond its own limit. They are
- *   locked here, because a run may be stopped, or its lease renewed, by somebody else; `skip locked`
- *   leaves such a run to the next look. The status is checked again, because a granted lock shows
- *   the newest row, not the one that was read above.
- * - `taken`: a new lease, which each later write has to present. A lost run counts one attempt more.
+ *   locked here, because a run may be stopped, or its lease renewed, by others; `skip locked` skips
+ *   such a run for now. The status is checked again, because a granted lock shows the newest row,
+ *   not the one that was read above.
+ * - `taken`: a new lease, which each later write has to present. A lost run counts one attempt.
  *
  * The last part adds all that a worker needs to begin.
  */

@@ -162,7 +162,7 @@ describe('a crew’s run (SPEC 1)', () => {
     await inside.stop()
   })
 
-  it('repeats what an address that the operator lists says of a refusal, without the key', async () => {
+  it('repeats what a listed address says of a refusal, without keys', async () => {
     const inside = await startFakeModel()
     const allowed = await startGuarded(guardFor(new URL(inside.baseUrl).origin))
     inside.play(refuses(403, 'The key sk-canary-123 may not use this model.'))

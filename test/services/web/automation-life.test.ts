@@ -22,7 +22,8 @@ const path = () => `/automations/${platform.acme.research.automationId}`
 type Answer = Record<string, unknown>
 
 async function api(method: string, suffix = '', tenant = platform.acme): Promise<Answer> {
-  const authorization = `Bearer ${tenant === platform.acme ? token : await platform.issueToken(tenant)}`
+  const own = tenant === platform.acme ? token : await platform.issueToken(tenant)
+  const authorization = `Bearer ${own}`
   const url = `${BASE_URL}/designer/v2${path()}${suffix}`
   const response = await platform.app.request(url, { method, headers: { authorization } })
   return { code: response.status, ...(await readObject(response)) }
@@ -52,7 +53,7 @@ async function kickoff(): Promise<Answer> {
 }
 
 describe('an automation that is designed', () => {
-  it('is stopped and started on its settings; runs wait meanwhile, and callers are told', async () => {
+  it('is stopped and started on its settings; runs wait, and callers are told', async () => {
     expect(await read(`${path()}/settings`)).toContain(`action="${path()}/crew/stop"`)
     const stopped = await post('/crew/stop')
     expect(stopped.headers.get('location')).toBe(`${path()}/settings?notice=crew-stop`)

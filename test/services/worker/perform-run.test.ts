@@ -250,8 +250,8 @@ describe('a run whose organization has an LLM connection for its model', () => {
     expect(await failureOf()).toEqual({
       code: 'llm_rejected',
       message:
-        `The model at ${new URL(model.baseUrl).host} refused the call with HTTP 401: Unknown key. ` +
-        'Check the key of the LLM connection "Team gateway".',
+        `The model at ${new URL(model.baseUrl).host} refused the call with HTTP 401: ` +
+        'Unknown key. Check the key of the LLM connection "Team gateway".',
     })
     model.play(refuses(404, 'No such model.'))
     expect((await failureOf())?.message).toMatch(/ Check the LLM connection "Team gateway"\.$/)

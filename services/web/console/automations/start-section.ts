@@ -22,7 +22,7 @@ export interface StartSection {
   readonly form: StartForm | undefined
 }
 
-/** The form that starts a run, with a field for each input of the crew; none for one that failed. */
+/** The form that starts a run, with a field for each input; none for a crew that failed. */
 export function startSection({ session, automation, fields, form }: StartSection): Html {
   if (automation.status === 'Crew has Failed') return failedSection(automation)
   return html`<section class="card" aria-labelledby="run">

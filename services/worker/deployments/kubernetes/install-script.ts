@@ -14,9 +14,10 @@ export const EXIT_UNREACHABLE = 75
 
 /**
  * Installs what the project in the working directory names into a virtual environment of its own,
- * with the adapter, once its sources are found to be Python. Its lock goes before its pyproject.toml, and that before its requirements.txt:
- * a lock pins versions and hashes, whichever index has them. The project itself is not installed
- * but run where it is. `UV_INDEX` has the tools indexes, which uv asks before the public one.
+ * with the adapter, once its sources are found to be Python. Its lock goes before its
+ * pyproject.toml, and that before its requirements.txt: a lock pins versions and hashes, whichever
+ * index has them. The project itself is not installed but run where it is. `UV_INDEX` has the tools
+ * indexes, which uv asks before the public one.
  */
 export const INSTALL = `set -eu
 [ -x ${VENV}/bin/python ] || uv venv --quiet \${PYTHON_VERSION:+--python "$PYTHON_VERSION"} ${VENV}

@@ -64,7 +64,8 @@ describe('the schedules of an automation', () => {
       select definition from project_versions where id = ${acme.digest.projectVersionId}`
     const [{ id }] = await sql<[{ id: number }]>`
       insert into project_versions (project_id, organization_id, number, definition, published_at)
-      select project_id, organization_id, 99, ${sql.json({ ...definition, inputs: declared })}, now()
+      select project_id, organization_id, 99,
+        ${sql.json({ ...definition, inputs: declared })}, now()
       from project_versions where id = ${acme.digest.projectVersionId} returning id`
     await sql`update deployments set project_version_id = ${id} where id = ${acme.digest.id}`
     const own = `/automations/${acme.digest.automationId}/schedules`
