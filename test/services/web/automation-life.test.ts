@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, afterEach, describe, expect, it } from 'vitest'
 import { deleteRemovedAutomation } from '../../../services/platform/automation-life.ts'
 import { takeRuns } from '../../../services/platform/run-queue.ts'
+import { runDueSchedules } from '../../../services/platform/run-schedules.ts'
 import { BASE_URL, openPlatform, readObject } from './support/platform.ts'
 import type { Platform, SignedInUser } from './support/platform.ts'
 
@@ -63,10 +64,28 @@ describe('an automation that is designed', () => {
     expect(answer['message']).toMatch(/^The run waits: the automation is offline\./)
     expect(await takeRuns(platform.sql, 1)).toEqual([])
     expect(await read(`${path()}/settings`)).toContain(`action="${path()}/crew/start"`)
+    const schedule = { name: 'often', cron: '* * * * *', time_zone: 'UTC', missed: 'skip' }
+    await platform.app.request(`${path()}/schedules`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        csrf_token: ada.csrfToken,
+        inputs: '{"topic": "tides"}',
+        ...schedule,
+      }),
+      headers: { cookie: ada.cookie },
+    })
+    await runDueSchedules(platform.sql, { at: new Date(Date.now() + 61_000) })
+    const [kept] = await platform.sql`select last_problem from schedules`
+    expect(kept?.['lastProblem']).toContain('The automation is stopped')
+    await platform.sql`delete from schedules`
     await post('/crew/start')
     expect(await takeRuns(platform.sql, 1)).toHaveLength(1)
     const entries = await platform.audit()
-    expect(entries.map(({ action }) => action)).toEqual(['crew_stopped', 'crew_started'])
+    expect(entries.map(({ action }) => action)).toEqual([
+      'crew_stopped',
+      'schedule_created',
+      'crew_started',
+    ])
   })
 
   it('offers no form that starts a run once its crew has failed', async () => {
