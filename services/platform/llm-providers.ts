@@ -6,6 +6,8 @@ export interface Provider {
   readonly url?: string
   /** The base of an OpenAI-compatible `chat/completions`; null: there is none. @default `url` */
   readonly chatUrl?: string | null
+  /** The header in which its list of models takes the key. @default `authorization` */
+  readonly listKey?: 'x-api-key'
   /** Variables that replace `url`: then the connection is specific to this tenant. */
   readonly overrides?: readonly string[]
 }
@@ -36,6 +38,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     requires: [['ANTHROPIC_API_KEY']],
     url: 'https://api.anthropic.com',
     chatUrl: 'https://api.anthropic.com/v1',
+    listKey: 'x-api-key',
     overrides: ['ANTHROPIC_BASE_URL'],
   },
   gemini: {

@@ -2,7 +2,7 @@ import { LINE_CHARACTERS_MAX, parseCrewEvent, SILENCE_MS } from '../platform/cre
 import type { CrewEvent, OtherEvent, TextDelta } from '../platform/crew-protocol.ts'
 import { toError } from '../shared/errors.ts'
 import { readLineBatches } from '../shared/http/read-lines.ts'
-import { DRAINED, failed, HANDED_OVER } from './ending.ts'
+import { DRAINED, HANDED_OVER } from './ending.ts'
 import type { Ending } from './ending.ts'
 import { openCrew } from './open-crew.ts'
 import type { CrewCall, CrewStream } from './open-crew.ts'
@@ -153,7 +153,7 @@ function endingOf(event: KeptEvent): Ending | undefined {
     const { step, task, output } = event
     return { outcome: 'waiting', approval: { step, task, output } }
   }
-  if (event.type === 'failed') return failed(event.error.code, event.error.message)
+  if (event.type === 'failed') return { outcome: 'error', failure: event.error }
   if (event.type !== 'crew_completed') return undefined
   const { output, usage } = event
   const tokens = { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens }

@@ -1,5 +1,6 @@
 import type { BudgetStop } from '../platform/budget-stops.ts'
 import type { ApprovalRequest } from '../platform/approval-decisions.ts'
+import type { RunErrorCode } from '../platform/run-errors.ts'
 import type { Failure, Usage } from '../platform/runs.ts'
 
 /**
@@ -30,7 +31,7 @@ export const OUTCOMES = [
 ] as const satisfies readonly Outcome[]
 
 /** The ending of an attempt that failed for good. */
-export const failed = (code: string, message: string): Ending => ({
+export const failed = (code: RunErrorCode, message: string): Ending => ({
   outcome: 'error',
   failure: { code, message },
 })

@@ -8,7 +8,7 @@ import {
 import type { JournaledKickoff } from '../platform/crew-protocol.ts'
 import { FILES_CAPABILITY } from '../platform/kickoff-files.ts'
 import type { KickoffFiles } from '../platform/kickoff-files.ts'
-import type { Failure } from '../platform/runs.ts'
+import type { RunFailure } from '../platform/run-errors.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
 import { toError } from '../shared/errors.ts'
@@ -47,7 +47,7 @@ export interface CrewCall {
 
 type Opened =
   | { readonly ok: true; readonly stream: CrewStream }
-  | { readonly ok: false; readonly failure: Failure }
+  | { readonly ok: false; readonly failure: RunFailure }
   | { readonly ok: false; readonly isPaused: true }
 type Answer = Opened | { readonly unavailable: string }
 
@@ -86,7 +86,7 @@ function unreachable(
   { url }: CrewCall,
   reason: string,
   { attempts, spentMs }: { attempts: number; spentMs: number },
-): Failure {
+): RunFailure {
   const tried = attempts === 1 ? 'once' : `${attempts} times in ${Math.ceil(spentMs / 1000)} s`
   return {
     code: 'crew_unreachable',
@@ -136,7 +136,7 @@ async function start(
   return classify(call, answer, isJournaled)
 }
 
-function withoutFiles({ url }: CrewCall): Failure {
+function withoutFiles({ url }: CrewCall): RunFailure {
   return {
     code: 'crew_without_files',
     message:
@@ -145,7 +145,7 @@ function withoutFiles({ url }: CrewCall): Failure {
   }
 }
 
-function withoutJournal({ url, request }: CrewCall): Failure {
+function withoutJournal({ url, request }: CrewCall): RunFailure {
   const { length } = request.journal
   return {
     code: 'crew_without_journal',
@@ -156,7 +156,7 @@ function withoutJournal({ url, request }: CrewCall): Failure {
   }
 }
 
-function tooLong({ length }: string): Failure {
+function tooLong({ length }: string): RunFailure {
   return {
     code: 'journal_too_long',
     message:

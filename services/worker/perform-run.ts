@@ -18,7 +18,7 @@ import type { ProgressWriter } from './progress-writer.ts'
 import { keepTokens } from './renew-tokens.ts'
 import { resolveConnections } from './resolve-connections.ts'
 import type { ConnectionDeps, ResolvedConnections } from './resolve-connections.ts'
-import { resolveModels } from './resolve-models.ts'
+import { nameConnection, resolveModels } from './resolve-models.ts'
 import type { ModelDeps } from './resolve-models.ts'
 import { retryStatement } from './retry-statement.ts'
 import { openRunBudget } from './run-budget.ts'
@@ -88,6 +88,7 @@ export async function performRun(
     if (run.url === null) return failed('crew_not_deployed', NOT_DEPLOYED)
     const prepared = await prepare(deps, run, { budget, signal })
     if ('outcome' in prepared) return prepared
+    let refused = ''
     const ending = await callCrew({
       url: run.url,
       tokens: crewTokens(deps, run.crewAutomationId),
@@ -99,12 +100,17 @@ export async function performRun(
       pause: signals.pause,
       ...companions(deps, run, prepared.resolved),
       async onEvents(events) {
-        for (const event of events) trace.event(event)
+        for (const event of events) {
+          trace.event(event)
+          if (event.type === 'llm_call' && event.error) refused = event.request_model
+        }
         return budget.follow(events, { commit, signal })
       },
     })
     const advancedIn = journal.advanced() ? run.attempt : prepared.advancedIn
-    return limitAttempts(budget.conclude(ending, run.attempt - advancedIn), run, advancedIn)
+    const concluded = budget.conclude(ending, run.attempt - advancedIn)
+    if (concluded.outcome !== 'error') return limitAttempts(concluded, run, advancedIn)
+    return { ...concluded, failure: nameConnection(concluded.failure, prepared.names[refused]) }
   }
 }
 
@@ -152,8 +158,9 @@ async function prepare(
 }
 
 async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
-  const models = await resolveModels(deps, run)
-  if ('failure' in models) return models
+  const found = await resolveModels(deps, run)
+  if ('failure' in found) return found
+  const { names, ...models } = found
   const resolved = await resolveConnections(deps, run, signal)
   if ('failure' in resolved) return resolved
   const { steps, advancedIn } = await loadJournal(deps.sql, run.id)
@@ -162,7 +169,7 @@ async function load(deps: RunDeps, run: LeasedRun, signal: AbortSignal) {
   const { connections } = resolved
   const tokens = Object.keys(connections).length === 0 ? {} : { connections }
   const request = { kickoff_id, inputs, definition, ...models, ...tokens, version, journal }
-  return { request, advancedIn, resolved }
+  return { request, advancedIn, resolved, names }
 }
 
 const hasFiles = ({ definition: { inputs = [] } }: LeasedRun): boolean =>

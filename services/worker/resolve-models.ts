@@ -2,6 +2,7 @@ import { modelsOf } from '../platform/crew-definition.ts'
 import { isOwnCrew } from '../platform/own-crew-definition.ts'
 import type { ModelEndpoint } from '../platform/model-endpoint.ts'
 import type { LeasedRun } from '../platform/run-queue.ts'
+import type { RunFailure } from '../platform/run-errors.ts'
 import type { Failure } from '../platform/runs.ts'
 import { listConnectionsForModels } from '../platform/llm-connections.ts'
 import { createLlmKeys } from '../platform/llm-keys.ts'
@@ -20,6 +21,12 @@ export interface ModelDeps extends SecretKeys {
 
 type Connection = Awaited<ReturnType<typeof listConnectionsForModels>>[number]
 
+/** The endpoints of a run's models, and the names of the connections that they are from. */
+interface ResolvedModels {
+  readonly models?: Readonly<Record<string, ModelEndpoint>>
+  readonly names: Readonly<Record<string, string>>
+}
+
 /**
  * Returns the addresses and keys of a run's models for which its organization has LLM connections;
  * the crew calls the others as it was deployed to. Nobody knows the models of a crew that is made
@@ -28,18 +35,19 @@ type Connection = Awaited<ReturnType<typeof listConnectionsForModels>>[number]
 export async function resolveModels(
   deps: ModelDeps,
   { organizationId, definition }: Pick<LeasedRun, 'organizationId' | 'definition'>,
-): Promise<{ models?: Record<string, ModelEndpoint> } | { failure: Failure }> {
+): Promise<ResolvedModels | { failure: RunFailure }> {
   const isOwn = isOwnCrew(definition)
   const needed = isOwn ? 'all' : modelsOf(definition)
   const connections = await listConnectionsForModels(deps.sql, organizationId, needed)
-  if (connections.length === 0) return {}
+  if (connections.length === 0) return { names: {} }
   const models: [string, ModelEndpoint][] = []
   for (const connection of connections) {
     const endpoint = endpointOf(deps, connection)
     if (typeof endpoint !== 'string') models.push([connection.model, endpoint])
     else if (!isOwn) return { failure: unusable(connection, endpoint) }
   }
-  return { models: Object.fromEntries(models) }
+  const names = Object.fromEntries(connections.map(({ model, name }) => [model, name]))
+  return { models: Object.fromEntries(models), names }
 }
 
 /** The endpoint of a connection, or why there is none. */
@@ -71,7 +79,15 @@ function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | st
   return platformKey === undefined ? base : { ...base, api_key: platformKey }
 }
 
-const unusable = ({ name }: Connection, why: string): Failure => ({
+/** Names the LLM connection by which the model of a failure was called, and what to check in it. */
+export function nameConnection(failure: Failure, name: string | undefined): Failure {
+  const { code, message } = failure
+  if (name === undefined || !code.startsWith('llm_')) return failure
+  const what = /\bHTTP 40[13]\b/.test(message) ? 'the key of ' : ''
+  return { code, message: `${message} Check ${what}the LLM connection "${name}".` }
+}
+
+const unusable = ({ name }: Connection, why: string): RunFailure => ({
   code: 'llm_connection_unusable',
   message: `The LLM connection "${name}" cannot be used: ${why}`,
 })

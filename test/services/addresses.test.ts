@@ -214,7 +214,9 @@ const USED: readonly Place[] = [
     async (baseUrl) => {
       const usual = { id: 1, organizationId: 1, name: 'x', provider: 'openai', model: 'm' }
       const connection = { ...usual, baseUrl, api: 'auto', hasKey: true } as const
-      const { reach } = await testConnection(connection, { env: {}, providerUrls: {}, guard })
+      const surroundings = { env: {}, providerUrls: {}, guard }
+      const request = { key: 'secret', isCall: true }
+      const { reach } = await testConnection(connection, surroundings, request)
       return reach.kind === 'refused' ? reach.why : ''
     },
   ],

@@ -41,6 +41,7 @@ const kickoff = {
     }),
     '400': problem('The body is not JSON, or the Idempotency-Key is malformed.'),
     ...COMMON,
+    '409': problem('The automation is being deleted: it takes no more runs.'),
     '413': problem('The body is larger than 256 KiB.'),
     '415': problem('Not application/json.'),
     '422': problem(

@@ -16,7 +16,7 @@ import type { RunDeps } from '../../../services/worker/perform-run.ts'
 import { noTracing } from '../../../services/worker/run-trace.ts'
 import { definition } from '../../support/crew.ts'
 import { seedAutomation } from '../../support/platform.ts'
-import { isSilent, messageOf, responds, says, startFakeModel } from '../crew/fake-model.ts'
+import { isSilent, messageOf, refuses, responds, says, startFakeModel } from '../crew/fake-model.ts'
 import type { FakeModel } from '../crew/fake-model.ts'
 import { begin, line, startBrokenCrew } from './broken-crew.ts'
 import type { BrokenCrew } from './broken-crew.ts'
@@ -242,6 +242,19 @@ describe('a run whose organization has an LLM connection for its model', () => {
     await platform.sql`update llm_connections set provider = 'ollama'`
     const readVariable = () => 'not an address'
     expect((await failureOf({ readVariable }))?.message).toContain('no OpenAI-compatible address')
+  })
+
+  it('names the connection whose key or address is refused', async () => {
+    await connect(platform.automation.organizationId, { name: 'Team gateway' })
+    model.play(refuses(401, 'Unknown key.'))
+    expect(await failureOf()).toEqual({
+      code: 'llm_rejected',
+      message:
+        `The model at ${new URL(model.baseUrl).host} refused the call with HTTP 401: ` +
+        'Unknown key. Check the key of the LLM connection "Team gateway".',
+    })
+    model.play(refuses(404, 'No such model.'))
+    expect((await failureOf())?.message).toMatch(/ Check the LLM connection "Team gateway"\.$/)
   })
 
   it('takes no notice of a connection for another model, or of another organization', async () => {

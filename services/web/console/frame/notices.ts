@@ -5,8 +5,8 @@ const NOTICES = {
   'oauth-saved-off':
     'The settings are saved. OAuth is off: tick “Accept access tokens” and save to turn it on.',
   'crew-restart': 'The crew is being restarted. Runs in progress are finished first.',
-  'crew-stop': 'The crew is being stopped. Runs wait until it is started again.',
-  'crew-start': 'The crew is being started.',
+  'crew-stop': 'It is being stopped. Runs wait until it is started again.',
+  'crew-start': 'It is being started.',
   'crew-saved':
     'The settings are saved. Processes and sleep apply at once, the others from the next ' +
     'deployment on.',
@@ -16,7 +16,7 @@ const NOTICES = {
   'repository-pull': 'The repository is being pulled. The result appears here.',
   'repository-removed': 'The repository is removed with its secrets. What is deployed stays.',
   'repository-webhook-removed': 'The webhook is removed. Pushes are refused from now on.',
-  'automation-removed': 'The automation is being deleted. It disappears together with its crew.',
+  'automation-removed': 'The automation is being deleted, with all that belongs to it.',
   'limits-saved': 'The limits are saved. They apply within seconds.',
   'limit-saved': 'The limit is saved. It applies from the next run on.',
   'client-bound': 'The OAuth Client ID is saved. It applies from the next call on.',

@@ -42,17 +42,10 @@ export function managePage(view: ManagePage): Html {
         <div class="card-head"><h2 id="delete">Delete</h2></div>
         ${problemBox(view.deleteProblem)}
         <p class="hint">
-          ${
-            project.publishedVersion === null
-              ? 'No version was published: the project can be deleted with its drafts.'
-              : 'A version was published, and runs refer to it: archive the project instead.'
-          }
+          The project is deleted with its versions and drafts. If an automation runs one of them,
+          delete the automation first, under its settings.
         </p>
-        ${
-          project.publishedVersion === null
-            ? html`<p><a class="button danger" href="${path}/delete">Delete the project</a></p>`
-            : ''
-        }
+        <p><a class="button danger" href="${path}/delete">Delete the project</a></p>
       </section>`,
   )
 }

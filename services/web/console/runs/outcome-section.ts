@@ -1,8 +1,10 @@
 import { html } from 'hono/html'
 import { BUDGET_EXCEEDED, describeStop } from '../../../platform/budget-stops.ts'
 import type { StoppedRun } from '../../../platform/budget-stops.ts'
+import type { LlmConnection } from '../../../platform/llm-connections.ts'
 import type { Approval } from '../../../platform/run-approvals.ts'
-import type { Run } from '../../../platform/runs.ts'
+import { findRunError } from '../../../platform/run-errors.ts'
+import type { Failure, Run } from '../../../platform/runs.ts'
 import { approvalForms } from '../frame/approval-forms.ts'
 import { icon } from '../frame/icons.ts'
 import { csrfField } from '../frame/parts.ts'
@@ -23,6 +25,8 @@ export interface OutcomeSection {
   readonly stopped: StoppedRun | undefined
   /** What it asks a person. */
   readonly approval: Approval | undefined
+  /** The LLM connection that its error names. */
+  readonly connection: LlmConnection | undefined
   readonly csrfToken: string
 }
 
@@ -31,15 +35,7 @@ export function outcomeSection(section: OutcomeSection): Html | string {
   const { output, error } = section.run
   if (section.stopped) return stopSection(section, section.stopped)
   if (section.approval) return waitingSection(section, section.approval)
-  if (error) {
-    return html`<section class="card failed" aria-labelledby="error">
-      <div class="card-head">
-        <h2 id="error">Error</h2>
-        <code>${error.code}</code>
-      </div>
-      <p class="prose">${error.message}</p>
-    </section>`
-  }
+  if (error) return errorSection(error, section.connection)
   if (output === null) return ''
   return html`<section class="card" aria-labelledby="output">
     <div class="card-head">
@@ -58,6 +54,26 @@ function waitingSection(section: OutcomeSection, approval: Approval): Html {
       <code>${approval.task}</code>
     </div>
     ${approvalForms({ approval, path, csrfToken, back: 'run' })}
+  </section>`
+}
+
+/** What went wrong, and what to do about it. */
+function errorSection(error: Failure, connection: LlmConnection | undefined): Html {
+  const remedy = findRunError(error.code)?.remedy
+  return html`<section class="card failed" aria-labelledby="error">
+    <div class="card-head">
+      <h2 id="error">Error</h2>
+      <code>${error.code}</code>
+    </div>
+    <p class="prose">${error.message}</p>
+    ${remedy ? html`<p class="hint">${remedy}</p>` : ''}
+    ${
+      connection
+        ? html`<p>
+            <a href="/llm-connections/${connection.id}">LLM connection ${connection.name}</a>
+          </p>`
+        : ''
+    }
   </section>`
 }
 

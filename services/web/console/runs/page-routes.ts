@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { findBudgetStop } from '../../../platform/budget-stops.ts'
+import { findConnectionOfError } from '../../../platform/llm-connections.ts'
 import type { Run } from '../../../platform/runs.ts'
 import { countTokens, listProgress, readProgressPage } from '../../../platform/progress.ts'
 import type { Progress } from '../../../platform/progress.ts'
@@ -63,6 +64,10 @@ async function readPage(c: Context<SignedIn>, { sql, config, traces }: WebDeps):
     version: await getVersionNumber(sql, run.id),
     stopped: run.status === 'waiting' ? await findBudgetStop(sql, run.id) : undefined,
     approval: run.status === 'waiting' ? await findApproval(sql, run.id) : undefined,
+    connection:
+      run.error === null
+        ? undefined
+        : await findConnectionOfError(sql, c.var.session.user.organizationId, run.error),
     hasTrace: traces !== undefined && run.startedAt !== null,
   }
 }

@@ -3,6 +3,7 @@ import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import type { Approval } from '../../../platform/run-approvals.ts'
 import type { StoppedRun } from '../../../platform/budget-stops.ts'
+import type { LlmConnection } from '../../../platform/llm-connections.ts'
 import type { RunRecord } from '../../../platform/run-history.ts'
 import type { Run, Usage } from '../../../platform/runs.ts'
 import type { ProgressPage } from '../../../platform/progress.ts'
@@ -56,6 +57,8 @@ export interface RunPage {
   readonly stopped: StoppedRun | undefined
   /** What it asks a person. */
   readonly approval: Approval | undefined
+  /** The LLM connection that its error names. */
+  readonly connection: LlmConnection | undefined
   /** False where no traces are kept. */
   readonly hasTrace: boolean
   /** The version that it is of. */

@@ -1,3 +1,5 @@
+import type { InputField } from '../../../platform/crew-inputs.ts'
+import type { InputType } from '../../../platform/input-declarations.ts'
 import type { GivenSchedule } from '../../../platform/schedule-fields.ts'
 import type { Schedule } from '../../../platform/schedules.ts'
 import { AppError } from '../../../shared/errors.ts'
@@ -15,14 +17,36 @@ export interface TypedSchedule {
 
 const LENGTH_MAX = 64 * 1024
 
-/** Returns a new schedule with an entry for each input of the automation. */
-export const newSchedule = (inputs: readonly string[]): TypedSchedule => ({
+/** Returns a new schedule with a value for each input that the automation needs or has one for. */
+export const newSchedule = (fields: readonly InputField[]): TypedSchedule => ({
   name: '',
   cron: '',
   timeZone: 'UTC',
   missed: 'skip',
-  inputs: JSON.stringify(Object.fromEntries(inputs.map((name) => [name, ''])), null, 2),
+  inputs: JSON.stringify(
+    Object.fromEntries(
+      fields
+        .filter((field) => field.required || field.default !== undefined)
+        .map((field) => [field.name, firstValue(field)]),
+    ),
+    null,
+    2,
+  ),
 })
+
+/** The default of an input, else the first of its values, else an empty one of its type. */
+const firstValue = ({ default: value, enum: values, type = 'string' }: InputField): unknown =>
+  value ?? values?.[0] ?? EMPTY[type]
+
+const EMPTY: Readonly<Record<InputType, unknown>> = {
+  string: '',
+  integer: 0,
+  number: 0,
+  boolean: false,
+  object: {},
+  array: [],
+  file: '',
+}
 
 /** Returns a schedule as its form shows it. */
 export const typedOf = ({ inputs, ...schedule }: Schedule): TypedSchedule => ({

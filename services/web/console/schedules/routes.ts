@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { getDefinition } from '../../../platform/automations.ts'
 import type { Automation } from '../../../platform/automations.ts'
-import { inputNames } from '../../../platform/crew-inputs.ts'
+import { inputFields } from '../../../platform/crew-inputs.ts'
 import { readSchedule } from '../../../platform/schedule-fields.ts'
 import { createSchedule, listSchedules, updateSchedule } from '../../../platform/schedules.ts'
 import type { ScheduleFields } from '../../../platform/schedules.ts'
@@ -38,7 +38,7 @@ export function scheduleRoutes(deps: WebDeps): Hono<SignedIn> {
 
   routes.get(PATH, session, async (c) => {
     const automation = await getOwnAutomation(c, sql)
-    const typed = newSchedule(inputNames(await getDefinition(sql, automation)))
+    const typed = newSchedule(inputFields(await getDefinition(sql, automation)))
     const schedules = await listSchedules(sql, automation.id)
     const notice = noticeOf(c.req.query('notice'))
     const page = { session: c.var.session, automation, schedules, typed, notice }

@@ -111,6 +111,26 @@ describe('the pages of automations from source', () => {
     expect(list.text).toContain('-F &#39;source=@-;filename=source.tar.gz&#39;')
   })
 
+  it('lead with the last line of a program that failed, and fold the others', async () => {
+    const path = await create('Traceback')
+    const reason =
+      'It ended with exit code 1 before it took a run. Correct the project, and deploy again.\n\n' +
+      '[import]   File "/srv/main.py", line 1\n[import]     import pandas\n' +
+      'The project imports pandas, which is not installed. Add it to the dependencies.'
+    await platform.sql`
+      update crew_deployments set state = 'Crew has Failed', ended_at = now(), reason = ${reason}
+      where id = (select max(id) from crew_deployments)`
+    await platform.sql`
+      update deployments set status = 'Crew has Failed', status_reason = ${reason}
+      where name = 'Traceback'`
+    const automation = path.replace(/\/deployments$/, '')
+    for (const page of [`${path}/deployments/1`, `${path}/deployments`, automation]) {
+      const alert = /role="alert"[^]*?<\/details>/.exec((await open(page)).text)?.[0] ?? ''
+      expect(alert).toMatch(/^[^]*?<p>The project imports pandas, which is not installed\./)
+      expect(alert).toContain('line 1\n[import]     import pandas\n')
+    }
+  })
+
   it('keep settings, and say at the field what is wrong with it', async () => {
     const path = await create('Settings')
     const fields = { replicas: '2', memory_limit: '2Gi', egress: 'a.example.com\n10.0.0.0/8' }

@@ -263,7 +263,7 @@ describe('the API of crews from source', () => {
     expect((await call(crew, { as: rivalToken })).status).toBe(404)
     const upload = { method: 'POST', body: project(), type: 'application/gzip', as: rivalToken }
     expect((await call(`${crew}/deployments`, upload)).status).toBe(404)
-    expect(await call(`/${platform.acme.research.automationId}`)).toMatchObject({
+    expect(await call(`/${platform.acme.research.automationId}/deployments`)).toMatchObject({
       status: 404,
       detail: expect.stringContaining('it is not made from a source'),
     })
