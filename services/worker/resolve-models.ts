@@ -51,7 +51,8 @@ function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | st
       'connection a base URL.'
     )
   }
-  if (missing.length > 0) {
+  // An address of its own may take calls without a key: only a call can say.
+  if (missing.length > 0 && !connection.baseUrl) {
     const needed = describeRequirements(missing)
     return `it has no key, and the platform has no ${needed}. Enter a key, or set the variable.`
   }
