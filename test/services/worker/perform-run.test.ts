@@ -475,6 +475,22 @@ describe('a crew that does not take a run', () => {
     })
   })
 
+  it('because it answers too late has it again later, also in a later attempt', async () => {
+    await deployBroken((response, kickoffs) => {
+      if (kickoffs === 1) return
+      begin(response)
+      const usage = { input_tokens: 0, output_tokens: 0 }
+      response.end(line({ type: 'crew_completed', output: 'Late.', usage }))
+    })
+    const id = await platform.kickoff()
+    const patience = { crewPatienceMs: 0, runTimeoutMs: 60_000 }
+    expect(await runNext(patience)).toBe('released')
+    expect(await platform.get(id)).toMatchObject({ status: 'queued', error: null })
+    await platform.sql`update executions set available_at = now() where id = ${id}`
+    expect(await runNext(patience)).toBe('completed')
+    expect(await platform.get(id)).toMatchObject({ output: 'Late.' })
+  })
+
   it('because it was never deployed is an error at once', async () => {
     await platform.sql`update deployments set status = 'Crew is Provisioning', url = null`
     const id = await platform.kickoff()
