@@ -115,18 +115,18 @@ function take(sql: Queryable, limit: number) {
  * - `lines`: each automation is a line of its own, beside what its organization has in progress.
  *   The runs of a crew from source that is to come up, or was stopped, wait for it.
  * - `heads`: the first `limit` runs of each line. Two reads, because queued runs and lost ones are
- *   in two partial indexes, which an `or` would not use. So the cost grows with the automations, not
- *   with the runs that wait; `between` instead of `=`, because only the index of lines has the order
- *   that it asks for: PostgreSQL would read all that wait, once for each line, by their age.
+ *   in two partial indexes, which an `or` would not use. So the cost grows with the automations,
+ *   not with the runs that wait; `between` instead of `=`, because only the index of lines has the
+ *   order that it asks for: PostgreSQL would read all that wait, once for each line, by their age.
  *   `turn` is the number of runs that the automation would then have in progress: none exceeds its
  *   own limit.
  * - `waiting`: the same for organizations. Within one the idlest automation is first, then the one
  *   whose last start is the longest ago, then age. Runs in progress alone would not do: where there
  *   are more automations than slots, all that wait have none.
  * - `due`: the first `limit` of all, by organizations likewise. They are locked here, because a run
- *   may be stopped, or its lease renewed, by somebody who does not choose; `skip locked` leaves such
- *   a run to the next look instead of waiting for it. The status is checked again, because a granted
- *   lock shows the newest row, not the one that was read above.
+ *   may be stopped, or its lease renewed, by somebody who does not choose; `skip locked` leaves
+ *   such a run to the next look instead of waiting for it. The status is checked again, because a
+ *   granted lock shows the newest row, not the one that was read above.
  */
 const choose = (sql: Queryable, limit: number) => sql`
   with busy as (

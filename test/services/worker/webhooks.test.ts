@@ -486,7 +486,7 @@ describe('the outbox', () => {
     expect(again).toHaveLength(9)
   })
 
-  it('stores what became of a try once, though a sender that heard nothing stores it again', async () => {
+  it('stores what became of a try once, though its sender stores it again', async () => {
     const { sql } = platform
     const webhook = await hook('http://127.0.0.1:9')
     const run = await begin()

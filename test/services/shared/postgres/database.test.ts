@@ -161,7 +161,7 @@ describe('connectDatabase', () => {
     },
   )
 
-  it('runs the next statement after the server ended a connection in the middle of one', async () => {
+  it('runs the next statement after the server ended the connection of one', async () => {
     const sql = connectDatabase(parseAddress(database.url), { name: 'test', max: 1 })
     const cut = sql`
       select repeat('x', 10000), case when n = 50 then pg_terminate_backend(pg_backend_pid()) end
@@ -171,7 +171,7 @@ describe('connectDatabase', () => {
     await sql.end()
   })
 
-  it('ends a pool also when the server ended its connection in the middle of a statement', async () => {
+  it('ends a pool also when the server ended the connection of a statement', async () => {
     let isClosed = false
     const sql = connectDatabase(parseAddress(database.url), {
       name: 'test',
