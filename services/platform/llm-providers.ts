@@ -10,6 +10,8 @@ export interface Provider {
   readonly listKey?: 'x-api-key'
   /** Variables that replace `url`: then the connection is specific to this tenant. */
   readonly overrides?: readonly string[]
+  /** Servers of others speak as it does, many of them without keys. @default false */
+  readonly isImitated?: boolean
 }
 
 const COMPATIBLE: Provider = {
@@ -33,6 +35,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
     requires: [['OPENAI_API_KEY']],
     url: 'https://api.openai.com/v1',
     overrides: ['OPENAI_BASE_URL', 'OPENAI_API_BASE'],
+    isImitated: true,
   },
   anthropic: {
     requires: [['ANTHROPIC_API_KEY']],
@@ -166,6 +169,14 @@ const ALIASES: Readonly<Record<string, string>> = {
   aws: 'bedrock',
   sagemaker: 'bedrock',
   watson: 'watsonx',
+  litellm: 'litellm_proxy',
+  vllm: 'hosted_vllm',
+  lmstudio: 'lm_studio',
+  llama_cpp: 'openai_compatible',
+  llamafile: 'openai_compatible',
+  localai: 'openai_compatible',
+  openai_like: 'openai_compatible',
+  sglang: 'openai_compatible',
 }
 
 function keyed(url: string, ...anyOf: readonly string[]): Provider {

@@ -46,6 +46,16 @@ export const DRAINED: Ending = {
   delaySeconds: 0,
 }
 
+/** The ending of an attempt that the database was unavailable for: the next one goes on. */
+export const DATABASE_UNAVAILABLE: Ending = {
+  outcome: 'released',
+  failure: {
+    code: 'database_unavailable',
+    message: 'The database was unavailable at each attempt. Look at the logs of the workers.',
+  },
+  delaySeconds: 2,
+}
+
 /** The ending of an attempt that stopped after its last finished step. */
 export const HANDED_OVER: Ending = {
   outcome: 'released',

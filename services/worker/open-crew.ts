@@ -11,7 +11,7 @@ import type { KickoffFiles } from '../platform/kickoff-files.ts'
 import type { RunFailure } from '../platform/run-errors.ts'
 import { backoffMs } from '../shared/backoff.ts'
 import { deadline } from '../shared/deadline.ts'
-import { toError } from '../shared/errors.ts'
+import { AppError, toError } from '../shared/errors.ts'
 import { postLines } from '../shared/http/post-lines.ts'
 import type { LineAnswer } from '../shared/http/post-lines.ts'
 import { readLines } from '../shared/http/read-lines.ts'
@@ -47,9 +47,10 @@ export interface CrewCall {
 
 type Opened =
   | { readonly ok: true; readonly stream: CrewStream }
-  | { readonly ok: false; readonly failure: RunFailure }
+  /** Slow is a crew that takes connections and does not answer in time. */
+  | { readonly ok: false; readonly failure: RunFailure; readonly isSlow?: boolean }
   | { readonly ok: false; readonly isPaused: true }
-type Answer = Opened | { readonly unavailable: string }
+type Answer = Opened | { readonly unavailable: string; readonly isSlow?: boolean }
 
 /** The lines of a crew, and what it is told meanwhile. */
 export interface CrewStream extends Pick<LineAnswer, 'body' | 'tell' | 'close'> {
@@ -71,7 +72,8 @@ export async function openCrew(call: CrewCall): Promise<Opened> {
     const spentMs = performance.now() - started
     const waitMs = backoffMs(attempts, BACKOFF)
     if (spentMs + waitMs > patienceMs) {
-      return { ok: false, failure: unreachable(call, reason, { attempts, spentMs }) }
+      const { isSlow } = answer
+      return { ok: false, isSlow, failure: unreachable(call, reason, { attempts, spentMs }) }
     }
     onUnavailable?.(reason)
     const stop = AbortSignal.any([signal, pause])
@@ -114,7 +116,8 @@ async function post(call: CrewCall): Promise<Answer> {
     })
   } catch (thrown) {
     signal.throwIfAborted()
-    return { unavailable: reasonOf(thrown) }
+    const isSlow = thrown instanceof AppError && thrown.code === 'timeout'
+    return { unavailable: reasonOf(thrown), isSlow }
   }
 }
 

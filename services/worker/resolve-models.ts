@@ -62,7 +62,8 @@ function endpointOf(deps: ModelDeps, connection: Connection): ModelEndpoint | st
   }
   const problem = addressProblem(chatUrl)
   if (problem !== undefined) return `its base URL ${problem}. Save it in that form.`
-  if (missing.length > 0) {
+  // An address of its own may take calls without a key: only a call can say.
+  if (missing.length > 0 && !connection.baseUrl) {
     const needed = describeRequirements(missing)
     return `it has no key, and the platform has no ${needed}. Enter a key, or set the variable.`
   }

@@ -83,7 +83,7 @@ describe('a mistake in the values is refused with its path, the value and what i
       { postgres: { collectorDatabase: 'platform' } },
       'postgres.collectorDatabase must differ from envVars.DB_NAME: the collector never uses ' +
         'the main database (postgres.collectorDatabase: "platform", envVars.DB_NAME: ' +
-        '"platform")',
+        '"platform", collector.database.host: "")',
     ],
     [
       { dbProxy: { autoIamAuthn: true } },

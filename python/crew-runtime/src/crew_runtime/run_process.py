@@ -78,6 +78,7 @@ def look(order: dict[str, Any], out: int) -> None:
             "entrypoint": str(found),
             "name": crew.name,
             "inputs": list(crew.inputs),
+            "optional": list(crew.optional),
             "modules": _libraries(Path(order["project"])),
         }
     except BaseException as error:
