@@ -15,7 +15,7 @@ import { fromSecret } from './kit/secret-keys.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
 
-const { buildkit, collector, crews, global, internalRegistry, networkPolicy } = values
+const { buildkit, collector, crews, global, internalRegistry, networkPolicy, outgoing } = values
 
 // An organization names as many crews as it likes, so that no right can end at their names.
 const toDeploy = [
@@ -112,6 +112,7 @@ export const buildCertificates = {
 }
 
 const { modelNamespace, toolNamespace } = networkPolicy
+const modelNamespaceToo = also(isSet(modelNamespace), modelNamespace)
 const toolNamespaceToo = also(isSet(toolNamespace), toolNamespace)
 
 /** The variables of web and worker for crews from source. */
@@ -123,6 +124,16 @@ export const crewStorageEnv = {
 export const crewMaximaEnv = {
   CREW_CPU_MAX: setWhen(on, amountText(crews.limits.cpu)),
   CREW_MEMORY_MAX: setWhen(on, amountText(crews.limits.memory)),
+}
+
+/** What the lists of automations may open; web checks them, and the workers hold to it. */
+export const crewReachEnv = {
+  CREW_PRIVATE_RANGES: setWhen(on, pick(networkPolicy.crewPrivateRanges, 'true', 'false')),
+  CREW_RANGES: setWhen(all(on, isSet(networkPolicy.crewRanges)), networkPolicy.crewRanges),
+  CREW_NAMESPACES: setWhen(
+    on,
+    text`${networkPolicy.crewNamespaces}${modelNamespaceToo}${toolNamespaceToo}`,
+  ),
 }
 
 /** The variables of the worker for crews from source. */
@@ -142,14 +153,22 @@ export const crewsFromSourceEnv = {
   ...crewMaximaEnv,
   ...crewStorageEnv,
   CREW_NETWORK_POLICY: setWhen(on, pick(networkPolicy.enabled, 'true', 'false')),
-  CREW_PRIVATE_RANGES: setWhen(on, pick(networkPolicy.crewPrivateRanges, 'true', 'false')),
+  ...crewReachEnv,
+  LLM_PRIVATE_ORIGINS: setWhen(
+    all(on, isSet(outgoing.llmPrivateOrigins)),
+    outgoing.llmPrivateOrigins,
+  ),
   CREW_OPEN_NAMESPACES: setWhen(
     all(on, any(isSet(modelNamespace), isSet(toolNamespace))),
-    text`${also(isSet(modelNamespace), modelNamespace)}${toolNamespaceToo}`,
+    text`${modelNamespaceToo}${toolNamespaceToo}`,
   ),
   BUILDKIT_IMAGE: setWhen(buildsImages, buildkitImage.reference),
   BUILDKIT_ADDRESS: setWhen(buildsImages, addressOf({ from: 'builds', to: 'buildkit' })),
   BUILDKIT_CERTIFICATES: setWhen(buildsImages, CERTIFICATES),
+  BUILDKIT_ORGANIZATIONS: setWhen(
+    all(buildsImages, isSet(buildkit.organizations)),
+    buildkit.organizations,
+  ),
   REGISTRY_ADDRESS: setWhen(buildsImages, addressOf({ from: 'buildkit', to: 'internal-registry' })),
   REGISTRY_PULL_ADDRESS: setWhen(
     all(buildsImages, isSet(internalRegistry.pullAddress)),

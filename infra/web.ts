@@ -1,5 +1,5 @@
 import { Construct } from 'constructs'
-import { crewMaximaEnv, crewStorageEnv } from './crews-from-source.ts'
+import { crewMaximaEnv, crewReachEnv, crewStorageEnv } from './crews-from-source.ts'
 import type { WebEnv } from '../services/web/env.ts'
 import { AccessToRelease, AccessToCrews, CrewNamespace, crewNamespace } from './access.ts'
 import { addressOf, collectorInCluster } from './calls.ts'
@@ -211,6 +211,7 @@ const server = () => ({
     PLATFORM_OAUTH_API_BASE_URL: setWhen(oauth.enabled, addressOf({ from: 'web', to: 'oauth' })),
     PLATFORM_OAUTH_API_KEY: setWhen(oauth.enabled, fromSecret('PLATFORM_OAUTH_API_KEY')),
     ...crewMaximaEnv,
+    ...crewReachEnv,
     ...crewStorageEnv,
     ...upstreamEnv,
     COLLECTOR_URL: setWhen(collector.enabled, addressOf({ from: 'web', to: 'collector' })),

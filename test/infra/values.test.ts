@@ -373,6 +373,7 @@ describe('every value matters (npm run test:long: of each component)', () => {
       '7000000',
       '7s',
       'cards,keys',
+      '10.0.0.0/8',
       'https://flipped.example.com',
       'flipped.example.com/class',
       'x:y:flipped',
