@@ -66,8 +66,8 @@ export function findRefusal(entry: string, rules: ReachRules): string | undefine
 export function refusalOf(entry: string, range = entry): string {
   const subject = range.startsWith(entry) ? `${entry} is` : `${entry} has the address ${range},`
   return (
-    `${subject} not among the addresses that crews may reach: those of a node, of its link and of ` +
-    'cloud metadata never are, and private ones only where the operator lists them in ' +
+    `${subject} not among the addresses that crews may reach: those of a node, of its link and ` +
+    'of cloud metadata never are, and private ones only where the operator lists them in ' +
     'networkPolicy.crewRanges or sets networkPolicy.crewPrivateRanges.'
   )
 }

@@ -61,7 +61,8 @@ ${getProject}buildctl $BUILDKIT_FLAGS debug workers >/dev/null ||
 if [ -f project/Dockerfile ]; then
   echo 'Building with the Dockerfile of the project.'
   dockerfile=project
-  frontend=$(sed -n '1,9s/^#[[:space:]]*[sS][yY][nN][tT][aA][xX][[:space:]]*=[[:space:]]*//p' project/Dockerfile)
+  frontend=$(head -n 9 project/Dockerfile |
+    sed -n 's/^#[[:space:]]*[sS][yY][nN][tT][aA][xX][[:space:]]*=[[:space:]]*//p')
   case "$frontend" in
     '' | docker/dockerfile* | docker.io/docker/dockerfile*) ;;
     *) echo "The Dockerfile asks for the frontend $frontend. ${ONLY_FRONTEND}" >&2; exit 1 ;;

@@ -50,7 +50,9 @@ export async function resolveReach(
 ): Promise<Reach> {
   const free: ReachRules = { ...rules, hasPrivateRanges: true, namespaces: undefined }
   const reaches = await Promise.all([
-    ...[...new Set(listed)].map((entry) => reachOf(entry, rules, lookUp)),
+    ...[...new Set(listed)]
+      .filter((entry) => !given.includes(entry))
+      .map((entry) => reachOf(entry, rules, lookUp)),
     ...[...new Set(given)].map((entry) => reachOf(entry, free, lookUp)),
   ])
   const blocks = new Map(reaches.flatMap((each) => each.blocks).map((each) => [keyOf(each), each]))
