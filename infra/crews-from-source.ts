@@ -10,7 +10,7 @@ import { podField, setWhen } from './kit/env.ts'
 import type { VariablesOf } from './kit/env.ts'
 import { buildkitImage, pythonImage } from './kit/image.ts'
 import { nameOf, release } from './kit/names.ts'
-import { all, amountText, any, isSet, pick, text } from './template/operators.ts'
+import { all, amountText, any, isSet, orElse, pick, text } from './template/operators.ts'
 import { fromSecret } from './kit/secret-keys.ts'
 import { onlyWhen, when } from './template/structure.ts'
 import { values } from './values.ts'
@@ -115,24 +115,16 @@ const { modelNamespace, toolNamespace } = networkPolicy
 const modelNamespaceToo = also(isSet(modelNamespace), modelNamespace)
 const toolNamespaceToo = also(isSet(toolNamespace), toolNamespace)
 
-/** The variables of web and worker for crews from source. */
-export const crewStorageEnv = {
+/** The variables of web and worker that say what settings of crews may be. */
+export const crewSettingsEnv = {
   CREW_STORAGE_MAX: setWhen(on, amountText(crews.organizationStorage)),
-}
-
-/** The variables with which web checks settings before they are saved. */
-export const crewMaximaEnv = {
   CREW_CPU_MAX: setWhen(on, amountText(crews.limits.cpu)),
   CREW_MEMORY_MAX: setWhen(on, amountText(crews.limits.memory)),
-}
-
-/** What the lists of automations may open; web checks them, and the workers hold to it. */
-export const crewReachEnv = {
   CREW_PRIVATE_RANGES: setWhen(on, pick(networkPolicy.crewPrivateRanges, 'true', 'false')),
   CREW_RANGES: setWhen(all(on, isSet(networkPolicy.crewRanges)), networkPolicy.crewRanges),
   CREW_NAMESPACES: setWhen(
     on,
-    text`${networkPolicy.crewNamespaces}${modelNamespaceToo}${toolNamespaceToo}`,
+    text`${orElse(networkPolicy.crewNamespaces, '-')}${modelNamespaceToo}${toolNamespaceToo}`,
   ),
 }
 
@@ -150,10 +142,8 @@ export const crewsFromSourceEnv = {
   ),
   CREW_WEB_URL: setWhen(on, webInCluster),
   CREW_COLLECTOR_URL: setWhen(all(on, collector.enabled), collectorInCluster),
-  ...crewMaximaEnv,
-  ...crewStorageEnv,
+  ...crewSettingsEnv,
   CREW_NETWORK_POLICY: setWhen(on, pick(networkPolicy.enabled, 'true', 'false')),
-  ...crewReachEnv,
   LLM_PRIVATE_ORIGINS: setWhen(
     all(on, isSet(outgoing.llmPrivateOrigins)),
     outgoing.llmPrivateOrigins,

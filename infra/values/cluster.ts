@@ -17,6 +17,12 @@ export const cluster = {
       true,
       'Create the Roles that the diagnostic probe and the secret bootstrap need.',
     ),
+    admissionPolicy: boolean(
+      false,
+      'Have the API server hold the workers to their rights once more, by a ' +
+        'ValidatingAdmissionPolicy: they write only where crews are, and change nothing of a ' +
+        'program of the release. It is always there with `crews.namespaceIsolation`.',
+    ),
   }),
 
   crews,

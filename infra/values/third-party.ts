@@ -77,8 +77,8 @@ export const thirdParty = {
       organizations: string(
         '',
         'Ids of the organizations that trust each other so far as to build with one BuildKit, ' +
-          'with commas between; `*` means all. Empty means that images are built only while there ' +
-          'is one organization: a hostile build reaches those beside it.',
+          'with commas between; `*` means all. Empty means that images are built only while ' +
+          'there is one organization: a hostile build reaches those beside it.',
         {
           pattern: /^(\*|[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*)?$/,
           expected: 'ids of organizations with commas between, "*", or ""',

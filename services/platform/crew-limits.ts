@@ -46,7 +46,7 @@ export const crewReachEnv = {
   CREW_PRIVATE_RANGES: v.optional(flag(), 'true'),
   /** Private ranges that they may open all the same. */
   CREW_RANGES: v.optional(ranges(), ''),
-  /** The namespaces whose Services they may name; `*`: any. */
+  /** The namespaces whose Services they may name; `*`: any, `-`: none. */
   CREW_NAMESPACES: v.optional(names(), '*'),
 }
 

@@ -128,6 +128,8 @@ const variables = v.object({
   ),
   ...crewMaximaEnv,
   ...crewReachEnv,
+  /** Crews from source are processes of this machine, as under `npm start`. */
+  CREW_PROCESSES: v.optional(flag(), 'false'),
   ...crewStorageEnv,
   /** A public index that organizations reach through the tools index: https://pypi.org/simple. */
   TOOLS_UPSTREAM: optional(httpUrl()),

@@ -29,6 +29,8 @@ export interface CrewPage {
   readonly deployments: readonly ListedDeployment[]
   /** The address of the automation in the API. */
   readonly apiUrl: string
+  /** Programs run as processes of this machine. */
+  readonly runsHere: boolean
   /** What the organization's sources and images take, and may take, in bytes. */
   readonly storage: CrewStorage & { readonly quotaBytes: number }
   readonly notice?: string | undefined
@@ -38,7 +40,8 @@ export interface CrewPage {
 
 /** The page of the crew of an automation: how it is, what was deployed, and what to do with it. */
 export function crewPage(view: CrewPage): Html {
-  const { session, crew, notice, problem, apiUrl } = view
+  const { session, crew, notice, problem, apiUrl, runsHere } = view
+  const form = { session, automation: crew.automation, apiUrl, problem, runsHere }
   const { automation } = crew
   return page(
     { title: `Crew of ${automation.name}`, session, current: '/automations' },
@@ -46,7 +49,7 @@ export function crewPage(view: CrewPage): Html {
       ${crew.settings.removingSince ? warningBox('The automation is being deleted.') : ''}
       <div class="columns side-first">
         <div>${crewParts(view)}</div>
-        <div>${deploySection({ session, automation, apiUrl, problem })} ${lifeSection(view)}</div>
+        <div>${deploySection(form)} ${lifeSection(view)}</div>
       </div>`,
   )
 }
