@@ -2,6 +2,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { INTERNAL_DEFINITIONS } from '../../services/platform/internal-crew-definitions.ts'
 import type { ValuesOverrides } from '../../infra/values.ts'
+import { checkManifest } from './support/kubernetes-schema.ts'
 import { manifests, podsOf } from './support/platform.ts'
 import type { Manifest } from './support/platform.ts'
 
@@ -279,6 +280,7 @@ describe('the admission policy', () => {
     const binding = manifests(ISOLATED).find(
       ({ kind }) => kind === 'ValidatingAdmissionPolicyBinding',
     )
+    expect([policy(ISOLATED), binding].flatMap(checkManifest)).toEqual([])
     expect(binding.spec).toEqual({
       policyName: 'prod.demo-crew-border',
       validationActions: ['Deny'],

@@ -35,7 +35,7 @@ describe('a mistake in the values is refused with its path, the value and what i
       { collector: { config: { retentonWeeks: '4' } } },
       'collector.config.retentonWeeks: unknown key; did you mean retentionWeeks?',
     ],
-    [{ rbac: { zzz: 1 } }, 'rbac.zzz: unknown key; known keys: create'],
+    [{ rbac: { zzz: 1 } }, 'rbac.zzz: unknown key; known keys: create, admissionPolicy'],
     [
       { collector: { image: { pullPolicy: 'Sometimes' } } },
       'collector.image.pullPolicy: expected one of "IfNotPresent", "Always", "Never", got ' +
