@@ -201,6 +201,7 @@ function startWebServer(context: Context, databaseUrl: string, collectorUrl: str
     ...providers,
     DATABASE_URL: databaseUrl,
     PLATFORM_SELF_HOSTED: 'true',
+    CREW_PROCESSES: 'true',
     // As in a cluster, so that the diagnostic report is part of what there is to try.
     PLATFORM_PROVIDER: 'kubernetes',
     PLATFORM_VERSION: VERSION,

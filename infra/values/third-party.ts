@@ -1,4 +1,4 @@
-import { boolean, group, integer, podPort, string } from '../template/schema.ts'
+import { boolean, group, integer, podPort, string, texts } from '../template/schema.ts'
 import * as type from '../value-types.ts'
 import { endingWorkload, service, statefulWorkload } from './workload.ts'
 
@@ -77,6 +77,21 @@ export const thirdParty = {
           pattern: /^[\t\n\r -~]*$/,
           expected: 'printable ASCII characters, in lines',
         },
+      ),
+      organizations: string(
+        '',
+        'Ids of the organizations that trust each other so far as to build with one BuildKit, ' +
+          'with commas between; `*` means all. Empty means that images are built only while ' +
+          'there is one organization: a hostile build reaches those beside it.',
+        {
+          pattern: /^(\*|[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*)?$/,
+          expected: 'ids of organizations with commas between, "*", or ""',
+        },
+      ),
+      openRanges: texts(
+        'Private ranges that builds reach, such as that of a mirror or of a proxy. Public ' +
+          'addresses, web and the registry need not be listed.',
+        type.RANGE,
       ),
       cacheGigabytes: integer(10, 'Gigabytes that the build cache may take of a node.', {
         min: 1,

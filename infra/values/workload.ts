@@ -269,10 +269,6 @@ const serviceAnnotations = map('Annotations of the Service.', {
 /** The Service of a component inside the cluster. */
 export const service = group('The Service.', { annotations: serviceAnnotations })
 
-const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
-const IPV4_RANGE = `(${OCTET}\\.){3}${OCTET}/(3[0-2]|[12]?[0-9])`
-const IPV6_RANGE = '(::|([0-9a-f]{1,4}:){1,6}:)/(12[0-8]|1[01][0-9]|[1-9]?[0-9])'
-
 /** A Service that may be reached from outside of the cluster. */
 export const openService = group('The Service.', {
   type: word(
@@ -290,9 +286,9 @@ export const openService = group('The Service.', {
     except: LABEL_KEY.except,
     expected: 'a class such as "service.k8s.aws/nlb", or ""',
   }),
-  loadBalancerSourceRanges: texts('Addresses that a load balancer lets in. Empty means all.', {
-    pattern: new RegExp(`^(${IPV4_RANGE}|${IPV6_RANGE})$`),
-    expected: 'a range such as "203.0.113.0/24" or "2001:db8::/32"',
-  }),
+  loadBalancerSourceRanges: texts(
+    'Addresses that a load balancer lets in. Empty means all.',
+    type.RANGE,
+  ),
   annotations: serviceAnnotations,
 })

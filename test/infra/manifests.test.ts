@@ -79,7 +79,8 @@ describe.each(samples)('the manifests of %s', (_, objects) => {
   })
 
   it('name their namespace: that of the release, or that of the crews', () => {
-    const isOfCluster = ({ kind }: Manifest): boolean => /^(Namespace|ClusterRole)/.test(kind)
+    const isOfCluster = ({ kind }: Manifest): boolean =>
+      /^(Namespace|ClusterRole|ValidatingAdmissionPolicy)/.test(kind)
     const elsewhere = objects.filter(({ metadata }) => metadata.namespace !== RELEASE.namespace)
     for (const { kind, metadata } of elsewhere) {
       if (isOfCluster({ kind })) expect(metadata).not.toHaveProperty('namespace')

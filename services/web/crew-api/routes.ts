@@ -3,9 +3,12 @@ import * as v from 'valibot'
 import { writeAudit } from '../../platform/audit.ts'
 import { createOwnAutomation } from '../../platform/own-crews.ts'
 import { checkResources } from '../../platform/crew-resources.ts'
+import { checkReach, reachRulesOf } from '../../platform/crew-reach.ts'
 import { findAutomation } from '../../platform/automations.ts'
 import { listCrewDeployments } from '../../platform/crew-deployments.ts'
 import { changeSettings, crewSettingsFields } from '../../platform/crew-settings-fields.ts'
+import type { CrewSettingsFields } from '../../platform/crew-settings-fields.ts'
+import type { CrewSettings } from '../../platform/crew-settings.ts'
 import {
   getAutomationLife,
   removeAutomation,
@@ -20,6 +23,7 @@ import type { Database } from '../../shared/postgres/database.ts'
 import { requireOrganization } from '../callers/organization.ts'
 import type { OrganizationCall, WebDeps } from '../context.ts'
 import { getAutomation } from '../designer-api/get-automation.ts'
+import type { WebConfig } from '../env.ts'
 import { refuseMethod } from '../http/refuse-method.ts'
 import { deploymentRoutes } from './deployment-routes.ts'
 import { crewDocument } from './documents.ts'
@@ -87,7 +91,7 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
     const crew = await getOwnCrew(c, sql)
     const given = await readBodyAs(c, crewSettingsFields)
     const settings = changeSettings(crew.settings, given)
-    checkResources(settings, deps.config)
+    checkChange(settings, given, deps.config)
     await recordChange({ sql, ...c.var }, crew.automation, {
       action: 'crew_settings_changed',
       change: (tx) => saveCrewSettings(tx, crew, settings),
@@ -102,6 +106,16 @@ export function crewRoutes(deps: WebDeps): Hono<OrganizationCall> {
   routes.route('/', variableRoutes(deps))
   routes.route('/', repositoryRoutes(deps))
   return routes
+}
+
+/** Raises `unprocessable` for what the operator does not allow; a list that stays is not asked. */
+function checkChange(
+  settings: CrewSettings,
+  { egress = [] }: CrewSettingsFields,
+  config: WebConfig,
+): void {
+  checkResources(settings, config)
+  checkReach(egress, reachRulesOf(config))
 }
 
 /** What is done to an automation as it is; only crews from source have processes to restart. */

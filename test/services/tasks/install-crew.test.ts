@@ -302,7 +302,7 @@ describe('designer:agent:install and designer:runner:install in a cluster (SPEC 
       })),
     )
     expect(to[0].ipBlock.except).toEqual(expect.arrayContaining(['10.0.0.0/8', '192.168.0.0/16']))
-    expect(to[1].ipBlock.except).toEqual(['fc00::/7', 'fe80::/10'])
+    expect(to[1].ipBlock.except).toEqual(expect.arrayContaining(['fc00::/7', 'fe80::/10']))
     const env = (spec(automationPagePath())['template'] as Manifest).spec.containers[0].env
     expect(env).toContainEqual({ name: 'TOOL_PRIVATE_ORIGINS', value: 'http://search.tools:8080' })
   })

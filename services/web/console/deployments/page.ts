@@ -22,6 +22,8 @@ export interface CrewPage {
   readonly deployments: readonly ListedDeployment[]
   /** The address of the automation in the API. */
   readonly apiUrl: string
+  /** Programs run as processes of this machine. */
+  readonly runsHere: boolean
   /** What the organization's sources and images take, and may take, in bytes. */
   readonly storage: CrewStorage & { readonly quotaBytes: number }
   readonly notice?: string | undefined
@@ -45,7 +47,7 @@ export const crewPage = (view: CrewPage): Html =>
  * progress, and swaps the parts that differ.
  */
 export function crewParts(view: CrewPage): Html {
-  const { session, crew, deployments, notice, problem, apiUrl } = view
+  const { session, crew, deployments, notice, problem, apiUrl, runsHere } = view
   const { automation } = crew
   const isLive = deployments.some(isOpen) || crew.settings.removingSince !== null
   return html`<div
@@ -65,7 +67,9 @@ export function crewParts(view: CrewPage): Html {
           ${deployments.length > 0 ? history(view) : nothingDeployed(view)}
         </section>
       </div>
-      <div>${deploySection({ session, automation, apiUrl, problem })} ${lifeSection(view)}</div>
+      <div>
+        ${deploySection({ session, automation, apiUrl, problem, runsHere })} ${lifeSection(view)}
+      </div>
     </div>
   </div>`
 }

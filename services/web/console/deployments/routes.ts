@@ -97,6 +97,7 @@ function createReader({ sql, config }: WebDeps) {
         ...(await countCrewStorage(sql, crew.automation.organizationId)),
         quotaBytes: config.CREW_STORAGE_MAX,
       },
+      runsHere: config.CREW_PROCESSES,
       apiUrl: `${config.PLATFORM_BASE_URL}/designer/v2/automations/${automationId}`,
       notice: noticeOf(c.req.query('notice')),
     }

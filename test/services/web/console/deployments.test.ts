@@ -131,6 +131,17 @@ describe('the pages of automations from source', () => {
     }
   })
 
+  it('say whom a program runs as where it is a process of this machine', async () => {
+    const path = await create('Here')
+    const app = platform.appAt(BASE_URL, { CREW_PROCESSES: 'true' })
+    const pages = ['/new-automation', `${path}/deployments`]
+    for (const page of pages) {
+      const here = await app.request(`${BASE_URL}${page}`, { headers: { cookie: ada.cookie } })
+      expect(await here.text()).toContain('It runs as the person who started the platform')
+      expect((await open(page)).text).not.toContain('who started the platform')
+    }
+  })
+
   it('keep settings, and say at the field what is wrong with it', async () => {
     const path = await create('Settings')
     const fields = { replicas: '2', memory_limit: '2Gi', egress: 'a.example.com\n10.0.0.0/8' }
