@@ -64,6 +64,12 @@ export const PROMOTED_COLUMNS: readonly PromotedColumn[] = [
     ],
   },
   {
+    column: 'response_id',
+    kind: 'text',
+    keys: ['gen_ai.response.id', 'ai.response.id', 'llm.response.id'],
+  },
+  { column: 'title', kind: 'text', keys: ['logfire.msg'] },
+  {
     column: 'agent',
     kind: 'text',
     keys: ['gen_ai.agent.name', 'agent.name', 'agent_role', 'agent_name', 'graph.node.id'],
@@ -116,6 +122,16 @@ export const PROMOTED_COLUMNS: readonly PromotedColumn[] = [
 
 /** The column with the library's word, from which the kind follows. */
 export const OPERATION_COLUMN = 'operation'
+
+/**
+ * What a call of a model has even where no word calls it one: one of these columns of each. Nothing
+ * else has both of its own: what wraps calls has their sum at the most, and the totals leave it out.
+ */
+export const BARE_CALL = {
+  kind: 'llm',
+  models: ['request_model', 'response_model'],
+  tokens: ['input_tokens', 'output_tokens'],
+} as const
 
 /** OpenLLMetry's name of a step: its column follows from the kind of the step. */
 export const ENTITY_KEY = 'traceloop.entity.name'

@@ -1,5 +1,5 @@
-import { ENTITY_COLUMNS, ENTITY_KEY, PROMOTED_COLUMNS } from '../conventions/columns.ts'
-import { OPERATION_COLUMN } from '../conventions/columns.ts'
+import { BARE_CALL, ENTITY_COLUMNS, ENTITY_KEY } from '../conventions/columns.ts'
+import { OPERATION_COLUMN, PROMOTED_COLUMNS } from '../conventions/columns.ts'
 import type { PromotedColumn, Source } from '../conventions/promoted-column.ts'
 import { OPERATION_KINDS } from '../conventions/kinds.ts'
 import { MAX_PROMOTED_COLUMNS, MAX_PROMOTED_KEYS } from './limits.ts'
@@ -9,6 +9,8 @@ import type { WriteText } from './table-texts.ts'
 export interface PromotedTable {
   setPromoted(counts: number, numbers: number, texts: number, documents: number): void
   setOperation(column: number): void
+  /** The kind of a span without a word that has one of each of these columns, by their bits. */
+  setBareCall(kind: number, models: number, tokens: number): void
   /** Adds the key of `size` bytes that was written last; lower ranks win. */
   addKey(size: number, column: number, rank: number, isJson: number): void
   /** The column of OpenLLMetry's entity for spans of this kind. */
@@ -51,6 +53,11 @@ export function addPromotedColumns(table: PromotedTable, write: WriteText): void
   )
   table.setPromoted(counts, numbers, texts, DOCUMENTS.length)
   table.setOperation(placeOfColumn(OPERATION_COLUMN))
+  table.setBareCall(
+    OPERATION_KINDS.indexOf(BARE_CALL.kind) + 1,
+    bitsOf(BARE_CALL.models),
+    bitsOf(BARE_CALL.tokens),
+  )
   for (const [column, { keys }] of ROW_ORDER.entries()) {
     for (const [rank, source] of keys.entries()) {
       const isJson = typeof source === 'string' ? 0 : 1
@@ -63,6 +70,9 @@ export function addPromotedColumns(table: PromotedTable, write: WriteText): void
   }
   addEntityColumns(table)
 }
+
+const bitsOf = (columns: readonly string[]): number =>
+  columns.reduce((bits, column) => bits | (1 << placeOfColumn(column)), 0)
 
 function requireRoom(): void {
   const keys = ROW_ORDER.flatMap((one) => one.keys)

@@ -79,14 +79,19 @@ describe('what follows from the attributes of a span', () => {
     expect(columns['llm_call']).toBe(MODEL_KINDS.some((model) => model === kind))
   })
 
-  it('is no kind without an operation, whatever models and tokens there are', async () => {
-    const given = {
-      'gen_ai.request.model': 'm',
-      'gen_ai.usage.input_tokens': 3,
-      'http.method': 'GET',
-    }
-    const columns = await columnsOf(given, { name: 'call_llm' })
-    expect(columns).toMatchObject({ operation_kind: null, llm_call: false, input_tokens: 3 })
+  it.each([
+    [{ 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': 3 }, 'llm'],
+    [{ 'gen_ai.response.model': 'm', 'gen_ai.usage.output_tokens': 3 }, 'llm'],
+    [{ 'gen_ai.request.model': 'm', 'http.method': 'GET' }, null],
+    [{ 'gen_ai.usage.input_tokens': 3 }, null],
+    [{ 'gen_ai.request.model': 'm', 'gen_ai.aggregated_usage.input_tokens': 3 }, null],
+    [{ 'gen_ai.operation.name': 'x', 'llm.model_name': 'm', 'gen_ai.usage.input_tokens': 3 }, 'other'],
+  ])('is a call of a model without a word where model and tokens are: %j', async (given, kind) => {
+    const columns = await columnsOf(given as Given, { name: 'call_llm' })
+    expect(columns).toMatchObject({ operation_kind: kind, llm_call: kind === 'llm' })
+  })
+
+  it('is no kind without an operation', async () => {
     expect(await columnsOf({ 'gen_ai.operation.name': '' })).toMatchObject({ operation_kind: null })
     expect(await columnsOf({ 'gen_ai.operation.name': 7 })).toMatchObject({ operation_kind: null })
   })

@@ -36,6 +36,18 @@ export function setOperation(column: u32): void {
   operation = column
 }
 
+/** The kind of a call without a word, and a bit for each column of which it has one. */
+let bareCall: u32 = 0
+let modelBits: u32 = 0
+let tokenBits: u32 = 0
+
+/** Called by the host at its start. */
+export function setBareCall(kindOfCall: u32, models: u32, tokens: u32): void {
+  bareCall = kindOfCall
+  modelBits = models
+  tokenBits = tokens
+}
+
 /** By kind: the column that the entity names, and one more; 0 for none. */
 const entityColumns: usize = memory.data(MAX_PROMOTED_COLUMNS, 16)
 
@@ -101,7 +113,17 @@ export function complete(name: usize, nameEnd: usize): void {
 function kindOf(name: usize, nameEnd: usize): u32 {
   textAt = 0
   const end = isPromoted(operation) ? textEnd(operation) : 0
-  return end > textAt ? kindOfWord(textAt, end) : kindOfName(name, nameEnd)
+  if (end > textAt) return kindOfWord(textAt, end)
+  const named = kindOfName(name, nameEnd)
+  if (named != 0) return named
+  return hasAnyOf(tokenBits) && hasAnyOf(modelBits) ? bareCall : 0
+}
+
+function hasAnyOf(bits: u32): bool {
+  for (; bits != 0; bits &= bits - 1) {
+    if (isPromoted(<usize>ctz(bits))) return true
+  }
+  return false
 }
 
 function adoptEntity(column: usize): void {

@@ -1,4 +1,5 @@
 import {
+  BARE_CALL,
   ENTITY_COLUMNS,
   OPERATION_COLUMN,
 } from '../../../../services/collector/conventions/columns.ts'
@@ -51,7 +52,7 @@ function textOf(tape: Tape, index: AttributeIndex, column: number): string | und
 
 function kindOf(tape: Tape, index: AttributeIndex, names: Names): OperationKind | undefined {
   const word = textOf(tape, index, OPERATION)?.toLowerCase()
-  if (!word) return kindOfName(names)
+  if (!word) return kindOfName(names) ?? bareKind(index)
   return OPERATION_KINDS.find((kind) => KIND_WORDS[kind].includes(word)) ?? 'other'
 }
 
@@ -60,6 +61,12 @@ function kindOfName({ span, scope }: Names): OperationKind | undefined {
   const isNamed = (name: string): boolean =>
     name.endsWith('*') ? span.startsWith(name.slice(0, -1)) : span === name
   return Object.entries(names).find(([name]) => isNamed(name))?.[1]
+}
+
+function bareKind(index: AttributeIndex): OperationKind | undefined {
+  const hasAny = (columns: readonly string[]): boolean =>
+    columns.some((column) => isPromoted(index, COLUMN_NAMES.indexOf(column)))
+  return hasAny(BARE_CALL.models) && hasAny(BARE_CALL.tokens) ? BARE_CALL.kind : undefined
 }
 
 function readDocument(index: AttributeIndex, key: string, text: string): void {
