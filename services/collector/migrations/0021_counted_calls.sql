@@ -44,8 +44,8 @@ create function uncounted_calls(
   -- spans of one parent and response, or of one parent and usage, while they overlap
   gaps as (
     select *,
-      coalesce(begins > max(ends) over of_response + interval '1 ms', true)::int as response_gap,
-      coalesce(begins > max(ends) over of_usage + interval '1 ms', true)::int as usage_gap,
+      coalesce(begins > max(ends) over of_response, true)::int as response_gap,
+      coalesce(begins > max(ends) over of_usage, true)::int as usage_gap,
       lead(usage) over by_model as next_usage, lead(source) over by_model as next_source
     from span where is_call
     window of_response as (
