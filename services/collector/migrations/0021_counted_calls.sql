@@ -234,3 +234,12 @@ end
 $$;
 
 select refresh_span_views();
+
+-- For what senders say is JSON.
+create function json_or_null(given text) returns jsonb language plpgsql immutable as $$
+begin
+  return given::jsonb;
+exception
+  when others then return null;
+end
+$$;
