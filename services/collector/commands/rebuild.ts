@@ -16,9 +16,9 @@ const USAGE = `Usage: npm run --silent collector:rebuild -- [options]
 Empties the roll-ups (the tables traces and usage_hourly) and makes them anew from the spans: after
 a change of COLLECTOR_PRICES_FILE, so that it counts for past calls too, or after an upgrade that
 reads more of what libraries send: columns of spans that are empty are filled first. Spans are taken
-all the while; a trace is in the list again once its day was rolled up, the latest day first. When it
-is cut off then, the running collector does the rest. It needs the database and prices of the collector's
-environment.
+all the while; a trace is in the list again once its day was rolled up, the latest day first. When
+it is cut off then, the running collector does the rest. It needs the database and prices of the
+collector's environment.
 
   --help              print this
 `

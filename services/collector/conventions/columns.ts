@@ -135,7 +135,7 @@ export const OPERATION_COLUMN = 'operation'
 
 /**
  * What a call of a model has even where no word calls it one: one of these columns of each. Nothing
- * else has both of its own: what wraps calls has their sum at the most, and the totals leave it out.
+ * else has both of its own: what wraps calls has their sum at most, and the totals leave it out.
  */
 export const BARE_CALL = {
   kind: 'llm',

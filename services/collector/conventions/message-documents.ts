@@ -56,7 +56,7 @@ function isMessage(item: unknown): boolean {
   return isNamed || MESSAGE_TYPES.includes(item['type']) || Array.isArray(item['summary'])
 }
 
-/** What LangChain wraps: a message in `{type, data}`, the messages that a step of LangGraph adds. */
+/** What LangChain wraps: a message in `{type, data}`, messages in the update of a step. */
 function langChainOf({ type, data, update }: JsonObject): JsonObject | undefined {
   if (isObject(data) && typeof type === 'string' && Object.hasOwn(ROLES_BY_TYPE, type)) return data
   return isObject(update) && Array.isArray(update['messages']) ? update : undefined

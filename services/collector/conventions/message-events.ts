@@ -29,8 +29,8 @@ export const messagesOfEvents = (
     )
 
 /**
- * The same of a list in an attribute. logfire has no choice in it: what the model has said last, and
- * nothing follows, is its answer.
+ * The same of a list in an attribute. logfire has no choice in it: what the model has said last is
+ * its answer, if nothing follows.
  */
 export function messagesOfEventList(value: unknown, side: 'input' | 'output'): Message[] {
   const events = toEvents(value).filter(({ name }) => Object.hasOwn(MESSAGE_EVENTS, name))

@@ -125,14 +125,18 @@ create function uncounted_calls(
     from below join span as child on child.parent = below.id
     where child.role is distinct from 'wall'
   )
-  select coalesce(array_agg(id), '{}') from ranked
-  where id in (select id from repeated)
-    or id in (select id from above where has_usage)
-    or id in (select id from below where is_repeated)
-    or usage is null and id in (select id from above)
-    or usage is null and role = 'call' and id in (select id from below)
-    or usage is null and role = 'call' and duration is not null
-      and next_usage is not null and next_source <> source
+  -- an id that was given twice is left out when both of its spans are
+  select coalesce(array_agg(id), '{}') from (
+    select id from ranked group by id having bool_and(
+      id in (select id from repeated)
+      or id in (select id from above where has_usage)
+      or id in (select id from below where is_repeated)
+      or usage is null and id in (select id from above)
+      or usage is null and role = 'call' and id in (select id from below)
+      or usage is null and role = 'call' and duration is not null
+        and next_usage is not null and next_source <> source
+    )
+  ) as left_out
 $$;
 
 -- What the arrays above have of a span. Names of a model differ by its maker and its date.
@@ -189,9 +193,9 @@ begin
   );
 
   -- Tokens and cost by call. Most calls have no span below them and no call of another source
-  -- beside them, and nothing more is looked at. What lies there begins an hour before a call (clocks
-  -- differ) to a day after it has ended: without these bounds each call would be looked up in the
-  -- indexes of every day.
+  -- beside them, and nothing more is looked at. What lies there begins an hour before a call
+  -- (clocks differ) to a day after it has ended: without these bounds each call would be looked up
+  -- in the indexes of every day.
   execute '
     create or replace view llm_calls with (security_invoker = true) as
     select outer_call.*

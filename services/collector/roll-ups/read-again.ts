@@ -51,7 +51,8 @@ const VALUES: Readonly<Record<string, string>> = {
   tool: named('tool'),
   agent: `case when not ${IS_WORKFLOW} then ${named('agent')} end`,
   workflow: `case when ${IS_WORKFLOW} then again.agent else again.workflow end`,
-  operation_kind: `case when ${IS_BARE_CALL} then '${BARE_CALL.kind}' else spans.operation_kind end`,
+  operation_kind: `case when ${IS_BARE_CALL} then '${BARE_CALL.kind}'
+    else spans.operation_kind end`,
   llm_call: `spans.llm_call or ${IS_BARE_CALL}`,
 }
 const columns = Object.keys(VALUES)
@@ -69,8 +70,8 @@ const readDay = (day: string): string => `
     select trace_id, start_time, span_id, organization,
       ${COLUMNS.map((one) => `${valueOf(one)} as ${one.column}`).join(',\n      ')}
     from spans cross join lateral (
-      select coalesce(attributes, '{}')
-        || case when ${HAS_DOCUMENT} then coalesce(json_or_null(payload), '{}') else '{}' end as given
+      select attributes || coalesce(case when ${HAS_DOCUMENT} then json_or_null(payload) end, '{}')
+        as given
       offset 0
     ) as source
     where ${ofDay('spans', day)} and attributes is not null

@@ -146,8 +146,8 @@ export const COUNTED_TOKENS = TOKEN_COLUMNS.map(
 ).join(', ')
 
 /**
- * The calls without those for which others stand. Only where a call has a span below it, or one from
- * another source or one without tokens beside it, may there be any, and is it worth to look.
+ * The calls without those for which others stand. Only where a call has a span below it, or beside
+ * it a call from another source or one without tokens, may there be any, and is it worth to look.
  */
 const callsOf = (prices: readonly Price[]): string => {
   const { joins, computedCost } = priceJoins(prices)

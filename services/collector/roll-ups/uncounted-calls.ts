@@ -16,7 +16,9 @@ const VALUES = [
  * place with the rules is the function of this name in the database, which the roll-ups, the
  * summary, the skeleton and the view `llm_calls` share.
  */
-export const UNCOUNTED_CALLS = `uncounted_calls(${VALUES.map((one) => `array_agg(${one})`).join(', ')})`
+export const UNCOUNTED_CALLS = `uncounted_calls(
+  ${VALUES.map((one) => `array_agg(${one})`).join(', ')}
+)`
 
 /** The columns of `spans` that it reads, beside the tokens. */
 export const CALL_COLUMNS: readonly string[] = [

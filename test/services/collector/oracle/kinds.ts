@@ -39,6 +39,11 @@ export function completeSpan(
   }
   const kind = kindOf(tape, index, names)
   adoptWorkflow(tape, index)
+  adoptNames(index, kind, names.span)
+  return kind
+}
+
+function adoptNames(index: AttributeIndex, kind: OperationKind | undefined, span: string): void {
   const column = COLUMN_NAMES.indexOf((kind && ENTITY_COLUMNS[kind]) ?? '')
   if (column >= 0 && isPromoted(index, ENTITY) && !isPromoted(index, column)) {
     index.rank[column] = 0
@@ -47,8 +52,7 @@ export function completeSpan(
     index.promotedEnd[column] = index.promotedEnd[ENTITY] ?? 0
   }
   const isNamed = index.rank[OPERATION] === OPERATION_KEYS.indexOf(NAMED_BY_SPAN)
-  if (isNamed && column >= 0 && !isPromoted(index, column)) setText(index, column, [0, names.span])
-  return kind
+  if (isNamed && column >= 0 && !isPromoted(index, column)) setText(index, column, [0, span])
 }
 
 const OPERATION_KEYS =

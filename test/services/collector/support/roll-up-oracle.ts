@@ -137,11 +137,15 @@ function countedCalls(spans: readonly StoredSpan[]): StoredSpan[] {
   const aboveTokens = new Set(calls.filter(hasTokens).flatMap((call) => [...above(call, spans)]))
   const aboveAny = new Set(calls.flatMap((call) => [...above(call, spans)]))
   const withTokens = new Set(calls.filter(hasTokens).map(({ spanId }) => spanId))
-  return calls.filter((call) => {
+  const counts = (call: StoredSpan): boolean => {
     if (hasTokens(call)) return !aboveTokens.has(call.spanId)
-    const isBelow = [...above(call, spans)].some((id) => withTokens.has(id))
+    const twins = spans.filter(({ spanId }) => spanId === call.spanId)
+    const isBelow = twins.some((twin) => [...above(twin, spans)].some((id) => withTokens.has(id)))
     return !aboveAny.has(call.spanId) && (call.status === 2 || !isBelow)
-  })
+  }
+  // An id that was given twice is left out when both of its spans are.
+  const counted = new Set(calls.filter(counts).map(({ spanId }) => spanId))
+  return calls.filter(({ spanId }) => counted.has(spanId))
 }
 
 const hasTokens = ({ inputTokens }: StoredSpan): boolean => Number(inputTokens ?? 0) > 0

@@ -15,7 +15,7 @@ interface Usage {
   readonly output: number
 }
 
-/** A span that a library makes of a call: with its tokens or without, in a chain of its own or not. */
+/** A span of a call: with its tokens or without, in a chain of its own or not. */
 const layer = fc.record({ hasTokens: fc.boolean(), isInChain: fc.boolean() })
 
 const usage = fc.record({
@@ -117,14 +117,14 @@ export function runProgram(program: readonly Step[], traceId: string): [TraceReq
 interface Recorder {
   readonly ledger: Ledger
   /** Milliseconds since the start, of which each call takes some. */
-  now(takesMs?: number): number
-  serve(usage: Usage): void
-  fail(): void
+  readonly now: (takesMs?: number) => number
+  readonly serve: (usage: Usage) => void
+  readonly fail: () => void
   /** A span from one time to another. */
-  add(made: Made, parent: string, times: readonly [from: number, to: number]): void
+  readonly add: (made: Made, parent: string, times: readonly [from: number, to: number]) => void
   /** A span around what happens within it. */
-  around(made: Made, parent: string, body: (id: string) => void): void
-  request(): TraceRequest
+  readonly around: (made: Made, parent: string, body: (id: string) => void) => void
+  readonly request: () => TraceRequest
 }
 
 function createRecorder(traceId: string): Recorder {
