@@ -18,9 +18,6 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
-	"k8s.io/kubernetes/pkg/apis/admissionregistration"
-	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
-	admissionvalidation "k8s.io/kubernetes/pkg/apis/admissionregistration/validation"
 	"k8s.io/kubernetes/pkg/apis/apps"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
@@ -168,10 +165,6 @@ func validate(object runtime.Object) field.ErrorList {
 		return rbacvalidation.ValidateClusterRole(typed, rbacvalidation.ClusterRoleValidationOptions{})
 	case *rbac.ClusterRoleBinding:
 		return rbacvalidation.ValidateClusterRoleBinding(typed)
-	case *admissionregistration.ValidatingAdmissionPolicy:
-		return admissionvalidation.ValidateValidatingAdmissionPolicy(typed)
-	case *admissionregistration.ValidatingAdmissionPolicyBinding:
-		return admissionvalidation.ValidateValidatingAdmissionPolicyBinding(typed)
 	}
 	return validateCore(object)
 }

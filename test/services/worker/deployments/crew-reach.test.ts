@@ -261,13 +261,30 @@ describe('the list of hosts and networks of an automation', () => {
         list.map((cidr) => ({ ipBlock: { cidr } })),
         meant,
       )
-    return !isAmong(never) && (hasPrivateRanges || !isPrivateAddress(meant) || isAmong(ranges))
+    return (
+      !isAmong(never) &&
+      (hasPrivateRanges || !isPrivateAddress(meant) || isAmong(ranges.map(plain)))
+    )
   }
+
+  /** IPv4 within IPv6 as IPv4. */
+  function plain(cidr: string): string {
+    const [network = '', bits] = cidr.split('/')
+    const host = isIPv6(network) ? new URL(`http://[${network}]`).hostname.slice(1, -1) : ''
+    const [, high, low] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(host) ?? []
+    return high === undefined || low === undefined || Number(bits) < 96
+      ? cidr
+      : `${toV4(high, low)}/${Number(bits) - 96}`
+  }
+
+  const toV4 = (high: string, low: string): string =>
+    [Number.parseInt(high, 16), Number.parseInt(low, 16)]
+      .flatMap((group) => [group >> 8, group & 255])
+      .join('.')
 
   function fromNat64(address: string): string {
     const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')[1] ?? ''
     const [low = '0', high = '0'] = groups.split(':').toReversed()
-    const number = Number.parseInt(high || '0', 16) * 65_536 + Number.parseInt(low || '0', 16)
-    return [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join('.')
+    return toV4(high || '0', low || '0')
   }
 })
