@@ -96,14 +96,10 @@ export async function performRun(
     let refused = ''
     const ending = await callCrew({
       url: run.url,
-      tokens: crewTokens(deps, run.crewAutomationId),
       request: prepared.request,
-      withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
-      patienceMs: deps.crewPatienceMs,
-      silenceMs: deps.silenceMs,
       signal,
       pause: signals.pause,
-      ...companions(deps, run, prepared.resolved),
+      ...surroundings(deps, run, prepared.resolved),
       async onEvents(events) {
         for (const event of events) {
           trace.event(event)
@@ -120,12 +116,16 @@ export async function performRun(
   }
 }
 
-/** What goes on beside the events of a call. */
-const companions = (
+/** What a call has around its request and its events. */
+const surroundings = (
   deps: RunDeps,
   run: LeasedRun,
   resolved: ResolvedConnections,
-): Pick<Parameters<typeof callCrew>[0], 'onOpen' | 'onText' | 'onUnavailable'> => ({
+): Omit<Parameters<typeof callCrew>[0], 'url' | 'request' | 'signal' | 'pause' | 'onEvents'> => ({
+  tokens: crewTokens(deps, run.crewAutomationId),
+  withFiles: hasFiles(run) ? (use) => deps.handFiles(run.id, use) : undefined,
+  patienceMs: deps.crewPatienceMs,
+  silenceMs: deps.silenceMs,
   onOpen(tell, ended) {
     keepTokens(deps, run, resolved)(tell, ended)
     deps.texts.attend(run.id, tell, ended)
