@@ -154,7 +154,7 @@ describe('an MCP server that takes 2026-07-28 alone', () => {
     const server = await server2026([SEARCH], { answer: () => answers.shift() ?? { content: [] } })
     const session = open(server.url)
     await expect(call(session)).rejects.toThrow(
-      'answered with a request for input in the middle of search (input_required). Nobody can',
+      'answered with a request for input in the middle of search (input_required). No person can',
     )
     await expect(call(session)).rejects.toThrow(/says: .*elicitation/)
     expect(server.calls).toHaveLength(2)
