@@ -56,6 +56,18 @@ export const exampleInputs = (fields: readonly InputField[]): Inputs =>
     ]),
   )
 
+/**
+ * Proposes inputs for a reader to change, of which those are accepted that are no required texts:
+ * defaults, first choices, and values of each type. What may be left out and has no default is.
+ */
+export const proposedInputs = (fields: readonly InputField[]): Inputs =>
+  Object.fromEntries(
+    fields.flatMap(({ name, type = 'string', default: value, enum: [choice] = [], required }) => {
+      const fallback = choice ?? (type === 'string' ? '' : EXAMPLES[type])
+      return required || value !== undefined ? [[name, value ?? fallback] as const] : []
+    }),
+  )
+
 const EXAMPLES: Readonly<Record<InputType, unknown>> = {
   string: '…',
   number: 1.5,

@@ -60,9 +60,10 @@ import { sessionRoutes } from './console/traces/session-routes.ts'
 import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
-import { scheduleRoutes } from './console/schedules/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
 import { webhookRoutes } from './console/webhooks/routes.ts'
+import { NOUNS } from './nouns/list.ts'
+import { resourcePages } from './resources/page-routes.ts'
 import { gitWebhookRoutes } from './git-webhooks/routes.ts'
 import { sourceDownloadRoutes } from './source-downloads/routes.ts'
 import { createTextWatch } from './run-texts/text-watch.ts'
@@ -82,7 +83,6 @@ const PAGES = [
   staticTokenRoutes,
   toolPackageRoutes,
   webhookRoutes,
-  scheduleRoutes,
   approvalRoutes,
   auditRoutes,
   runListRoutes,
@@ -158,6 +158,7 @@ export function createApp(options: WebOptions): Hono<WebApp> {
   app.route('/', openApiRoutes(deps))
   app.route('/', resourceMetadataRoutes(deps))
   for (const routes of PAGES) app.route('/', routes(deps))
+  for (const noun of NOUNS) app.route('/', noun.read(resourcePages(deps)))
   app.route('/', oauthSettingsRoutes(deps, { keys, guard }))
   return app
 }

@@ -1,5 +1,7 @@
 import { APIS, TOOLS } from './api-rights.ts'
 import { CREW_PAGES } from './crew-rights.ts'
+import { NOUNS } from '../nouns/list.ts'
+import { apiRights, pageRights } from '../resources/rights.ts'
 import type { Right } from './right.ts'
 
 /** What every person has, signed in or not. */
@@ -61,14 +63,6 @@ const RUNS = {
   'POST /automations/:automationId/concurrency': 'admin',
   'GET /automations/:automationId/tokens': 'viewer',
   'POST /automations/:automationId/tokens': 'admin',
-  'GET /automations/:automationId/schedules': 'viewer',
-  'POST /automations/:automationId/schedules': 'editor',
-  'GET /automations/:automationId/schedules/:scheduleId': 'viewer',
-  'POST /automations/:automationId/schedules/:scheduleId': 'editor',
-  'POST /automations/:automationId/schedules/:scheduleId/pause': 'editor',
-  'POST /automations/:automationId/schedules/:scheduleId/resume': 'editor',
-  'GET /automations/:automationId/schedules/:scheduleId/delete': 'editor',
-  'POST /automations/:automationId/schedules/:scheduleId/delete': 'editor',
   'GET /automations/:automationId/budgets': 'viewer',
   'POST /automations/:automationId/budgets/:period': 'admin',
   'POST /automations/:automationId/budgets/:period/resume': 'admin',
@@ -239,11 +233,15 @@ const SETTINGS = {
  * of the automation API excepted, which knows no people. A route that is missing here answers
  * nobody.
  */
-export const RIGHTS: ReadonlyMap<string, Right> = new Map<string, Right>(
-  [PEOPLE, RUNS, DESIGN, TRACES, SETTINGS, APIS, TOOLS].flatMap((each) => Object.entries(each)),
-)
+export const RIGHTS: ReadonlyMap<string, Right> = new Map<string, Right>([
+  ...[PEOPLE, RUNS, DESIGN, TRACES, SETTINGS, APIS, TOOLS].flatMap((each) => Object.entries(each)),
+  ...NOUNS.flatMap((noun) => [...noun.read(pageRights), ...noun.read(apiRights)]),
+])
 
-const API_ROUTES: ReadonlySet<string> = new Set(Object.keys(APIS))
+const API_ROUTES: ReadonlySet<string> = new Set([
+  ...Object.keys(APIS),
+  ...NOUNS.flatMap((noun) => noun.read(apiRights)).map(([route]) => route),
+])
 
 /** Returns true for a route that a token may call in place of a person. */
 export const isApiRoute = (route: string): boolean => API_ROUTES.has(route)

@@ -25,10 +25,6 @@ const NOTICES = {
     'The automation no longer has an OAuth client. ' +
     'From now on, calls with an access token are refused.',
   'password-changed': 'Your password is changed, and your other sessions are signed out.',
-  'schedule-saved': 'The schedule is saved.',
-  'schedule-paused': 'The schedule is paused: it starts no run until it is resumed.',
-  'schedule-resumed': 'The schedule goes on.',
-  'schedule-deleted': 'The schedule is deleted. The runs that it started stay.',
   stopped: 'The run is stopped.',
   'flag-saved': 'The flag is saved. It applies from now on.',
   'tool-yanked': 'The file is yanked. Installers skip it, unless they ask for exactly its version.',

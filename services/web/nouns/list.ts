@@ -1,0 +1,5 @@
+import type { Resource } from '../resources/declaration.ts'
+import { schedules } from './schedules.ts'
+
+/** What people and programs set, each declared once. */
+export const NOUNS: readonly Resource[] = [schedules]
