@@ -61,7 +61,7 @@ import { traceFilterRoutes } from './console/traces/filter-routes.ts'
 import { traceStreamRoutes } from './console/traces/stream-routes.ts'
 import { traceRoutes } from './console/traces/routes.ts'
 import { toolPackageRoutes } from './console/tool-packages/routes.ts'
-import { webhookRoutes } from './console/webhooks/routes.ts'
+import { deliveryRoutes } from './console/webhooks/routes.ts'
 import { NOUNS } from './nouns/list.ts'
 import { resourcePages } from './resources/page-routes.ts'
 import { gitWebhookRoutes } from './git-webhooks/routes.ts'
@@ -82,7 +82,7 @@ const PAGES = [
   importProjectRoutes,
   staticTokenRoutes,
   toolPackageRoutes,
-  webhookRoutes,
+  deliveryRoutes,
   approvalRoutes,
   auditRoutes,
   runListRoutes,

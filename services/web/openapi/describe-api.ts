@@ -23,7 +23,7 @@ const TAGS = [
   { name: 'Crews', description: 'Automations that are made from sources.' },
   { name: 'Tools', description: 'A Python package index for the tools of crews.' },
   { name: 'Platform', description: 'For probes, and for clients that set themselves up.' },
-  { name: 'Webhooks', description: 'What the platform sends to receivers.' },
+  { name: 'Messages', description: 'What the platform sends to the receivers of webhooks.' },
 ]
 
 /** Every API that callers may use, as OpenAPI 3.1. */

@@ -49,13 +49,8 @@ const NOTICES = {
     'The tokens are deleted here, but the provider could not be told: end the access in your ' +
     'account there.',
   'connection-deleted': 'The connection is deleted.',
-  'webhook-saved': 'The webhook is saved. Messages that wait go to this address as well.',
-  'webhook-test-sent': 'The test message waits for a worker. Reload the page to see the answer.',
-  'webhook-paused': 'The webhook is paused. What happens meanwhile is kept.',
-  'webhook-resumed': 'The webhook goes on. What was kept meanwhile is being sent.',
   'webhook-redelivered': 'The message is sent again, with the id that it had.',
   'webhook-none-failed': 'No message has failed.',
-  'webhook-deleted': 'The webhook is deleted.',
   'run-filter-saved': 'The filter is saved.',
   'filter-saved': 'The filter is saved. Only you see it.',
   'filter-deleted': 'The filter is deleted.',
