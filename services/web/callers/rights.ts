@@ -68,6 +68,7 @@ const RUNS = {
   'POST /automations/:automationId/budgets/:period/resume': 'admin',
   'POST /automations/:automationId/webhooks/:webhookId/redeliver': 'admin',
   'GET /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId': 'viewer',
+  'GET /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId/live': 'viewer',
   'POST /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId': 'admin',
   'GET /automations/:automationId/executions': 'viewer',
   'POST /automations/:automationId/executions': 'editor',

@@ -56,7 +56,7 @@ const fields = {
   missed: field(
     v.optional(v.picklist(MISSED_POLICIES, `must be ${MISSED_POLICIES.join(' or ')}`), 'skip'),
     {
-      label: 'Times at which no worker was there',
+      label: 'Missed times, while no worker ran',
       control: choice(MISSED),
       example: 'skip',
     },
@@ -189,7 +189,7 @@ function lastSection({ owner, row: { lastAt, lastRunId, lastProblem } }: OfSched
   return html`<section class="card" aria-labelledby="last">
     <div class="card-head"><h2 id="last">Last time</h2></div>
     ${problemBox(lastProblem ?? undefined)}
-    ${lastAt ? html`<p>${time(lastAt)}</p>` : html`<p class="hint">It has not come yet.</p>`}
+    ${lastAt ? html`<p>${time(lastAt)}</p>` : html`<p class="hint">It has not run yet.</p>`}
     ${lastRunId ? html`<p><a href="${run}">The last run that it started</a></p>` : ''}
   </section>`
 }

@@ -42,7 +42,7 @@ const EVENTS: Readonly<Record<EventType | typeof EVERY_EVENT, string>> = {
   task_completed: 'Task completed',
   approval_requested: 'Run waits for a person',
   approval_decided: 'A person has decided',
-  budget_warning: '80 % of a budget spent',
+  budget_warning: 'Budget 80 % spent',
   budget_exceeded: 'Run waits for a budget',
   [EVERY_EVENT]: 'Every event',
 }
@@ -130,7 +130,7 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
     test: {
       text: 'Send a test message',
       past: 'tested',
-      done: 'The test message waits for a worker. Reload the page to see the answer.',
+      done: 'The test message is on its way. The answer appears here.',
       async does({ sql, owner: { automationId } }, { id: webhookId }) {
         return { at: `/deliveries/${await sendTestMessage(sql, { webhookId, automationId })}` }
       },
@@ -138,7 +138,7 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
     pause: {
       text: 'Pause',
       past: 'paused',
-      done: 'The webhook is paused. What happens meanwhile is kept.',
+      done: 'The webhook is paused. Messages are kept meanwhile.',
       undo: 'resume',
       isOffered: ({ pausedAt }) => pausedAt === null,
       does: ({ sql }, { id }) => pauseWebhook(sql, id),
@@ -146,7 +146,7 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
     resume: {
       text: 'Resume',
       past: 'resumed',
-      done: 'The webhook is resumed. What was kept meanwhile is being sent.',
+      done: 'The webhook is resumed. The messages that were kept are being sent.',
       undo: 'pause',
       isOffered: ({ pausedAt }) => pausedAt !== null,
       does: ({ sql }, row) => resumeWebhook(sql, row),
@@ -165,7 +165,7 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
     },
   },
   words: {
-    about: 'A webhook tells another system what happens in the runs of an automation.',
+    about: 'A webhook notifies another system of what happens in the runs of an automation.',
     icon: 'link',
     form: 'Settings',
     saved: 'The webhook is saved. Messages that wait go to this address as well.',
@@ -215,7 +215,7 @@ const guardOf = (config: WebConfig): OutgoingGuard =>
 
 function stateProblem({ pausedAt, pauseReason, failingSince }: Webhook): string | undefined {
   if (pausedAt) {
-    const why = pauseReason ?? 'Somebody paused it.'
+    const why = pauseReason ?? 'A member paused it.'
     return (
       `Nothing is sent since ${absoluteTime(pausedAt)}. ${why} ` +
       'What happens meanwhile is kept for 30 days; press Resume to send it.'

@@ -31,19 +31,7 @@ export function deliveryPage(view: DeliveryPage): Html {
         ><a href="/automations/${automation.automationId}/webhooks">Webhooks</a
         ><a href="${back}">${new URL(webhook.url).host}</a>
       </nav>
-      <div class="page-head">
-        <h1 class="mono">${delivery.type}</h1>
-        ${deliveryPill(delivery.state)} ${sendAgain(view, `${back}/deliveries/${delivery.id}`)}
-      </div>
-      ${noticeBox(notice)}
-      <section class="card flush" aria-labelledby="tries">
-        <div class="card-head"><h2 id="tries">Tries</h2></div>
-        ${
-          delivery.tries.length > 0
-            ? triesTable(delivery.tries)
-            : emptyState('pulse', 'Not sent yet', 'The workers send it when it is its turn.')
-        }
-      </section>
+      ${noticeBox(notice)} ${deliveryParts(view)}
       <section class="card" aria-labelledby="content">
         <div class="card-head"><h2 id="content">Content</h2></div>
         <dl class="facts">
@@ -55,12 +43,36 @@ export function deliveryPage(view: DeliveryPage): Html {
   )
 }
 
-function sendAgain({ session, delivery }: DeliveryPage, action: string): Html | string {
-  if (delivery.state === 'waiting') return ''
-  return html`<form method="post" action="${action}" class="push">
+/** What changes until a message is accepted; the script of the console asks for it again. */
+export function deliveryParts(view: DeliveryPage): Html {
+  const { back, delivery } = view
+  const path = `${back}/deliveries/${delivery.id}`
+  const isOpen = delivery.state === 'waiting'
+  return html`<div data-live="${isOpen ? `${path}/live` : ''}" data-say="Message ${delivery.state}">
+    <div class="page-head" data-part="head">
+      <h1 class="mono">${delivery.type}</h1>
+      ${deliveryPill(delivery.state)}
+      ${
+        isOpen
+          ? html`<a class="button push" href="${path}" data-without-script>Refresh</a>`
+          : sendAgain(view, path)
+      }
+    </div>
+    <section class="card flush" aria-labelledby="tries" data-part="tries">
+      <div class="card-head"><h2 id="tries">Tries</h2></div>
+      ${
+        delivery.tries.length > 0
+          ? triesTable(delivery.tries)
+          : emptyState('pulse', 'Not sent yet', 'A worker sends it in its turn.')
+      }
+    </section>
+  </div>`
+}
+
+const sendAgain = ({ session }: DeliveryPage, action: string): Html =>
+  html`<form method="post" action="${action}" class="push">
     ${csrfField(session.csrfToken)}<button class="button">Send again</button>
   </form>`
-}
 
 const triesTable = (tries: readonly DeliveryAttempt[]): Html =>
   html`<table class="list">

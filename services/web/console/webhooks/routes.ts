@@ -15,7 +15,8 @@ import type { SignedIn, WebDeps } from '../../context.ts'
 import { webhooks } from '../../nouns/webhooks.ts'
 import { noticeIn } from '../../resources/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
-import { deliveryPage } from './delivery-page.ts'
+import { deliveryPage, deliveryParts } from './delivery-page.ts'
+import type { DeliveryPage } from './delivery-page.ts'
 
 /** Serves the messages of a webhook: one on its page, and those that are sent again. */
 export function deliveryRoutes(deps: WebDeps): Hono<SignedIn> {
@@ -27,12 +28,21 @@ export function deliveryRoutes(deps: WebDeps): Hono<SignedIn> {
   const path = '/automations/:automationId/webhooks/:webhookId'
   const delivery = `${path}/deliveries/:deliveryId`
 
-  routes.get(delivery, session, async (c) => {
-    const { automation, webhook, back } = await getOwnWebhook(c, sql)
-    const found = await getDelivery(c, sql, webhook)
+  const readPage = async (c: Context<SignedIn>): Promise<DeliveryPage> => {
+    const own = await getOwnWebhook(c, sql)
+    const found = await getDelivery(c, sql, own.webhook)
     const notice = webhooks.read(noticeIn(c.req.query('notice')))?.text
-    const view = { session: c.var.session, automation, webhook, back, delivery: found, notice }
-    return c.html(deliveryPage(view))
+    return { session: c.var.session, ...own, delivery: found, notice }
+  }
+
+  routes.get(delivery, session, async (c) => c.html(deliveryPage(await readPage(c))))
+
+  routes.get(`${delivery}/live`, session, async (c) => {
+    const page = await readPage(c)
+    const { state, tries } = page.delivery
+    const etag = `W/"${state}.${tries.length}"`
+    if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
+    return c.html(deliveryParts(page), 200, { etag })
   })
 
   routes.post(delivery, session, form, async (c) => {

@@ -51,6 +51,28 @@ describe('the schedules of an automation', () => {
     await read(at, 404)
   })
 
+  it('propose inputs of the right types, with their defaults and first choices', async () => {
+    const { sql, acme } = platform
+    const declared = [
+      'topic',
+      { name: 'order', type: 'integer', default: 7 },
+      { name: 'tone', enum: ['dry', 'warm'] },
+      { name: 'pages', type: 'integer' },
+      { name: 'note', required: false },
+    ]
+    const [{ id }] = await sql<[{ id: number }]>`
+      insert into project_versions (project_id, organization_id, number, definition, published_at)
+      select project_id, organization_id, 99, definition || ${sql.json({ inputs: declared })}, now()
+      from project_versions where id = ${acme.digest.projectVersionId} returning id`
+    await sql`update deployments set project_version_id = ${id} where id = ${acme.digest.id}`
+    const own = `/automations/${acme.digest.automationId}/schedules`
+    const page = await read(own)
+    const proposed = /name="inputs"[^>]*>([^<]*)</.exec(page)?.[1]?.replaceAll('&quot;', '"') ?? ''
+    expect(JSON.parse(proposed)).toEqual({ topic: '', order: 7, tone: 'dry', pages: 0 })
+    const inputs = proposed.replace('"topic": ""', '"topic": "tides"')
+    expect((await ada.post(own, { ...nightly, inputs })).status).toBe(303)
+  })
+
   it.each([
     [{ name: '' }, 'Give the schedule a name'],
     [{ cron: '* * *' }, 'has 3 fields of cron'],

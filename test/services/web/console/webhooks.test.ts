@@ -4,11 +4,10 @@ import {
   listDeliveries,
   sendTestMessage,
 } from '../../../../services/platform/webhook-deliveries.ts'
-import { issueStaticToken } from '../../../../services/platform/static-tokens.ts'
 import { createWebhookKeys } from '../../../../services/platform/webhook-keys.ts'
 import { listWebhooks, WEBHOOKS_MAX } from '../../../../services/platform/webhooks.ts'
 import type { Webhook } from '../../../../services/platform/webhooks.ts'
-import { BASE_URL, openPlatform, readObject, SECRET } from '../support/platform.ts'
+import { BASE_URL, openPlatform, SECRET } from '../support/platform.ts'
 import type { Platform, SignedInUser } from '../support/platform.ts'
 
 let platform: Platform
@@ -150,7 +149,7 @@ describe('the webhooks of an automation', () => {
     expect(message).toBe(`${at}/deliveries/${waiting?.id}?notice=webhook-tested`)
     expect(await (await get(message)).text()).toContain(`msg_${waiting?.messageId}`)
     await post(`${at}/pause`)
-    expect(await (await get(at)).text()).toContain('Somebody paused it.')
+    expect(await (await get(at)).text()).toContain('A member paused it.')
     await post(`${at}/resume`)
     expect(await hooks()).toMatchObject([{ pausedAt: null }])
     const secret = await secretOf(await post(`${at}/key`))
@@ -160,6 +159,20 @@ describe('the webhooks of an automation', () => {
     expect(await hooks()).toEqual([])
     expect(await platform.sql`select from webhook_messages`).toHaveLength(0)
     expect(await platform.sql`select from webhook_lines`).toHaveLength(0)
+  })
+
+  it('show the answer to a test message without a reload', async () => {
+    const { sql } = platform
+    const webhook = await create()
+    const sent = await post(`${path}/${webhook.id}/test`)
+    const [message = ''] = sent.headers.get('location')?.split('?') ?? []
+    expect(await (await get(message)).text()).toContain(`data-live="${message}/live"`)
+    const { headers } = await get(`${message}/live`)
+    const known = { cookie: ada.cookie, 'if-none-match': headers.get('etag') ?? '' }
+    const again = () => platform.app.request(`${BASE_URL}${message}/live`, { headers: known })
+    expect((await again()).status).toBe(304)
+    await sql`update webhook_messages set state = 'delivered', ended_at = now()`
+    expect(await (await again()).text()).toMatch(/data-live="".*Delivered/s)
   })
 
   it('show each try of a message, and send it again', async () => {
@@ -238,61 +251,5 @@ describe('the webhooks of an automation', () => {
     expect(await hooks()).toMatchObject([
       { id: webhook.id, pausedAt: null, previousKeyUntil: null },
     ])
-  })
-})
-
-describe('the webhooks of an automation, over the API', () => {
-  const issue = (scopes: readonly ('design' | 'settings')[]) =>
-    issueStaticToken(platform.sql, {
-      organizationId: platform.acme.organizationId,
-      deploymentId: null,
-      name: 'API',
-      createdBy: platform.acme.userId,
-      scopes,
-    })
-  const call = async (token: string, request: string, body?: unknown) => {
-    const [method = '', at = ''] = request.split(' ')
-    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const text = body === undefined ? null : JSON.stringify(body)
-    return platform.app.request(at, { method, headers, body: text })
-  }
-  const hook = { url: 'https://crm.example.com/hooks', event_types: ['run_failed', 'llm_call'] }
-
-  it('take the scope for settings, which reads as well; that to design reads alone', async () => {
-    const settings = await issue(['settings'])
-    const designer = await issue(['design'])
-    const base = `/designer/v2${path}`
-    expect((await call(designer, `POST ${base}`, hook)).status).toBe(403)
-    const created = await call(settings, `POST ${base}`, hook)
-    expect(created.status).toBe(201)
-    const at = created.headers.get('location') ?? ''
-    expect((await call(designer, `GET ${at}`)).status).toBe(200)
-    expect((await call(settings, `GET ${at}`)).status).toBe(200)
-    expect((await call(designer, `POST ${at}/key`)).status).toBe(403)
-    expect((await call(settings, `POST ${base.replace('webhooks', 'schedules')}`)).status).toBe(403)
-  })
-
-  it('show a key when it is made, and never again', async () => {
-    const token = await issue(['settings'])
-    const created = await call(token, `POST /designer/v2${path}`, hook)
-    const at = created.headers.get('location') ?? ''
-    expect(await readObject(created)).toMatchObject({
-      ...hook,
-      key: expect.stringMatching(/^whsec_/),
-    })
-    for (const request of [`GET ${at}`, `POST ${at}/pause`, `POST ${at}/test`]) {
-      expect(await readObject(await call(token, request))).not.toHaveProperty('key')
-    }
-    expect(await readObject(await call(token, `POST ${at}/key`))).toMatchObject({
-      key: expect.stringMatching(/^whsec_/),
-      previous_key_until: expect.any(String),
-    })
-  })
-
-  it('refuse addresses inside the network, as their form does', async () => {
-    const inside = { ...hook, url: 'https://10.0.0.1/' }
-    const answer = await call(await issue(['settings']), `POST /designer/v2${path}`, inside)
-    expect(answer.status).toBe(422)
-    expect(String((await readObject(answer))['message'])).toContain('has no public address')
   })
 })
