@@ -8,6 +8,7 @@ import { createPasswordChecks } from './sign-in/password-checks.ts'
 import { openGate } from './access-token/open-gate.ts'
 import { checkRights } from './callers/check-rights.ts'
 import { createLimits } from './callers/create-limits.ts'
+import { createRights } from './callers/rights.ts'
 import { createSeenAdministrators } from './callers/seen-administrators.ts'
 import type { WebApp, WebDeps, WebOptions } from './context.ts'
 import { identify } from './diagnostics/access.ts'
@@ -113,6 +114,7 @@ const PAGES = [
 export function createApp(options: WebOptions): Hono<WebApp> {
   const deps: WebDeps = {
     ...options,
+    rights: createRights(() => app),
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(options.config.TRUSTED_PROXIES),
     ...createLimits(options),

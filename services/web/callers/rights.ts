@@ -1,8 +1,12 @@
+import type { Hono } from 'hono'
+import type { WebApp } from '../context.ts'
 import { APIS, TOOLS } from './api-rights.ts'
 import { CREW_PAGES } from './crew-rights.ts'
 import { NOUNS } from '../nouns/list.ts'
-import { apiRights, pageRights } from '../resources/rights.ts'
-import type { Right } from './right.ts'
+import { apiRights } from '../resources/rights.ts'
+import { declaredRights } from './declared-right.ts'
+import { hasRight, isRole } from './right.ts'
+import type { Right, RightOfRoute, Rights } from './right.ts'
 
 /** What every person has, signed in or not. */
 const PEOPLE = {
@@ -63,9 +67,6 @@ const RUNS = {
   'POST /automations/:automationId/concurrency': 'admin',
   'GET /automations/:automationId/tokens': 'viewer',
   'POST /automations/:automationId/tokens': 'admin',
-  'GET /automations/:automationId/budgets': 'viewer',
-  'POST /automations/:automationId/budgets/:period': 'admin',
-  'POST /automations/:automationId/budgets/:period/resume': 'admin',
   'POST /automations/:automationId/webhooks/:webhookId/redeliver': 'admin',
   'GET /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId': 'viewer',
   'GET /automations/:automationId/webhooks/:webhookId/deliveries/:deliveryId/live': 'viewer',
@@ -82,7 +83,6 @@ const RUNS = {
   'GET /automations/:automationId/executions/:kickoffId/continue': 'editor',
   'POST /automations/:automationId/executions/:kickoffId/continue': 'editor',
   'POST /automations/:automationId/executions/:kickoffId/approval': 'editor',
-  'POST /automations/:automationId/executions/:kickoffId/resume': 'admin',
   'GET /automations/:automationId/executions/:kickoffId/stop': 'editor',
   'POST /automations/:automationId/executions/:kickoffId/stop': 'editor',
   'GET /new-automation': 'editor',
@@ -107,9 +107,6 @@ const RUNS = {
   'POST /shared-run-filters': 'editor',
   'POST /shared-run-filters/:filterId/delete': 'editor',
   'GET /approvals': 'viewer',
-  'GET /budgets': 'viewer',
-  'POST /budgets/:period': 'admin',
-  'POST /budgets/:period/resume': 'admin',
 } as const satisfies Readonly<Record<string, Right>>
 
 const DESIGN = {
@@ -221,14 +218,13 @@ const SETTINGS = {
 } as const satisfies Readonly<Record<string, Right>>
 
 /**
- * Every route of the web service, by method and path as it is mounted, with who may call it; those
- * of the automation API excepted, which knows no people. A route that is missing here answers
- * nobody.
+ * Routes by method and path as they are mounted, with who may call them; those excepted that say it
+ * themselves, and those of the automation API, which knows no people.
  */
-export const RIGHTS: ReadonlyMap<string, Right> = new Map<string, Right>([
+const TABLE: readonly RightOfRoute[] = [
   ...[PEOPLE, RUNS, DESIGN, TRACES, SETTINGS, APIS, TOOLS].flatMap((each) => Object.entries(each)),
-  ...NOUNS.flatMap((noun) => [...noun.read(pageRights), ...noun.read(apiRights)]),
-])
+  ...NOUNS.flatMap((noun) => noun.read(apiRights)),
+]
 
 const API_ROUTES: ReadonlySet<string> = new Set([
   ...Object.keys(APIS),
@@ -238,6 +234,33 @@ const API_ROUTES: ReadonlySet<string> = new Set([
 /** Returns true for a route that a token may call in place of a person. */
 export const isApiRoute = (route: string): boolean => API_ROUTES.has(route)
 
-/** Finds who may call a route; undefined for one that nobody decided about. */
-export const findRight = (route: string): Right | undefined =>
-  route.startsWith('GET /assets/') ? 'anybody' : RIGHTS.get(route)
+/** Reads who may call the routes of an app, once all of them are mounted: at the first question. */
+export function createRights(appOf: () => Pick<Hono<WebApp>, 'routes'>): Rights {
+  let known: ReadonlyMap<string, Right> | undefined
+  let patterns: readonly Pattern[] | undefined
+  const table = () => (known ??= new Map([...TABLE, ...declaredRights(appOf().routes)]))
+  return {
+    table,
+    find: (route) => (route.startsWith('GET /assets/') ? 'anybody' : table().get(route)),
+    mayCall(session, method, path) {
+      patterns ??= [...table()].flatMap(toPattern)
+      const found = patterns.find((each) => each.method === method && each.pattern.test(path))
+      return found === undefined || hasRight(session, found.right)
+    },
+  }
+}
+
+interface Pattern {
+  readonly method: string
+  /** Fits the paths that lead to the route. */
+  readonly pattern: RegExp
+  readonly right: Right
+}
+
+/** Only roles decide what a member sees. */
+function toPattern([route, right]: RightOfRoute): Pattern[] {
+  if (!isRole(right)) return []
+  const [method = '', path = ''] = route.split(' ')
+  const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
+  return [{ method, pattern, right }]
+}

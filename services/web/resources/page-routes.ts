@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import type { Context } from 'hono'
 import { AppError } from '../../shared/errors.ts'
+import { declareRight } from '../callers/declared-right.ts'
 import { requireForm } from '../callers/forms.ts'
 import { requireSession } from '../callers/session.ts'
 import type { SignedIn, WebDeps } from '../context.ts'
@@ -31,6 +32,7 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   declaration: Declaration<Owner, Given, Row, Of>,
   deps: WebDeps,
 ): Hono<SignedIn> {
+  const { rights, actions } = declaration
   const { list, one } = pathsOf(declaration)
   const finder = createFinder(declaration, deps)
   const changes = createChanges(declaration, deps)
@@ -38,10 +40,12 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
   const form = requireForm(deps.config.PLATFORM_BASE_URL)
+  const mayRead = declareRight(rights.read)
+  const mayChange = declareRight(rights.change)
 
-  routes.get(list, session, async (c) => show.list(c, await finder.open(c, askerOf(c))))
+  routes.get(list, mayRead, session, async (c) => show.list(c, await finder.open(c, askerOf(c))))
 
-  routes.post(list, session, form, async (c) => {
+  routes.post(list, mayChange, session, form, async (c) => {
     const call = await finder.open(c, askerOf(c))
     const made = await takeForm(async () =>
       changes.create(c.var, call, readForm(declaration, c.var.form)),
@@ -50,9 +54,9 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     return show.done(c, { call, row: made.row }, { ...made, done: 'saved' })
   })
 
-  routes.get(one, session, async (c) => show.row(c, await finder.find(c, askerOf(c))))
+  routes.get(one, mayRead, session, async (c) => show.row(c, await finder.find(c, askerOf(c))))
 
-  routes.post(one, session, form, async (c) => {
+  routes.post(one, mayChange, session, form, async (c) => {
     const found = await finder.find(c, askerOf(c))
     const typed = withFixed(declaration, c.var.form, found.row)
     const problem = await takeForm(async () =>
@@ -62,8 +66,8 @@ function routesOf<Owner, Given, Row extends Given & Identified, Of extends Field
     return show.done(c, found, { done: 'saved' })
   })
 
-  for (const [name, { past }] of Object.entries(declaration.actions)) {
-    routes.post(`${one}/${name}`, session, form, async (c) => {
+  for (const [name, { past }] of Object.entries(actions)) {
+    routes.post(`${one}/${name}`, mayChange, session, form, async (c) => {
       const found = await finder.find(c, askerOf(c))
       const outcome = await changes.act(c.var, found, name)
       return show.done(c, found, { ...outcome, done: past.replaceAll('_', '-') })
@@ -84,16 +88,18 @@ function deleteRoutes<Owner, Given, Row extends Given & Identified, Of extends F
   const { notice } = namesOf(declaration.kind)
   const routes = new Hono<SignedIn>()
   const session = requireSession(deps)
+  const form = requireForm(deps.config.PLATFORM_BASE_URL)
+  const mayChange = declareRight(declaration.rights.change)
   const path = `${pathsOf(declaration).one}/delete`
 
-  routes.get(path, session, async (c) => {
+  routes.get(path, mayChange, session, async (c) => {
     const { call, row } = await finder.find(c, askerOf(c))
     const { owner } = call
     const view = { session: c.var.session, owner, row, path: rowPath(declaration, owner, row) }
     return c.html(deletePage(declaration, view))
   })
 
-  routes.post(path, session, requireForm(deps.config.PLATFORM_BASE_URL), async (c) => {
+  routes.post(path, mayChange, session, form, async (c) => {
     const found = await finder.find(c, askerOf(c))
     await changes.remove(c.var, found)
     return c.redirect(`${listPath(declaration, found.call.owner)}?notice=${notice}-deleted`, 303)

@@ -1,13 +1,10 @@
 import type { TokenScope } from '../../platform/token-limits.ts'
-import type { Right } from '../callers/right.ts'
+import type { RightOfRoute } from '../callers/right.ts'
 import type { Reader } from './declaration.ts'
 import { namesOf } from './names.ts'
 
 /** Where the API of resources is mounted. */
 export const API = '/designer/v2'
-
-/** Who may call a route: its method and path as it is mounted. */
-export type RightOfRoute = readonly [route: string, right: Right]
 
 /** Returns the path of a list, and that of one row, as routes are mounted. */
 export function pathsOf({
@@ -20,20 +17,6 @@ export function pathsOf({
   const { segment, parameter } = namesOf(kind)
   const list = `${under.path}/${segment}`
   return { list, one: `${list}/:${parameter}` }
-}
-
-/** Returns who may call the pages of a resource. */
-export const pageRights: Reader<readonly RightOfRoute[]> = (declaration) => {
-  const { rights, actions } = declaration
-  const { list, one } = pathsOf(declaration)
-  const forms = ['', '/delete', ...Object.keys(actions).map((action) => `/${action}`)]
-  return [
-    [`GET ${list}`, rights.read],
-    [`POST ${list}`, rights.change],
-    [`GET ${one}`, rights.read],
-    [`GET ${one}/delete`, rights.change],
-    ...forms.map((form): RightOfRoute => [`POST ${one}${form}`, rights.change]),
-  ]
 }
 
 /** Returns who may call the API of a resource. */

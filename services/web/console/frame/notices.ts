@@ -81,9 +81,6 @@ const NOTICES = {
   'role-saved': 'The role is saved. It holds from the next request on.',
   'member-removed': 'The membership has ended. What they made stays.',
   'invitation-revoked': 'The invitation is revoked. Its link leads nowhere now.',
-  'budget-saved': 'The budget is saved. It holds from the next call of a model on.',
-  'budget-deleted': 'The budget is deleted, with what it had counted.',
-  'budget-resumed': 'The runs go on. Those for which there is no room yet will wait again.',
   'budget-run-resumed': 'The run goes on.',
   'over-already': 'The run had already ended.',
 } as const

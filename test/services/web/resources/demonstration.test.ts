@@ -6,6 +6,7 @@ import { createLog, requestLog } from '../../../../services/shared/log.ts'
 import { readEnv } from '../../../../services/shared/env.ts'
 import { createBadTokens } from '../../../../services/web/callers/bad-tokens.ts'
 import { createLimits } from '../../../../services/web/callers/create-limits.ts'
+import { createRights } from '../../../../services/web/callers/rights.ts'
 import { createSeenAdministrators } from '../../../../services/web/callers/seen-administrators.ts'
 import type { WebApp } from '../../../../services/web/context.ts'
 import { webEnv } from '../../../../services/web/env.ts'
@@ -14,7 +15,7 @@ import { resourceApi } from '../../../../services/web/resources/api-routes.ts'
 import { describeResource } from '../../../../services/web/resources/describe.ts'
 import { resourcePages } from '../../../../services/web/resources/page-routes.ts'
 import { referenceRow } from '../../../../services/web/resources/reference.ts'
-import { apiRights, pageRights, scopeAt } from '../../../../services/web/resources/rights.ts'
+import { apiRights, scopeAt } from '../../../../services/web/resources/rights.ts'
 import { createTextWatch } from '../../../../services/web/run-texts/text-watch.ts'
 import { askAs, pressUndo } from '../support/forms.ts'
 import { environment, openPlatform, readObject } from '../support/platform.ts'
@@ -37,6 +38,7 @@ beforeAll(async () => {
   const options = { config, sql, log, ping: async () => {}, isDraining: () => false }
   const deps = {
     ...options,
+    rights: createRights(() => app),
     seenAdministrators: createSeenAdministrators(),
     badTokens: createBadTokens(config.TRUSTED_PROXIES),
     ...createLimits(options),
@@ -146,10 +148,10 @@ describe('a noun that is declared', () => {
   })
 
   it('has rights, a scope, a description in OpenAPI and a row in the reference', () => {
-    expect(reminders.read(pageRights)).toContainEqual([
-      'POST /automations/:automationId/reminders/:reminderId/pause',
-      'editor',
-    ])
+    const rights = createRights(() => app)
+    expect(rights.find('GET /automations/:automationId/reminders')).toBe('viewer')
+    const pause = '/automations/:automationId/reminders/:reminderId/pause'
+    expect(rights.find(`POST ${pause}`)).toBe('editor')
     expect(reminders.read(apiRights)).toHaveLength(6)
     expect(reminders.read(scopeAt(`/designer/v2${path}/1/pause`))).toEqual(['settings'])
     expect(reminders.read(scopeAt(`/designer/v2${path}ish`))).toEqual([])
