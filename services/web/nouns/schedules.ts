@@ -19,7 +19,7 @@ import {
 } from '../../platform/schedules.ts'
 import type { MissedPolicy, Schedule, ScheduleFields } from '../../platform/schedules.ts'
 import { isObject } from '../../shared/is-object.ts'
-import { problemBox, time } from '../console/frame/parts.ts'
+import { time } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { list, moment, nullable, perhapsMoment } from '../openapi/parts.ts'
 import { choice, json, text } from '../resources/controls.ts'
@@ -153,7 +153,7 @@ export const schedules = resource<Automation, ScheduleFields, Schedule, typeof f
   name: ({ name }) => name,
   state: ({ pausedAt, lastProblem }) => {
     if (pausedAt) return ['idle', 'Paused']
-    return lastProblem === null ? ['good', 'On'] : ['bad', 'Cannot start']
+    return lastProblem === null ? ['good', 'On'] : ['bad', 'Cannot start', lastProblem]
   },
   columns: [
     { title: 'Name', cell: ({ name }) => name },
@@ -184,11 +184,10 @@ function nextSection({ row }: OfSchedule): Html {
   </section>`
 }
 
-function lastSection({ owner, row: { lastAt, lastRunId, lastProblem } }: OfSchedule): Html {
+function lastSection({ owner, row: { lastAt, lastRunId } }: OfSchedule): Html {
   const run = `${automation.pathOf(owner)}/executions/${lastRunId}`
   return html`<section class="card" aria-labelledby="last">
     <div class="card-head"><h2 id="last">Last time</h2></div>
-    ${problemBox(lastProblem ?? undefined)}
     ${lastAt ? html`<p>${time(lastAt)}</p>` : html`<p class="hint">It has not run yet.</p>`}
     ${lastRunId ? html`<p><a href="${run}">The last run that it started</a></p>` : ''}
   </section>`

@@ -24,14 +24,14 @@ import type { OutgoingGuard } from '../../shared/outgoing/guard.ts'
 import { createWebhookGuard } from '../../shared/outgoing/webhook-guard.ts'
 import { absoluteTime, relativeTime } from '../console/frame/format.ts'
 import { readPageRequest } from '../console/frame/lists/page-request.ts'
-import { problemBox, time } from '../console/frame/parts.ts'
-import type { Html, Tone } from '../console/frame/parts.ts'
+import { time } from '../console/frame/parts.ts'
+import type { Html } from '../console/frame/parts.ts'
 import { deliveriesSection } from '../console/webhooks/deliveries-section.ts'
 import type { WebConfig } from '../env.ts'
 import { moment, nullable, perhapsMoment } from '../openapi/parts.ts'
 import { text, ticks } from '../resources/controls.ts'
 import { field, resource } from '../resources/declaration.ts'
-import type { View } from '../resources/declaration.ts'
+import type { State, View } from '../resources/declaration.ts'
 import { automation } from './automation.ts'
 
 const EVENTS: Readonly<Record<EventType | typeof EVERY_EVENT, string>> = {
@@ -198,37 +198,29 @@ export const webhooks = resource<Automation, WebhookFields, Webhook, typeof fiel
     const { c, sql, row, path, session, owner } = view
     const request = readPageRequest(c, isDeliveryId)
     const deliveries = await listDeliveries(sql, row.id, request)
-    const section = { session, automation: owner, deliveries, request }
-    return html`${problemBox(stateProblem(row))} ${deliveriesSection(section, path)}`
+    return deliveriesSection({ session, automation: owner, deliveries, request }, path)
   },
   beside: keySection,
 })
 
-/** Returns the state of a webhook, in its colour. */
-export function webhookState({ pausedAt, failingSince }: Webhook): readonly [Tone, string] {
-  if (pausedAt) return ['idle', 'paused']
-  return failingSince ? ['bad', 'failing'] : ['good', 'active']
+/** Returns the state of a webhook, and why nothing is sent or accepted. */
+export function webhookState({ pausedAt, pauseReason, failingSince }: Webhook): State {
+  if (pausedAt) {
+    const why =
+      `Nothing is sent since ${absoluteTime(pausedAt)}. ` +
+      `${pauseReason ?? 'A member paused it.'} What happens meanwhile is kept for 30 days; press ` +
+      'Resume to send it.'
+    return ['idle', 'paused', why]
+  }
+  if (failingSince === null) return ['good', 'active']
+  const why =
+    `No message was accepted since ${absoluteTime(failingSince)}. ` +
+    'Each is tried again for a day; the table says what the receiver answered.'
+  return ['bad', 'failing', why]
 }
 
 const guardOf = (config: WebConfig): OutgoingGuard =>
   createWebhookGuard(config.WEBHOOK_PRIVATE_ORIGINS, createForwardProxy(config))
-
-function stateProblem({ pausedAt, pauseReason, failingSince }: Webhook): string | undefined {
-  if (pausedAt) {
-    const why = pauseReason ?? 'A member paused it.'
-    return (
-      `Nothing is sent since ${absoluteTime(pausedAt)}. ${why} ` +
-      'What happens meanwhile is kept for 30 days; press Resume to send it.'
-    )
-  }
-  if (failingSince) {
-    return (
-      `No message was accepted since ${absoluteTime(failingSince)}. ` +
-      'Each is tried again for a day; the table says what the receiver answered.'
-    )
-  }
-  return undefined
-}
 
 function keySection({ row: { previousKeyUntil } }: View<Automation, Webhook>): Html {
   return html`<p class="hint">

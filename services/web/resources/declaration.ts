@@ -117,6 +117,9 @@ export interface View<Owner, Row> {
   readonly path: string
 }
 
+/** A state in a word or two, and what is wrong. */
+export type State = readonly [tone: Tone, text: string, problem?: string | undefined]
+
 /** A column of the list. */
 export interface Column<Row> {
   readonly title: string
@@ -163,7 +166,7 @@ export interface Shown<Owner, Row extends Identified> {
     readonly hint: (row: Row) => string
   }
   readonly name: (row: Row) => string
-  readonly state: (row: Row) => readonly [tone: Tone, text: string]
+  readonly state: (row: Row) => State
   /** The columns of the list; the first one leads to the page of the row. */
   readonly columns: readonly [Column<Row>, ...Column<Row>[]]
   /** What the form of a new one shows. */

@@ -14,7 +14,7 @@ import {
 } from '../console/frame/parts.ts'
 import type { Html } from '../console/frame/parts.ts'
 import { doneNotice, undoAt } from '../console/frame/undo.ts'
-import type { Crumb, Field, Identified, Shown, View } from './declaration.ts'
+import type { Crumb, Field, Identified, Shown, State, View } from './declaration.ts'
 import { namesOf } from './names.ts'
 import type { Notice } from './notices.ts'
 
@@ -65,6 +65,9 @@ export function listPage<Owner, Row extends Identified>(
   )
 }
 
+/** The state of a row, in its colour. */
+export const statePill = ([tone, text]: State): Html => pill(tone, text)
+
 function tableOf<Owner, Row extends Identified>(
   { kind, columns, state }: Shown<Owner, Row>,
   rows: readonly Row[],
@@ -86,7 +89,7 @@ function tableOf<Owner, Row extends Identified>(
         (row) =>
           html`<tr>
             <td class="lead"><a href="${path}/${row.id}">${lead.cell(row)}</a></td>
-            <td class="state">${pill(...state(row))}</td>
+            <td class="state">${statePill(state(row))}</td>
             ${others.map(
               ({ title, cell, className = '' }) =>
                 html`<td data-label="${title}" class="${className}">${cell(row)}</td>`,
@@ -111,15 +114,16 @@ export async function rowPage<Owner, Row extends Identified>(
     ${problemBox(problem)} ${formOf(changeable, { session, typed, path, verb: 'Save' })}
   </section>`
   const more = beside?.(view) ?? ''
+  const [, , wrong] = state(row)
   return frame(
     { title: name, session, current: under.current },
     html`${crumbs(crumbsTo(shown, view))}
       <div class="page-head">
         <h1 class="break">${name}</h1>
-        ${pill(...state(row))}
+        ${statePill(state(row))}
         <div class="buttons push">${buttons(shown, view)}</div>
       </div>
-      ${doneNotice(session, notice?.text, undoAt(path, notice?.undo))}
+      ${doneNotice(session, notice?.text, undoAt(path, notice?.undo))} ${problemBox(wrong)}
       ${
         main
           ? html`<div class="columns side-first">

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { Automation } from '../../../platform/automations.ts'
 import type { Webhook } from '../../../platform/webhooks.ts'
 import { webhookState } from '../../nouns/webhooks.ts'
-import { pill } from '../frame/parts.ts'
+import { statePill } from '../../resources/pages.ts'
 import type { Html } from '../frame/parts.ts'
 
 /** The automation whose webhooks the section shows. */
@@ -25,7 +25,7 @@ export function webhooksSection({ automation, webhooks }: WebhooksSection): Html
                   <a class="mono break" href="${path}/${webhook.id}"
                     >${new URL(webhook.url).host}</a
                   >
-                  ${pill(...webhookState(webhook))}
+                  ${statePill(webhookState(webhook))}
                 </li>`,
             )}
           </ul>`

@@ -1,5 +1,4 @@
-import { Hono } from 'hono'
-import type { Context } from 'hono'
+import type { Context, Hono } from 'hono'
 import type { AuditEntry } from '../../../platform/audit.ts'
 import type { Automation } from '../../../platform/automations.ts'
 import { findDelivery, redeliver } from '../../../platform/webhook-deliveries.ts'
@@ -8,60 +7,58 @@ import { findWebhook } from '../../../platform/webhooks.ts'
 import type { Webhook } from '../../../platform/webhooks.ts'
 import { AppError } from '../../../shared/errors.ts'
 import type { Database } from '../../../shared/postgres/database.ts'
-import { createAudited } from '../../callers/audited.ts'
-import { requireForm } from '../../callers/forms.ts'
-import { requireSession } from '../../callers/session.ts'
 import type { SignedIn, WebDeps } from '../../context.ts'
 import { webhooks } from '../../nouns/webhooks.ts'
 import { noticeIn } from '../../resources/notices.ts'
 import { getOwnAutomation } from '../frame/own-automation.ts'
+import { createRoom } from '../frame/room.ts'
 import { deliveryPage, deliveryParts } from './delivery-page.ts'
 import type { DeliveryPage } from './delivery-page.ts'
 
+const PATH = '/automations/:automationId/webhooks/:webhookId'
+
 /** Serves the messages of a webhook: one on its page, and those that are sent again. */
 export function deliveryRoutes(deps: WebDeps): Hono<SignedIn> {
-  const { sql, config } = deps
-  const routes = new Hono<SignedIn>()
-  const audited = createAudited(sql)
-  const session = requireSession(deps)
-  const form = requireForm(config.PLATFORM_BASE_URL)
-  const path = '/automations/:automationId/webhooks/:webhookId'
-  const delivery = `${path}/deliveries/:deliveryId`
+  const { sql } = deps
+  // What is said stands on the page of the webhook, too.
+  const { routes, page, action } = createRoom(deps, {})
+  const delivery = `${PATH}/deliveries/:deliveryId`
 
-  const readPage = async (c: Context<SignedIn>): Promise<DeliveryPage> => {
-    const own = await getOwnWebhook(c, sql)
-    const found = await getDelivery(c, sql, own.webhook)
-    const notice = webhooks.read(noticeIn(c.req.query('notice')))?.text
-    return { session: c.var.session, ...own, delivery: found, notice }
-  }
+  page('viewer', delivery, async (c) => c.html(deliveryPage(await readPage(c, sql))))
 
-  routes.get(delivery, session, async (c) => c.html(deliveryPage(await readPage(c))))
-
-  routes.get(`${delivery}/live`, session, async (c) => {
-    const page = await readPage(c)
-    const { state, tries } = page.delivery
+  page('viewer', `${delivery}/live`, async (c) => {
+    const view = await readPage(c, sql)
+    const { state, tries } = view.delivery
     const etag = `W/"${state}.${tries.length}"`
     if (c.req.header('if-none-match') === etag) return c.body(null, 304, { etag })
-    return c.html(deliveryParts(page), 200, { etag })
+    return c.html(deliveryParts(view), 200, { etag })
   })
 
-  routes.post(delivery, session, form, async (c) => {
-    const { webhook, back } = await getOwnWebhook(c, sql)
-    const { id } = await getDelivery(c, sql, webhook)
-    const entry = { ...entryOf('webhook_message_redelivered', webhook), after: { message: id } }
-    await audited(c.var, (tx) => redeliver(tx, webhook.id, { id }), entry)
-    return c.redirect(`${back}/deliveries/${id}?notice=webhook-redelivered`, 303)
+  action('admin', delivery, {
+    find: (c) => readPage(c, sql),
+    change: (tx, { webhook, delivery: { id } }) => redeliver(tx, webhook.id, { id }),
+    entry: ({ webhook, delivery: { id } }) => ({
+      ...entryOf('webhook_message_redelivered', webhook),
+      after: { message: id },
+    }),
+    done: ({ back, delivery: { id } }) => [`${back}/deliveries/${id}`, 'webhook-redelivered'],
   })
 
-  routes.post(`${path}/redeliver`, session, form, async (c) => {
-    const { webhook, back } = await getOwnWebhook(c, sql)
-    const entry = entryOf('webhook_messages_redelivered', webhook)
-    const count = await audited(c.var, (tx) => redeliver(tx, webhook.id, 'failed'), entry)
-    const notice = count > 0 ? 'webhook-redelivered' : 'webhook-none-failed'
-    return c.redirect(`${back}?notice=${notice}`, 303)
+  action('admin', `${PATH}/redeliver`, {
+    find: (c) => getOwnWebhook(c, sql),
+    change: (tx, { webhook }) => redeliver(tx, webhook.id, 'failed'),
+    entry: ({ webhook }) => entryOf('webhook_messages_redelivered', webhook),
+    done: ({ back }, count) => [back, count > 0 ? 'webhook-redelivered' : 'webhook-none-failed'],
   })
 
   return routes
+}
+
+async function readPage(c: Context<SignedIn>, sql: Database): Promise<DeliveryPage> {
+  const own = await getOwnWebhook(c, sql)
+  const delivery = await getDelivery(c, sql, own.webhook)
+  const notice = webhooks.read(noticeIn(c.req.query('notice')))?.text
+  return { session: c.var.session, ...own, delivery, notice }
 }
 
 interface OwnWebhook {
